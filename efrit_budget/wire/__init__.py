@@ -1,0 +1,1 @@
+"""Framing, strict JSON, dispatch, lifecycle and cancellation of JSON-RPC over stdio."""

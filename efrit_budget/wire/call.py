@@ -1,0 +1,38 @@
+"""What a method is told about the request it answers, and where it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from efrit_budget.cancellation import Cancellation
+
+
+class Lane(Enum):
+    """Where a method runs, so that slow work never delays quick answers."""
+
+    ORDERED = "ordered"
+    """On the reading thread: in force before the next message is looked at."""
+    QUICK = "quick"
+    SLOW = "slow"
+
+
+@dataclass
+class Progress:
+    """What a piece of work last said of itself."""
+
+    message: str = ""
+    done: int | None = None
+    total: int | None = None
+
+    def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
+        """Say how far the work is; the wire passes it on when the work takes long."""
+        self.message, self.done, self.total = message, done, total
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a method is told about the request it answers."""
+
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    progress: Progress = field(default_factory=Progress)

@@ -1,0 +1,68 @@
+"""From a parsed request to its reply, through jsonrpcserver.
+
+jsonrpcserver answers a whole batch at once, loses the id of an invalid request, and puts an
+exception's text into `data`. So every member comes here on its own and checked, and a method's
+exceptions are turned into errors before the library sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jsonrpcserver import Error, Result, Success
+from jsonrpcserver.main import dispatch_to_serializable
+
+from efrit_budget.errors import EfritError, Json, MethodNotFoundError
+from efrit_budget.wire.call import Call, Lane
+from efrit_budget.wire.method import Method
+from efrit_budget.wire.request import Request, error_reply, unexpected
+
+
+class Dispatcher:
+    """The methods by name, and the way in."""
+
+    def __init__(self, methods: Mapping[str, Method]) -> None:
+        self._lanes = {name: method.lane for name, method in methods.items()}
+        self._handlers = {name: _handler(method) for name, method in methods.items()}
+
+    def lane(self, request: Request) -> Lane:
+        """Where the request is to run."""
+        return self._lanes.get(request.method, Lane.ORDERED)
+
+    def reply(self, request: Request, call: Call) -> dict[str, Json] | None:
+        """Run the request; None where it was a notification."""
+        if request.method not in self._handlers:
+            unknown = MethodNotFoundError(f"there is no method {request.method[:100]}")
+            return None if request.is_notification else error_reply(unknown, request.id)
+        reply = dispatch_to_serializable(
+            request.member,
+            self._handlers,
+            context=call,
+            deserializer=_as_it_is,
+            validator=_as_it_is,
+        )
+        return reply if isinstance(reply, dict) else None
+
+
+def _as_it_is(member: Any) -> Any:
+    """The library's own parser and validator are replaced by the strict ones of this room."""
+    return member
+
+
+def _handler(method: Method) -> Callable[..., Result]:
+    def handle(call: Call, /, *positional: Json, **named: Json) -> Result:
+        try:
+            call.cancellation.check()
+            return Success(method(named or list(positional), call))
+        except EfritError as error:
+            found = error
+        except BaseException as error:  # noqa: BLE001  a defect becomes a reply here
+            found = unexpected(error, method.name)
+        return _as_result(found)
+
+    return handle
+
+
+def _as_result(error: EfritError) -> Result:
+    return Error(**error.on_the_wire())

@@ -1,0 +1,82 @@
+"""Strict JSON in both directions."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NoReturn
+
+from efrit_budget.errors import Json, ParseError
+
+MAX_DEPTH = 200
+"""What everything behind the parser can bear, on every version of Python."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ParseError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ParseError(f"the number {text[:20]} is out of range")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _refuse_lone_surrogates(value: Json) -> None:
+    """Raise for a string that no UTF-8 text can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ParseError("a string holds a lone surrogate") from None
+
+
+def _refuse_depth(value: Json) -> None:
+    """Raise where containers stand in one another too deeply."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        if not level:
+            return
+        level = [inner for outer in level for inner in _containers_in(outer)]
+    raise ParseError(f"nested more than {MAX_DEPTH} deep")
+
+
+def _containers_in(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return [inner for inner in value.values() if isinstance(inner, dict | list)]
+    if isinstance(value, list):
+        return [inner for inner in value if isinstance(inner, dict | list)]
+    return []
+
+
+def parse(raw: bytes) -> Json:
+    """The value of a JSON text in UTF-8, or `ParseError` that says what is wrong with it."""
+    try:
+        text = raw.decode()
+        value = _DECODER.decode(text)
+        if text.count("[") + text.count("{") > MAX_DEPTH:
+            _refuse_depth(value)
+        if "\\ud" in text or "\\uD" in text:
+            _refuse_lone_surrogates(value)
+    except UnicodeDecodeError as error:
+        raise ParseError(f"byte {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ParseError(f"{error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise ParseError(f"nested more than {MAX_DEPTH} deep") from None
+    except ValueError:  # an integer of thousands of digits
+        raise ParseError("a number has too many digits") from None
+    return value
+
+
+def serialize(value: Json) -> bytes:
+    """The compact JSON text of `value`, always valid UTF-8 and on one line."""
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,85 @@
+"""Where a connection stands between `initialize` and `exit`, as in LSP.
+
+What belongs to the connection itself is answered here, with nothing but the standard library, so
+that `initialize` has its reply before the application is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from efrit_budget import PROTOCOL_VERSION, __version__
+from efrit_budget.errors import InvalidRequestError, Json, field_error
+
+OwnMethod = Callable[[dict[str, Json]], Json]
+
+SERVER_NAME = "efrit-budget"
+INITIALIZE = "initialize"
+CANCEL = "$/cancelRequest"
+
+
+class Stage(Enum):
+    """The stages of a connection.
+
+    A person's pipe never initializes, so requests are answered in FRESH too; what `initialize`
+    adds is that both sides know the other's version.
+    """
+
+    FRESH = "fresh"
+    READY = "ready"
+    SHUT_DOWN = "shut down"
+
+
+class Lifecycle:
+    """The stage of this connection, and the methods that change it."""
+
+    def __init__(self) -> None:
+        self.stage = Stage.FRESH
+        self.exit_asked = False
+
+    def methods(self) -> dict[str, OwnMethod]:
+        """`initialize`, `initialized`, `shutdown` and `exit`."""
+        return {
+            INITIALIZE: self._initialize,
+            "initialized": self._initialized,
+            "shutdown": self._shutdown,
+            "exit": self._exit,
+        }
+
+    def admits(self, method: str) -> bool:
+        """Whether `method` may run now: after `shutdown` work is only stopped, and the process."""
+        return self.stage is not Stage.SHUT_DOWN or method in ("exit", CANCEL)
+
+    @property
+    def exit_code(self) -> int:
+        """As in LSP: 0 after `shutdown`, or where nobody asked to exit; else 1."""
+        return 1 if self.exit_asked and self.stage is not Stage.SHUT_DOWN else 0
+
+    def _initialize(self, params: dict[str, Json]) -> Json:
+        """Tell the versions; whether a mismatch matters is the client's to decide."""
+        if self.stage is not Stage.FRESH:
+            raise InvalidRequestError("this connection is initialized already")
+        version = params.get("protocol_version", PROTOCOL_VERSION)
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise field_error("protocol_version", "it should be a whole number")
+        if version == PROTOCOL_VERSION:
+            self.stage = Stage.READY
+        return {
+            "server": {"name": SERVER_NAME, "version": __version__},
+            "protocol_version": PROTOCOL_VERSION,
+            "capabilities": {
+                "cancel": ["id", "tool_use_id"],
+                "progress": True,
+                "framings": ["header", "line"],
+            },
+        }
+
+    def _initialized(self, _params: dict[str, Json]) -> None:
+        return None
+
+    def _shutdown(self, _params: dict[str, Json]) -> None:
+        self.stage = Stage.SHUT_DOWN
+
+    def _exit(self, _params: dict[str, Json]) -> None:
+        self.exit_asked = True

@@ -1,0 +1,71 @@
+"""What a JSON-RPC method is: its name, its parameters, how it is run, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from efrit_budget.errors import InvalidParamsError, Json
+from efrit_budget.wire.call import Call, Lane
+
+__all__ = ["Call", "Lane", "Method", "NoParams", "Params", "invalid_params", "validate"]
+
+
+class Params(BaseModel):
+    """The root of every params model: unknown fields are refused by name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class NoParams(Params):
+    """The params of a method that takes none."""
+
+
+P = TypeVar("P", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name on the wire and what answers to it."""
+
+    name: str
+    params: type[BaseModel]
+    run: Callable[[Any, Call], Json]
+    lane: Lane = Lane.QUICK
+
+    def __call__(self, given: dict[str, Json] | list[Json], call: Call) -> Json:
+        """Validate the params and answer."""
+        return self.run(validate(self.params, given), call)
+
+
+def validate(model: type[P], given: dict[str, Json] | list[Json]) -> P:
+    """The params as a model; positional ones take the fields in their order."""
+    if isinstance(given, list) and not model.__pydantic_root_model__:
+        given = _named(model, given)
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise invalid_params(error) from None
+
+
+def _named(model: type[BaseModel], given: list[Json]) -> dict[str, Json]:
+    names = list(model.model_fields)
+    if len(given) > len(names):
+        raise InvalidParamsError(
+            f"{len(given)} params given, at most {len(names)} taken",
+            data={"fields": [{"field": str(len(names)), "problem": "one too many"}]},
+        )
+    return dict(zip(names, given, strict=False))
+
+
+def invalid_params(error: ValidationError) -> InvalidParamsError:
+    """Pydantic's findings, each with its field named and without the value that was given."""
+    fields = [
+        {"field": ".".join(map(str, found["loc"])) or "params", "problem": found["msg"]}
+        for found in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    listed = "; ".join(f"{found['field']}: {found['problem']}" for found in fields[:5])
+    return InvalidParamsError(listed, data={"fields": fields})

@@ -1,0 +1,110 @@
+"""The requests in hand: how each is found to be cancelled, and what it last said of itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from efrit_budget.errors import InvalidRequestError, Json
+from efrit_budget.wire.call import Call
+from efrit_budget.wire.request import Request
+
+PROGRESS_AFTER_SECONDS = 0.5
+
+Reply = Callable[[dict[str, Json] | None], None]
+"""Takes the one reply to a request; None for a notification, which gets none."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One request in hand, and where its reply goes."""
+
+    request: Request
+    reply: Reply
+    say: Callable[[Json], None]
+    """Sends a notification about it."""
+    call: Call = field(default_factory=Call)
+    begun: float = field(default_factory=time.monotonic)
+    next_progress: float = PROGRESS_AFTER_SECONDS
+    taken: bool = False
+    answered: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> bool:
+        """Claim it, to run it or to refuse it; true for the first who asks."""
+        with self.lock:
+            taken, self.taken = self.taken, True
+        return not taken
+
+    def say_progress(self) -> None:
+        """Send `$/progress` when it is due; never once the reply is on its way."""
+        with self.lock:
+            if not self.answered and self._owes_progress():
+                params = self._progress_params()
+                self.say({"jsonrpc": "2.0", "method": "$/progress", "params": params})
+
+    def _owes_progress(self) -> bool:
+        """Whether half a second has passed since it began, or since its last word."""
+        if self.request.id is None or time.monotonic() - self.begun < self.next_progress:
+            return False
+        self.next_progress = time.monotonic() - self.begun + PROGRESS_AFTER_SECONDS
+        return True
+
+    def _progress_params(self) -> dict[str, Json]:
+        said = self.call.progress
+        value = {
+            "message": said.message or f"{self.request.method} is running",
+            "done": said.done,
+            "total": said.total,
+            "seconds": round(time.monotonic() - self.begun, 1),
+        }
+        return {"token": self.request.id, "tool_use_id": self.request.tool_use_id, "value": value}
+
+
+def _key(request_id: Json) -> tuple[bool, Json]:
+    return isinstance(request_id, str), request_id
+
+
+class RequestTable:
+    """All requests in hand, notifications among them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: set[Job] = set()
+        self._ids: set[tuple[bool, Json]] = set()
+
+    def admit(self, job: Job) -> None:
+        """Take a request in hand; its id must not be in use."""
+        with self._lock:
+            if job.request.id is not None:
+                if _key(job.request.id) in self._ids:
+                    raise InvalidRequestError("a request with this id is in progress")
+                self._ids.add(_key(job.request.id))
+            self._jobs.add(job)
+
+    def release(self, job: Job) -> bool:
+        """Forget a request, whose reply comes next; false where it has one already."""
+        with job.lock:
+            job.answered = True
+        with self._lock:
+            if job not in self._jobs:
+                return False
+            self._jobs.remove(job)
+            self._ids.discard(_key(job.request.id))
+            return True
+
+    def all(self) -> list[Job]:
+        """The requests in hand now."""
+        with self._lock:
+            return list(self._jobs)
+
+    def about(self, params: dict[str, Json]) -> Iterator[Job]:
+        """The request with this `id`, or those about this `tool_use_id`."""
+        use_id = params.get("tool_use_id")
+        for job in self.all():
+            own_id = job.request.id
+            by_id = own_id is not None and "id" in params and _key(own_id) == _key(params["id"])
+            if by_id or (use_id is not None and use_id == job.request.tool_use_id):
+                yield job

@@ -1,0 +1,277 @@
+"""The sidecar's main loop: read, cut, dispatch into lanes, reply; and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from efrit_budget.errors import (
+    CancelledError,
+    EfritError,
+    InvalidRequestError,
+    Json,
+    ParseError,
+    field_error,
+)
+from efrit_budget.wire import jsontext
+from efrit_budget.wire.batch import Batch
+from efrit_budget.wire.call import Call, Lane
+from efrit_budget.wire.framing import Framer, Framing, Malformed, Message, Piece, dress
+from efrit_budget.wire.lanes import WorkLane
+from efrit_budget.wire.lifecycle import CANCEL, Lifecycle
+from efrit_budget.wire.request import (
+    Request,
+    error_reply,
+    request_of,
+    success_reply,
+    unexpected,
+    valid_id,
+)
+from efrit_budget.wire.requests import Job, RequestTable
+from efrit_budget.wire.stdio import ProtocolStreams
+from efrit_budget.wire.watch import Watchdog, pass_progress_on
+
+if TYPE_CHECKING:
+    from efrit_budget.wire.dispatch import Dispatcher
+
+DEFAULT_MAX_MESSAGE_BYTES = 64 * 2**20
+QUICK_THREADS = 4
+SLOW_THREADS = 16
+QUICK_BACKLOG = 256
+"""How many quick requests may wait before the reader waits too."""
+
+QUICK_DRAIN_SECONDS = 3.0
+"""How long quick requests in hand may take on a busy machine after the input has ended."""
+DRAIN_SECONDS = 0.4
+"""How long slow work in hand may go on after that."""
+STOP_SECONDS = 0.2
+"""How long cancelled work may take to stop."""
+END_SECONDS = 0.85
+"""How long the end may take once the quick requests are answered."""
+TERMINATE_SECONDS = 3.0
+"""The same after a signal, when what is half written is to be finished."""
+
+Send = Callable[[bytes], None]
+
+
+@dataclass(frozen=True)
+class Application:
+    """What is behind the connection, once it is loaded."""
+
+    dispatcher: Dispatcher
+    max_message_bytes: int
+
+
+class Server:
+    """Serves one connection over standard input and output, until either end is gone."""
+
+    def __init__(self, load: Callable[[], Application], streams: ProtocolStreams) -> None:
+        self._load = load
+        self._application: Application | None = None
+        self._streams = streams
+        self._framer = Framer(DEFAULT_MAX_MESSAGE_BYTES)
+        self._lifecycle = Lifecycle()
+        self._own = {**self._lifecycle.methods(), CANCEL: self._cancel}
+        self._table = RequestTable()
+        self._lanes = {
+            Lane.QUICK: WorkLane("quick", QUICK_THREADS),
+            Lane.SLOW: WorkLane("slow", SLOW_THREADS),
+        }
+        self._backlog = threading.BoundedSemaphore(QUICK_BACKLOG)
+        self._terminated = False
+        self._watchdog = Watchdog(streams, self._leave)
+
+    def run(self, on_exit: Callable[[], None]) -> int:
+        """Serve; `on_exit` stops what outlives a thread (child processes), last of all."""
+        signal.set_wakeup_fd(self._streams.wake_descriptor, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        self._watchdog.start(on_exit)
+        pass_progress_on(self._table)
+        self._read_until_end()
+        self._finish()
+        on_exit()
+        return self._lifecycle.exit_code
+
+    # Ending
+
+    def _on_signal(self, _number: int, _frame: Any) -> None:
+        self._terminated = True
+        self._watchdog.end_within(TERMINATE_SECONDS)
+
+    def _leave(self) -> None:
+        """End because the client is gone; the reader may be stuck, so it has a deadline."""
+        self._terminated = True
+        self._watchdog.end_within(END_SECONDS - DRAIN_SECONDS)
+        self._streams.wake()
+
+    def _finish(self) -> None:
+        """Let the work in hand end, then make it end; every request gets its reply."""
+        if not self._terminated and not self._lifecycle.exit_asked:
+            self._lanes[Lane.QUICK].wait_until_idle(QUICK_DRAIN_SECONDS)
+        seconds = TERMINATE_SECONDS if self._terminated else END_SECONDS
+        self._watchdog.end_within(seconds, self._lifecycle.exit_code)
+        if not self._terminated and not self._lifecycle.exit_asked:
+            self._lanes[Lane.SLOW].wait_until_idle(DRAIN_SECONDS)
+        for job in self._table.all():
+            self._stop(job)
+        self._lanes[Lane.SLOW].wait_until_idle(STOP_SECONDS)
+        for job in self._table.all():
+            self._refuse(job)
+        self._streams.close(seconds / 2 if self._terminated else STOP_SECONDS)
+
+    # Reading
+
+    def _read_until_end(self) -> None:
+        while not self._terminated and not self._lifecycle.exit_asked:
+            data = self._streams.read()
+            self._watchdog.reader_is_alive()
+            if data is None:
+                continue
+            self._take(self._framer.feed(data) if data else self._framer.finish())
+            if not data:
+                return
+
+    def _take(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            send = partial(self._send, piece.framing)
+            if isinstance(piece, Malformed):
+                send(jsontext.serialize(error_reply(piece.error)))
+            else:
+                self._take_message(piece, send)
+            if self._lifecycle.exit_asked or self._terminated:
+                return
+
+    def _take_message(self, message: Message, send: Send) -> None:
+        try:
+            value = jsontext.parse(message.body)
+        except ParseError as error:
+            if not message.stray:
+                self._lose_step(message)
+                send(jsontext.serialize(error_reply(error)))
+            return
+        if message.stray:
+            self._framer.regain_step()
+        self._take_value(value, send)
+        if self._application is None and not self._lifecycle.exit_asked:
+            self._loaded()
+
+    def _loaded(self) -> Application:
+        """The application; `initialize` alone is answered before it is there."""
+        if self._application is None:
+            self._application = self._load()
+            self._framer.max_bytes = self._application.max_message_bytes
+        return self._application
+
+    def _lose_step(self, message: Message) -> None:
+        if message.framing is Framing.HEADER:
+            self._framer.lose_step()
+
+    def _take_value(self, value: Json, send: Send) -> None:
+        if not isinstance(value, list):
+            self._take_member(value, lambda reply: None if reply is None else send(reply), send)
+        elif not value:
+            send(jsontext.serialize(error_reply(InvalidRequestError("empty batch"))))
+        else:
+            batch = Batch(len(value), send)
+            for member in value:
+                self._take_member(member, batch.take, send)
+
+    def _take_member(
+        self, member: Json, reply_to: Callable[[bytes | None], None], send: Send
+    ) -> None:
+        self._watchdog.reader_is_alive()
+        request = request_of(member)
+        if isinstance(request, dict):
+            reply_to(jsontext.serialize(request))
+            return
+        if request.method not in self._own:
+            self._loaded()  # before the request's time begins to count
+        job = Job(
+            request,
+            lambda reply: reply_to(None if reply is None else jsontext.serialize(reply)),
+            lambda notification: send(jsontext.serialize(notification)),
+        )
+        try:
+            self._admit(job)
+        except EfritError as error:
+            job.reply(None if request.is_notification else error_reply(error, request.id))
+        else:
+            self._start(job)
+
+    def _admit(self, job: Job) -> None:
+        if not self._lifecycle.admits(job.request.method):
+            raise InvalidRequestError("this connection is shut down")
+        self._table.admit(job)
+
+    def _start(self, job: Job) -> None:
+        if job.request.method in self._own:
+            self._answer(job, self._own_reply)
+            return
+        dispatcher = self._loaded().dispatcher
+        answer = partial(self._answer, job, dispatcher.reply)
+        lane = dispatcher.lane(job.request)
+        if lane is Lane.ORDERED:
+            answer()
+        elif lane is Lane.SLOW:
+            self._lanes[lane].submit(answer)
+        else:
+            self._backlog.acquire()
+            self._lanes[lane].submit(partial(self._answer_from_backlog, answer))
+
+    # Answering
+
+    def _answer_from_backlog(self, answer: Callable[[], None]) -> None:
+        self._backlog.release()
+        answer()
+
+    def _answer(
+        self, job: Job, reply_of: Callable[[Request, Call], dict[str, Json] | None]
+    ) -> None:
+        if job.take():
+            self._reply(job, reply_of(job.request, job.call))
+
+    def _own_reply(self, request: Request, _: Call) -> dict[str, Json] | None:
+        """The reply of the connection itself."""
+        params = request.member.get("params", {})
+        try:
+            if not isinstance(params, dict):
+                raise field_error("params", "they should be an object")
+            result = self._own[request.method](params)
+        except EfritError as error:
+            return None if request.is_notification else error_reply(error, request.id)
+        return None if request.is_notification else success_reply(result, request.id)
+
+    def _reply(self, job: Job, reply: dict[str, Json] | None) -> None:
+        if not self._table.release(job):
+            return
+        try:
+            job.reply(reply)
+        except (ValueError, TypeError, RecursionError) as error:  # a result that is not JSON
+            defect = unexpected(error, job.request.method)
+            job.reply(error_reply(defect, job.request.id))
+
+    def _send(self, framing: Framing, reply: bytes) -> None:
+        self._streams.write(dress(reply, framing))
+
+    # Cancelling
+
+    def _cancel(self, params: dict[str, Json]) -> None:
+        if not valid_id(params.get("id")) or not isinstance(params.get("tool_use_id", ""), str):
+            raise field_error("id", "it should be the id of a request, or tool_use_id a string")
+        for job in self._table.about(params):
+            self._stop(job)
+
+    def _stop(self, job: Job) -> None:
+        """Stop a request; one that no thread has begun on is answered at once."""
+        job.call.cancellation.cancel()
+        if job.take():
+            self._refuse(job)
+
+    def _refuse(self, job: Job) -> None:
+        refusal = error_reply(CancelledError(), job.request.id)
+        self._reply(job, None if job.request.is_notification else refusal)

@@ -1,0 +1,141 @@
+"""The process's own standard streams, kept for the protocol alone."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+import time
+
+from efrit_budget.errors import EfritError
+
+READ_BYTES = 256 * 1024
+WRITE_BYTES = 64 * 1024
+"""What is written at a time, so that a slow reader is told from one that is gone."""
+
+
+class StreamError(EfritError):
+    """There is nothing to read requests from, or to write replies to."""
+
+
+class ProtocolStreams:
+    """Reads standard input, and owns the only way to standard output.
+
+    File descriptor 1 itself is pointed at standard error, so that neither a stray `print` nor
+    a child process can put a byte into the protocol.
+    """
+
+    def __init__(self) -> None:
+        _require_open(0, "input")
+        _require_open(1, "output")
+        _open_standard_error()
+        self._input = os.dup(0)
+        self._output = os.dup(1)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        self._wake_read, self._wake_write = os.pipe()
+        for end in (self._wake_read, self._wake_write):
+            os.set_blocking(end, False)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._writing_since: float | None = None
+
+    @property
+    def wake_descriptor(self) -> int:
+        """Where a byte interrupts `read`; for `signal.set_wakeup_fd` too."""
+        return self._wake_write
+
+    def read(self) -> bytes | None:
+        """The next bytes; empty at the end of the stream, None when woken instead."""
+        ready = _wait(self._input, self._wake_read)
+        if self._wake_read in ready:
+            os.read(self._wake_read, 4096)
+            return None
+        try:
+            return os.read(self._input, READ_BYTES)
+        except BlockingIOError:  # the other end has made its and our description non-blocking
+            return None
+        except OSError:  # a terminal that is gone
+            return b""
+
+    def wake(self) -> None:
+        """Make `read` return None."""
+        try:
+            os.write(self._wake_write, b"\0")
+        except BlockingIOError:  # it is woken already
+            return
+
+    def hung_up(self) -> bool:
+        """Whether every writer of standard input is gone, with or without bytes left in it."""
+        poll = select.poll()
+        poll.register(self._input, 0)
+        return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+    def stalled(self, seconds: float) -> bool:
+        """Whether nobody has read from our output for so long, though there is more to come."""
+        since = self._writing_since
+        return since is not None and time.monotonic() - since > seconds
+
+    def write(self, data: bytes) -> None:
+        """Write one whole message; nothing more is tried once the reader is gone."""
+        with self._lock:
+            view = memoryview(data)
+            while view and not self._closed:
+                view = view[self._written(view) :]
+
+    def close(self, seconds: float) -> None:
+        """Write nothing from now on; a message half written is given `seconds` to be whole."""
+        whole = self._lock.acquire(timeout=seconds)
+        self._closed = True
+        if whole:
+            self._lock.release()
+
+    def _written(self, view: memoryview) -> int:
+        self._writing_since = time.monotonic()
+        try:
+            return os.write(self._output, view[:WRITE_BYTES])
+        except BlockingIOError:
+            _wait_for_room(self._output)
+            return 0
+        except OSError:
+            self._closed = True
+            return 0
+        finally:
+            self._writing_since = None
+
+
+def _require_open(descriptor: int, name: str) -> None:
+    """Raise where it is closed; the next file to be opened would take its number."""
+    try:
+        os.fstat(descriptor)
+    except OSError as error:
+        raise StreamError(f"standard {name} cannot be used: {error.strerror}") from None
+
+
+def _open_standard_error() -> None:
+    """Give descriptor 2 something to be, so that none of ours takes its number."""
+    try:
+        os.fstat(2)
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        if null != 2:
+            os.dup2(null, 2)
+            os.close(null)
+
+
+def _wait_for_room(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    poll.poll()
+
+
+def _wait(*descriptors: int) -> list[int]:
+    """Those of the descriptors that can be read; `select` takes none above 1023."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in poll.poll()]

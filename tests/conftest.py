@@ -1,0 +1,60 @@
+"""What every test stands on: a home folder of its own, no network, and a real sidecar."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sidecar import Sidecar
+
+TOOLS_FOR_TESTS = Path(__file__).parent / "tools_for_tests"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sidecar's folders, and the person's, in a temporary place."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("EFRIT_BUDGET_HOME", str(folder / "efrit"))
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return folder
+
+
+@pytest.fixture
+def tools_for_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every sidecar that is started offers the tools for tests too."""
+    monkeypatch.setenv("EFRIT_BUDGET_TOOLS__PATH", json.dumps([str(TOOLS_FOR_TESTS)]))
+    return TOOLS_FOR_TESTS
+
+
+@pytest.fixture
+def sidecar(tools_for_tests: Path) -> Iterator[Sidecar]:
+    """A running sidecar, with the tools for tests."""
+    with Sidecar() as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder to open sessions on."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def session(sidecar: Sidecar, project: Path) -> str:
+    """A session of `sidecar` on `project`."""
+    opened = sidecar.request("session/open", root=str(project))
+    return str(opened["session_id"])
+
+
+@pytest.fixture
+def log_file(home: Path) -> Path:
+    """Where the sidecars of this test log."""
+    return home / "efrit" / "log" / "efrit-budget.log"

@@ -1,0 +1,34 @@
+"""Looking at processes that a test does not hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.sidecar import TIMEOUT
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that is dead and not yet collected does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def until(condition: Callable[[], bool], timeout: float = TIMEOUT) -> bool:
+    """Wait for the condition; false when it did not come true in time."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def pid_in(file: Path) -> int:
+    """The process id that a tool for tests writes into a file."""
+    assert until(file.exists), f"{file.name} was never written"
+    return int(file.read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""Tests of framing, dispatch, lifecycle and cancellation."""
