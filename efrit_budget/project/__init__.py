@@ -1,0 +1,1 @@
+"""The project's root, its names, and the programs run in it."""

@@ -1,0 +1,81 @@
+"""Names of files as text, and paths that stay inside the project."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from efrit_budget.errors import EfritError
+
+UNSHOWN = r"\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff"
+"""Signs that end a line or command a terminal, and bytes that are not UTF-8."""
+PLAIN_NAME = re.compile(rf'[^"\\{UNSHOWN}][^{UNSHOWN}]*')
+QUOTED = re.compile(rf'["\\{UNSHOWN}]')
+ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+UNESCAPES = {escape[1]: sign for sign, escape in ESCAPES.items()}
+ESCAPE = re.compile(rb"(?s)\\([0-7]{3}|.)")
+
+
+class OutsideError(EfritError):
+    """A path leads out of the project, or nowhere."""
+
+    def __init__(self, shown: str, reason: str) -> None:
+        super().__init__(f"{same_form(shown)}: {reason}")
+        self.reason = reason
+
+
+def shown_name(name: str) -> str:
+    r"""A file name as it is shown: itself, or quoted as git does (`"a\nb\351"`).
+
+    Names with control characters or line separators, bytes that are not UTF-8, or a leading
+    quote or backslash are quoted, so that each name has one form and each form means one name.
+    """
+    return name if PLAIN_NAME.fullmatch(name) else f'"{QUOTED.sub(_escaped, name)}"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    sign = match[0]
+    return ESCAPES.get(sign) or "".join(f"\\{byte:03o}" for byte in os.fsencode(sign))
+
+
+def meant_name(shown: str) -> str:
+    """The file name that `shown_name` gives this form for."""
+    if len(shown) < 2 or not (shown.startswith('"') and shown.endswith('"')):
+        return shown
+    quoted = os.fsencode(shown[1:-1])
+    return os.fsdecode(ESCAPE.sub(_unescaped, quoted))
+
+
+def same_form(given: str) -> str:
+    """A name as somebody gave it, in the one form it is shown in."""
+    return shown_name(meant_name(given))
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    if len(code) == 3:
+        return bytes([int(code, 8) & 0xFF])
+    return os.fsencode(UNESCAPES.get(os.fsdecode(code), os.fsdecode(code)))
+
+
+def inside(root: Path, shown: str) -> Path:
+    """The path meant by `shown`, relative to the root or absolute, with links resolved.
+
+    What lies outside the root after that is refused.
+    """
+    name = meant_name(shown)
+    if "\0" in name:
+        raise OutsideError(shown, "a path cannot hold a NUL byte")
+    base = root.resolve()
+    try:
+        found = (base / name).resolve()
+    except (RuntimeError, OSError) as error:
+        raise OutsideError(shown, _reason(error)) from error
+    if found != base and base not in found.parents:
+        raise OutsideError(shown, f"outside the project {base}")
+    return found
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "a loop of links"

@@ -1,0 +1,237 @@
+"""Child processes, each the head of its own group, so that it is stopped with all it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from efrit_budget.cancellation import Cancellation
+
+TERMINATE_SECONDS = 0.1
+"""How long a group may take to leave after SIGTERM, before SIGKILL."""
+PATIENCE_SECONDS = 0.5
+"""How long pipes are waited for that a process outside the group holds open."""
+POLL_SECONDS = 0.05
+LOCK_SECONDS = 0.2
+PIPE_BYTES = 64 * 1024
+MOST_BYTES = 256 * 1024 * 1024
+"""The most output that is taken from one program."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a child process ended, and what it wrote."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    cut: bool = False
+    """Whether it was stopped because it wrote more than was wanted."""
+
+
+class _Groups:
+    """The process groups alive now, so that none outlives the sidecar."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._leaders: set[int] = set()
+
+    def start(self, begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+        """Begin a process; whoever ends them all meanwhile waits until it can be ended too."""
+        with self._lock:
+            process = begin()
+            self._leaders.add(process.pid)
+            return process
+
+    def remove(self, leader: int) -> None:
+        with self._lock:
+            self._leaders.discard(leader)
+
+    def all(self) -> list[int]:
+        locked = self._lock.acquire(timeout=LOCK_SECONDS)
+        try:
+            return list(self._leaders)
+        finally:
+            if locked:
+                self._lock.release()
+
+
+_groups = _Groups()
+
+
+def run(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    cancellation: Cancellation,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+    given: bytes | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> Finished:
+    """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
+
+    When the program itself has ended, what it left running in its group is ended too.
+    """
+
+    def begin() -> subprocess.Popen[bytes]:
+        cancellation.check()
+        return subprocess.Popen(  # noqa: S603  the caller names the program, never the model
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    process = _groups.start(begin)
+    try:
+        with cancellation.calling(lambda: _signal(process.pid, signal.SIGTERM)):
+            deadline = None if timeout is None else time.monotonic() + timeout
+            finished = _Collector(process, cancellation, deadline, most_bytes).collect(given)
+    finally:
+        _signal(process.pid, signal.SIGKILL)
+        _groups.remove(process.pid)
+    cancellation.check()
+    return finished
+
+
+class _Collector:
+    """Reads what a process writes, gives it what it is to read, and ends it in time."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        cancellation: Cancellation,
+        deadline: float | None,
+        most_bytes: int,
+    ) -> None:
+        self._process = process
+        self._cancellation = cancellation
+        self._deadline = deadline
+        self._room = most_bytes
+        self._timed_out = False
+        self._cut = False
+        self._kill_at: float | None = None
+        self._leave_at: float | None = None
+        self._selector = selectors.DefaultSelector()
+
+    def collect(self, given: bytes | None) -> Finished:
+        """Everything up to the end."""
+        process = self._process
+        stdout, stderr = bytearray(), bytearray()
+        with self._selector, contextlib.ExitStack() as pipes:
+            for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+                pipes.callback(_close, pipe)
+            self._read_into(process.stdout, stdout)
+            self._read_into(process.stderr, stderr)
+            self._write_from(process.stdin, memoryview(given or b""))
+            while not self._over():
+                for key, _ in self._selector.select(POLL_SECONDS):
+                    key.data()
+                self._look_at_the_clock()
+        code = self._exit_code()
+        return Finished(code, bytes(stdout), bytes(stderr), self._timed_out, self._cut)
+
+    def _over(self) -> bool:
+        """Whether the process has ended and its pipes too, or nobody waits for them any more."""
+        ended = self._process.poll() is not None
+        return (ended and not self._selector.get_map()) or _passed(self._leave_at)
+
+    def _look_at_the_clock(self) -> None:
+        if self._process.poll() is not None:
+            self._end(0)
+        elif self._cancellation.cancelled:
+            self._end(TERMINATE_SECONDS)
+        elif self._kill_at is None and _passed(self._deadline):
+            self._timed_out = True
+            _signal(self._process.pid, signal.SIGTERM)
+            self._end(TERMINATE_SECONDS)
+        if _passed(self._kill_at):
+            _signal(self._process.pid, signal.SIGKILL)
+
+    def _end(self, after: float) -> None:
+        """Have the group killed after so many seconds, and leave its pipes some time later."""
+        if self._kill_at is None:
+            self._kill_at = time.monotonic() + after
+            self._leave_at = self._kill_at + PATIENCE_SECONDS
+
+    def _exit_code(self) -> int:
+        """The exit code; a process that even SIGKILL does not end at once is left behind."""
+        try:
+            return self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return -signal.SIGKILL
+
+    # Pipes
+
+    def _read_into(self, pipe: IO[bytes] | None, buffer: bytearray) -> None:
+        if pipe is None:
+            return
+
+        def read() -> None:
+            data = os.read(pipe.fileno(), PIPE_BYTES)
+            buffer.extend(data[: self._room])
+            self._cut = self._cut or len(data) > self._room
+            self._room = max(0, self._room - len(data))
+            if self._cut:
+                self._end(0)
+            if not data or self._cut:
+                self._drop(pipe)
+
+        self._selector.register(pipe, selectors.EVENT_READ, read)
+
+    def _write_from(self, pipe: IO[bytes] | None, rest: memoryview) -> None:
+        if pipe is None:
+            return
+        os.set_blocking(pipe.fileno(), False)
+
+        def write() -> None:
+            nonlocal rest
+            try:
+                rest = rest[os.write(pipe.fileno(), rest[:PIPE_BYTES]) :]
+            except BrokenPipeError:
+                rest = rest[:0]
+            if not rest:
+                self._drop(pipe)
+
+        self._selector.register(pipe, selectors.EVENT_WRITE, write)
+
+    def _drop(self, pipe: IO[bytes]) -> None:
+        self._selector.unregister(pipe)
+        _close(pipe)
+
+
+def _close(pipe: IO[bytes]) -> None:
+    with contextlib.suppress(OSError):  # a pipe whose other end is gone
+        pipe.close()
+
+
+def _passed(moment: float | None) -> bool:
+    return moment is not None and time.monotonic() >= moment
+
+
+def stop_all_groups() -> None:
+    """End every child process at once, when the sidecar itself ends."""
+    for leader in _groups.all():
+        _signal(leader, signal.SIGKILL)
+
+
+def _signal(leader: int, number: signal.Signals) -> bool:
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,230 @@
+"""Sessions in the database."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from efrit_budget.budget.tiers import Limits
+from efrit_budget.errors import (
+    ConflictError,
+    Json,
+    SessionClosedError,
+    SessionNotFoundError,
+)
+from efrit_budget.results.store import drop_unused_blobs
+from efrit_budget.sessions.ids import new_id
+from efrit_budget.storage.database import Database
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session as it is kept."""
+
+    id: str
+    root: str
+    title: str
+    limits: Limits
+    denied: tuple[str, ...]
+    """Tools that the project's settings keep from it."""
+    created: float
+    touched: float
+    closed: float | None
+    purged: float | None
+    note: str | None
+
+    @property
+    def state(self) -> str:
+        """Either "open" or "closed"."""
+        return "open" if self.closed is None else "closed"
+
+    def summary(self) -> dict[str, Json]:
+        """What a list of sessions shows."""
+        return {
+            "session_id": self.id,
+            "title": self.title,
+            "root": self.root,
+            "state": self.state,
+            "created": self.created,
+            "touched": self.touched,
+            "purged": self.purged is not None,
+            "note": self.note,
+        }
+
+
+def _session(row: sqlite3.Row) -> Session:
+    names = ("id", "root", "title", "created", "touched", "closed", "purged", "note")
+    return Session(
+        limits=Limits(**json.loads(row["limits"])),
+        denied=tuple(json.loads(row["denied"])),
+        **{name: row[name] for name in names},
+    )
+
+
+def _missing(session_id: str) -> SessionNotFoundError:
+    return SessionNotFoundError(
+        f"no session {session_id!r}; session/list shows those there are",
+        data={"session_id": session_id},
+    )
+
+
+class SessionStore:
+    """Opens, finds and ends sessions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def open(
+        self,
+        root: str,
+        limits: Limits,
+        denied: Sequence[str] = (),
+        session_id: str | None = None,
+        *,
+        other_limits: bool = False,
+    ) -> Session:
+        """Begin a session; one of that id on the same root is taken up again instead.
+
+        One that is taken up keeps its limits, unless `other_limits` are meant for it.
+        """
+        with self._database.writing() as connection:
+            if session_id is not None and (found := _find(connection, session_id)):
+                if other_limits:
+                    _limit(connection, _on_root(found, root), limits)
+                return _reopen(connection, _on_root(found, root))
+            chosen = session_id or _unused_id(connection)
+            now = time.time()
+            connection.execute(
+                "INSERT INTO sessions (id, root, limits, denied, created, touched)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (chosen, root, json.dumps(limits.as_dict()), json.dumps(list(denied)), now, now),
+            )
+            connection.execute("INSERT INTO windows (session_id) VALUES (?)", (chosen,))
+            return _get(connection, chosen)
+
+    def resume(self, session_id: str) -> Session:
+        """Take a session up again, a closed one too."""
+        with self._database.writing() as connection:
+            return _reopen(connection, _get(connection, session_id))
+
+    def get(self, session_id: str) -> Session:
+        """The session of that id."""
+        with self._database.reading() as connection:
+            return _get(connection, session_id)
+
+    def get_open(self, session_id: str) -> Session:
+        """The session of that id, which must be open."""
+        session = self.get(session_id)
+        if session.closed is not None:
+            raise SessionClosedError(
+                f"session {session_id!r} is closed; session/resume opens it again",
+                data={"session_id": session_id},
+            )
+        return session
+
+    def list(self, root: str | None, *, include_closed: bool) -> list[tuple[Session, int]]:
+        """Sessions, the last used first, each with the number of its calls."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT *, (SELECT count(*) FROM calls WHERE session_id = sessions.id) AS calls"
+                " FROM sessions WHERE (?1 IS NULL OR root = ?1) AND (?2 OR closed IS NULL)"
+                " ORDER BY touched DESC, id",
+                (root, include_closed),
+            ).fetchall()
+        return [(_session(row), row["calls"]) for row in rows]
+
+    def close(self, session_id: str) -> Session:
+        """End a session; all it holds is kept."""
+        with self._database.writing() as connection:
+            _get(connection, session_id)
+            connection.execute(
+                "UPDATE sessions SET closed = coalesce(closed, ?) WHERE id = ?",
+                (time.time(), session_id),
+            )
+            return _get(connection, session_id)
+
+    def rename(self, session_id: str, title: str) -> Session:
+        """Give a session another title."""
+        with self._database.writing() as connection:
+            _get(connection, session_id)
+            connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+            return _get(connection, session_id)
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session and all it holds."""
+        with self._database.writing() as connection:
+            _get(connection, session_id)
+            connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+            drop_unused_blobs(connection)
+
+    def purge(self, session_id: str) -> Session:
+        """Forget what a session's calls were given and gave; its line stays."""
+        with self._database.writing() as connection:
+            _get(connection, session_id)
+            forget(connection, session_id, "its contents were purged")
+            return _get(connection, session_id)
+
+
+def _find(connection: sqlite3.Connection, session_id: str) -> Session | None:
+    row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    return None if row is None else _session(row)
+
+
+def _get(connection: sqlite3.Connection, session_id: str) -> Session:
+    found = _find(connection, session_id)
+    if found is None:
+        raise _missing(session_id)
+    return found
+
+
+def _on_root(session: Session, root: str) -> Session:
+    if session.root != root:
+        raise ConflictError(
+            f"session {session.id!r} belongs to {session.root}; resume it, or open another",
+            data={"session_id": session.id, "root": session.root},
+        )
+    return session
+
+
+def forget(connection: sqlite3.Connection, session_id: str, why: str) -> None:
+    """Remove what a session holds, and close it; its line stays and says why.
+
+    Handles go on from where they were, so that none comes to name another result.
+    """
+    row = connection.execute(
+        "SELECT next_number FROM windows WHERE session_id = ?", (session_id,)
+    ).fetchone()
+    for table in ("calls", "results", "segments", "turns", "windows"):
+        connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
+    connection.execute(
+        "INSERT INTO windows (session_id, next_number) VALUES (?, ?)",
+        (session_id, 1 if row is None else row["next_number"]),
+    )
+    drop_unused_blobs(connection)
+    now = time.time()
+    connection.execute(
+        "UPDATE sessions SET purged = ?, closed = coalesce(closed, ?), note = ? WHERE id = ?",
+        (now, now, why, session_id),
+    )
+
+
+def _limit(connection: sqlite3.Connection, session: Session, limits: Limits) -> None:
+    connection.execute(
+        "UPDATE sessions SET limits = ? WHERE id = ?", (json.dumps(limits.as_dict()), session.id)
+    )
+
+
+def _reopen(connection: sqlite3.Connection, session: Session) -> Session:
+    connection.execute(
+        "UPDATE sessions SET closed = NULL, touched = ? WHERE id = ?", (time.time(), session.id)
+    )
+    return _get(connection, session.id)
+
+
+def _unused_id(connection: sqlite3.Connection) -> str:
+    while _find(connection, chosen := new_id()):
+        pass
+    return chosen

@@ -1,0 +1,1 @@
+"""The SQLite connection, its schema and migrations."""

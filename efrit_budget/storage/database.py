@@ -1,0 +1,167 @@
+"""The SQLite database: one connection a thread, and one writer at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from efrit_budget.errors import StorageError
+from efrit_budget.storage.migrate import migrate
+
+CACHE_KIB = 1024
+LOCKED = "database is locked"
+MARGIN_SECONDS = 1.0
+"""How much longer than SQLite itself a writer waits for the other writers of its process."""
+
+
+class Database:
+    """Opens the file privately (mode 0600), migrates it, and hands out transactions.
+
+    The journal is a write-ahead log with `synchronous=NORMAL`: what was committed survives the
+    death of any process; after a power cut the last commits may be missing, the file is whole.
+    """
+
+    def __init__(self, path: Path, busy_timeout_ms: int) -> None:
+        self.path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self._local = threading.local()
+        self._writer = threading.Lock()
+        self._lock = threading.Lock()
+        self._connections: list[sqlite3.Connection] = []
+        self._in_use: set[sqlite3.Connection] = set()
+        with self._explained():
+            _create_private(path)
+            with self._used() as connection:
+                migrate(connection)
+            _make_private(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read with; each statement sees what was committed before it."""
+        with self._explained(), self._used() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: committed when the block ends, rolled back when it raises."""
+        with self._explained(), self._turn_to_write(), self._used() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close every connection; SQLite folds the journal into the file with the last one.
+
+        One that a thread is still working with is left to the end of the process.
+        """
+        with self._writer, self._lock:
+            for connection in self._connections:
+                if connection not in self._in_use:
+                    connection.close()
+            self._connections.clear()
+            self._local = threading.local()
+
+    @contextmanager
+    def _turn_to_write(self) -> Iterator[None]:
+        """The one turn of this process; who waits behind a locked database gives up in time too."""
+        if not self._writer.acquire(timeout=self._busy_timeout_ms / 1000 + MARGIN_SECONDS):
+            raise sqlite3.OperationalError(LOCKED)
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    @contextmanager
+    def _used(self) -> Iterator[sqlite3.Connection]:
+        """The connection of this thread, which `close` spares meanwhile; blocks may be nested."""
+        connection = self._connection()
+        with self._lock:
+            outermost = connection not in self._in_use
+            self._in_use.add(connection)
+        try:
+            yield connection
+        finally:
+            if outermost:
+                with self._lock:
+                    self._in_use.discard(connection)
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            self._local.connection = connection
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        try:
+            self._set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours, which say what to do."""
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
+            if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+                raise
+            raise StorageError(_explanation(error, self.path)) from error
+
+
+def _create_private(path: Path) -> None:
+    """Make the file, readable by its owner alone; the journal files inherit its mode."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _make_private(path: Path) -> None:
+    """Take from others what an older mode gave them; it is certain by now whose file this is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        if own and found.st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+REMEDIES = {
+    LOCKED: "another process holds it; try again, or raise storage.busy_timeout_ms",
+    "database or disk is full": "free some space; what was answered before is safe",
+    "disk I/O error": "free some space and see whether the disk is well",
+    "unable to open database file": "see that its folder exists and is yours, or use --db",
+    "file is not a database": "move that file away, or name another with --db",
+    "database disk image is malformed": "restore it from a backup, or move it away to begin anew",
+    "attempt to write a readonly database": "make it writable, or name another with --db",
+}
+
+
+def _explanation(error: Exception, path: Path) -> str:
+    problem = str(error)
+    remedy = REMEDIES.get(problem, "run 'efrit-budget doctor' to see what is wrong")
+    return f"the database {path} cannot be used: {problem}; {remedy}"

@@ -1,0 +1,79 @@
+"""Bringing a database to the newest schema, one numbered file at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from efrit_budget.errors import StorageError
+
+FOLDER = Path(__file__).parent / "migrations"
+APPLICATION_ID = 0x65667262
+"""Stands in the file's header, so that no other program's database is taken for ours."""
+
+
+def migrations() -> list[tuple[int, Path]]:
+    """The migration files in order; the number is what stands before the underscore."""
+    return [(int(file.name.partition("_")[0]), file) for file in sorted(FOLDER.glob("*.sql"))]
+
+
+def newest() -> int:
+    """The schema version this code works with."""
+    return migrations()[-1][0]
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """The schema version the database has."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Apply what is missing; two sidecars starting at once apply it once."""
+    found = version(connection)
+    _require_own(connection, found)
+    if found > newest():
+        raise StorageError(
+            f"the database has schema {found}, and this efrit-budget knows up to {newest()}: "
+            "upgrade efrit-budget, or name another database with --db"
+        )
+    for number, file in migrations():
+        if number > found:
+            _apply(connection, number, file)
+
+
+def _require_own(connection: sqlite3.Connection, found: int) -> None:
+    """Raise for a database that some other program has made."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    # Read last: another sidecar may be making the tables and the mark, both at once, just now.
+    marked = int(connection.execute("PRAGMA application_id").fetchone()[0]) == APPLICATION_ID
+    if not marked and (found or tables):
+        raise StorageError(
+            "the database belongs to another program; name another file with --db, or move it away"
+        )
+
+
+def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
+    """Run one file and set its number in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if version(connection) < number:
+            for statement in _statements(file.read_text(encoding="utf-8")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number:d}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script; `executescript` would commit before it runs."""
+    statements, pending = [], ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending)
+            pending = ""
+    return [*statements, pending] if pending.strip() else statements

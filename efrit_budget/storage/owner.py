@@ -1,0 +1,56 @@
+"""Which sidecar process a row belongs to, and whether that process is still alive."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+
+class Owner:
+    """A process's mark: a file it holds a lock on, which the system drops when it dies."""
+
+    def __init__(self, database: Path) -> None:
+        self._folder = database.with_name(database.name + ".owners")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.name = secrets.token_hex(8)
+        self._descriptor = self._lock_own()
+        self._remove_dead()
+
+    def alive(self, name: str) -> bool:
+        """Whether the process of that mark still runs."""
+        return name == self.name or _is_locked(self._folder / name)
+
+    def close(self) -> None:
+        """Give the mark up."""
+        (self._folder / self.name).unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+    def _lock_own(self) -> int:
+        """Lock the file under a name that nobody looks at, so it is never seen unlocked."""
+        unfinished = self._folder / f".{self.name}"
+        descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        unfinished.rename(self._folder / self.name)
+        return descriptor
+
+    def _remove_dead(self) -> None:
+        for file in self._folder.glob("[!.]*"):
+            if file.name != self.name and not _is_locked(file):
+                file.unlink(missing_ok=True)
+
+
+def _is_locked(file: Path) -> bool:
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
