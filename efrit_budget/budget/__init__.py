@@ -1,0 +1,1 @@
+"""Estimating tokens, the tiers and the ledger."""

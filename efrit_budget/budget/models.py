@@ -1,0 +1,94 @@
+"""What each model can do, from one data file and the person's additions to it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+from efrit_budget.budget.calibration import HIGHEST, LOWEST
+from efrit_budget.errors import EfritError, Json
+
+TABLE = Path(__file__).with_name("models.toml")
+DEFAULT = "default"
+
+
+class ModelTableError(EfritError):
+    """A table of models is not what it should be."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model can do."""
+
+    name: str
+    window: int
+    max_output: int
+    factor: float
+    system_messages: bool
+    binding: bool
+    least_cacheable: int
+
+
+FIELDS = {field.name: field.type for field in fields(Model) if field.name != "name"}
+KINDS: Mapping[object, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
+RANGES: Mapping[str, tuple[float, float]] = {
+    "window": (1_000, 1_000_000_000),
+    "max_output": (1, 1_000_000_000),
+    "factor": (LOWEST, HIGHEST),
+    "least_cacheable": (0, 1_000_000_000),
+}
+
+
+def model_named(name: str, additions: Path | None = None) -> Model:
+    """The model of that name: the longest entry that begins it, over the safe defaults."""
+    table = dict(_read(TABLE))
+    if additions is not None and additions.is_file():
+        added = _read(additions)
+        for entry in sorted(added, key=_generality):
+            table[entry] = {**_base(table, entry), **added[entry]}
+    known = {**_base(table, name), "name": name}
+    return Model(**known)
+
+
+def _generality(entry: str) -> tuple[bool, int]:
+    """What orders a person's entries, so that each stands on the more general ones."""
+    return entry != DEFAULT, len(entry)
+
+
+def _base(table: Mapping[str, Mapping[str, Json]], name: str) -> dict[str, Json]:
+    """The values of the longest entry that begins the name."""
+    fitting = [entry for entry in table if name.startswith(entry)]
+    return dict(table[max(fitting, key=len, default=DEFAULT)])
+
+
+@cache
+def _read(file: Path) -> dict[str, dict[str, Json]]:
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelTableError(f"{file}: {error}") from error
+    for entry, values in table.items():
+        _check(file, entry, values)
+    return table
+
+
+def _check(file: Path, entry: str, values: Json) -> None:
+    if not isinstance(values, dict):
+        raise ModelTableError(f"{file}: {entry} is not a table of values")
+    for name, value in values.items():
+        if problem := _problem(name, value):
+            raise ModelTableError(f"{file}: {entry}: {problem}")
+
+
+def _problem(name: str, value: Json) -> str | None:
+    """What is wrong with a value."""
+    if name not in FIELDS:
+        return f"no value {name}; there are {', '.join(FIELDS)}"
+    kinds = KINDS[FIELDS[name]]
+    if type(value) not in kinds:
+        return f"{name} must be {FIELDS[name]}"
+    lowest, highest = RANGES.get(name, (value, value))
+    return None if lowest <= value <= highest else f"{name} must be from {lowest:,} to {highest:,}"

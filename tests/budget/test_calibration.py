@@ -1,0 +1,79 @@
+"""What the model's replies teach of its tokenizer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from efrit_budget.budget.calibration import (
+    HIGHEST,
+    LOWEST,
+    Calibration,
+    counts_of,
+    output_size,
+    true_prompt_size,
+)
+
+USAGE = {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3}
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@pytest.mark.parametrize("truth", [0.8, 1.0, 1.3, 2.0])
+@pytest.mark.parametrize("first", [1.0, 1.3])
+def test_a_few_replies_find_the_true_factor(first: float, truth: float) -> None:
+    calibration = Calibration(first)
+    for turn in range(1, 11):
+        raw, exact = turn * 2_000, turn * 800
+        calibration = calibration.after(raw, exact, round(raw * truth) + exact)
+    assert calibration.factor == pytest.approx(truth, rel=0.03)
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(-(10**9), 10**9))
+def test_the_factor_stays_within_its_bounds_whatever_is_reported(
+    raw: int, exact: int, true_prompt: int
+) -> None:
+    after = Calibration(1.0).after(raw, exact, true_prompt)
+    assert LOWEST <= after.factor <= HIGHEST
+
+
+def test_a_sample_that_cannot_be_true_changes_nothing() -> None:
+    calibration = Calibration(1.2, samples=5, error=0.02)
+    assert calibration.after(10_000, 0, 10_000_000) == calibration
+    assert calibration.after(10_000, 9_000, 500) == calibration
+    assert calibration.after(5, 0, 20) == calibration
+
+
+def test_the_recent_error_is_that_of_the_prediction() -> None:
+    after = Calibration(1.0).after(10_000, 0, 12_500)
+    assert after.as_dict()["recent_error"] == pytest.approx(0.2)
+
+
+def test_the_prompt_is_what_was_read_written_and_neither() -> None:
+    assert true_prompt_size(USAGE) == 213
+
+
+@given(ANYTHING)
+def test_any_usage_block_is_borne(usage: object) -> None:
+    for found in (true_prompt_size(usage), output_size(usage)):
+        assert found is None or found > 0
+    assert all(isinstance(count, int) for count in counts_of(usage).values())
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        [],
+        {"input_tokens": -5},
+        {"input_tokens": "9"},
+        {"input_tokens": True},
+        {"input_tokens": 10**12},
+    ],
+)
+def test_a_missing_or_absurd_usage_block_tells_nothing(usage: object) -> None:
+    assert true_prompt_size(usage) is None
