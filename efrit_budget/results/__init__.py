@@ -1,0 +1,1 @@
+"""Stored results, their pages and their recall."""

@@ -1,0 +1,144 @@
+"""What a result holds: its whole text, and where its items and their headers begin."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from efrit_budget.errors import Json
+
+COMPRESSION_LEVEL = 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file a result was made from, as it was then."""
+
+    path: str
+    modified_ns: int
+    size: int
+
+    def changed(self, root: Path) -> bool:
+        """Whether the file is another by now, or gone."""
+        try:
+            found = (root / self.path).stat()
+        except OSError:
+            return True
+        return (found.st_mtime_ns, found.st_size) != (self.modified_ns, self.size)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A result's text and what is known of its parts.
+
+    `items` are the offsets at which items begin and `headers` those of the lines that head the
+    items after them; a page that begins between two items of a header repeats it. Without
+    items, the lines are what is counted.
+    """
+
+    text: str
+    noun: str = "lines"
+    items: tuple[int, ...] = ()
+    headers: tuple[int, ...] = ()
+    data: dict[str, Json] = field(default_factory=dict)
+    item_data: tuple[Json, ...] = ()
+    """Structured items under the noun, one for each of `items`; a page carries its own."""
+    total: int | None = None
+    """How many there are, where more were counted than stored."""
+    sources: tuple[Source, ...] = ()
+
+    def count(self, start: int, end: int) -> int:
+        """How many items (or lines) begin in a stretch of the text."""
+        if self.items:
+            return bisect_left(self.items, end) - bisect_left(self.items, start)
+        if start >= min(end, len(self.text)):
+            return 0
+        return (start == 0) + self.text.count("\n", max(start - 1, 0), end - 1)
+
+    @property
+    def whole_count(self) -> int:
+        """How many items (or lines) there are."""
+        return self.total if self.total is not None else self.count(0, len(self.text))
+
+    def data_of(self, start: int, end: int) -> dict[str, Json]:
+        """The data that belongs to a stretch of the text."""
+        if not self.item_data:
+            return dict(self.data)
+        first, last = bisect_left(self.items, start), bisect_left(self.items, end)
+        return {**self.data, self.noun: list(self.item_data[first:last])}
+
+
+def of_items(
+    noun: str, groups: Iterable[tuple[str | None, Sequence[tuple[str, Json]]]], **data: Json
+) -> Body:
+    """A body of items in groups: each group's header once, then its items, a line or more each."""
+    parts: list[str] = []
+    items: list[int] = []
+    headers: list[int] = []
+    facts: list[Json] = []
+    offset = 0
+    for header, members in groups:
+        if header is not None:
+            headers.append(offset)
+            parts.append(header + "\n")
+            offset += len(parts[-1])
+        for text, fact in members:
+            items.append(offset)
+            facts.append(fact)
+            parts.append(text + "\n")
+            offset += len(parts[-1])
+    return Body(
+        "".join(parts), noun, tuple(items), tuple(headers), data=data, item_data=tuple(facts)
+    )
+
+
+def sound_text(text: str) -> str:
+    """The text without lone surrogates, which no UTF-8 can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def packed_text(body: Body) -> bytes:
+    """The text as it is stored."""
+    return zlib.compress(body.text.encode(), COMPRESSION_LEVEL)
+
+
+def packed_marks(body: Body) -> bytes | None:
+    """All but the text as it is stored; None for a plain text."""
+    if body == Body(body.text):
+        return None
+    marks = {
+        "noun": body.noun,
+        "items": body.items,
+        "headers": body.headers,
+        "data": body.data,
+        "item_data": body.item_data,
+        "total": body.total,
+        "sources": [(source.path, source.modified_ns, source.size) for source in body.sources],
+    }
+    return zlib.compress(json.dumps(marks).encode(), COMPRESSION_LEVEL)
+
+
+def unpacked(text: bytes, marks: bytes | None) -> Body:
+    """The body that was stored."""
+    whole = zlib.decompress(text).decode()
+    if marks is None:
+        return Body(whole)
+    found = json.loads(zlib.decompress(marks))
+    return Body(
+        text=whole,
+        noun=found["noun"],
+        items=tuple(found["items"]),
+        headers=tuple(found["headers"]),
+        data=found["data"],
+        item_data=tuple(found["item_data"]),
+        total=found["total"],
+        sources=tuple(Source(*source) for source in found["sources"]),
+    )

@@ -1,0 +1,107 @@
+"""Cutting a page from a result so that it fits an allowance."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from efrit_budget.results.body import Body
+
+Cost = Callable[[str], int]
+
+FIRST_GUESS = 6.0
+"""Characters for a token, where nothing is known yet; dense text is found by the retries."""
+SHRINK = 0.94
+ENOUGH = 0.88
+"""A page that fills this share of its allowance is not tried larger."""
+TRIES = 6
+SMALLEST = 16
+
+
+@dataclass(frozen=True)
+class Page:
+    """A stretch of a result's text, with the header that a cut left behind."""
+
+    start: int
+    end: int
+    text: str
+
+
+def continued_header(body: Body, start: int) -> str:
+    """The header of the items at `start`, where the stretch before holds it."""
+    index = bisect_right(body.headers, start) - 1
+    if index < 0 or body.headers[index] == start:
+        return ""
+    begin = body.headers[index]
+    return body.text[begin : body.text.index("\n", begin)] + " (continued)\n"
+
+
+def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
+    """The longest page found from `start` whose text costs no more than `allowance`.
+
+    A page ends where an item or a line ends; a single one that is too long is cut by
+    characters. A page is never empty while text is left, so that pages come to an end.
+    """
+    header = _header(body, start, allowance, cost)
+
+    def spent_on(size: int) -> int:
+        return cost(header + body.text[start : start + size])
+
+    size = _fitting(body, start, allowance, spent_on)
+    return Page(start, start + size, header + body.text[start : start + size])
+
+
+def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
+    """The page from `start` to the end, whatever it costs."""
+    header = _header(body, start, allowance, cost)
+    return Page(start, len(body.text), header + body.text[start:])
+
+
+def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
+    """The continued header, unless it would take much of the page."""
+    header = continued_header(body, start)
+    return header if cost(header) * 4 <= allowance else ""
+
+
+def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:
+    """The size of the page: guessed from the ratio so far, a few times, then halved."""
+    left = len(body.text) - start
+    low, high = 0, left + 1
+    guess = min(left, max(SMALLEST, int(allowance * FIRST_GUESS)))
+    for _ in range(TRIES):
+        size = _snapped(body, start, start + guess) - start
+        if low and size <= low:
+            break
+        spent = spent_on(size)
+        fits = spent <= allowance
+        low, high = (size, high) if fits else (low, min(high, size))
+        if fits and (size >= left or spent >= allowance * ENOUGH):
+            break
+        guess = max(1, min(int(size * allowance / max(1, spent) * SHRINK), high - 1, left))
+    if low:
+        return low
+    size = max(1, min(high - 1, left))
+    while size > 1 and spent_on(size) > allowance:
+        size //= 2
+    return size
+
+
+def _snapped(body: Body, start: int, end: int) -> int:
+    """The last end of an item or a line up to `end`; `end` itself inside the first of them."""
+    if end >= len(body.text):
+        return len(body.text)
+    if body.items:
+        index = bisect_right(body.items, end) - 1
+        found = _before_header(body, body.items[index]) if index >= 0 else 0
+    else:
+        found = body.text.rfind("\n", start, end) + 1
+    return found if found > start else end
+
+
+def _before_header(body: Body, item: int) -> int:
+    """Where a page before `item` ends: its header, if it has one directly above, goes with it."""
+    index = bisect_right(body.headers, item) - 1
+    if index >= 0 and body.text.index("\n", body.headers[index]) + 1 == item:
+        return body.headers[index]
+    return item

@@ -1,0 +1,60 @@
+"""Handles of results, and the tokens by which a page is followed by the next."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from efrit_budget.errors import EfritError
+
+HANDLE = re.compile(r"\s*[rR]?([1-9][0-9]{0,8})\s*")
+TOKEN = re.compile(r"\s*r([1-9][0-9]{0,8}):([0-9]{1,12})-([0-9a-f]{4})\s*")
+AGAIN = "call the tool anew without continuation_token to start again"
+LISTED = "recall_result without a handle lists what there is"
+
+
+class TokenError(EfritError):
+    """A handle or a continuation token that leads nowhere."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An offset in a stored result."""
+
+    number: int
+    offset: int
+
+
+def handle(number: int) -> str:
+    """A result's handle."""
+    return f"r{number}"
+
+
+def number_of(text: str) -> int:
+    """The result a handle names."""
+    matched = HANDLE.fullmatch(text)
+    if matched is None:
+        raise TokenError(f"{text[:40]!r} is no handle; a handle looks like r7; {LISTED}")
+    return int(matched[1])
+
+
+def continuation_token(session_id: str, place: Place) -> str:
+    """The token for the page that begins there."""
+    return f"{handle(place.number)}:{place.offset}-{_seal(session_id, place)}"
+
+
+def place_of(session_id: str, token: str) -> Place:
+    """Where a token leads; one of another session, or a made-up one, is refused."""
+    matched = TOKEN.fullmatch(token)
+    if matched is None:
+        raise TokenError(f"{token[:40]!r} is no continuation token; {AGAIN}")
+    place = Place(int(matched[1]), int(matched[2]))
+    if _seal(session_id, place) != matched[3]:
+        raise TokenError(f"continuation token {token.strip()} is not of this session; {AGAIN}")
+    return place
+
+
+def _seal(session_id: str, place: Place) -> str:
+    named = f"{session_id}/{place.number}/{place.offset}"
+    return hashlib.sha256(named.encode()).hexdigest()[:4]

@@ -1,0 +1,1 @@
+"""Tests of stored results and their pages."""
