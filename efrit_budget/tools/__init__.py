@@ -1,0 +1,1 @@
+"""What a tool is, and how tools are found."""

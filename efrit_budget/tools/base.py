@@ -1,0 +1,156 @@
+"""What a tool is, what it is given, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.errors import Json
+from efrit_budget.results.body import Body
+
+LEAST_MAX_TOKENS = 50
+"""What a result's handle and footer need."""
+
+
+class Policy(StrEnum):
+    """What a client does before it calls a tool, unless the person decided otherwise."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+
+
+class Status(StrEnum):
+    """How a call ended."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    NEEDS_CONFIRMATION = "needs_confirmation"
+
+
+class Arguments(BaseModel):
+    """The root of every tool's arguments: numeric strings pass, unknown names do not.
+
+    What every tool takes stands here; the system prompt explains it once.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    max_tokens: Annotated[int, Field(ge=LEAST_MAX_TOKENS, le=1_000_000)] | None = None
+    continuation_token: str | None = None
+
+
+class Reporter(Protocol):
+    """Takes a word on how far long work is."""
+
+    def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
+        """Say it."""
+
+
+def _say_nothing(message: str, done: int | None = None, total: int | None = None) -> None:
+    """For work that nobody watches."""
+
+
+class Results(Protocol):
+    """The stored results of the session a tool is called in, and its work log."""
+
+    def body(self, handle: str) -> Body:
+        """What a handle names: a result (r7), or what was said in a turn (t7)."""
+
+    def listing(self) -> Body:
+        """The work log, a line for each call, the oldest first."""
+
+    def as_stored(self, handle: str) -> Stored | None:
+        """Where a result stands, to be delivered as it is; a turn is not stored as one."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A place in a result that is stored already."""
+
+    number: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a tool may know: never a session."""
+
+    root: Path
+    allowance: int
+    results: Results
+    rg: Path
+    confirmed: bool = False
+    """Whether the person has agreed to the question this call asked before."""
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    progress: Reporter = _say_nothing
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool gives back: `text` for the model, `data` for programs.
+
+    A result with parts that are counted gives a `body` instead of both, and one that is stored
+    already says where. A tool that fails says so here, with a `message` that tells what to do
+    about it.
+    """
+
+    text: str = ""
+    data: dict[str, Json] = field(default_factory=dict)
+    status: Status = Status.SUCCESS
+    message: str | None = None
+    """What is wrong and what to do about it; or the question to the person."""
+    body: Body | None = None
+    stored: Stored | None = None
+    notes: tuple[str, ...] = ()
+    """Lines the model is shown with the first page, beside what is stored."""
+
+    @property
+    def whole(self) -> Body:
+        """What is to be stored."""
+        return self.body or Body(self.text, data=self.data)
+
+
+def failure(message: str, **data: Json) -> Outcome:
+    """The outcome of a tool that could not do what it was asked."""
+    return Outcome(text=message, data=data, status=Status.ERROR, message=message)
+
+
+def question(text: str) -> Outcome:
+    """The outcome of a call that is to be repeated once the person has agreed to `text`."""
+    return Outcome(text=text, status=Status.NEEDS_CONFIRMATION, message=text)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """How a tool's description tells what the budget allows.
+
+    "List project files." becomes "List project files. Current budget allows ~200 files with
+    metadata.", and the parameter that limits the count suggests the same number.
+    """
+
+    noun: str
+    tokens_each: int
+    parameter: str | None = None
+
+
+class Tool(Protocol):
+    """A tool of the catalog: one file, one instance named `TOOL`."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    arguments: ClassVar[type[Arguments]]
+    policy: ClassVar[Policy]
+    has_effects: ClassVar[bool]
+    """Whether running it twice differs from running it once."""
+    hint: ClassVar[Hint | None]
+
+    def run(self, arguments: Any, context: ToolContext) -> Outcome:
+        """Do the work."""
+
+    def compress(self, arguments: Any, outcome: Outcome) -> str:
+        """What the work log keeps in view: at most 500 characters, cut from the outcome."""

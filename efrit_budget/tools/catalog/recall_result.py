@@ -1,0 +1,67 @@
+"""Bringing back what left the window."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.project.ripgrep import PatternError, matching_lines
+from efrit_budget.results.body import Body
+from efrit_budget.results.tokens import TokenError
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+
+
+class RecallArguments(Arguments):
+    """The arguments of `recall_result`."""
+
+    handle: Annotated[str | None, Field(description="r7: a result; t7: a turn")] = None
+    pattern: Annotated[str | None, Field(description="Only lines that match (regex)")] = None
+
+
+class RecallResult:
+    """Pages of a stored result, its matching lines, or the work log."""
+
+    name: ClassVar[str] = "recall_result"
+    description: ClassVar[str] = (
+        "Bring back any earlier result or turn by its handle, whole; without a handle, list the "
+        "work log."
+    )
+    arguments: ClassVar[type[Arguments]] = RecallArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = None
+
+    def run(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
+        """Find it; without a pattern a result is delivered from where it is stored."""
+        try:
+            return self._found(arguments, context)
+        except (TokenError, PatternError) as error:
+            return failure(error.message)
+
+    def _found(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
+        if arguments.handle is None:
+            body = context.results.listing()
+            name = "the work log"
+        else:
+            stored = context.results.as_stored(arguments.handle)
+            if arguments.pattern is None and stored is not None:
+                return Outcome(stored=stored)
+            body = context.results.body(arguments.handle)
+            name = arguments.handle
+        if arguments.pattern is None:
+            return Outcome(body=body)
+        lines = matching_lines(context.rg, body.text, arguments.pattern, context.cancellation)
+        if not lines:
+            return Outcome(f"No line of {name} matches {arguments.pattern!r}.")
+        return Outcome(body=Body("".join(f"{line}\n" for line in lines), noun="matching lines"))
+
+    def compress(self, arguments: RecallArguments, outcome: Outcome) -> str:
+        """What was recalled, and how much of it."""
+        what = arguments.handle or "the work log"
+        sought = f" matching {arguments.pattern!r}" if arguments.pattern else ""
+        body = outcome.whole
+        return f"Recalled {what}: {body.whole_count:,} {body.noun}{sought}."
+
+
+TOOL = RecallResult()

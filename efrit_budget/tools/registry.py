@@ -1,0 +1,125 @@
+"""Finding the tools: those of the catalog, and the person's own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import BaseModel
+
+from efrit_budget.errors import EfritError, Json, ToolNotFoundError
+from efrit_budget.tools import catalog
+from efrit_budget.tools.base import Policy, Tool
+
+TOOL_MEMBERS = (*Tool.__annotations__, "run", "compress")
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class ToolDefinitionError(EfritError):
+    """A tool's file is not what it should be."""
+
+
+class Registry:
+    """The tools by name, in the order of their names."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self._add(tool)
+
+    def named(self, name: str) -> Tool:
+        """The tool of that name; an unknown one is an error that lists those there are."""
+        if name not in self._tools:
+            known = ", ".join(sorted(self._tools))
+            raise ToolNotFoundError(f"no tool {name!r}; there are: {known}", data={"name": name})
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools in the order of their names."""
+        return iter(tool for _, tool in sorted(self._tools.items()))
+
+    def _add(self, tool: Tool) -> None:
+        if not NAME_PATTERN.fullmatch(tool.name):
+            raise ToolDefinitionError(f"{tool.name!r} is no name for a tool")
+        if tool.name in self._tools:
+            raise ToolDefinitionError(f"two tools are named {tool.name!r}")
+        self._tools[tool.name] = tool
+
+
+def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Registry:
+    """The catalog's tools and those in `folders`, without the denied ones."""
+    modules = [*_catalog_modules(), *(_load(file) for file in _files(folders))]
+    tools = [_tool_of(module) for module in modules]
+    return Registry(tool for tool in tools if tool.name not in deny)
+
+
+def schema(arguments: type[BaseModel]) -> dict[str, Json]:
+    """The JSON schema of a tool's arguments, without what costs tokens and tells nothing."""
+    found = arguments.model_json_schema()
+    found.pop("title", None)
+    found.pop("description", None)
+    properties = found.get("properties", {})
+    found["properties"] = {name: _plain(member) for name, member in properties.items()}
+    return found
+
+
+def _plain(member: dict[str, Json]) -> dict[str, Json]:
+    """A property without its title, and without the null that only means "left out"."""
+    plain = {key: value for key, value in member.items() if key != "title"}
+    if plain.get("default", ()) is None:
+        del plain["default"]
+        kinds = [kind for kind in plain.pop("anyOf", []) if kind != {"type": "null"}]
+        plain = {**kinds[0], **plain} if len(kinds) == 1 else {**plain, "anyOf": kinds}
+    return plain
+
+
+def entry(tool: Tool) -> dict[str, Json]:
+    """A tool as `tools/list` shows it."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": schema(tool.arguments),
+        "runs_in": "sidecar",
+        "policy": str(Policy(tool.policy)),
+    }
+
+
+def _catalog_modules() -> Iterator[ModuleType]:
+    for module in pkgutil.iter_modules(catalog.__path__):
+        yield importlib.import_module(f"{catalog.__name__}.{module.name}")
+
+
+def _files(folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        if not folder.is_dir():
+            raise ToolDefinitionError(f"tools.path: {folder} is not a folder")
+        yield from sorted(file for file in folder.glob("*.py") if not file.name.startswith("_"))
+
+
+def _load(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"efrit_tool_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise ToolDefinitionError(f"{file} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where annotations that are text are looked up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ToolDefinitionError(f"{file} cannot be loaded: {error!r}") from error
+    return module
+
+
+def _tool_of(module: ModuleType) -> Tool:
+    tool: Tool | None = getattr(module, "TOOL", None)
+    if tool is None:
+        raise ToolDefinitionError(f"{module.__file__} defines no TOOL")
+    missing = [name for name in TOOL_MEMBERS if not hasattr(tool, name)]
+    if missing:
+        raise ToolDefinitionError(f"{module.__file__}: TOOL has no {', '.join(missing)}")
+    return tool
