@@ -1,0 +1,114 @@
+"""What the model is told of its budget, when, and at which place."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from efrit_budget.budget import bands
+from efrit_budget.budget.bands import Band
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.errors import Json
+from efrit_budget.window.blocks import written
+from efrit_budget.window.frame import Bounds, used_now
+from efrit_budget.window.pieces import Phase, Piece
+from efrit_budget.window.record import Window
+from efrit_budget.window.schema import prefix_estimate
+
+CACHE_MARK = {"type": "ephemeral"}
+
+
+def alert(
+    connection: sqlite3.Connection,
+    window: Window,
+    pieces: Sequence[Piece],
+    bounds: Bounds,
+    *,
+    rewritten: bool,
+) -> tuple[Window, bool]:
+    """Append what is to be told now; gives the window, and whether the past was rewritten.
+
+    A warning goes as a system message at once. Where the model takes none, the system text is
+    rewritten with it, which is an epoch. Where no person's turn is at the end (a reply that is
+    to be continued), nothing can be appended, and the alert waits.
+    """
+    if pieces[-1].phase not in (Phase.REQUEST, Phase.RESULT):
+        return window, rewritten
+    band, warned = Band(window.band), Band(window.warned)
+    if band.rank < warned.rank:
+        window = replace(window, warned=str(band))
+    if band.rank > warned.rank:
+        window = replace(window, warned=str(band))
+        if not bounds.model.system_messages:
+            return _warned_in_system(connection, window, bounds), True
+        _append(connection, window, "system", bands.warning(bounds.prompt_limit - window.kept))
+        return window, rewritten
+    return _noticed(connection, window, pieces, bounds), rewritten
+
+
+def warned_system(
+    system: list[dict[str, Json]], window: Window, bounds: Bounds
+) -> list[dict[str, Json]]:
+    """The client's system blocks, and the warning where one is in force."""
+    blocks = [dict(block) for block in system]
+    if window.warned != Band.AMPLE:
+        text = bands.warning(bounds.prompt_limit - window.kept)
+        blocks.append({"type": "text", "text": text})
+    if blocks:
+        blocks[-1]["cache_control"] = CACHE_MARK
+    return blocks
+
+
+def _noticed(
+    connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece], bounds: Bounds
+) -> Window:
+    """Once in an epoch, when the next compaction is near."""
+    remaining = bounds.prompt_limit - sum(used_now(pieces, window, bounds).values())
+    marks = bands.thresholds(bounds.limits.total, bounds.limits.warning_threshold)
+    if remaining >= marks.low or window.noticed:
+        return window
+    role = "system" if bounds.model.system_messages else "user"
+    _append(connection, window, role, bands.notice(remaining))
+    return replace(window, noticed=1)
+
+
+def _warned_in_system(connection: sqlite3.Connection, window: Window, bounds: Bounds) -> Window:
+    """The system text rewritten with the warning: an epoch without thinking, nothing compacted."""
+    connection.execute(
+        "UPDATE segments SET state = 'compressed'"
+        " WHERE session_id = ? AND phase = ? AND state = 'full'",
+        (window.session_id, Phase.REPLY),
+    )
+    connection.execute(
+        "UPDATE segments SET state = 'gone' WHERE session_id = ? AND phase = ?",
+        (window.session_id, Phase.NOTICE),
+    )
+    system = warned_system(json.loads(window.client_system or "[]"), window, bounds)
+    return replace(
+        window,
+        epoch=window.epoch + 1,
+        next_place=0,
+        noticed=0,
+        system=written(system),
+        system_raw=prefix_estimate(system, json.loads(window.tools or "[]")),
+    )
+
+
+def _append(connection: sqlite3.Connection, window: Window, role: str, text: str) -> None:
+    raw = estimate(text)
+    connection.execute(
+        "INSERT INTO segments (session_id, turn, phase, role, content, raw, bare_raw, last_use)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            window.session_id,
+            window.turn,
+            Phase.NOTICE,
+            role,
+            written([{"type": "text", "text": text}]),
+            raw,
+            raw,
+            window.clock,
+        ),
+    )

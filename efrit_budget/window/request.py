@@ -1,0 +1,80 @@
+"""The person's request: kept, and cut to its tier."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+from efrit_budget.errors import Json
+from efrit_budget.results import store as results
+from efrit_budget.results.body import Body, sound_text
+from efrit_budget.results.delivery import Delivery, Terms, deliver
+from efrit_budget.results.tokens import handle
+from efrit_budget.window.blocks import block_estimate, written
+from efrit_budget.window.frame import Bounds
+from efrit_budget.window.pieces import Phase
+from efrit_budget.window.record import Window
+
+LEAST_PAGE = 100
+"""Tokens below which no text is cut."""
+
+
+def store(
+    connection: sqlite3.Connection,
+    window: Window,
+    blocks: list[dict[str, Json]],
+    bounds: Bounds,
+) -> tuple[Window, tuple[str, ...]]:
+    """Keep the request; what is above its tier is stored, and its first page goes."""
+    window, blocks, notes = _fitted(connection, window, blocks, bounds)
+    raw = sum(block_estimate(block) for block in blocks)
+    connection.execute(
+        "INSERT INTO segments (session_id, turn, phase, role, content, raw, bare_raw, last_use)"
+        " VALUES (?, ?, ?, 'user', ?, ?, ?, ?)",
+        (window.session_id, window.turn, Phase.REQUEST, written(blocks), raw, raw, window.clock),
+    )
+    return window, notes
+
+
+def _fitted(
+    connection: sqlite3.Connection,
+    window: Window,
+    blocks: list[dict[str, Json]],
+    bounds: Bounds,
+) -> tuple[Window, list[dict[str, Json]], tuple[str, ...]]:
+    """The blocks within the user tier: the largest texts give way to their first pages.
+
+    What is no text, such as an image, stays as it is; the texts beside it make room.
+    """
+    blocks = list(blocks)
+    notes: list[str] = []
+    costs = [bounds.calibration.tokens(block_estimate(block)) for block in blocks]
+    texts = [index for index, block in enumerate(blocks) if block.get("type") == "text"]
+    for index in sorted(texts, key=lambda index: -costs[index]):
+        over = sum(costs) - bounds.limits.user_message
+        if over <= 0 or costs[index] <= LEAST_PAGE:
+            break
+        number, window = window.next_number, replace(window, next_number=window.next_number + 1)
+        body = Body(sound_text(blocks[index]["text"]))
+        results.put(connection, window.session_id, number, "user_message", body)
+        delivery = _first_page(body, number, max(LEAST_PAGE, costs[index] - over), window, bounds)
+        notes.append(_note(costs[index], delivery.end, number, bounds))
+        blocks[index] = {"type": "text", "text": delivery.text}
+        costs[index] = delivery.tokens
+    return window, blocks, tuple(notes)
+
+
+def _first_page(
+    body: Body, number: int, allowance: int, window: Window, bounds: Bounds
+) -> Delivery:
+    terms = Terms(window.session_id, allowance, bounds.cost, remaining=None)
+    return deliver(body, number, 0, terms, notes=())
+
+
+def _note(tokens: int, sent: int, number: int, bounds: Bounds) -> str:
+    """What the person is told."""
+    return (
+        f"The request's text of ~{tokens:,} tokens is more than its tier of "
+        f"{bounds.limits.user_message:,}: its first {sent:,} characters were sent, "
+        f"the whole is stored as {handle(number)}."
+    )

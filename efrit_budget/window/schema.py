@@ -1,0 +1,75 @@
+"""The tools as the model is given them: their schemas, with hints of what the budget allows."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from efrit_budget.errors import Json
+from efrit_budget.tools.base import Hint
+from efrit_budget.window.blocks import block_estimate
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool that is offered to the model."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Json]
+    hint: Hint | None = None
+
+
+def tool_set(offers: Iterable[Offer]) -> str:
+    """What tells one set of tools from another, hints apart."""
+    return json.dumps(
+        [(offer.name, offer.description, offer.input_schema) for offer in offers], sort_keys=True
+    )
+
+
+def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[dict[str, Json]]:
+    """The `tools` of a request; the last one carries the mark up to which it is cached."""
+    tools = [_schema(offer, allowance(offer.name)) for offer in offers]
+    if tools:
+        tools[-1]["cache_control"] = {"type": "ephemeral"}
+    return tools
+
+
+def prefix_estimate(system: Iterable[dict[str, Json]], tools: Iterable[dict[str, Json]]) -> int:
+    """What stands before the messages costs, before calibration: block by block, tool by tool."""
+    return sum(map(block_estimate, (*system, *tools)))
+
+
+def _schema(offer: Offer, allowance: int) -> dict[str, Json]:
+    described = offer.description
+    schema = offer.input_schema
+    if offer.hint is not None:
+        count = rounded(allowance // offer.hint.tokens_each)
+        described += f" Current budget allows ~{count} {offer.hint.noun}."
+        schema = _suggesting(schema, offer.hint.parameter, count)
+    return {"name": offer.name, "description": described, "input_schema": schema}
+
+
+def _suggesting(schema: dict[str, Json], parameter: str | None, count: int) -> dict[str, Json]:
+    """The schema with the count as the parameter's default, where its own bounds allow it."""
+    member = schema.get("properties", {}).get(parameter)
+    if member is None:
+        return schema
+    count = max(member.get("minimum", count), min(count, member.get("maximum", count)))
+    changed = copy.deepcopy(schema)
+    said = member.get("description", "Limit")
+    changed["properties"][parameter] |= {
+        "description": f"{said} (budget suggests: {count})",
+        "default": count,
+    }
+    return changed
+
+
+def rounded(count: int) -> int:
+    """A count to two leading digits: a hint is no promise."""
+    if count < 100:
+        return max(1, count)
+    scale = int(10 ** (len(str(count)) - 2))
+    return count // scale * scale

@@ -1,0 +1,224 @@
+"""The turns of a session: each begins with a request to send and ends with its reply."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from efrit_budget.budget.bands import Band
+from efrit_budget.budget.calibration import counts_of
+from efrit_budget.budget.models import Model
+from efrit_budget.budget.prices import dollars
+from efrit_budget.budget.tiers import Tier
+from efrit_budget.errors import Json
+from efrit_budget.sessions.store import Session
+from efrit_budget.storage.database import Database
+from efrit_budget.window import record
+from efrit_budget.window.begin import Begun, Wanted, begin
+from efrit_budget.window.end import Reply, end, measured
+from efrit_budget.window.frame import Bounds, bounds_of, used_now
+from efrit_budget.window.messages import assemble
+from efrit_budget.window.pieces import Content, Phase, Piece, State
+from efrit_budget.window.record import Window
+from efrit_budget.window.uses import plain_id
+
+ModelNamed = Callable[[str], Model]
+
+
+class Turns:
+    """Begins and ends turns, each in one transaction, and tells how a window stands."""
+
+    def __init__(self, database: Database, model_named: ModelNamed) -> None:
+        self._database = database
+        self._model_named = model_named
+
+    def begin(self, session: Session, wanted: Wanted) -> dict[str, Json]:
+        """What the next model call should look like."""
+        with self._database.writing() as connection:
+            window = record.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
+            begun = begin(connection, window, wanted, bounds)
+            return _reply(begun, bounds) | {"budget": snapshot(connection, begun.window, bounds)}
+
+    def end(self, session: Session, reply: Reply) -> dict[str, Json]:
+        """Keep what the model replied; gives how the budget stands for its tools."""
+        with self._database.writing() as connection:
+            window = record.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+            ended = end(connection, window, reply, bounds)
+            return {
+                "turn_id": ended.turn,
+                "append": {"messages": ended.messages} if ended.messages else None,
+                "budget": snapshot(connection, ended.window, ended.bounds),
+            }
+
+    def budget(self, session: Session) -> dict[str, Json]:
+        """How the budget stands."""
+        with self._database.reading() as connection:
+            window = record.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+            return snapshot(connection, window, bounds)
+
+    def messages(self, session: Session) -> dict[str, Json]:
+        """The conversation as it stands in the window: what was sent, and what came back."""
+        with self._database.reading() as connection:
+            window = record.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+            pieces = record.pieces(connection, session.id, bounds.calibration)
+            sent = [
+                replace(piece, state=piece.sent_state)
+                for piece in pieces
+                if piece.place is not None
+            ]
+            return {
+                "epoch": window.epoch,
+                "model": window.model,
+                "system": json.loads(window.system or "[]"),
+                "tools": json.loads(window.tools or "[]"),
+                "messages": list(_as_sent(connection, window, sent)),
+            }
+
+    def transcript(self, session: Session) -> dict[str, Json]:
+        """All that was ever said, in order, thinking and evicted turns included."""
+        with self._database.reading() as connection:
+            return {"turns": list(_whole_turns(connection, session.id))}
+
+    def usage(self, session_id: str) -> dict[str, int]:
+        """What the API counted in all turns of a session."""
+        whole: Counter[str] = Counter()
+        for _, usage in self._usages(session_id):
+            whole.update(usage)
+        return dict(whole)
+
+    def dollars(self, session_id: str) -> float | None:
+        """What the turns of a session cost; None where a model's price is not known."""
+        prices = [dollars(model, usage) for model, usage in self._usages(session_id)]
+        known = [price for price in prices if price is not None]
+        return round(sum(known), 6) if len(known) == len(prices) else None
+
+    def _usages(self, session_id: str) -> list[tuple[str, dict[str, int]]]:
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",
+                (session_id,),
+            ).fetchall()
+        return [(row["model"], counts_of(json.loads(row["usage"]))) for row in rows]
+
+    def remeasure(
+        self, connection: sqlite3.Connection, session: Session, *, rewrites: bool
+    ) -> None:
+        """Count the window anew, after a person changed how its pieces stand."""
+        window = record.load(connection, session.id)
+        bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+        must_rewrite = window.must_rewrite or int(rewrites)
+        window = replace(window, must_rewrite=must_rewrite)
+        record.save(connection, measured(connection, window, bounds))
+
+
+def _reply(begun: Begun, bounds: Bounds) -> dict[str, Json]:
+    window, messages = begun.window, begun.assembly.messages
+    appended = {"messages": messages} if messages and not begun.rewritten else None
+    return {
+        "turn_id": begun.turn,
+        "epoch": window.epoch,
+        "system": json.loads(window.system or "[]"),
+        "tools": json.loads(window.tools or "[]"),
+        "rewrite": {"messages": messages} if begun.rewritten else None,
+        "append": appended,
+        "max_tokens": bounds.reply_limit,
+        "notes": list(begun.notes),
+    }
+
+
+def snapshot(connection: sqlite3.Connection, window: Window, bounds: Bounds) -> dict[str, Json]:
+    """The budget as it goes over the wire."""
+    pieces = record.pieces(connection, window.session_id, bounds.calibration)
+    used = used_now(pieces, window, bounds)
+    if not window.turn:
+        used[Tier.TOOL_RESULTS] += window.turn_tokens
+    total = sum(used.values())
+    remaining = max(0, bounds.prompt_limit - total)
+    kept = min(total, window.kept + window.turn_tokens) if window.turn else total
+    return {
+        "tiers": {
+            str(tier): {"used": used[tier], "limit": bounds.limits.of(tier)} for tier in Tier
+        },
+        "total": bounds.limits.total,
+        "remaining": remaining,
+        "reclaimable": total - kept,
+        "available_for_tools": max(0, bounds.prompt_limit - kept),
+        "band": str(Band(window.band)),
+        "calibration": {"model": window.model, **bounds.calibration.as_dict()},
+        "epoch": window.epoch,
+        "turn": window.turn,
+        "summary": _summary(used, total, bounds),
+    }
+
+
+def _summary(used: dict[Tier, int], total: int, bounds: Bounds) -> str:
+    """One line for people."""
+    parts = [
+        f"{tier.replace('_', ' ')} {used[tier]:,}/{bounds.limits.of(tier):,}"
+        for tier in Tier
+        if tier is not Tier.RESPONSE
+    ]
+    return f"{total:,} of {bounds.prompt_limit:,} tokens in the prompt: {', '.join(parts)}"
+
+
+def _as_sent(
+    connection: sqlite3.Connection, window: Window, pieces: list[Piece]
+) -> Iterator[dict[str, Json]]:
+    """The messages with the bounds they were sent in: each place is one message."""
+    by_place: dict[int, list[tuple[Piece, Content]]] = {}
+    for piece in pieces:
+        content = record.content(connection, window.session_id, piece)
+        by_place.setdefault(piece.place or 0, []).append((piece, content))
+    for place in range(window.next_place):
+        head = window.head if place == 0 else None
+        yield from assemble(by_place.get(place, ()), head=head).messages
+
+
+def _whole_turns(connection: sqlite3.Connection, session_id: str) -> Iterator[dict[str, Json]]:
+    segments = connection.execute(
+        "SELECT turn, phase, role, content, state FROM segments WHERE session_id = ?"
+        " ORDER BY turn, phase",
+        (session_id,),
+    ).fetchall()
+    for row in segments:
+        entry = {
+            "turn": row["turn"],
+            "kind": Phase(row["phase"]).name.lower(),
+            "role": row["role"],
+            "content": json.loads(row["content"]),
+            "in_window": row["state"] != State.GONE,
+        }
+        yield entry
+        if row["phase"] == Phase.REPLY:
+            yield from _results_of(connection, session_id, row["turn"])
+
+
+def _results_of(
+    connection: sqlite3.Connection, session_id: str, turn: int
+) -> Iterator[dict[str, Json]]:
+    rows = connection.execute(
+        "SELECT tool, arguments, tool_use_id, number, status, delivered, state FROM calls"
+        " WHERE session_id = ? AND turn = ? ORDER BY ordinal",
+        (session_id, turn),
+    ).fetchall()
+    for row in rows:
+        yield {
+            "turn": turn,
+            "kind": "result",
+            "role": "user",
+            "tool": row["tool"],
+            "arguments": json.loads(row["arguments"]),
+            "tool_use_id": plain_id(row["tool_use_id"]),
+            "handle": f"r{row['number']}" if row["number"] else None,
+            "status": row["status"],
+            "text": row["delivered"],
+            "in_window": row["state"] in (State.FULL, State.COMPRESSED),
+            "state": row["state"],
+        }

@@ -1,0 +1,1 @@
+"""What happened in a session, and how it shrinks."""

@@ -1,0 +1,90 @@
+"""What a tool call may use: its own limit, or its fair share of what the window still has."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from efrit_budget.window.frame import Bounds
+from efrit_budget.window.record import Window
+from efrit_budget.worklog.use import Use
+
+ONE_LINE = 60
+"""What a result costs of which only the handle is shown; kept back for every call of a turn."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a call may use, and whether that is only the floor."""
+
+    tokens: int
+    pressed: bool = False
+
+
+def granted(window: Window, bounds: Bounds, wanted: int, calls: int, reserved: int) -> Grant:
+    """The grant for one of `calls` calls that have not ended, beside `reserved` for running ones.
+
+    The share counts on the compaction that comes before the next prompt: results of earlier
+    turns give way to those of the turn in hand. The floor counts on all that can give way.
+    """
+    spent = window.turn_tokens + reserved
+    share = (bounds.plan_limit - window.kept - spent) // calls
+    floor = min(wanted, bounds.limits.floor)
+    if share >= floor:
+        return Grant(max(min(wanted, ONE_LINE), min(wanted, share)), pressed=share < wanted)
+    at_most = (bounds.plan_limit - window.least - spent) // calls
+    return Grant(max(min(wanted, ONE_LINE), min(floor, at_most)), pressed=True)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a session stands when a grant is asked for."""
+
+    window: Window
+    bounds: Bounds
+    announced: int
+    """Calls of the turn in hand that have no result yet."""
+
+
+class Reservations:
+    """What the calls now running may use, so that those beside them do not count on it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[tuple[str, str], int] = {}
+
+    @contextmanager
+    def taking(
+        self, use: Use, wanted: int, standing_of: Callable[[], Standing]
+    ) -> Iterator[tuple[Grant, Standing]]:
+        """Hold a grant while the block runs."""
+        key = (use.session_id, use.tool_use_id)
+        with self._lock:
+            standing = standing_of()
+            running = [
+                tokens
+                for (session_id, _), tokens in self._running.items()
+                if session_id == use.session_id
+            ]
+            calls = max(1, standing.announced - len(running))
+            grant = granted(standing.window, standing.bounds, wanted, calls, sum(running))
+            self._running[key] = grant.tokens
+        try:
+            yield grant, standing
+        finally:
+            with self._lock:
+                self._running.pop(key, None)
+
+
+def announced(connection: sqlite3.Connection, session_id: str) -> int:
+    """How many calls that a reply announced have no result yet."""
+    row = connection.execute(
+        "SELECT count(*) FROM calls INDEXED BY calls_announced"
+        " WHERE session_id = ? AND state = 'announced'"
+        " AND turn IS NOT NULL",
+        (session_id,),
+    ).fetchone()
+    return int(row[0])

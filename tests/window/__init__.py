@@ -1,0 +1,1 @@
+"""Tests of the conversation as it stands in the model's window."""

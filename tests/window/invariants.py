@@ -1,0 +1,146 @@
+"""The design's invariants, as checks on what a client sees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.errors import EfritError
+from tests.window.api_rules import violations
+from tests.window.client import MODEL, Block, Client
+from tests.window.ledger import THINKING, Reply, recount
+from tests.window.recalled import SAME
+
+TIMES = {"created", "touched", "ended", "begun"}
+LEAST = 50
+PER_TOOL_DEFAULT = 8_000
+
+
+def timeless(value: Any) -> Any:
+    """An answer without what the clock says."""
+    if isinstance(value, EfritError):
+        return (type(value), value.message, value.data)
+    if isinstance(value, Exception):
+        return (type(value), str(value))
+    if isinstance(value, dict):
+        return {key: timeless(value[key]) for key in value if key not in TIMES}
+    return [timeless(member) for member in value] if isinstance(value, list) else value
+
+
+def everything(client: Client) -> Any:
+    """All that a client can see of a session."""
+    seen = [client.call(f"session/{name}") for name in ("messages", "transcript", "status")]
+    return timeless([*seen, client.call("worklog/list")])
+
+
+def sendable(blocks: Iterable[Block]) -> list[Block]:
+    """What of a reply can be sent back: no blank text, no thinking cut off or at the end."""
+    kept = [
+        block
+        for block in blocks
+        if not (block["type"] == "text" and not block["text"].strip())
+        and not (block["type"] == "thinking" and not block["signature"])
+    ]
+    while kept and kept[-1]["type"] in THINKING:
+        kept.pop()
+    return kept
+
+
+def check_request(client: Client, begun: dict[str, Any]) -> None:
+    """A request is valid for the API and within its limit, and stands as the sidecar has it."""
+    takes_system = client.model == MODEL
+    assert not violations(client.messages, system_messages=takes_system)
+    budget = begun["budget"]
+    used = sum(tier["used"] for tier in budget["tiers"].values())
+    limits = client.limits()
+    assert used <= limits["total"] - limits["response"]
+    assert 1 <= begun["max_tokens"] <= max(1, limits["response"])
+    check_lines_that_point(client)
+
+
+def check_lines_that_point(client: Client) -> None:
+    """What a line says stands in the window in full does."""
+    handles = {
+        entry["handle"]
+        for entry in client.entries()
+        if entry["state"] == "full" and not SAME.match(shown(client, entry))
+    }
+    for delivered in client.results().values():
+        said = SAME.match(delivered)
+        assert not said or said[1] in handles, (delivered, handles)
+
+
+def shown(client: Client, entry: dict[str, Any]) -> str:
+    """What the conversation holds of an entry."""
+    return client.results().get(entry["tool_use_id"], "")
+
+
+def check_rewrite(client: Client, begun: dict[str, Any], in_hand: int) -> None:
+    """After a rewrite no thinking is left, and each tier is at its mark or cannot be smaller."""
+    blocks = [block for message in client.messages for block in message["content"]]
+    assert not [block for block in blocks if block["type"] in THINKING]
+    if begun["budget"]["epoch"] == begun["epoch"]:
+        check_tiers(client, begun, in_hand)
+
+
+def check_tiers(client: Client, begun: dict[str, Any], in_hand: int) -> None:
+    """No tier is above its cap, but for pins and what belongs to the turn in hand."""
+    tiers = begun["budget"]["tiers"]
+    entries = [entry for entry in client.entries() if entry["turn"] is not None]
+    free = [entry for entry in entries if entry["turn"] < in_hand and not entry["pinned"]]
+    if tiers["tool_results"]["used"] > tiers["tool_results"]["limit"]:
+        assert not [entry for entry in free if entry["state"] == "full" and entry["handle"]]
+    held = {entry["turn"] for entry in entries if entry["pinned"]}
+    if tiers["history"]["used"] > tiers["history"]["limit"]:
+        left = {entry["turn"] for entry in free if entry["state"] in ("full", "compressed")}
+        assert not left - held
+    if tiers["user_message"]["used"] > tiers["user_message"]["limit"]:
+        asked = [turn for turn in client.call("session/transcript")["turns"] if turn["in_window"]]
+        assert len([turn for turn in asked if turn["kind"] == "request"]) == 1
+
+
+def check_delivery(
+    client: Client, envelope: dict[str, Any], name: str, arguments: dict[str, Any]
+) -> None:
+    """What is delivered is within its allowance, and costs what it says."""
+    limits = client.limits()
+    most = limits["per_tool_default"]
+    asked = arguments.get("max_tokens")
+    allowed = min(most, int(asked)) if asked is not None else most
+    assert envelope["tokens"] <= max(LEAST, allowed), (name, envelope["text"][-300:])
+    factor = client.factor()
+    cost = estimate(envelope["text"]) * factor
+    assert abs(envelope["tokens"] - math.ceil(cost)) <= 1 + cost * 1e-4
+
+
+def check_standing(client: Client, recorded: int) -> None:
+    """The client's list is the sidecar's, and nothing that was recorded is missing."""
+    assert client.call("session/messages")["messages"] == client.messages
+    listed = client.call("worklog/list")
+    assert listed["total"] == recorded
+    by_state = [
+        client.call("worklog/list", states=[state], limit=1)["total"]
+        for state in ("announced", "full", "compressed", "gone")
+    ]
+    assert sum(by_state) == recorded
+
+
+def raw_and_exact(client: Client, replies: list[Reply]) -> tuple[float, int]:
+    """What of the last request is estimated, before calibration, and what is known."""
+    tiers = recount(client.system, client.tools, client.messages, replies, (), client.factor())
+    counts = (tiers.system, tiers.user_message, tiers.rest)
+    return sum(count.raw for count in counts), sum(count.exact for count in counts)
+
+
+def check_ledger(client: Client, replies: list[Reply], unsent: list[str]) -> None:
+    """The ledger's tiers are what the request's parts make."""
+    budget, factor = client.budget(), client.factor()
+    if not budget["turn"]:
+        return
+    used = {name: tier["used"] for name, tier in budget["tiers"].items()}
+    found = recount(client.system, client.tools, client.messages, replies, unsent, factor)
+    assert found.system.agrees_with(used["system"], factor), (found, used)
+    assert found.user_message.agrees_with(used["user_message"], factor), (found, used)
+    assert found.rest.agrees_with(used["history"] + used["tool_results"], factor), (found, used)

@@ -1,0 +1,80 @@
+"""Reading a stored result back page by page, and taking each page's text out of what is said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tests.window.client import Client
+
+TAIL = re.compile(
+    r"\n?(Showing [^\n]* continuation_token (?P<token>\S+) continues\.\n"
+    r"|Only the first [^\n]* were stored\.\n)?\n*"
+    r"📏 ~(?P<figure>[\d,]+) tokens( · [\d.]+k? left)?"
+)
+SAME = re.compile(r"Same as (r\d+), which is in the window in full\.\n")
+
+
+class NotShownError(Exception):
+    """Nothing of the result is shown: there is no budget for it."""
+
+
+@dataclass
+class Read:
+    """What was read of a result."""
+
+    text: str
+    returned: int
+    total: int
+    pages: int
+
+
+def offset(token: str) -> int:
+    """Where a continuation token leads."""
+    return int(token.partition(":")[2].partition("-")[0])
+
+
+def page_of(envelope: dict[str, Any], original: str, start: int) -> int:
+    """Where a delivered page of a text ends; what is said beside it must be tail and footer.
+
+    Of a page that stands in the window already, only that is said.
+    """
+    token = envelope["data"].get("continuation_token")
+    end = len(original) if token is None else offset(token)
+    if is_same(envelope):
+        return end
+    stretch = original[start:end]
+    assert envelope["text"].startswith(stretch), (envelope["text"][:200], stretch[:200])
+    tail = TAIL.fullmatch(envelope["text"][len(stretch) :])
+    assert tail, envelope["text"][len(stretch) :][-300:]
+    assert tail["token"] == token
+    assert int(tail["figure"].replace(",", "")) == envelope["tokens"]
+    return end
+
+
+def read(client: Client, handle: str, original: str, **arguments: Any) -> Read:
+    """Every page of a result, which must be that text."""
+    first = envelope = client.use("recall_result", handle=handle, **arguments)
+    start = end = returned = pages = 0
+    while True:
+        assert envelope["status"] == "success", envelope
+        data = envelope["data"]
+        token = data.get("continuation_token")
+        if "stored, not shown" in envelope["text"]:
+            assert data["returned"] == 0
+            raise NotShownError(envelope["text"])
+        end = page_of(envelope, original, start)
+        assert end > start or not original, "a page without progress"
+        returned, pages = returned + data["returned"], pages + 1
+        if token is None:
+            break
+        start = end
+        envelope = client.use("recall_result", continuation_token=token, **arguments)
+    assert end == len(original)
+    return Read(original, returned, first["data"]["total"], pages)
+
+
+def is_same(envelope: dict[str, Any]) -> bool:
+    """Whether an envelope only says where the text stands."""
+    return bool(SAME.match(envelope["text"]))

@@ -1,0 +1,398 @@
+"""The design's invariants, under random sequences of everything that can be done to a session.
+
+`EFRIT_BUDGET_EXAMPLES` says how many sequences are tried.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.errors import ConflictError, EfritError, InvalidParamsError
+from efrit_budget.window.begin import BudgetError
+from tests.window import invariants
+from tests.window.client import MODEL, PLAIN_MODEL, Block, Client, text, thinking, tool_use
+from tests.window.ledger import Reply
+from tests.window.recalled import NotShownError, read
+from tests.window.texts import SMALL_TEXTS, TEXTS
+
+EXAMPLES = int(os.environ.get("EFRIT_BUDGET_EXAMPLES", "30"))
+MODELS = st.sampled_from([MODEL, MODEL, MODEL, PLAIN_MODEL, "llama-of-some-kind"])
+LIMITS = st.fixed_dictionaries(
+    {"total": st.sampled_from([1_000, 3_000, 6_000, 12_000, 25_000, 60_000, 100_000])},
+    optional={
+        "per_tool_default": st.sampled_from([50, 300, 2_000, 20_000]),
+        "low_water": st.sampled_from([0.0, 0.2, 1.0]),
+        "history": st.sampled_from([60, 100]),
+        "user_message": st.sampled_from([60, 100]),
+    },
+)
+IMAGE = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "A" * 4000},
+}
+MESSAGES = st.one_of(
+    st.none(),
+    st.none(),
+    SMALL_TEXTS,
+    TEXTS,
+    st.lists(SMALL_TEXTS.map(text) | st.just(IMAGE), min_size=1, max_size=3),
+)
+USAGE = st.sampled_from(["honest", "honest", "honest", "missing", "absurd", "no numbers", "tiny"])
+TOOL_CALLS = st.one_of(
+    st.builds(
+        lambda given, status: ("eval_sexp", {}, given, status),
+        TEXTS,
+        st.sampled_from(["success", "success", "error"]),
+    ),
+    st.builds(
+        lambda count: ("catalogue", {"max_files": count}, None, None),
+        st.sampled_from([1, 30, 2_000]),
+    ),
+    st.just(("file_info", {"paths": ["README.md", "nowhere"]}, None, None)),
+    st.just(("clumsy", {"compressor": "raises"}, None, None)),
+    st.just(("catalogue", {"max_files": 500, "max_tokens": "120"}, None, None)),
+    st.just(("catalogue", {"max_files": 0}, None, None)),
+    st.just(("recall_result", {"handle": "r1"}, None, None)),
+    st.just(("recall_result", {}, None, None)),
+)
+
+
+@dataclass
+class Use:
+    """A tool use of the test."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    given: str | None
+    status: str | None
+    turn: int
+    envelope: dict[str, Any] | None = None
+
+    def block(self) -> Block:
+        """The use as the model writes it."""
+        return tool_use(self.id, self.name, **self.arguments)
+
+
+@dataclass
+class Known:
+    """What the test knows of the session."""
+
+    replies: list[Reply] = field(default_factory=list)
+    pending: list[Use] = field(default_factory=list)
+    answered: list[Use] = field(default_factory=list)
+    done: list[Use] = field(default_factory=list)
+    early: list[Use] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    recorded: int = 0
+    is_begun: bool = False
+    is_changed: bool = False
+    """Whether a person changed entries since the last request."""
+
+
+class Sessions(RuleBasedStateMachine):
+    """The same session twice: one of them crashes now and then, and nobody can tell which."""
+
+    @initialize(limits=LIMITS, factor=st.sampled_from([0.7, 1.0, 1.3, 2.2]))
+    def open(self, limits: dict[str, Any], factor: float) -> None:
+        """Open both, on the same project."""
+        self.folder = Path(tempfile.mkdtemp())
+        root = self.folder / "project"
+        self.client = Client(self.folder / "a", root=root, **limits)
+        self.twin = Client(self.folder / "b", root=root, **limits)
+        self.limits = self.client.budget()
+        self.factor = factor
+        self.known = Known()
+        self.ids = 0
+
+    def both(self, act: Callable[[Client], Any]) -> Any:
+        """Do it to both: they answer alike, errors included."""
+        answers = [outcome(act, self.client), outcome(act, self.twin)]
+        ours, theirs = map(invariants.timeless, answers)
+        assert ours == theirs
+        if isinstance(answers[0], Exception):
+            raise answers[0]
+        return answers[0]
+
+    # Turns
+
+    @rule(model=MODELS, said=MESSAGES, system=st.sampled_from([None, None, None, "Be brief.", ""]))
+    def begin(self, model: str, said: Any, system: str | None) -> None:
+        """Begin a turn, with another system text now and then."""
+        before = invariants.everything(self.client)
+        held = (self.client.epoch(), self.client.prefix())
+        for client in (self.client, self.twin):
+            client.system_text = client.system_text if system is None else system
+        try:
+            begun = self.both(lambda client: client.begin(said, model=model))
+        except (BudgetError, InvalidParamsError) as error:
+            told = error.message
+        else:
+            self._has_begun(begun, held)
+            return
+        assert "Raise the total" in told or "waits for a reply" in told
+        assert invariants.everything(self.client) == before
+
+    def _has_begun(self, begun: dict[str, Any], held: tuple[int, str]) -> None:
+        known = self.known
+        known.answered += known.pending
+        known.pending, known.early, known.is_begun = [], [], True
+        known.is_changed = False
+        if begun["rewrite"] is None:
+            assert held[1] == self.client.prefix() or held[0] == 0
+        else:
+            assert begun["epoch"] > held[0]
+            for reply in known.replies:
+                reply.is_bare = True
+            invariants.check_rewrite(self.client, begun, self._turn_in_hand())
+        invariants.check_request(self.client, begun)
+
+    def _turn_in_hand(self) -> int:
+        return max((reply.turn for reply in self.known.replies), default=0)
+
+    @precondition(lambda self: self.known.is_begun)
+    @rule(
+        calls=st.lists(TOOL_CALLS, max_size=6),
+        thinks=st.booleans(),
+        aborted=st.sampled_from([False, False, False, True]),
+        repeats=st.sampled_from([False, False, False, True]),
+        usage=USAGE,
+        says=st.sampled_from([None, " \n", 3, 200]),
+    )
+    def end(
+        self,
+        calls: list[tuple[str, dict[str, Any], str | None, str | None]],
+        thinks: bool,
+        aborted: bool,
+        repeats: bool,
+        usage: str,
+        says: Any,
+    ) -> None:
+        """End the turn with a reply."""
+        turn = self.client.begun["turn_id"]
+        uses = [Use(self._new_id(), *call, turn) for call in calls] + self.known.early
+        if repeats and calls:
+            self._give_an_earlier_id_to(uses[0])
+        blocks = self._blocks(turn, thinks, says, aborted) + [use.block() for use in uses]
+        counts = self._usage(usage, blocks)
+        self.both(lambda client: client.end(*blocks, usage=counts, aborted=aborted, turn_id=turn))
+        self._has_ended(turn, blocks, uses, counts if usage == "honest" else None)
+
+    def _blocks(self, turn: int, thinks: bool, says: Any, aborted: bool) -> list[Block]:
+        said = f"turn {turn} " * says if isinstance(says, int) else says
+        blocks = [thinking(f"thought of turn {turn}")] if thinks else []
+        blocks += [text(said)] if said is not None else []
+        broken = {"type": "thinking", "thinking": "and then", "signature": ""}
+        return [*blocks, broken] if aborted else blocks
+
+    def _has_ended(
+        self, turn: int, blocks: list[Block], uses: list[Use], usage: dict[str, int] | None
+    ) -> None:
+        known = self.known
+        standing = invariants.sendable(blocks)
+        exact = usage["output_tokens"] if usage and standing == blocks else None
+        if standing:
+            known.replies.append(Reply(turn, standing, exact))
+        for use in known.early:
+            use.turn = turn
+        known.recorded += len([use for use in uses if use not in known.early])
+        known.pending = [use for use in uses if use not in known.early]
+        known.early, known.is_begun = [], False
+
+    def _usage(self, kind: str, blocks: list[Block]) -> Any:
+        """A usage block: true but for the hidden factor, or one of several wrong ones."""
+        if kind == "honest":
+            raw, exact = invariants.raw_and_exact(self.client, self.known.replies)
+            written = sum(estimate(str(block)) for block in blocks) + 20
+            return {"input_tokens": int(raw * self.factor) + exact, "output_tokens": written}
+        wrong: dict[str, Any] = {
+            "missing": None,
+            "absurd": {"input_tokens": 10**12, "output_tokens": 10**7},
+            "no numbers": {"input_tokens": "many", "output_tokens": -3},
+            "tiny": {"input_tokens": 1, "output_tokens": 0},
+        }
+        return wrong[kind]
+
+    def _new_id(self) -> str:
+        self.ids += 1
+        return f"use_{self.ids}"
+
+    def _give_an_earlier_id_to(self, use: Use) -> None:
+        """As servers do that count their uses anew in every reply."""
+        for earlier in [use for use in self.known.done if use not in self.known.early][:1]:
+            self.known.done.remove(earlier)
+            use.id = earlier.id
+
+    # Tools
+
+    @precondition(lambda self: self.known.pending)
+    @rule(which=st.integers(0, 5))
+    def run(self, which: int) -> None:
+        """Run one of the tools that the reply asked for."""
+        use = self.known.pending.pop(which % len(self.known.pending))
+        self._give(use)
+
+    @precondition(lambda self: self.known.answered)
+    @rule()
+    def run_late(self) -> None:
+        """Run one when the conversation has gone on without it."""
+        self._give(self.known.answered.pop())
+        self.known.recorded += 1
+
+    @rule(call=TOOL_CALLS)
+    def run_unasked(self, call: tuple[str, dict[str, Any], str | None, str | None]) -> None:
+        """Run one that no reply asked for; one whose reply is still to come may be told of."""
+        use = Use(self._new_id(), *call, 0)
+        self._give(use)
+        self.known.recorded += 1
+        if self.known.is_begun:
+            self.known.early.append(use)
+
+    def _give(self, use: Use) -> None:
+        use.envelope = self.both(lambda client: given(client, use))
+        self.known.done.append(use)
+        handle = use.envelope["handle"]
+        invariants.check_delivery(self.client, use.envelope, use.name, use.arguments)
+        if use.given is not None:
+            self.known.texts[handle] = use.given
+
+    @precondition(lambda self: self.known.done)
+    @rule(which=st.integers(0, 1_000))
+    def run_again(self, which: int) -> None:
+        """The same use gives the same envelope."""
+        use = self.known.done[which % len(self.known.done)]
+        assert self.both(lambda client: given(client, use)) == use.envelope
+
+    @precondition(lambda self: self.known.texts)
+    @rule(which=st.integers(0, 1_000))
+    def recall(self, which: int) -> None:
+        """Any result comes back, byte for byte, where there is budget for it."""
+        handle = sorted(self.known.texts)[which % len(self.known.texts)]
+        self._recall(handle)
+
+    def _recall(self, handle: str) -> None:
+        original = self.known.texts[handle]
+        before = len(self.client.entries())
+        try:
+            found = self.both(lambda client: read(client, handle, original))
+        except NotShownError:
+            found = None
+        self.known.recorded += len(self.client.entries()) - before
+        if found is not None:
+            assert found.returned == found.total
+
+    # The person
+
+    @precondition(lambda self: self.known.done)
+    @rule(wish=st.sampled_from(["pin", "unpin", "drop", "restore"]), which=st.integers(0, 1_000))
+    def wish(self, wish: str, which: int) -> None:
+        """Change an entry of the work log."""
+        use = self.known.done[which % len(self.known.done)]
+        assert use.envelope is not None
+        handle = use.envelope["handle"]
+        try:
+            self.both(lambda client: client.call(f"worklog/{wish}", handle=handle))
+        except ConflictError:
+            assert wish in ("pin", "restore")
+        else:
+            self.known.is_changed = self.known.is_changed or wish in ("drop", "restore")
+
+    @rule(names=st.sampled_from([[], ["eval_sexp"], ["eval_sexp", "show_buffer"]]))
+    def register(self, names: list[str]) -> None:
+        """Offer other tools of the client."""
+        schema = {"type": "object", "properties": {}}
+        tools = [
+            {"name": name, "description": f"Do {name}.", "input_schema": schema} for name in names
+        ]
+        self.both(lambda client: client.call("tools/register", tools=tools))
+
+    @rule()
+    def crash(self) -> None:
+        """The process is gone, and a new one goes on."""
+        self.client.crash()
+
+    @rule()
+    def close_and_resume(self) -> None:
+        """A closed session is taken up again."""
+        self.both(lambda client: client.call("session/close"))
+        self.both(lambda client: client.call("session/resume"))
+
+    # What always holds
+
+    @invariant()
+    def holds(self) -> None:
+        """Whatever was done."""
+        if hasattr(self, "known"):
+            invariants.check_standing(self.client, self.known.recorded)
+            if not self.known.is_changed:
+                unsent = [use.envelope["text"] for use in self._unsent() if use.envelope]
+                invariants.check_ledger(self.client, self.known.replies, unsent)
+
+    def _unsent(self) -> list[Use]:
+        """Uses whose results go with the next request."""
+        if self.known.is_begun:
+            return []
+        turn = self.client.begun.get("turn_id")
+        return [use for use in self.known.done if use.turn == turn]
+
+    def teardown(self) -> None:
+        """At the end everything that was recorded is still there."""
+        if not hasattr(self, "known"):
+            return
+        plenty = {"total": 10_000_000, "per_tool_default": 1_000_000}
+        for client in (self.client, self.twin):
+            client.app.call(
+                "session/open",
+                {"root": str(client.root), "session_id": client.session, "limits": plenty},
+            )
+        for handle in list(self.known.texts):
+            self._recall(handle)
+        self.client.close()
+        self.twin.close()
+        shutil.rmtree(self.folder)
+
+
+def outcome(act: Callable[[Client], Any], client: Client) -> Any:
+    """What it gives, or the error it raises."""
+    try:
+        return act(client)
+    except (EfritError, NotShownError) as error:
+        return error
+
+
+def given(client: Client, use: Use) -> dict[str, Any]:
+    """The envelope of a use, run by the sidecar or recorded by the client."""
+    if use.given is not None:
+        return client.record(
+            use.id, use.given, name=use.name, arguments=use.arguments, status=use.status
+        )
+    envelope: dict[str, Any] = client.call(
+        "tools/call", name=use.name, arguments=use.arguments, tool_use_id=use.id
+    )
+    return envelope
+
+
+TestSessions = Sessions.TestCase
+TestSessions.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

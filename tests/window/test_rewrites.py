@@ -1,0 +1,308 @@
+"""What a rewrite does: what gives way, what stays, and what ends an epoch."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.window.api_rules import violations
+from tests.window.client import Client, serialized, text, thinking, tool_use, words
+from tests.window.conftest import OpenClient
+
+SMALL: dict[str, Any] = {"total": 30_000}
+"""Its prompt may have 21,000 tokens, its full results 12,000, and 5,400 after a compaction."""
+
+
+def fill(client: Client, *, until_epoch: int, tokens: int = 800) -> list[str]:
+    """Turns with a result each until the epoch begins; gives the handles, the oldest first."""
+    handles: list[str] = []
+    while client.epoch() < until_epoch:
+        client.begin(None if client.begun else "Find it.")
+        if client.epoch() < until_epoch:
+            use = tool_use(client.new_id(), "eval_sexp")
+            client.end(thinking(), text(f"turn {len(handles)}"), use)
+            handles.append(client.record(use["id"], words(tokens, len(handles)))["handle"])
+    return handles
+
+
+def states(client: Client) -> dict[str, str]:
+    """How each entry stands."""
+    return {entry["handle"]: entry["state"] for entry in client.entries()}
+
+
+# A compaction
+
+
+def test_a_compaction_shrinks_the_least_recently_used_results_to_their_mark(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL)
+    handles = fill(client, until_epoch=2)
+    found = [states(client)[handle] for handle in handles]
+    assert sorted(set(found)) == ["compressed", "full"]
+    assert found == sorted(found), "the oldest shrink, the newest stay"
+    used = client.budget()["tiers"]["tool_results"]["used"]
+    assert used <= 12_000 * 0.45
+    assert client.begun["rewrite"] is not None
+
+
+def test_nothing_shrinks_before_the_whole_window_is_full(open_client: OpenClient) -> None:
+    client = open_client(**SMALL)
+    client.turn(words(800), said="Find it.")
+    while client.budget()["remaining"] > 1_500:
+        client.turn(words(800, client.begun["turn_id"]))
+    tier = client.budget()["tiers"]["tool_results"]
+    assert tier["used"] > tier["limit"]
+    assert set(states(client).values()) == {"full"}
+
+
+def test_a_shrunken_result_names_its_handle_and_comes_back_whole(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL)
+    fill(client, until_epoch=2)
+    line = client.results()["toolu_1"]
+    assert re.match(r"\[r1: [\d,]+ tokens, shrunk; recall_result r1 brings it back\] line 0", line)
+    assert len(line) < 700
+    assert client.use("recall_result", handle="r1")["text"].startswith(words(800, 0))
+
+
+def nearly_full(client: Client) -> None:
+    """Turns with a result each until only one or two more fit."""
+    while client.budget()["remaining"] > 2_800:
+        client.turn(words(800, client.begun["turn_id"]))
+
+
+def rewritten(client: Client) -> None:
+    """Turns with a result each until an epoch ends, and the person's turn of the next."""
+    while client.epoch() == 1:
+        client.turn(words(800, client.begun["turn_id"]))
+
+
+def test_a_recall_counts_as_a_use(open_client: OpenClient) -> None:
+    client = open_client(**SMALL, history=5_000, user_message=1_600)
+    client.turn(words(800, 100), said="Find it.")
+    client.turn(words(800, 101))
+    nearly_full(client)
+    client.begin()
+    assert client.called("recall_result", handle="r1")["text"].startswith("Same as r1, ")
+    rewritten(client)
+    assert (client.state("r1"), client.state("r2")) == ("full", "compressed")
+
+
+def test_a_repeated_call_counts_as_a_use_and_points_to_what_is_there(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL, history=5_000, user_message=1_600)
+    client.begin("List.")
+    first = client.called("catalogue", max_files=60)
+    client.begin()
+    client.called("catalogue", max_files=61)
+    nearly_full(client)
+    client.begin()
+    again = client.called("catalogue", max_files=60)
+    assert again["text"].startswith("Same as r1, which is in the window in full.\n📏 ~")
+    assert again["tokens"] < first["tokens"] / 10
+    rewritten(client)
+    assert (client.state("r1"), client.state("r2")) == ("full", "compressed")
+
+
+def test_a_pinned_result_is_not_touched(open_client: OpenClient) -> None:
+    client = open_client(**SMALL)
+    client.turn(words(800, 100), said="Find it.")
+    client.call("worklog/pin", handle="r1")
+    shown = client.record("toolu_1", words(800, 100), arguments={"at": 0})["text"]
+    for _ in range(60):
+        client.turn(words(800, client.begun["turn_id"]))
+    assert client.epoch() > 2
+    assert client.results()["toolu_1"] == shown
+    assert client.state("r2") in ("compressed", "gone")
+
+
+def test_the_results_of_the_turn_in_hand_give_way_last(open_client: OpenClient) -> None:
+    client = open_client(**SMALL)
+    for number in range(9):
+        client.turn(words(800, number), said="Find it." if number == 0 else None)
+    envelopes = client.turn(*(words(1_500, 100 + number) for number in range(5)))
+    begun = client.begin()
+    assert begun["rewrite"] is not None
+    shown = list(client.results().values())
+    assert shown[-5:] == [envelope["text"] for envelope in envelopes]
+    assert set(list(states(client).values())[5:]) <= {"compressed", "gone"}
+
+
+def test_results_that_share_what_is_left_are_all_in_view_in_the_next_request(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL, per_tool_default=20_000)
+    for number in range(8):
+        client.turn(words(800, number), said="Find it." if number == 0 else None)
+    envelopes = client.turn(*(words(20_000, 100 + number) for number in range(5)))
+    client.begin()
+    shown = list(client.results().values())
+    assert shown[-5:] == [envelope["text"] for envelope in envelopes]
+    assert min(envelope["tokens"] for envelope in envelopes) > 1_000
+
+
+def test_thinking_stays_within_an_epoch_and_goes_with_it(open_client: OpenClient) -> None:
+    def thoughts(client: Client) -> int:
+        blocks = [block for message in client.messages for block in message["content"]]
+        return sum(block["type"] == "thinking" for block in blocks)
+
+    client = open_client(**SMALL)
+    handles = fill(client, until_epoch=2)
+    assert thoughts(client) == 0
+    client.end(thinking(), text("I see."))
+    client.begin("and now")
+    assert thoughts(client) == 1
+    assert len(handles) > 5
+
+
+# Turns that leave
+
+
+def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL, history=1_500, tool_results=9_000)
+    client.turn(words(300, 0), said="The very first request.")
+    client.turn(words(300, 1))
+    client.turn(words(300, 2), said="The second request.")
+    for number in range(3, 80):
+        client.turn(words(700, number))
+        if client.state("r1") == "gone":
+            break
+    client.begin()
+    head, *_ = client.messages[0]["content"]
+    lines = head["text"].splitlines()
+    assert lines[0].startswith("Earlier turns, a line each; recall_result with a handle")
+    assert re.match(r"\(\d+ turns before these: recall_result lists all\)", lines[1])
+    assert all(re.match(r"t\d+ r\d+: you: turn \d+; eval_sexp ", line) for line in lines[2:])
+    assert len(lines) > 4
+    assert "The second request." in client.texts("user")
+    gone = {entry["tool_use_id"] for entry in client.entries() if entry["state"] == "gone"}
+    assert gone
+    assert not gone & client.results().keys()
+    assert not violations(client.messages, system_messages=True)
+    assert client.use("recall_result", handle="t1")["text"].startswith("user:\nThe very first")
+
+
+def test_the_latest_request_never_leaves(open_client: OpenClient) -> None:
+    client = open_client(**SMALL, history=1_500)
+    client.turn(words(800, 0), said="An older request.")
+    client.turn(words(800, 1), said="Do not forget this.")
+    for number in range(60):
+        client.turn(words(800, number))
+    assert client.epoch() > 2
+    assert any("Do not forget this." in said for said in client.texts("user"))
+
+
+def test_requests_leave_when_their_tier_is_full_the_oldest_first(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL)
+    for number in range(9):
+        client.begin(f"Request {number}. " + words(400, number))
+        client.end(text("I see."))
+    client.turn(*(words(3_000, number) for number in range(4)), said="And this.")
+    client.begin()
+    assert client.begun["rewrite"] is not None
+    said = "\n".join(client.texts("user")[1:])
+    kept = [number for number in range(9) if f"Request {number}. " in said]
+    assert kept == list(range(9))[-len(kept) :]
+    assert 0 < len(kept) < 9
+    assert client.budget()["tiers"]["user_message"]["used"] <= 3_000
+
+
+# Lines that point elsewhere
+
+
+def test_a_line_that_points_to_a_result_shrinks_with_that_result(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL, history=6_000, tool_results=9_600)
+    client.turn(words(800, 0), said="Find it.")
+    client.turn(words(800, 0))
+    client.begin()
+    assert client.results()["toolu_2"].startswith("Same as r1, which is in the window in full.")
+    client.end(tool_use("next", "eval_sexp"))
+    client.record("next", words(800, 1))
+    rewritten(client)
+    assert client.results()["toolu_1"].startswith("[r1: ")
+    assert client.results()["toolu_2"] == "[r2: same as r1; recall_result r2 brings it back]"
+
+
+def test_after_the_original_was_dropped_no_line_says_that_it_is_there(client: Client) -> None:
+    client.turn(words(800, 0), said="Find it.")
+    client.turn(words(800, 0))
+    client.begin()
+    assert client.results()["toolu_2"].startswith("Same as r1, which is in the window in full.")
+    client.end(text("I see."))
+    client.call("worklog/drop", handle="r1")
+    client.begin("go on")
+    assert client.results()["toolu_2"].startswith("[r2: same as r1; ")
+
+
+def test_a_repeated_call_is_delivered_again_once_the_original_has_shrunk(
+    client: Client,
+) -> None:
+    first = client.turn(words(800, 0), said="Find it.")[0]
+    client.begin()
+    client.end(text("I see."))
+    client.call("worklog/drop", handle="r1")
+    client.begin("Again.")
+    client.end(tool_use("again", "eval_sexp"))
+    again = client.record("again", words(800, 0))
+    assert again["text"].splitlines()[:-1] == first["text"].splitlines()[:-1]
+
+
+def test_a_short_text_is_sent_again_rather_than_pointed_to(client: Client) -> None:
+    envelopes = client.turn("done\n", "done\n", said="Do it.")
+    assert [envelope["text"].splitlines()[0] for envelope in envelopes] == ["done", "done"]
+
+
+# Hints
+
+
+def catalogue(client: Client) -> Any:
+    """The catalogue's schema as the model has it."""
+    return next(tool for tool in client.tools if tool["name"] == "catalogue")
+
+
+def test_the_tools_say_what_the_budget_allows_and_suggest_the_same(client: Client) -> None:
+    client.begin("List.")
+    tool = catalogue(client)
+    assert tool["description"] == (
+        "List project files. Current budget allows ~260 files with metadata."
+    )
+    parameter = tool["input_schema"]["properties"]["max_files"]
+    assert parameter["default"] == 260
+    assert parameter["description"] == "Limit files returned (budget suggests: 260)"
+
+
+def test_a_hint_keeps_within_the_bounds_of_its_parameter(open_client: OpenClient) -> None:
+    client = open_client(total=1_000_000, per_tool={"catalogue": 200_000})
+    client.begin("List.")
+    parameter = catalogue(client)["input_schema"]["properties"]["max_files"]
+    assert parameter["default"] == parameter["maximum"] == 3_000
+
+
+def test_hints_change_with_a_rewrite_alone(open_client: OpenClient) -> None:
+    client = open_client(**SMALL, per_tool_default=8_000)
+    client.begin("List.")
+    before = serialized(client.tools)
+    client.end(tool_use("a", "eval_sexp"), tool_use("b", "eval_sexp"))
+    client.record("a", words(3_900, 1))
+    client.call("worklog/pin", handle="r1")
+    client.record("b", words(3_900, 2))
+    client.begin()
+    assert client.epoch() == 1
+    assert serialized(client.tools) == before
+    client.end(tool_use("c", "eval_sexp"), tool_use("d", "eval_sexp"))
+    client.record("c", words(3_900, 3))
+    client.record("d", words(3_900, 4))
+    client.begin()
+    assert client.epoch() == 2
+    hinted = re.search(r"allows ~(\d+) files", catalogue(client)["description"])
+    assert hinted
+    assert int(hinted[1]) < 260

@@ -1,0 +1,106 @@
+"""How results shrink: each tool by its own compressor, on what the tool really gave."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import pytest
+
+from tests.window.client import Client, words
+
+REAL_CALLS: dict[str, tuple[dict[str, Any], str]] = {
+    "file_info": (
+        {"paths": ["README.md", "nowhere", *["README.md"] * 40]},
+        r"Looked at 42 paths \([\d,]+ bytes\): README\.md, nowhere, README\.md",
+    ),
+    "recall_result": (
+        {"pattern": "six words"},
+        r"Recalled the work log: 1 matching lines matching",
+    ),
+    "catalogue": ({"max_files": 200}, r"Listed 200 files\."),
+}
+
+
+def shrunk(client: Client, handle: str) -> str:
+    """What the window would keep of an entry."""
+    entries = client.entries()
+    return next(str(entry["compressed"]) for entry in entries if entry["handle"] == handle)
+
+
+@pytest.mark.parametrize("name", REAL_CALLS)
+def test_a_tool_s_own_words_stand_behind_the_handle(client: Client, name: str) -> None:
+    arguments, expected = REAL_CALLS[name]
+    client.record("use", words(5_000))
+    envelope = client.use(name, **arguments)
+    assert envelope["status"] == "success"
+    line = shrunk(client, envelope["handle"])
+    if envelope["tokens"] < 60:
+        assert line == envelope["text"]
+        return
+    handle = envelope["handle"]
+    note = rf"\[{handle}: [\d,]+ tokens, shrunk; recall_result {handle} brings it back\] "
+    assert re.match(note + expected, line), line
+    assert len(line) <= 500 + 80
+
+
+def test_what_ran_in_the_client_shrinks_to_the_client_s_summary(client: Client) -> None:
+    client.record("use", words(1_000), summary="Forty buffers, three modified.")
+    assert shrunk(client, "r1").endswith("] Forty buffers, three modified.")
+
+
+def test_without_a_summary_head_and_tail_stay(client: Client) -> None:
+    whole = words(1_000)
+    client.record("use", whole)
+    line = shrunk(client, "r1").partition("] ")[2]
+    head, _, tail = line.partition(" … ")
+    assert whole.startswith(head)
+    assert whole.rstrip().endswith(tail.partition(" characters … ")[2])
+    left_out = int(tail.partition(" characters")[0].replace(",", ""))
+    assert left_out == len(whole) - 320 - 120
+    assert len(line) <= 500
+
+
+def test_a_failed_call_keeps_what_it_said(client: Client) -> None:
+    envelope = client.use("file_info", paths=["nowhere"] * 60)
+    assert envelope["status"] == "error"
+    assert "nowhere: No such file or directory" in shrunk(client, envelope["handle"])
+
+
+@pytest.mark.parametrize("wrong", ["raises", "gives no text"])
+def test_a_compressor_that_fails_gives_way_to_head_and_tail_and_is_logged(
+    client: Client, caplog: pytest.LogCaptureFixture, wrong: str
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        envelope = client.use("clumsy", compressor=wrong)
+    assert envelope["status"] == "success"
+    assert "the compressor of r1 failed" in caplog.text
+    line = shrunk(client, "r1").partition("] ")[2]
+    assert line.startswith("line 0 of many\nline 1 of many\n")
+    assert line.endswith("line 399 of many")
+
+
+def test_a_compressor_that_gives_too_much_is_cut(client: Client) -> None:
+    client.use("clumsy", compressor="gives too much")
+    assert len(shrunk(client, "r1").partition("] ")[2]) <= 500
+
+
+def test_a_compressor_that_gives_nothing_leaves_the_handle(client: Client) -> None:
+    client.use("clumsy", compressor="gives nothing")
+    assert re.fullmatch(
+        r"\[r1: [\d,]+ tokens, shrunk; recall_result r1 brings it back\]", shrunk(client, "r1")
+    )
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 20, 60, 200])
+def test_what_is_small_already_never_grows(client: Client, size: int) -> None:
+    envelope = client.record("use", "x " * size)
+    line = shrunk(client, "r1")
+    assert line == envelope["text"] or len(line) < len(envelope["text"])
+
+
+def test_surrogates_in_a_summary_cost_no_result(client: Client) -> None:
+    client.record("use", words(1_000) + "\ud800", summary="half \ud800 a character")
+    assert "half ? a character" in shrunk(client, "r1")
+    assert client.use("recall_result", handle="r1")["status"] == "success"
