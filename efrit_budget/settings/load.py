@@ -1,0 +1,118 @@
+"""All sources put together, in rising order, into one checked `Settings`."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from efrit_budget.settings import places
+from efrit_budget.settings.errors import SettingsError, shown
+from efrit_budget.settings.model import Settings, known_settings
+from efrit_budget.settings.project_file import ProjectFile, read_project_file
+from efrit_budget.settings.sources import (
+    Given,
+    from_environment,
+    from_file,
+    from_mapping,
+    misspelt_variables,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The settings in force, where each came from, and what a project's file got wrong."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+
+def load(
+    *,
+    project_root: Path | None = None,
+    overrides: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    override_origin: str = "client",
+) -> LoadedSettings:
+    """Return the settings from every source; the person's own mistakes raise `SettingsError`."""
+    environ = os.environ if environ is None else environ
+    own = [*_defaults(environ), *from_file(places.config_file(environ))]
+    above = [*from_environment(environ), *from_mapping(overrides or {}, override_origin)]
+    values = {given.key: given for given in (*own, *above)}
+    warnings = tuple(misspelt_variables(environ))
+    if project_root is not None:
+        path = project_root / places.PROJECT_FILE_NAME
+        project = read_project_file(path, _checked(values.values()))
+        _narrow(values, project, outranked_by={given.key for given in above})
+        warnings += project.warnings
+    return LoadedSettings(_checked(values.values()), _origins(values), warnings)
+
+
+def _defaults(environ: Mapping[str, str]) -> list[Given]:
+    return [
+        Given("storage.database", places.database_file(environ), "default"),
+        Given("log.file", places.log_file(environ), "default"),
+    ]
+
+
+def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[str]) -> None:
+    """Take what the project narrows, one by one, unless it does not fit the person's settings."""
+    for given in project.narrowed:
+        if given.key in outranked_by:
+            continue
+        try:
+            _checked((values | {given.key: given}).values())
+        except SettingsError as error:
+            project.refuse(f"{given.key} is not taken: {error.message}")
+        else:
+            values[given.key] = given
+
+
+def _origins(values: Mapping[str, Given]) -> dict[str, str]:
+    return {key: values[key].origin if key in values else "default" for key in known_settings()}
+
+
+def _checked(values: Iterable[Given]) -> Settings:
+    tables: dict[str, dict[str, Any]] = {group: {} for group in Settings.model_fields}
+    origins = {}
+    for given in values:
+        group, _, name = given.key.partition(".")
+        tables[group][name] = given.value
+        origins[given.key] = given.origin
+    try:
+        return Settings.model_validate(tables)
+    except ValidationError as error:
+        raise _settings_error(error, origins) from error
+
+
+def _settings_error(error: ValidationError, origins: Mapping[str, str]) -> SettingsError:
+    details = error.errors(include_url=False)
+    fields = [{"field": _key(one), "problem": _problem(one)} for one in details]
+    lines = [
+        f"{_origin(_key(one), origins)}: {_key(one)}{_given(one)}: {_problem(one)}"
+        for one in details
+    ]
+    return SettingsError("; ".join(lines), data={"fields": fields})
+
+
+def _key(detail: ErrorDetails) -> str:
+    return ".".join(str(part) for part in detail["loc"])
+
+
+def _origin(key: str, origins: Mapping[str, str]) -> str:
+    of_key = origins.get(".".join(key.split(".")[:2]))
+    of_group = [origin for name, origin in origins.items() if name.startswith(f"{key}.")]
+    return of_key or " and ".join(dict.fromkeys(of_group)) or "default"
+
+
+def _given(detail: ErrorDetails) -> str:
+    return "" if len(detail["loc"]) == 1 else f" = {shown(detail['input'])}"
+
+
+def _problem(detail: ErrorDetails) -> str:
+    problem = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return problem.replace("valid tuple", "valid list")

@@ -1,0 +1,46 @@
+"""The folders that belong to the person: state, configuration and log."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from platformdirs import user_config_path, user_log_path, user_state_path
+
+HOME_VARIABLE = "EFRIT_BUDGET_HOME"
+PROJECT_FILE_NAME = ".efrit.toml"
+_APPLICATION = "efrit-budget"
+
+
+def state_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of the database."""
+    return _relocated("state", environ) or user_state_path(_APPLICATION, appauthor=False)
+
+
+def config_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of `config.toml`."""
+    return _relocated("config", environ) or user_config_path(_APPLICATION, appauthor=False)
+
+
+def log_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of the log file."""
+    return _relocated("log", environ) or user_log_path(_APPLICATION, appauthor=False)
+
+
+def config_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the path of the person's own settings file, whether it exists or not."""
+    return config_folder(environ) / "config.toml"
+
+
+def database_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Return where the database is unless a setting says otherwise."""
+    return state_folder(environ) / "efrit-budget.sqlite3"
+
+
+def log_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Return where the log is unless a setting says otherwise."""
+    return log_folder(environ) / "efrit-budget.log"
+
+
+def _relocated(name: str, environ: Mapping[str, str] | None) -> Path | None:
+    home = (os.environ if environ is None else environ).get(HOME_VARIABLE)
+    return Path(home).expanduser().absolute() / name if home else None
