@@ -1,0 +1,140 @@
+"""Everything put together: settings, database, tools, methods, and the ways to call them."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from efrit_budget.budget.models import model_named
+from efrit_budget.errors import EfritError, MethodNotFoundError
+from efrit_budget.methods.offers import Offers
+from efrit_budget.methods.sessions import SessionMethods
+from efrit_budget.methods.tools import ToolMethods
+from efrit_budget.methods.turns import TurnMethods
+from efrit_budget.methods.worklog import WorklogMethods
+from efrit_budget.project import ripgrep
+from efrit_budget.project.processes import stop_all_groups
+from efrit_budget.sessions.retention import expire
+from efrit_budget.sessions.store import SessionStore
+from efrit_budget.settings import LoadedSettings, load
+from efrit_budget.settings.places import config_folder
+from efrit_budget.storage.database import Database
+from efrit_budget.tools.registry import discover
+from efrit_budget.window.turns import Turns
+from efrit_budget.wire.method import Call, Method
+from efrit_budget.wire.request import unexpected
+from efrit_budget.worklog.log import WorkLog
+from efrit_budget.worklog.wishes import Wishes
+
+log = logging.getLogger(__name__)
+
+LOG_FILES_KEPT = 3
+MODELS_FILE = "models.toml"
+GIVEN = ("client", "command line")
+"""Where settings come from that no file and no environment holds."""
+
+
+class Application:
+    """The methods, and what they stand on."""
+
+    def __init__(self, loaded: LoadedSettings) -> None:
+        settings = loaded.settings
+        retention = settings.retention
+        self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
+        additions = config_folder() / MODELS_FILE
+        self._worklog = WorkLog(self._database, lambda name: model_named(name, additions))
+        sessions = SessionStore(self._database)
+        turns = Turns(self._database, lambda name: model_named(name, additions))
+        registry = discover(settings.tools.path, deny=settings.tools.deny)
+        offers = Offers(registry, sessions, self._database)
+        families = (
+            SessionMethods(
+                sessions,
+                turns,
+                settings_for=lambda root: _settings_for(loaded, root),
+                expire=lambda: expire(self._database, retention.days, retention.max_bytes),
+            ),
+            ToolMethods(
+                registry,
+                sessions,
+                self._worklog,
+                self._database,
+                lambda: ripgrep.find(prefer_system=settings.tools.prefer_system_rg),
+            ),
+            offers,
+            TurnMethods(sessions, turns, offers),
+            WorklogMethods(sessions, Wishes(self._database, turns)),
+        )
+        self.methods: dict[str, Method] = {
+            method.name: method for family in families for method in family.methods()
+        }
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Run one method here and now."""
+        if method not in self.methods:
+            known = ", ".join(self.method_names())
+            raise MethodNotFoundError(f"there is no method {method}; there are: {known}")
+        try:
+            return self.methods[method](dict(params), Call())
+        except EfritError:
+            raise
+        except Exception as error:
+            raise unexpected(error, method) from error
+
+    def method_names(self) -> list[str]:
+        """The methods there are."""
+        return sorted(self.methods)
+
+    def close(self) -> None:
+        """Close the database and stop what is still running."""
+        stop_all_groups()
+        self._worklog.close()
+        self._database.close()
+
+
+def open_application(loaded: LoadedSettings) -> Application:
+    """The application on these settings."""
+    return Application(loaded)
+
+
+def _settings_for(loaded: LoadedSettings, root: Path) -> LoadedSettings:
+    """The settings in force in a project."""
+    overrides = {
+        key: _value(loaded, key) for key, origin in loaded.origins.items() if origin in GIVEN
+    }
+    return load(project_root=root, overrides=overrides)
+
+
+def _value(loaded: LoadedSettings, key: str) -> object:
+    group, _, name = key.partition(".")
+    return getattr(getattr(loaded.settings, group), name)
+
+
+def start_logging(loaded: LoadedSettings, *, verbose: bool) -> None:
+    """Log to the file of the settings, and to standard error when asked."""
+    settings = loaded.settings.log
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)] if verbose else []
+    try:
+        settings.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handlers.append(
+            logging.handlers.RotatingFileHandler(
+                settings.file,
+                maxBytes=settings.max_bytes,
+                backupCount=LOG_FILES_KEPT,
+                encoding="utf-8",
+                delay=True,
+            )
+        )
+    except OSError as error:
+        sys.stderr.write(f"efrit-budget: no log file: {error}\n")
+    logging.basicConfig(
+        level=settings.level.upper(),
+        format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s",
+        handlers=handlers,
+    )
+    for warning in loaded.warnings:
+        log.warning("%s", warning)

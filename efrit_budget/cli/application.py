@@ -1,0 +1,43 @@
+"""The settings and the in-process application as the command line's flags ask for them."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from efrit_budget.cli.output import complain
+
+if TYPE_CHECKING:
+    from efrit_budget.app import Application
+    from efrit_budget.settings import LoadedSettings
+
+
+def loaded_settings(
+    arguments: argparse.Namespace, project_root: Path | None = None
+) -> "LoadedSettings":
+    """Return the settings with the flags on top, after printing their warnings."""
+    from efrit_budget.settings import load  # noqa: PLC0415 - help must not wait for pydantic
+
+    flags = {"storage.database": None if arguments.db is None else str(arguments.db)}
+    loaded = load(project_root=project_root, overrides=flags, override_origin="command line")
+    for warning in loaded.warnings:
+        complain(f"warning: {warning}")
+    return loaded
+
+
+@contextmanager
+def opened_application(arguments: argparse.Namespace) -> Iterator["Application"]:
+    """Yield the application, ready for calls, and close it afterwards."""
+    from efrit_budget.app import (  # noqa: PLC0415 - help must not wait for pydantic
+        open_application,
+        start_logging,
+    )
+
+    loaded = loaded_settings(arguments)
+    start_logging(loaded, verbose=arguments.verbose)
+    application = open_application(loaded)
+    try:
+        yield application
+    finally:
+        application.close()

@@ -1,0 +1,53 @@
+"""Arguments that several commands have."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from efrit_budget.errors import ParseError
+from efrit_budget.wire.jsontext import parse
+
+
+def add_global_flags(parser: argparse.ArgumentParser) -> None:
+    """Add what may stand before and after the command's name, without overwriting defaults."""
+    parser.add_argument(
+        "--db",
+        metavar="PATH",
+        type=Path,
+        default=argparse.SUPPRESS,
+        help="use this database instead of the configured one",
+    )
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="write the log to stderr too",
+    )
+
+
+def add_json_flag(parser: argparse.ArgumentParser, text: str = "print JSON") -> None:
+    """Add `--json`; its default stands at the root, so that an action's keeps its command's."""
+    parser.add_argument(
+        "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help=text
+    )
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that an argument spells, `-` standing for stdin."""
+    raw = sys.stdin.buffer.read() if text == "-" else text.encode(errors="surrogateescape")
+    try:
+        value = parse(raw)
+    except ParseError as error:
+        raise argparse.ArgumentTypeError(f"this is not JSON: {error.message}") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError('a JSON object is needed, such as {"root": "."}')
+    return value
+
+
+def folder(text: str) -> Path:
+    """Return the absolute path of a folder that exists."""
+    path = Path(text).expanduser().absolute()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return path

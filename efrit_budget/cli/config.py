@@ -1,0 +1,125 @@
+"""`efrit-budget config`: every setting, its value, and where it came from."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from efrit_budget.cli.application import loaded_settings
+from efrit_budget.cli.arguments import add_json_flag, folder
+from efrit_budget.cli.output import complain, print_json, print_table
+
+if TYPE_CHECKING:
+    from efrit_budget.settings import LoadedSettings
+
+NAME = "config"
+HELP = "Show every setting, its value, and where it came from."
+EXAMPLES = """  efrit-budget config
+  efrit-budget config budget.total
+  efrit-budget config --root ~/src/project     with what that project's .efrit.toml narrows
+  efrit-budget config --json
+  $EDITOR "$(efrit-budget config --path)"
+
+Sources, each above the one before: defaults, config.toml, the project's .efrit.toml, environment
+variables such as EFRIT_BUDGET_BUDGET__TOTAL=80000, flags. A config.toml looks like this:
+
+  [budget]
+  total = 80000
+  per_tool = { search_content = 4000 }
+
+  [tools]
+  deny = ["shell_exec"]
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the key, the project and the path."""
+    parser.add_argument("key", metavar="KEY", nargs="?", help="show this setting only")
+    parser.add_argument(
+        "--root", metavar="DIR", type=folder, help="the project (default: the current folder)"
+    )
+    parser.add_argument("--path", action="store_true", help="print the path of config.toml")
+    add_json_flag(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the settings, one of them, or where they are kept."""
+    if arguments.path:
+        return _print_path(as_json=arguments.as_json)
+    loaded = loaded_settings(arguments, project_root=arguments.root or Path.cwd())
+    if arguments.key is None:
+        return _print_all(loaded, as_json=arguments.as_json)
+    return _print_one(loaded, arguments.key, as_json=arguments.as_json)
+
+
+def _print_path(*, as_json: bool) -> int:
+    from efrit_budget.settings.places import (  # noqa: PLC0415 - help must not wait for it
+        config_file,
+    )
+
+    if as_json:
+        print_json({"path": str(config_file())}, compact=True)
+    else:
+        print(config_file())
+    return 0
+
+
+def _print_all(loaded: "LoadedSettings", *, as_json: bool) -> int:
+    if as_json:
+        settings = [_described(loaded, key) for key in loaded.origins]
+        print_json({"settings": settings, "warnings": list(loaded.warnings)}, compact=True)
+        return 0
+    rows = [(key, _shown(loaded, key), origin) for key, origin in loaded.origins.items()]
+    print_table([("SETTING", "VALUE", "FROM"), *rows])
+    return 0
+
+
+def _print_one(loaded: "LoadedSettings", key: str, *, as_json: bool) -> int:
+    from efrit_budget.settings.sources import (  # noqa: PLC0415 - help must not wait for pydantic
+        unknown_setting,
+    )
+
+    if key not in loaded.origins:
+        complain(unknown_setting(key, "").removeprefix(": "))
+        return 1
+    described = _described(loaded, key)
+    if as_json:
+        print_json(described, compact=True)
+        return 0
+    print(f"{key} = {_shown(loaded, key)}")
+    print(f"from: {described['origin']}")
+    print(described["description"])
+    print(f"environment variable: {described['variable']}")
+    return 0
+
+
+def _described(loaded: "LoadedSettings", key: str) -> dict[str, Any]:
+    from efrit_budget.settings.model import (  # noqa: PLC0415 - help must not wait for pydantic
+        known_settings,
+    )
+    from efrit_budget.settings.sources import (  # noqa: PLC0415 - help must not wait for pydantic
+        variable_of,
+    )
+
+    return {
+        "key": key,
+        "value": _plain(loaded.settings.value(key)),
+        "origin": loaded.origins[key],
+        "variable": variable_of(key),
+        "description": known_settings()[key].description,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return dict(value) if hasattr(value, "items") else value
+
+
+def _shown(loaded: "LoadedSettings", key: str) -> str:
+    value = _plain(loaded.settings.value(key))
+    if value is None:
+        return "scaled with budget.total"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,94 @@
+"""`efrit-budget doctor`: whether everything is there, and how to fix what is not."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from efrit_budget.cli.application import loaded_settings
+from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.output import print_json, print_table
+from efrit_budget.errors import EfritError
+
+if TYPE_CHECKING:
+    from efrit_budget.cli.checks.check import Check
+
+NAME = "doctor"
+HELP = "Check that everything needed is there, and say what to fix."
+EXAMPLES = """  efrit-budget doctor
+  efrit-budget doctor --db /tmp/other.sqlite3
+  efrit-budget doctor --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    add_json_flag(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print every check; 1 when something required is broken."""
+    checks = [*_check_machine(), *_check_person(arguments)]
+    broken = any(check.breaks for check in checks)
+    if arguments.as_json:
+        print_json({"ok": not broken, "checks": [one.as_dict() for one in checks]}, compact=True)
+    else:
+        _print_report(checks)
+    return 1 if broken else 0
+
+
+def _check_machine() -> "Iterator[Check]":
+    from efrit_budget.cli.checks import (  # noqa: PLC0415 - help must not wait for metadata
+        packages,
+        programs,
+    )
+
+    yield packages.check_python()
+    yield from packages.check_packages()
+    yield from programs.check_rg()
+    yield programs.check_git()
+    yield programs.check_emacs()
+
+
+def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":
+    from efrit_budget.cli.checks.check import Check  # noqa: PLC0415 - as above
+
+    try:
+        from efrit_budget.settings import places  # noqa: PLC0415 - doctor runs without pydantic
+    except ImportError as error:
+        yield Check("settings", f"not read: {error}", "install the packages named above")
+        return
+    database, log = places.database_file(), places.log_file()
+    try:
+        settings = loaded_settings(arguments).settings
+        database, log = settings.storage.database, settings.log.file
+        yield Check("settings", f"{places.config_file()}")
+    except EfritError as error:
+        yield Check("settings", error.message, "correct it there")
+    yield from _check_files(database, log, places.config_folder())
+
+
+def _check_files(database: Path, log: Path, config_folder: Path) -> "Iterator[Check]":
+    from efrit_budget.cli.checks import (  # noqa: PLC0415 - help must not wait for sqlite3
+        files,
+    )
+
+    yield from files.check_database(database)
+    yield files.check_folder("state folder", database.parent)
+    yield files.check_folder("config folder", config_folder, required=False)
+    yield files.check_folder("log folder", log.parent)
+    yield files.check_disk(database.parent)
+
+
+def _print_report(checks: "list[Check]") -> None:
+    """Print a line for each check, with the fix at the end of a problem's."""
+    print_table(
+        [
+            (
+                "ok" if check.ok else "problem",
+                check.name,
+                check.found if check.ok else f"{check.found} -> {check.fix}",
+            )
+            for check in checks
+        ]
+    )

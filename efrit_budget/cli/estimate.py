@@ -1,0 +1,63 @@
+"""`efrit-budget estimate`: how many tokens files have."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.output import complain, print_json, print_table
+
+NAME = "estimate"
+HELP = "Estimate the tokens of files."
+EXAMPLES = """  efrit-budget estimate prompt.md
+  efrit-budget estimate src/*.py --json
+  git diff | efrit-budget estimate -
+"""
+STDIN: Final = "-"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the files."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a file, or - for stdin")
+    add_json_flag(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print each file's tokens and their sum; files that cannot be read are named."""
+    counted: list[tuple[str, int]] = []
+    for file in arguments.files:
+        try:
+            counted.append((file, _tokens(file)))
+        except OSError as error:
+            complain(f"{file}: {error.strerror or error}")
+    _print(counted, as_json=arguments.as_json)
+    return 0 if len(counted) == len(arguments.files) else 1
+
+
+def _tokens(file: str) -> int:
+    """The tokens of a text; what is not UTF-8 counts as it would be shown."""
+    from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - help must not wait for it
+
+    raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    return estimate(raw.decode("utf-8", "replace"))
+
+
+def _print(counted: list[tuple[str, int]], *, as_json: bool) -> None:
+    total = sum(tokens for _, tokens in counted)
+    if as_json:
+        files = [{"path": _encodable(path), "tokens": tokens} for path, tokens in counted]
+        print_json({"files": files, "total": total}, compact=True)
+        return
+    rows = [(f"{tokens:,}", path) for path, tokens in counted]
+    if len(counted) > 1:
+        rows.append((f"{total:,}", "total"))
+    width = max((len(tokens) for tokens, _ in rows), default=0)
+    if rows:
+        print_table([(tokens.rjust(width), path) for tokens, path in rows])
+
+
+def _encodable(path: str) -> str:
+    """A path whose bytes are not UTF-8 as JSON can carry it."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

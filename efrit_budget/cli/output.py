@@ -1,0 +1,71 @@
+"""What commands print: tables and text for people, JSON for machines, errors on stderr."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from efrit_budget.errors import EfritError
+
+
+def print_json(value: Any, *, compact: bool) -> None:
+    """Print JSON, on one line or indented."""
+    print(as_json(value, compact=compact))
+
+
+def as_json(value: Any, *, compact: bool) -> str:
+    """Return JSON that stdout's encoding can carry."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    if compact:
+        return json.dumps(value, ensure_ascii=plain, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=plain, indent=2)
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in aligned columns; the last column is as long as it is."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(padded).rstrip())
+
+
+def print_text(text: str) -> None:
+    """Print a text as it is; a terminal gets no control characters that a file brought."""
+    if sys.stdout.isatty():
+        text = "\n".join(printable(line) for line in text.split("\n"))
+    print(text)
+
+
+def printable(text: str) -> str:
+    """Return `text` on one line, with control characters written as escapes."""
+    return "".join(_printable(character) for character in text)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable() or character == "\t":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def complain(message: str) -> None:
+    """Print one line on stderr."""
+    print(f"efrit-budget: {printable(message)}", file=sys.stderr)
+
+
+def complain_about(error: EfritError) -> None:
+    """Print what went wrong as one line on stderr."""
+    complain(error.message + _fields_not_yet_named(error))
+
+
+def complain_about_call(error: EfritError) -> None:
+    """Print a JSON-RPC error as one line on stderr, its code first."""
+    title = f" ({error.title})" if error.title else ""
+    complain(f"error {error.code}{title}: {error.message}{_fields_not_yet_named(error)}")
+
+
+def _fields_not_yet_named(error: EfritError) -> str:
+    fields = (error.data or {}).get("fields") or []
+    named = [str(one["field"]) for one in fields if "field" in one]
+    missing = [name for name in named if name not in error.message]
+    return f" (in {', '.join(missing)})" if missing else ""

@@ -1,0 +1,147 @@
+"""`efrit-budget repl`: type requests, read replies."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from efrit_budget.cli.application import opened_application
+from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.line_editing import line_editing
+from efrit_budget.cli.output import complain_about_call, print_json
+from efrit_budget.errors import EfritError, InvalidParamsError
+from efrit_budget.wire.jsontext import parse
+
+if TYPE_CHECKING:
+    from efrit_budget.app import Application
+
+NAME = "repl"
+HELP = "Type requests and read replies."
+EXAMPLES = """  efrit-budget repl
+  echo 'tools/list' | efrit-budget repl --json
+
+At the prompt, a line is `method {json}`, or a JSON-RPC request:
+  session/open {"root": "."}
+  {"jsonrpc": "2.0", "id": 1, "method": "session/list"}
+"""
+
+_PROMPT: Final = "efrit> "
+_HELP: Final = """method {json}   call a method, such as: session/open {"root": "."}
+{...} or [...]   a JSON-RPC request, or a batch of them
+methods         the names of all methods
+help            this text
+quit            leave (so does the end of input)"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    add_json_flag(parser, "print each reply as JSON on one line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer line by line; with piped input, 1 when any of the lines failed."""
+    with opened_application(arguments) as application:
+        session = Repl(application, compact=arguments.as_json)
+        interactive = sys.stdin.isatty()
+        lines = _typed_lines(application.method_names()) if interactive else _piped_lines()
+        for line in lines:
+            if line in {"quit", "exit"}:
+                break
+            session.answer(line)
+    return 1 if session.failed and not interactive else 0
+
+
+def _piped_lines() -> Iterator[str]:
+    for raw in sys.stdin.buffer:
+        yield raw.decode("utf-8", errors="surrogateescape").strip()
+
+
+def _typed_lines(methods: list[str]) -> Iterator[str]:
+    """Yield what the person types; Ctrl-C gives up a line, Ctrl-D the whole."""
+    from efrit_budget.settings.places import (  # noqa: PLC0415 - help must not wait for it
+        state_folder,
+    )
+
+    print("Type a method and its parameters, or help.")
+    with line_editing([*methods, "help", "methods", "quit"], state_folder() / "repl-history"):
+        while True:
+            try:
+                yield input(_PROMPT).strip()
+            except KeyboardInterrupt:
+                print()
+            except EOFError:
+                print()
+                return
+
+
+class Repl:
+    """Answers lines, and remembers whether one failed."""
+
+    def __init__(self, application: "Application", *, compact: bool) -> None:
+        self._application = application
+        self._compact = compact
+        self.failed = False
+
+    def answer(self, line: str) -> None:
+        """Print the answer to one line; a wrong one gets an error, and nothing ends."""
+        try:
+            self._answer(line)
+        except EfritError as error:
+            self.failed = True
+            complain_about_call(error)
+        sys.stdout.flush()
+
+    def _answer(self, line: str) -> None:
+        if line == "help":
+            print(_HELP)
+        elif line == "methods":
+            print("\n".join(self._application.method_names()))
+        elif line[:1] in {"{", "["}:
+            self._answer_json_rpc(parse(_raw(line)))
+        elif line:
+            method, _, params = line.partition(" ")
+            self._print(self._application.call(method, _params(params)))
+
+    def _answer_json_rpc(self, message: Any) -> None:
+        members = message if isinstance(message, list) else [message]
+        replies = [reply for reply in map(self._reply, members) if reply is not None]
+        self.failed |= any("error" in reply for reply in replies)
+        if replies:
+            self._print(replies if isinstance(message, list) else replies[0])
+
+    def _reply(self, member: Any) -> dict[str, Any] | None:
+        """Return the reply to one request; none for a notification."""
+        from efrit_budget.wire.request import (  # noqa: PLC0415 - help must not wait for it
+            error_reply,
+            request_of,
+        )
+
+        request = request_of(member)
+        if isinstance(request, dict):
+            return request
+        try:
+            result = self._application.call(request.method, _mapping(member.get("params")))
+        except EfritError as error:
+            return None if request.is_notification else error_reply(error, request.id)
+        if request.is_notification:
+            return None
+        return {"jsonrpc": "2.0", "result": result, "id": request.id}
+
+    def _print(self, value: Any) -> None:
+        print_json(value, compact=self._compact)
+
+
+def _raw(line: str) -> bytes:
+    return line.encode("utf-8", errors="surrogateescape")
+
+
+def _params(text: str) -> dict[str, Any]:
+    return _mapping(parse(_raw(text))) if text.strip() else {}
+
+
+def _mapping(params: Any) -> dict[str, Any]:
+    if params is None:
+        return {}
+    if not isinstance(params, dict):
+        raise InvalidParamsError("the parameters must be a JSON object")
+    return params

@@ -1,0 +1,164 @@
+"""`efrit-budget sessions`: what was worked on, and what of it to keep."""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+from efrit_budget.cli.application import opened_application
+from efrit_budget.cli.arguments import add_global_flags, add_json_flag, folder
+from efrit_budget.cli.confirmation import can_ask, confirmed
+from efrit_budget.cli.output import complain, complain_about, print_json, print_table
+from efrit_budget.errors import EfritError
+
+NAME = "sessions"
+HELP = "List, rename and delete sessions, or forget what they stored."
+EXAMPLES = """  efrit-budget sessions
+  efrit-budget sessions list --all --root ~/src/project
+  efrit-budget sessions rename k7m2 'the parser'
+  efrit-budget sessions purge k7m2             forget its contents, keep its line
+  efrit-budget sessions delete k7m2 p3qd --yes
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the actions; without one the sessions are listed."""
+    parser.set_defaults(act=_list, root=None, include_closed=False)
+    _add_list_flags(parser)
+    actions = parser.add_subparsers(metavar="ACTION", title="actions")
+    listing = actions.add_parser(
+        "list",
+        help="list sessions (also without an action)",
+        epilog="example: efrit-budget sessions list --all",
+    )
+    listing.set_defaults(act=_list)
+    add_global_flags(listing)
+    _add_list_flags(listing)
+    _add_rename(actions.add_parser("rename", help="give a session another title"))
+    _add_removal(
+        actions.add_parser("delete", help="delete sessions with everything in them"), _delete
+    )
+    _add_removal(
+        actions.add_parser("purge", help="forget what sessions stored, keep their lines"), _purge
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what the action says."""
+    act: Callable[[argparse.Namespace], int] = arguments.act
+    return act(arguments)
+
+
+def _add_list_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--root",
+        metavar="DIR",
+        type=folder,
+        default=argparse.SUPPRESS,
+        help="only those of this project",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        dest="include_closed",
+        default=argparse.SUPPRESS,
+        help="closed ones too",
+    )
+    add_json_flag(parser)
+
+
+def _add_rename(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: efrit-budget sessions rename k7m2 'the parser'"
+    parser.set_defaults(act=_rename)
+    parser.add_argument("id", metavar="ID")
+    parser.add_argument("title", metavar="TITLE")
+    add_global_flags(parser)
+    add_json_flag(parser)
+
+
+def _add_removal(parser: argparse.ArgumentParser, act: Callable[[argparse.Namespace], int]) -> None:
+    parser.epilog = f"example: {parser.prog} k7m2 p3qd --yes"
+    parser.set_defaults(act=act)
+    parser.add_argument("ids", metavar="ID", nargs="+")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_global_flags(parser)
+    add_json_flag(parser)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    params: dict[str, Any] = {"include_closed": arguments.include_closed}
+    if arguments.root is not None:
+        params["root"] = str(arguments.root)
+    with opened_application(arguments) as application:
+        sessions = application.call("session/list", params)["sessions"]
+    if arguments.as_json:
+        print_json({"sessions": sessions}, compact=True)
+    elif sessions:
+        print_table([_HEADING, *map(_row, sessions)])
+    else:
+        print("There is no session." if arguments.include_closed else "There is no open session.")
+    return 0
+
+
+_HEADING = ("ID", "STATE", "TOUCHED", "CALLS", "ROOT", "TITLE")
+
+
+def _row(session: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        session["session_id"],
+        session["state"],
+        _when(session["touched"]),
+        str(session["calls"]),
+        session["root"],
+        session["title"] or "",
+    )
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _rename(arguments: argparse.Namespace) -> int:
+    params = {"session_id": arguments.id, "title": arguments.title}
+    with opened_application(arguments) as application:
+        result = application.call("session/rename", params)
+    if arguments.as_json:
+        print_json(result, compact=True)
+    return 0
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    return _remove(arguments, "session/delete", "deleted", "with everything in them")
+
+
+def _purge(arguments: argparse.Namespace) -> int:
+    return _remove(arguments, "session/purge", "purged", "losing what they stored")
+
+
+def _remove(arguments: argparse.Namespace, method: str, done: str, meaning: str) -> int:
+    ids: list[str] = list(dict.fromkeys(arguments.ids))
+    question = f"{', '.join(ids)}: to be {done}, {meaning}?"
+    if not arguments.yes and not can_ask():
+        complain(f"nothing was {done}: nobody is there to ask; --yes does it without asking")
+        return 1
+    if not arguments.yes and not confirmed(question):
+        complain(f"nothing was {done}")
+        return 1
+    return _remove_each(arguments, ids, method, done)
+
+
+def _remove_each(arguments: argparse.Namespace, ids: list[str], method: str, done: str) -> int:
+    """Go on after a failure, so that what can be removed is."""
+    removed = []
+    with opened_application(arguments) as application:
+        for session_id in ids:
+            try:
+                application.call(method, {"session_id": session_id})
+                removed.append(session_id)
+            except EfritError as error:
+                complain_about(error)
+    if arguments.as_json:
+        print_json({done: removed}, compact=True)
+    elif removed:
+        print(f"{done}: {', '.join(removed)}")
+    return 0 if len(removed) == len(ids) else 1

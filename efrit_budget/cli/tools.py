@@ -1,0 +1,67 @@
+"""`efrit-budget tools`: what a model can be offered."""
+
+import argparse
+import re
+from typing import Any
+
+from efrit_budget.cli.application import opened_application
+from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.output import complain, print_json, print_table, print_text
+
+NAME = "tools"
+HELP = "List the tools, or show one and its schema."
+EXAMPLES = """  efrit-budget tools
+  efrit-budget tools file_info
+  efrit-budget tools --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the name of a tool."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="show this tool only")
+    add_json_flag(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list, or one tool."""
+    with opened_application(arguments) as application:
+        tools: list[dict[str, Any]] = application.call("tools/list", {})["tools"]
+    if arguments.name is not None:
+        return _show_one(tools, arguments.name, as_json=arguments.as_json)
+    if arguments.as_json:
+        print_json({"tools": tools}, compact=True)
+    else:
+        _list(tools)
+    return 0
+
+
+def _list(tools: list[dict[str, Any]]) -> None:
+    heading = ("NAME", "RUNS IN", "POLICY", "WHAT IT DOES")
+    rows = [
+        (tool["name"], tool["runs_in"], tool["policy"], _first_sentence(tool["description"]))
+        for tool in tools
+    ]
+    print_table([heading, *rows])
+
+
+def _first_sentence(description: str) -> str:
+    return re.split(r"(?<=[.!?])\s", description.strip(), maxsplit=1)[0]
+
+
+def _show_one(tools: list[dict[str, Any]], name: str, *, as_json: bool) -> int:
+    by_name = {tool["name"]: tool for tool in tools}
+    tool = by_name.get(name)
+    if tool is None:
+        import difflib  # noqa: PLC0415 - only a mistake needs it
+
+        near = difflib.get_close_matches(name, by_name, n=1)
+        hint = f"; the nearest is {near[0]}" if near else "; 'efrit-budget tools' lists them"
+        complain(f"there is no tool {name}{hint}")
+        return 1
+    if as_json:
+        print_json(tool, compact=True)
+        return 0
+    print_text(f"{name} (runs in: {tool['runs_in']}, policy: {tool['policy']})\n")
+    print_text(f"{tool['description']}\n")
+    print_json(tool["input_schema"], compact=False)
+    return 0

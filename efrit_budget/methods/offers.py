@@ -1,0 +1,83 @@
+"""The tools a session offers to the model: the sidecar's, and those the client registered."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import Field
+
+from efrit_budget.errors import Json, field_error
+from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.storage.database import Database
+from efrit_budget.tools.base import Policy
+from efrit_budget.tools.registry import NAME_PATTERN, Registry, schema
+from efrit_budget.window import record
+from efrit_budget.window.schema import Offer
+from efrit_budget.wire.method import Call, Method, Params
+
+
+class RegisteredTool(Params):
+    """A tool that runs in the client."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME_PATTERN.pattern}$")]
+    description: Annotated[str, Field(min_length=1)]
+    input_schema: dict[str, Json]
+    policy: Policy = Policy.ASK
+
+
+class RegisterParams(Params):
+    """The params of `tools/register`."""
+
+    session_id: Annotated[str, Field(min_length=1, max_length=64)]
+    tools: list[RegisteredTool]
+
+
+class Offers:
+    """What each session's model is offered."""
+
+    def __init__(self, registry: Registry, sessions: SessionStore, database: Database) -> None:
+        self._registry = registry
+        self._sessions = sessions
+        self._database = database
+
+    @cached_property
+    def _own(self) -> list[Offer]:
+        """The sidecar's tools; their schemas are made when they are first asked for."""
+        return [
+            Offer(tool.name, tool.description, schema(tool.arguments), tool.hint)
+            for tool in self._registry
+        ]
+
+    def methods(self) -> list[Method]:
+        """The method by which a client registers its tools."""
+        return [Method("tools/register", RegisterParams, self._register)]
+
+    def of(self, session: Session) -> list[Offer]:
+        """The session's tools, ours before the client's, each in the order of their names."""
+        with self._database.reading() as connection:
+            registered = json.loads(record.load(connection, session.id).registered)
+        ours = [offer for offer in self._own if offer.name not in session.denied]
+        theirs = [
+            Offer(tool["name"], tool["description"], tool["input_schema"]) for tool in registered
+        ]
+        return [*ours, *theirs]
+
+    def _register(self, params: RegisterParams, _: Call) -> Json:
+        """Replace what the client registered; a changed set ends the epoch at the next turn."""
+        session = self._sessions.get_open(params.session_id)
+        names = [tool.name for tool in params.tools]
+        taken = {tool.name for tool in self._registry}
+        for index, name in enumerate(names):
+            if name in taken or name in names[:index]:
+                raise field_error(f"tools.{index}.name", f"two tools are named {name!r}")
+        tools = sorted((tool.model_dump(mode="json") for tool in params.tools), key=_name)
+        with self._database.writing() as connection:
+            window = record.load(connection, session.id)
+            record.save(connection, record.registering(window, json.dumps(tools)))
+        return {"session_id": session.id, "registered": sorted(names)}
+
+
+def _name(tool: dict[str, Json]) -> str:
+    return str(tool["name"])

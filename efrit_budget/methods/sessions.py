@@ -1,0 +1,183 @@
+"""The `session/*` methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from efrit_budget.budget.tiers import Limits, Tier, tier_sizes
+from efrit_budget.errors import Json, field_error
+from efrit_budget.sessions.ids import PATTERN
+from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.settings import LoadedSettings
+from efrit_budget.window.turns import Turns
+from efrit_budget.wire.method import Call, Method, NoParams, Params
+
+SettingsFor = Callable[[Path], LoadedSettings]
+SessionId = Annotated[str, Field(min_length=1, max_length=64)]
+Tokens = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
+class LimitParams(Params):
+    """The sizes a client wants; what it leaves out comes from the settings."""
+
+    total: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
+    system: Tokens | None = None
+    history: Tokens | None = None
+    tool_results: Tokens | None = None
+    user_message: Tokens | None = None
+    response: Tokens | None = None
+    per_tool_default: Annotated[int, Field(ge=50, le=10_000_000)] | None = None
+    per_tool: dict[str, Annotated[int, Field(ge=50, le=10_000_000)]] = Field(default_factory=dict)
+    low_water: Annotated[float, Field(ge=0, le=1)] | None = None
+    warning_threshold: Tokens | None = None
+
+
+class OpenParams(Params):
+    """The params of `session/open`."""
+
+    root: Annotated[str, Field(min_length=1)]
+    session_id: Annotated[str, Field(pattern=PATTERN)] | None = None
+    limits: LimitParams = LimitParams()
+
+
+class SessionParams(Params):
+    """The params of the methods that take a session alone."""
+
+    session_id: SessionId
+
+
+class ListParams(Params):
+    """The params of `session/list`."""
+
+    root: str | None = None
+    include_closed: bool = False
+
+
+class StatusParams(SessionParams):
+    """The params of `session/status`."""
+
+    price: bool = False
+
+
+class RenameParams(SessionParams):
+    """The params of `session/rename`."""
+
+    title: Annotated[str, Field(max_length=200)]
+
+
+class SessionMethods:
+    """Opening, finding and ending sessions."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        turns: Turns,
+        settings_for: SettingsFor,
+        expire: Callable[[], object],
+    ) -> None:
+        self._store = store
+        self._turns = turns
+        self._settings_for = settings_for
+        self._expire = expire
+
+    def methods(self) -> list[Method]:
+        """The family's methods."""
+        return [
+            Method("session/open", OpenParams, self._open),
+            Method("session/resume", SessionParams, self._resume),
+            Method("session/list", ListParams, self._list),
+            Method("session/status", StatusParams, self._status),
+            Method("session/close", SessionParams, self._close),
+            Method("session/rename", RenameParams, self._rename),
+            Method("session/delete", SessionParams, self._delete),
+            Method("session/purge", SessionParams, self._purge),
+            Method("ping", NoParams, lambda _params, _call: "pong"),
+        ]
+
+    def _open(self, params: OpenParams, _: Call) -> Json:
+        root = _folder(params.root)
+        loaded = self._settings_for(root)
+        self._expire()
+        session = self._store.open(
+            str(root),
+            chosen_limits(loaded, params.limits),
+            loaded.settings.tools.deny,
+            params.session_id,
+            other_limits=bool(params.limits.model_fields_set),
+        )
+        return {**self._shown(session), "warnings": list(loaded.warnings)}
+
+    def _resume(self, params: SessionParams, _: Call) -> Json:
+        return self._shown(self._store.resume(params.session_id))
+
+    def _status(self, params: StatusParams, _: Call) -> Json:
+        session = self._store.get(params.session_id)
+        shown = self._shown(session) | {"usage": self._turns.usage(session.id)}
+        if params.price:
+            shown["dollars"] = self._turns.dollars(session.id)
+        return shown
+
+    def _list(self, params: ListParams, _: Call) -> Json:
+        root = None if params.root is None else str(_resolved(params.root))
+        found = self._store.list(root, include_closed=params.include_closed)
+        return {"sessions": [session.summary() | {"calls": calls} for session, calls in found]}
+
+    def _close(self, params: SessionParams, _: Call) -> Json:
+        return self._store.close(params.session_id).summary()
+
+    def _rename(self, params: RenameParams, _: Call) -> Json:
+        return self._store.rename(params.session_id, params.title).summary()
+
+    def _delete(self, params: SessionParams, _: Call) -> Json:
+        self._store.delete(params.session_id)
+        return {"session_id": params.session_id, "deleted": True}
+
+    def _purge(self, params: SessionParams, _: Call) -> Json:
+        return self._store.purge(params.session_id).summary()
+
+    def _shown(self, session: Session) -> dict[str, Json]:
+        return {**session.summary(), "budget": self._turns.budget(session)}
+
+
+def chosen_limits(loaded: LoadedSettings, wanted: LimitParams) -> Limits:
+    """A session's limits: the client's where it set them, else the settings'."""
+    budget = loaded.settings.budget
+    total = wanted.total or budget.total
+    chosen = {tier: _first(getattr(wanted, tier), getattr(budget, tier)) for tier in Tier}
+    return Limits(
+        total=total,
+        **tier_sizes(total, chosen),
+        per_tool_default=wanted.per_tool_default or budget.per_tool_default,
+        per_tool={**budget.per_tool, **wanted.per_tool},
+        floor=budget.floor,
+        low_water=_first(wanted.low_water, budget.low_water) or 0.0,
+        warning_threshold=int(_first(wanted.warning_threshold, budget.warning_threshold) or 0),
+    )
+
+
+def _first(wanted: float | None, otherwise: float | None) -> Any:
+    return otherwise if wanted is None else wanted
+
+
+def _folder(given: str) -> Path:
+    """The folder a root names; it must be there."""
+    root = _resolved(given)
+    if not root.exists():
+        raise field_error("root", f"{given} does not exist")
+    if not root.is_dir():
+        raise field_error("root", f"{given} is not a folder")
+    return root
+
+
+def _resolved(given: str) -> Path:
+    """The real path of a root, whose name must be text that can be stored."""
+    try:
+        root = Path(given).expanduser().resolve()
+        str(root).encode()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise field_error("root", f"no path can be made of it: {error}") from None
+    return root

@@ -1,0 +1,129 @@
+"""The `turn/*` methods, and those that give a conversation back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from efrit_budget.errors import Json, field_error
+from efrit_budget.methods.offers import Offers
+from efrit_budget.sessions.store import SessionStore
+from efrit_budget.window.begin import Wanted
+from efrit_budget.window.blocks import is_blank
+from efrit_budget.window.end import Reply
+from efrit_budget.window.turns import Turns
+from efrit_budget.wire.method import Call, Method, Params
+
+SessionId = Annotated[str, Field(min_length=1, max_length=64)]
+Blocks = list[dict[str, Json]]
+NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+"""Results go through `tools/record`, so that each is counted and stands in its place."""
+
+
+class BeginParams(Params):
+    """The params of `turn/begin`."""
+
+    session_id: SessionId
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    system: str | Blocks = ""
+    user_message: str | Blocks | None = None
+
+
+class EndParams(Params):
+    """The params of `turn/end`."""
+
+    session_id: SessionId
+    turn_id: Annotated[int, Field(ge=1)] | None = None
+    model: str | None = None
+    usage: Json = None
+    content: str | Blocks = Field(default_factory=list)
+    stop_reason: str | None = None
+    aborted: bool = False
+
+
+class SessionParams(Params):
+    """The params of the methods that take a session alone."""
+
+    session_id: SessionId
+
+
+class TurnMethods:
+    """Beginning and ending turns; messages and transcript."""
+
+    def __init__(self, sessions: SessionStore, turns: Turns, offers: Offers) -> None:
+        self._sessions = sessions
+        self._turns = turns
+        self._offers = offers
+
+    def methods(self) -> list[Method]:
+        """The family's methods."""
+        return [
+            Method("turn/begin", BeginParams, self._begin),
+            Method("turn/end", EndParams, self._end),
+            Method("session/messages", SessionParams, self._messages),
+            Method("session/transcript", SessionParams, self._transcript),
+        ]
+
+    def _begin(self, params: BeginParams, _: Call) -> Json:
+        session = self._sessions.get_open(params.session_id)
+        wanted = Wanted(
+            model=params.model,
+            system=_said(_blocks("system", params.system, only=("text",))),
+            offers=self._offers.of(session),
+            user_message=_message(params.user_message),
+        )
+        return self._turns.begin(session, wanted)
+
+    def _end(self, params: EndParams, _: Call) -> Json:
+        session = self._sessions.get_open(params.session_id)
+        content = _blocks("content", params.content)
+        _check_tool_uses(content)
+        reply = Reply(params.turn_id, params.usage, content, params.stop_reason, params.aborted)
+        return self._turns.end(session, reply)
+
+    def _messages(self, params: SessionParams, _: Call) -> Json:
+        return self._turns.messages(self._sessions.get(params.session_id))
+
+    def _transcript(self, params: SessionParams, _: Call) -> Json:
+        return self._turns.transcript(self._sessions.get(params.session_id))
+
+
+def _message(given: str | Blocks | None) -> Blocks | None:
+    """What the person said."""
+    blocks = _blocks("user_message", given or "")
+    for index, block in enumerate(blocks):
+        if block["type"] in NOT_SAID_BY_A_PERSON:
+            raise field_error(
+                f"user_message.{index}", f"a {block['type']} is no part of a person's message"
+            )
+    return _said(blocks) or None
+
+
+def _said(blocks: Blocks) -> Blocks:
+    """The blocks without blank texts, which the API refuses."""
+    return [block for block in blocks if not is_blank(block)]
+
+
+def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blocks:
+    """Content as blocks, each of a type; a blank text is none."""
+    if isinstance(given, str):
+        return [{"type": "text", "text": given}] if given.strip() else []
+    for index, block in enumerate(given):
+        kind = block.get("type")
+        if not isinstance(kind, str) or (only and kind not in only):
+            raise field_error(f"{field}.{index}.type", f"must be {' or '.join(only) or 'a text'}")
+        if kind == "text" and not isinstance(block.get("text"), str):
+            raise field_error(f"{field}.{index}.text", "must be a text")
+    return [dict(block) for block in given]
+
+
+def _check_tool_uses(content: Blocks) -> None:
+    for index, block in enumerate(content):
+        if block["type"] == "tool_use" and not (
+            isinstance(block.get("id"), str)
+            and isinstance(block.get("name"), str)
+            and isinstance(block.get("input"), dict)
+        ):
+            raise field_error(f"content.{index}", "a tool_use needs an id, a name and an input")

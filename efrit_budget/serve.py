@@ -1,0 +1,39 @@
+"""Serving one connection; what is behind it is loaded once `initialize` has its reply."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from efrit_budget.project.processes import stop_all_groups
+from efrit_budget.wire import server
+from efrit_budget.wire.stdio import ProtocolStreams
+
+if TYPE_CHECKING:
+    from efrit_budget.app import Application
+    from efrit_budget.settings import LoadedSettings
+
+
+def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
+    """Serve over standard input and output until they end, or until loading fails (it raises)."""
+    streams = ProtocolStreams()
+    opened: list[Application] = []
+
+    def load() -> server.Application:
+        from efrit_budget.app import open_application, start_logging  # noqa: PLC0415  see above
+        from efrit_budget.wire.dispatch import Dispatcher  # noqa: PLC0415
+
+        loaded = load_settings()
+        start_logging(loaded, verbose=verbose)
+        opened.append(open_application(loaded))
+        limit = loaded.settings.wire.max_message_bytes
+        return server.Application(Dispatcher(opened[0].methods), limit)
+
+    code = server.Server(load, streams).run(on_exit=stop_all_groups)
+    for application in opened:
+        application.close()
+    logging.shutdown()
+    # Threads that would not stop are left behind here; the database was closed under its lock.
+    os._exit(code)

@@ -1,0 +1,105 @@
+"""Running the real command as a process, and seeing what a person sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "efrit_budget")
+TIME_LIMIT = 60
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the command ended, and what it showed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed, which must be JSON on one line."""
+        assert self.out.count("\n") == 1, self
+        return json.loads(self.out)
+
+    @property
+    def complaint(self) -> str:
+        """What it printed on stderr, which must be one line and no traceback."""
+        assert self.err.count("\n") == 1, self
+        assert "Traceback" not in self.err
+        return self.err
+
+
+def efrit(
+    *arguments: str,
+    stdin: str | bytes = "",
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run the command to its end."""
+    finished = subprocess.run(
+        [*COMMAND, *arguments],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    return Ended(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
+
+
+def efrit_at_a_terminal(
+    *arguments: str, typed: str, cwd: Path | None = None, prints_there: bool = False
+) -> Ended:
+    """Run the command with somebody at a terminal who types `typed`.
+
+    What is printed goes to a pipe unless it goes to the terminal too, which then shows it all.
+    """
+    ours, theirs = pty.openpty()
+    stdout = theirs if prints_there else subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            [*COMMAND, *arguments], stdin=theirs, stdout=stdout, stderr=theirs, cwd=cwd
+        )
+        os.close(theirs)
+        os.write(ours, typed.encode())
+        shown = _all_of(ours)
+        out, _ = process.communicate(timeout=TIME_LIMIT)
+        return Ended(process.returncode, (out or b"").decode(), shown)
+    finally:
+        os.close(ours)
+
+
+def _all_of(terminal: int) -> str:
+    """Everything written to a terminal until its other end is closed."""
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    return shown.decode()
+
+
+def open_session(root: Path) -> str:
+    """Open a session and return its id."""
+    ended = efrit("call", "session/open", json.dumps({"root": str(root)}), "--json")
+    session_id: str = ended.json["session_id"]
+    return session_id
+
+
+def write_config(home: Path, text: str) -> Path:
+    """Write the person's own config.toml."""
+    file = home / "efrit" / "config" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
