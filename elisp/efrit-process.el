@@ -1,0 +1,100 @@
+;;; efrit-process.el --- The sidecar's process  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; How the process is started, and where its standard error goes: to the
+;; buffer " *efrit sidecar stderr*".  jsonrpc.el (all versions) wants that
+;; buffer under a name made from the connection's, then hides it.
+
+;;; Code:
+
+(require 'seq)
+(require 'efrit)
+(require 'efrit-executable)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-sidecar-read-output-max 65536
+  "How many bytes of the sidecar's output Emacs reads at once, at least.
+From Emacs 30 on this is the sidecar's process's alone.  Emacs 28 and 29
+know one limit for all processes, and look at it whenever output arrives:
+there, starting the sidecar raises the global `read-process-output-max'
+to this, and leaves it raised; it is never lowered.  With nil it stays as
+it is."
+  :group 'efrit
+  :type '(choice (const :tag "As it is" nil) natnum))
+
+;;; Structs
+
+(defconst efrit-process-name "efrit sidecar"
+  "The connection's name; jsonrpc.el names its buffers by it.")
+
+;;; Public
+
+(defun efrit-process-spawn (command)
+  "Start COMMAND, a list of strings, and return its process.
+It speaks on pipes, in UTF-8, and Emacs may end without asking about it."
+  (efrit-process--keep-stderr)
+  (efrit-process--raise-read-output-max)
+  (efrit-executable-locally
+    (let ((read-process-output-max
+           (max read-process-output-max (or efrit-sidecar-read-output-max 0)))
+          ;; It delays reading while output comes in small pieces.
+          (process-adaptive-read-buffering nil))
+      (make-process
+       :name efrit-process-name
+       :command command
+       :connection-type 'pipe
+       :coding 'utf-8-emacs-unix
+       :noquery t
+       ;; jsonrpc.el finds the buffer by this very name, then hides it.
+       :stderr (get-buffer-create (format "*%s stderr*" efrit-process-name))))))
+
+(defun efrit-process-stderr ()
+  "Return the buffer with what the sidecar wrote to its standard error.
+That is the latest process's, or the one's before if that wrote nothing.
+Return nil where there is none."
+  (seq-find (lambda (buffer) (and buffer (> (buffer-size buffer) 0)))
+            (list (get-buffer (efrit-process--stderr-name))
+                  (get-buffer (efrit-process--stderr-name "before")))))
+
+(defun efrit-process-last-words (buffer)
+  "Return the last line the process wrote to its stderr BUFFER, or nil."
+  (when (buffer-live-p buffer)
+    (when-let* ((pipe (get-buffer-process buffer)))
+      (accept-process-output pipe 0.1 nil t))
+    (with-current-buffer buffer
+      (car (last (split-string (buffer-substring (max 1 (- (point-max) 2000))
+                                                 (point-max))
+                               "\n" t "[ \t]+"))))))
+
+;;; Private
+
+(defun efrit-process--stderr-name (&optional which)
+  "Return the name of the stderr buffer, of the process WHICH if non-nil."
+  (format " *%s stderr%s*" efrit-process-name (if which (concat " " which) "")))
+
+(defun efrit-process--keep-stderr ()
+  "Set the stderr of the process before aside; jsonrpc.el would kill it."
+  (when-let* ((latest (get-buffer (efrit-process--stderr-name)))
+              ((> (buffer-size latest) 0)))
+    (when-let* ((old (get-buffer (efrit-process--stderr-name "before"))))
+      (kill-buffer old))
+    (with-current-buffer latest
+      (rename-buffer (efrit-process--stderr-name "before")))))
+
+(defun efrit-process--raise-read-output-max ()
+  "Raise `read-process-output-max' where it can only be raised globally."
+  (when (and efrit-sidecar-read-output-max
+             (< emacs-major-version 30)
+             (< (default-toplevel-value 'read-process-output-max)
+                efrit-sidecar-read-output-max))
+    (set-default-toplevel-value 'read-process-output-max
+                                efrit-sidecar-read-output-max)))
+
+(provide 'efrit-process)
+;;; efrit-process.el ends here

@@ -1,0 +1,75 @@
+;;; efrit.el --- AI work within a token budget  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+
+;; Author: the efrit-budget authors
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.1"))
+;; Keywords: tools, convenience
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A model works in this Emacs; a sidecar process counts every token that
+;; enters its context window, stores every result, and runs the tools that
+;; need only files and git.
+;;
+;; This file is the base: the version, the customization group, the errors,
+;; and the autoloads of the commands.  Requires go one way, towards it:
+;;
+;;   efrit-doctor, efrit-session -> efrit-sidecar -> efrit-supervisor
+;;     -> efrit-connection -> efrit-process -> efrit-executable -> efrit
+;;        efrit-connection -> efrit-call -> efrit, efrit-connection -> efrit-json
+
+;;; Code:
+
+(defconst efrit-version "0.1.0"
+  "Version of this client.")
+
+(defgroup efrit nil
+  "AI work in Emacs within a token budget."
+  :group 'tools
+  :prefix "efrit-")
+
+;;; Errors
+
+(define-error 'efrit-error "Efrit error")
+
+(define-error 'efrit-rpc-error "The sidecar answered with an error" 'efrit-error)
+
+(define-error 'efrit-cancelled "The call was cancelled" 'efrit-rpc-error)
+
+(define-error 'efrit-timeout "The sidecar did not answer in time" 'efrit-error)
+
+(define-error 'efrit-sidecar-died "The sidecar ended" 'efrit-error)
+
+(define-error 'efrit-unencodable "The call cannot be written as JSON" 'efrit-error)
+
+;;; Public
+
+(defun efrit-error-text (err)
+  "Return the message of the condition ERR, for a person.
+ERR is (SYMBOL . DATA), as `condition-case' binds it."
+  (if (and (stringp (cadr err))
+           (memq 'efrit-error (get (car err) 'error-conditions)))
+      (format "%s: %s" (get (car err) 'error-message) (cadr err))
+    (error-message-string err)))
+
+(defun efrit-rpc-error-code (err)
+  "Return the JSON-RPC code of ERR, an `efrit-rpc-error', or nil."
+  (plist-get (cddr err) :code))
+
+(defun efrit-rpc-error-data (err)
+  "Return the JSON-RPC error data of ERR, an `efrit-rpc-error', or nil.
+Where a parameter was refused, `:fields' in it names which and why."
+  (plist-get (cddr err) :data))
+
+;;; Commands
+
+(autoload 'efrit-doctor "efrit-doctor" nil t)
+(autoload 'efrit-sidecar-restart "efrit-sidecar" nil t)
+(autoload 'efrit-sidecar-stop "efrit-sidecar" nil t)
+(autoload 'efrit-sidecar-show-stderr "efrit-sidecar" nil t)
+
+(provide 'efrit)
+;;; efrit.el ends here

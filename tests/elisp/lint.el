@@ -1,0 +1,150 @@
+;;; lint.el --- Check the Lisp files  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Run it in a batch Emacs: -Q --batch -l tests/elisp/lint.el
+;;
+;; Byte-compiles each file of the package as a person's Emacs would, in a
+;; process of its own, runs checkdoc and package-lint on it, and prints each
+;; finding as FILE:LINE: MESSAGE, the compiler's warnings among them.  Exits
+;; with 1 if there is any.  The tests and benchmarks are compiled and
+;; checked by checkdoc, too.
+
+;;; Code:
+
+(require 'checkdoc)
+(require 'seq)
+(require 'subr-x)
+
+(defconst efrit-lint--root
+  (expand-file-name "../../" (file-name-directory (or load-file-name buffer-file-name)))
+  "The folder of the checkout.")
+
+(defconst efrit-lint--package-folder (expand-file-name "elisp" efrit-lint--root)
+  "The folder of the package's files.")
+
+(defconst efrit-lint--other-folders
+  (mapcar (lambda (folder) (expand-file-name folder efrit-lint--root))
+          '("tests/elisp" "tests/benchmarks/elisp"))
+  "Folders with Lisp files that are no part of the package.")
+
+(defconst efrit-lint--not-held
+  '(;; No archive can be asked where this runs.
+    "\\`Package .* is not installable\\.\\'"
+    ;; Said by package-lint 0.16 of Emacs 28, which it does not know yet.
+    "\\`This makes the package uninstallable in all released Emacs versions\\.\\'"
+    ;; The checkout names no hosts.
+    "\\`Package should have a Homepage or URL header\\.\\'")
+  "Findings of package-lint, as regular expressions, that are left out.")
+
+(defvar efrit-lint--findings 0
+  "How many findings were printed.")
+
+(defun efrit-lint--find (file line message)
+  "Print the finding MESSAGE about LINE of FILE, and count it."
+  (setq efrit-lint--findings (1+ efrit-lint--findings))
+  (princ (format "%s:%s: %s\n" (file-relative-name file efrit-lint--root) line message)))
+
+(defun efrit-lint--files (folder)
+  "Return the Lisp files of FOLDER."
+  (and (file-directory-p folder)
+       (directory-files folder t "\\`[^.].*\\.el\\'")))
+
+;;; Byte-compiling
+
+(defun efrit-lint--compile (file folder)
+  "Byte-compile FILE into FOLDER in a fresh Emacs; print every warning."
+  (with-temp-buffer
+    (let ((code (call-process
+                 (expand-file-name invocation-name invocation-directory) nil t nil
+                 "-Q" "--batch"
+                 "-L" efrit-lint--package-folder "-L" (file-name-directory file)
+                 "--eval" (format "(setq byte-compile-dest-file-function
+                                         (lambda (_) %S))"
+                                  (expand-file-name "compiled.elc" folder))
+                 "-f" "batch-byte-compile" file)))
+      (efrit-lint--compiler-findings file (eql code 0)))))
+
+(defun efrit-lint--compiler-findings (file compiled)
+  "Print the findings about FILE in the output of its compiler, in this buffer.
+COMPILED is nil where it says that FILE does not compile."
+  (goto-char (point-min))
+  (let ((before efrit-lint--findings))
+    (while (re-search-forward
+            "^[^\n:]+\\.el:\\([0-9]+\\):\\(?:[0-9]+:\\)? \\(.*\\(?:\n    .*\\)*\\)" nil t)
+      (efrit-lint--find file (match-string 1)
+                        (replace-regexp-in-string "\n *" " " (match-string 2))))
+    (unless (or compiled (< before efrit-lint--findings))
+      (efrit-lint--find file 1 (concat "does not compile: "
+                                       (string-trim (buffer-string)))))))
+
+;;; Documentation
+
+(defun efrit-lint--checkdoc (file)
+  "Print the findings of checkdoc about FILE."
+  (let ((checkdoc-create-error-function
+         (lambda (text start _end &optional _unfixable)
+           (efrit-lint--find file (if start (line-number-at-pos start t) 1) text)
+           nil))
+        (checkdoc-autofix-flag 'never)
+        (sentence-end-double-space t))
+    (with-temp-buffer
+      (setq buffer-file-name file)
+      (insert-file-contents file)
+      (delay-mode-hooks (emacs-lisp-mode))
+      (checkdoc-current-buffer t)
+      (set-buffer-modified-p nil)
+      (setq buffer-file-name nil))))
+
+;;; Packaging
+
+(defun efrit-lint--script-p (file)
+  "Return non-nil if FILE is a script, no library."
+  (equal (file-name-nondirectory file) "demo.el"))
+
+(defun efrit-lint--package-lint (file)
+  "Print the findings of package-lint about FILE, but those not held."
+  (defvar package-lint-main-file)
+  (declare-function package-lint-buffer "package-lint" (&optional buffer))
+  (let ((package-lint-main-file (expand-file-name "efrit.el" efrit-lint--package-folder))
+        (buffer (find-file-noselect file)))
+    (pcase-dolist (`(,line ,_column ,_type ,message) (package-lint-buffer buffer))
+      (unless (seq-some (lambda (known) (string-match-p known message))
+                        efrit-lint--not-held)
+        (efrit-lint--find file line message)))
+    (kill-buffer buffer)))
+
+(defun efrit-lint--load-package-lint ()
+  "Load package-lint, with -Q in a distribution's Emacs, too."
+  (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa*/*"))
+    (add-to-list 'load-path folder t))
+  (unless (require 'package-lint nil t)
+    (princ "package-lint is missing; Debian has it as elpa-package-lint\n")
+    (kill-emacs 2)))
+
+;;; Everything
+
+(defun efrit-lint ()
+  "Check every file, print a summary, and exit."
+  (efrit-lint--load-package-lint)
+  (let ((folder (make-temp-file "efrit-lint-" t))
+        (own (efrit-lint--files efrit-lint--package-folder))
+        (others (mapcan #'efrit-lint--files efrit-lint--other-folders)))
+    (unwind-protect
+        (dolist (file (append own others))
+          (efrit-lint--compile file folder)
+          (efrit-lint--checkdoc file))
+      (delete-directory folder t))
+    (mapc #'efrit-lint--package-lint (seq-remove #'efrit-lint--script-p own))
+    (princ (format "%d Lisp files, %d findings\n"
+                   (+ (length own) (length others)) efrit-lint--findings))
+    (kill-emacs (if (zerop efrit-lint--findings) 0 1))))
+
+(when noninteractive
+  (efrit-lint))
+
+(provide 'lint)
+;;; lint.el ends here

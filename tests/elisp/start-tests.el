@@ -1,0 +1,189 @@
+;;; start-tests.el --- Finding and starting the sidecar  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Against a real sidecar; where one that misbehaves is needed, against a
+;; few lines of Python.
+
+;;; Code:
+
+(require 'support)
+(require 'efrit-connection)
+(require 'efrit-doctor)
+(require 'efrit-executable)
+(require 'efrit-process)
+(require 'lisp-mnt)
+
+(defun efrit-test--script (home text)
+  "Write the Python program TEXT into HOME and return its command."
+  (let ((file (expand-file-name "sidecar.py" home)))
+    (write-region text nil file nil 'silent)
+    (list (expand-file-name ".venv/bin/python" efrit-test-root) file)))
+
+(defun efrit-test--speaks (version)
+  "Return a Python program that answers the greeting with protocol VERSION."
+  (format "
+import json, sys
+length = int(sys.stdin.readline().split(':')[1])
+sys.stdin.readline()
+request = json.loads(sys.stdin.read(length))
+result = {'server': {'name': 'other', 'version': '9.8.7'}, 'protocol_version': %d}
+body = json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'result': result})
+sys.stdout.write(f'Content-Length: {len(body)}\\r\\n\\r\\n{body}')
+sys.stdout.flush()
+sys.stdin.read()
+" version))
+
+(ert-deftest efrit-a-sidecar-of-a-later-protocol-asks-to-upgrade-the-client ()
+  "A later protocol stops the process and says to upgrade efrit.el."
+  (efrit-test-with-home home
+    (let* ((efrit-sidecar-command (efrit-test--script home (efrit-test--speaks 2)))
+           (err (should-error (efrit-sidecar-request 'tools/list nil) :type 'user-error)))
+      (should (string-match-p "9\\.8\\.7.*upgrade efrit\\.el\\'" (cadr err)))
+      (should-not (efrit-sidecar-process)))))
+
+(ert-deftest efrit-a-sidecar-of-an-earlier-protocol-asks-to-upgrade-it ()
+  "An earlier protocol stops the process and says to upgrade the sidecar."
+  (efrit-test-with-home home
+    (let* ((efrit-sidecar-command (efrit-test--script home (efrit-test--speaks 0)))
+           (err (should-error (efrit-sidecar-request 'tools/list nil) :type 'user-error)))
+      (should (string-match-p "upgrade the sidecar\\'" (cadr err)))
+      (should-not (efrit-sidecar-process)))))
+
+(ert-deftest efrit-a-program-set-that-is-missing-is-named ()
+  "A program that is set and missing gives an error that names option and program."
+  (let* ((efrit-sidecar-command "/no/such/program")
+         (err (should-error (efrit-sidecar-request 'tools/list nil) :type 'user-error)))
+    (should (string-match-p "efrit-sidecar-command.*/no/such/program" (cadr err)))))
+
+(ert-deftest efrit-without-a-program-the-error-says-what-to-run ()
+  "Where no program is found the error is a command to run."
+  (let* ((exec-path nil)
+         (folder (make-temp-file "efrit-test-" t))
+         (efrit-directory (file-name-as-directory (expand-file-name "elisp" folder))))
+    (unwind-protect
+        (progn
+          (should (string-match-p "pip install"
+                                  (cadr (should-error (efrit-executable-command)
+                                                      :type 'user-error))))
+          (write-region "" nil (expand-file-name "pyproject.toml" folder) nil 'silent)
+          (should (string-match-p (regexp-quote (format "make -C %s setup" folder))
+                                  (cadr (should-error (efrit-executable-command)
+                                                      :type 'user-error)))))
+      (delete-directory folder t))))
+
+(ert-deftest efrit-a-sidecar-that-cannot-start-says-why ()
+  "The error of a sidecar that ends at once holds the last line it wrote."
+  (efrit-test-with-home home
+    (let* ((inhibit-message t)
+           (efrit-sidecar-command
+            (efrit-test--script home "import sys; sys.exit('the disk is full')"))
+           (err (should-error (efrit-sidecar-request 'tools/list nil)
+                              :type 'efrit-sidecar-died)))
+      (should (string-match-p "the disk is full" (efrit-error-text err)))
+      (with-current-buffer (efrit-process-stderr)
+        (should (string-match-p "the disk is full" (buffer-string)))))))
+
+(ert-deftest efrit-a-sidecar-that-does-not-greet-back-is-given-up-in-time ()
+  "A process that says nothing ends the call when the time to start is over."
+  (efrit-test-with-home home
+    (let ((efrit-sidecar-start-timeout 0.5)
+          (efrit-sidecar-command
+           (efrit-test--script home "import sys; sys.stdin.read()")))
+      (should (< (efrit-test-seconds
+                   (should-error (efrit-sidecar-request 'tools/list nil)
+                                 :type 'efrit-timeout))
+                 8))
+      (should-not (efrit-sidecar-process)))))
+
+(ert-deftest efrit-a-python-module-serves-as-well ()
+  "The option may be a list: a program and its first arguments."
+  (efrit-test-with-home home
+    (let ((efrit-sidecar-command
+           (list (expand-file-name ".venv/bin/python" efrit-test-root)
+                 "-m" "efrit_budget")))
+      (should (efrit-sidecar-ensure)))))
+
+(ert-deftest efrit-the-sidecar-runs-here-whatever-the-buffer-visits ()
+  "A remote folder or a buffer's own environment has no part in the start."
+  (efrit-test-with-home home
+    (with-temp-buffer
+      (setq default-directory "/ssh:nowhere.invalid:/")
+      (setq-local process-environment '("PATH=/nowhere" "EFRIT_BUDGET_HOME=/nowhere"))
+      (setq-local exec-path nil)
+      (should (efrit-session-open efrit-test-root)))
+    (should (directory-files-recursively home "sqlite"))))
+
+(ert-deftest efrit-the-version-is-the-same-everywhere ()
+  "The package's header, its constant and the sidecar tell one version."
+  (efrit-test-with-home home
+    (let ((server (plist-get (efrit-sidecar-ensure) :server)))
+      (should (equal efrit-version (plist-get server :version)))
+      (should (equal efrit-version
+                     (lm-version (expand-file-name "efrit.el" efrit-directory)))))))
+
+(ert-deftest efrit-a-remote-root-is-refused ()
+  "A session on a remote folder is the person's mistake, and nothing starts."
+  (should-error (efrit-session-open "/ssh:nowhere.invalid:/") :type 'user-error)
+  (should-not (efrit-sidecar-process)))
+
+(ert-deftest efrit-large-answers-are-read-in-large-pieces ()
+  "The sidecar's output is read in pieces larger than Emacs 28's 4096 bytes."
+  (efrit-test-with-session session
+    (let ((largest 0))
+      (add-function :before (process-filter (efrit-sidecar-process))
+                    (lambda (_ output) (setq largest (max largest (string-bytes output)))))
+      (efrit-test-tool session "echo" (list :value (make-string 1000000 ?x)))
+      (should (< 4096 largest)))))
+
+(ert-deftest efrit-a-higher-reading-limit-is-left-alone ()
+  "A person's own higher `read-process-output-max' stays as it is."
+  (let ((before (default-toplevel-value 'read-process-output-max)))
+    (unwind-protect
+        (efrit-test-with-home home
+          (set-default-toplevel-value 'read-process-output-max 2000000)
+          (efrit-sidecar-ensure)
+          (should (= 2000000 (default-toplevel-value 'read-process-output-max))))
+      (set-default-toplevel-value 'read-process-output-max before))))
+
+(ert-deftest efrit-messages-are-logged-only-on-demand ()
+  "The events' buffer is hidden and empty by default, and filled when asked for."
+  (efrit-test-with-home home
+    (efrit-sidecar-ensure)
+    (should-not (get-buffer "*efrit sidecar events*"))
+    (let ((efrit-sidecar-log-events 100000))
+      (efrit-sidecar-restart)
+      (efrit-sidecar-request 'tools/list nil)
+      (with-current-buffer "*efrit sidecar events*"
+        (should (string-match-p "tools/list" (buffer-string))))
+      (efrit-sidecar-stop)
+      (kill-buffer "*efrit sidecar events*"))))
+
+(ert-deftest efrit-emacs-never-asks-about-the-sidecar ()
+  "No process of the sidecar's makes Emacs ask before it exits."
+  (efrit-test-with-home home
+    (efrit-sidecar-ensure)
+    (should-not (seq-filter #'process-query-on-exit-flag (process-list)))))
+
+(ert-deftest efrit-the-doctor-finds-nothing-wrong-here ()
+  "Every check of the client is passed, and the sidecar's own are shown."
+  (efrit-test-with-home home
+    (dolist (check (efrit-doctor-checks))
+      (should (efrit-doctor-check-ok check)))
+    (let ((printed (with-output-to-string (efrit-doctor))))
+      (should (string-match-p "round trip" printed))
+      (should (string-match-p "database" printed)))))
+
+(ert-deftest efrit-the-doctor-says-how-to-fix-a-missing-program ()
+  "A missing program is a problem, with the fix, and what needs it is left out."
+  (let* ((efrit-sidecar-command "/no/such/program")
+         (checks (efrit-doctor-checks))
+         (last (car (last checks))))
+    (should-not (efrit-doctor-check-ok last))
+    (should (string-match-p "efrit-sidecar-command" (efrit-doctor-check-fix last)))))
+
+(provide 'start-tests)
+;;; start-tests.el ends here

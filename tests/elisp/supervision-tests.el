@@ -1,0 +1,186 @@
+;;; supervision-tests.el --- The sidecar's death and return  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Against a real sidecar, killed for real.
+
+;;; Code:
+
+(require 'support)
+
+(ert-deftest efrit-every-call-ends-when-the-sidecar-is-killed ()
+  "Fifty calls all end though the sidecar is killed among them.
+The next call works, and the session is the same."
+  (efrit-test-with-session session
+    (let ((inhibit-message t)
+          (answers 0) (deaths 0) (others nil))
+      (dotimes (n 50)
+        (efrit-sidecar-request-async
+         'tools/call (efrit-test-use session "wait" (list :seconds (* 0.005 n)))
+         :success (lambda (_) (cl-incf answers))
+         :error (lambda (err)
+                  (if (eq (car err) 'efrit-sidecar-died)
+                      (cl-incf deaths)
+                    (push err others)))))
+      (efrit-test-wait-until (lambda () (> answers 5)))
+      (efrit-test-kill)
+      (should (efrit-test-wait-until (lambda () (<= 50 (+ answers deaths)))))
+      (should-not others)
+      (should (= 50 (+ answers deaths)))
+      (should (< 0 answers 50))
+      (should (equal session (plist-get (efrit-session-status session) :session_id)))
+      (should (equal "open" (plist-get (efrit-session-status session) :state))))))
+
+(ert-deftest efrit-a-synchronous-call-ends-at-once-when-the-sidecar-is-killed ()
+  "A call that waits signals the sidecar's death, not a time-out."
+  (efrit-test-with-session session
+    (let ((inhibit-message t))
+      (run-at-time 0.3 nil #'efrit-test-kill)
+      (let ((seconds (efrit-test-seconds
+                       (should-error
+                        (efrit-test-tool session "wait" '(:seconds 20))
+                        :type 'efrit-sidecar-died))))
+        (should (< seconds 5)))
+      (should (efrit-session-status session)))))
+
+(ert-deftest efrit-a-call-right-after-a-kill-works-or-says-so ()
+  "A call sent into a killed sidecar is answered by the next one, or ends."
+  (efrit-test-with-session session
+    (let ((inhibit-message t))
+      (efrit-test-kill)
+      (condition-case nil
+          (efrit-session-status session)
+        (efrit-sidecar-died nil))
+      (should (equal session (plist-get (efrit-session-status session) :session_id))))))
+
+(ert-deftest efrit-who-is-told-of-a-death-may-call-again ()
+  "Error handlers that call again at once are all answered by the next sidecar."
+  (efrit-test-with-session session
+    (let ((inhibit-message t)
+          (answers 0))
+      (dotimes (_ 10)
+        (efrit-sidecar-request-async
+         'tools/call (efrit-test-use session "wait" '(:seconds 20))
+         :error (lambda (_)
+                  (efrit-session-status session)
+                  (cl-incf answers))))
+      (accept-process-output nil 0.2)
+      (efrit-test-kill)
+      (should (efrit-test-wait-until (lambda () (= 10 answers)))))))
+
+(ert-deftest efrit-the-hooks-tell-of-start-and-death ()
+  "The hooks run when the sidecar has started, and when it has died."
+  (efrit-test-with-home home
+    (let* ((inhibit-message t)
+           (events nil)
+           (efrit-sidecar-started-functions
+            (list (lambda (server)
+                    (push (plist-get (plist-get server :server) :name) events))))
+           (efrit-sidecar-died-functions (list (lambda (why) (push why events)))))
+      (efrit-sidecar-ensure)
+      (should (efrit-test-wait-until (lambda () events)))
+      (efrit-test-kill)
+      (should (efrit-test-wait-until (lambda () (cdr events))))
+      (should (equal '("efrit-budget") (cdr events)))
+      (should (string-prefix-p "killed" (car events)))
+      (efrit-sidecar-stop)
+      (accept-process-output nil 0.1)
+      (should (= 2 (length events))))))
+
+(ert-deftest efrit-a-session-that-is-gone-keeps-nobody-from-starting ()
+  "A session the sidecar refuses to resume is dropped, and the others are not."
+  (efrit-test-with-session session
+    (let ((inhibit-message t))
+      (efrit-supervisor-remember "nosuch")
+      (efrit-sidecar-restart)
+      (should (equal (list session) (efrit-supervisor-sessions))))))
+
+(ert-deftest efrit-a-sidecar-that-keeps-dying-is-given-up ()
+  "After five deaths within a minute calls fail at once, until a person restarts."
+  (efrit-test-with-session session
+    (let ((inhibit-message t)
+          (seconds 0))
+      (dotimes (_ 5)
+        (cl-incf seconds (efrit-test-seconds (efrit-sidecar-ensure)))
+        (efrit-test-kill)
+        (should (efrit-test-wait-until (lambda () (not (efrit-sidecar-process))))))
+      ;; The pauses before the third, fourth and fifth start.
+      (should (< 2.5 seconds))
+      (let ((err (should-error (efrit-session-status session)
+                               :type 'efrit-sidecar-died)))
+        (should (string-match-p "efrit-sidecar-restart" (efrit-error-text err))))
+      (should-not (efrit-sidecar-process))
+      (efrit-sidecar-restart)
+      (should (efrit-session-status session)))))
+
+(ert-deftest efrit-stopping-leaves-no-process ()
+  "A stopped sidecar's process is gone; what was under way ends; a call starts anew."
+  (efrit-test-with-session session
+    (let ((pid (efrit-test-pid))
+          told)
+      (efrit-sidecar-request-async
+       'tools/call (efrit-test-use session "wait" '(:seconds 20))
+       :error (lambda (err) (setq told err)))
+      (accept-process-output nil 0.1)
+      (efrit-sidecar-stop)
+      (should (efrit-test-gone-p pid))
+      (should-not (efrit-sidecar-process))
+      (should (efrit-test-wait-until (lambda () told)))
+      (should (memq (car told) '(efrit-sidecar-died efrit-cancelled)))
+      (should (efrit-session-status session))
+      (should-not (= pid (efrit-test-pid))))))
+
+(ert-deftest efrit-stopping-an-idle-sidecar-is-quick ()
+  "An idle sidecar shuts down when asked, and is not waited for in vain."
+  (efrit-test-with-session session
+    (should (stringp session))
+    (should (< (efrit-test-seconds (efrit-sidecar-stop)) 1.8))))
+
+(defun efrit-test--other-emacs (form)
+  "Start a batch Emacs with the package loaded, to evaluate FORM.
+Return its process; its output goes to the current buffer."
+  (make-process
+   :name "efrit-test-emacs" :buffer (current-buffer) :noquery t
+   :connection-type 'pipe
+   :command (list (expand-file-name invocation-name invocation-directory)
+                  "-Q" "--batch" "-L" (expand-file-name "elisp" efrit-test-root)
+                  "-l" "efrit-sidecar" "--eval" (prin1-to-string form))))
+
+(defun efrit-test--printed-pid ()
+  "Return the number printed in the current buffer, when it is there."
+  (goto-char (point-min))
+  (and (re-search-forward "pid \\([0-9]+\\)\n" nil t)
+       (string-to-number (match-string 1))))
+
+(ert-deftest efrit-the-sidecar-ends-with-emacs ()
+  "When Emacs exits, its sidecar does, and nothing is asked."
+  (efrit-test-with-home home
+    (with-temp-buffer
+      (let ((emacs (efrit-test--other-emacs
+                    '(progn (efrit-sidecar-ensure)
+                            (message "pid %d" (process-id (efrit-sidecar-process)))))))
+        (should (efrit-test-wait-until (lambda () (not (process-live-p emacs)))))
+        (should (eql 0 (process-exit-status emacs)))
+        (let ((pid (efrit-test--printed-pid)))
+          (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)) 5)))))))
+
+(ert-deftest efrit-the-sidecar-ends-when-emacs-is-killed ()
+  "Whatever signal ends Emacs, it ends at once, and its sidecar by itself."
+  (dolist (signal '(9 15))
+    (efrit-test-with-home home
+      (with-temp-buffer
+        (let ((emacs (efrit-test--other-emacs
+                      '(progn (efrit-sidecar-ensure)
+                              (message "pid %d" (process-id (efrit-sidecar-process)))
+                              (sleep-for 60)))))
+          (should (efrit-test-wait-until #'efrit-test--printed-pid))
+          (signal-process emacs signal)
+          (should (efrit-test-wait-until (lambda () (not (process-live-p emacs))) 5))
+          (let ((pid (efrit-test--printed-pid)))
+            (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)) 5))))))))
+
+(provide 'supervision-tests)
+;;; supervision-tests.el ends here
