@@ -1,0 +1,210 @@
+"""The token estimator against real tokenizers, on held-out files.
+
+Each kind of text weighs the same. The corpora are built anew from the machine's files; what the
+costs were fitted to shares no origin with what is measured here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from efrit_budget.budget.estimate import estimate
+from tests.benchmarks.corpora import Chunk, Corpora, build
+from tests.benchmarks.corpora_texts import CODE, DATA, ENGLISH, SCRIPTS
+from tests.benchmarks.table import Row
+from tests.benchmarks.tokenizers_real import count
+
+Estimator = Callable[[str], float]
+Errors = dict[str, list[float]]
+
+MEAN_BAR, WORST_BAR, UNDER_BAR, OTHER_MODEL_BAR = 0.06, 0.12, 0.02, 0.10
+FAR_UNDER = -0.15
+COST_BAR, GROWTH_BAR = 0.3e-3, 1.5
+HUGE, SMALL = 100_000_000, 8_192
+ROUNDS = 201
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The three figures by which an estimator is judged."""
+
+    mean: float
+    worst: float
+    worst_kind: str
+    far_under: float
+
+
+def errors(chunks: Sequence[Chunk], real: Sequence[int], estimator: Estimator) -> Errors:
+    """The signed relative errors of an estimator, by kind."""
+    found: Errors = defaultdict(list)
+    for chunk, tokens in zip(chunks, real, strict=True):
+        found[chunk.kind].append(estimator(chunk.text) / tokens - 1)
+    return found
+
+
+def mean_abs(values: Iterable[float]) -> float:
+    """The mean of absolute values."""
+    return fmean(map(abs, values))
+
+
+def quality(found: Errors) -> Quality:
+    """An estimator's figures over all kinds."""
+    by_kind = {kind: mean_abs(values) for kind, values in found.items()}
+    worst_kind = max(by_kind, key=by_kind.__getitem__)
+    every = [value for values in found.values() for value in values]
+    far_under = fmean(value < FAR_UNDER for value in every)
+    return Quality(fmean(by_kind.values()), by_kind[worst_kind], worst_kind, far_under)
+
+
+def percent(value: float) -> str:
+    """A share as a person reads it."""
+    return f"{value * 100:.1f}%"
+
+
+def plain(divisor: float) -> Estimator:
+    """The customary estimate: characters divided by a number."""
+    return lambda text: len(text) / divisor
+
+
+def summary(ours: Quality, four: Quality, less: Quality) -> Iterator[Row]:
+    """The three figures beside those of the customary estimates, against the bars."""
+    yield Row(
+        "mean abs error over kinds",
+        percent(ours.mean),
+        f"len/4 {percent(four.mean)}, len/3.5 {percent(less.mean)}",
+        bar=f"<= {percent(MEAN_BAR)}",
+        holds=ours.mean <= MEAN_BAR,
+    )
+    yield Row(
+        f"worst kind ({ours.worst_kind})",
+        percent(ours.worst),
+        f"len/4 {percent(four.worst)}, len/3.5 {percent(less.worst)}",
+        bar=f"<= {percent(WORST_BAR)}",
+        holds=ours.worst <= WORST_BAR,
+    )
+    yield Row(
+        "chunks underestimated by more than 15%",
+        percent(ours.far_under),
+        f"len/4 {percent(four.far_under)}, len/3.5 {percent(less.far_under)}",
+        bar=f"<= {percent(UNDER_BAR)}",
+        holds=ours.far_under <= UNDER_BAR,
+    )
+
+
+def kind_row(kind: str, ours: Errors, four: Errors, less: Errors) -> Row:
+    """One kind: mean abs error and bias, ours and the customary ones'."""
+    shown = [f"{percent(mean_abs(of[kind]))} ({fmean(of[kind]):+.1%})" for of in (ours, four, less)]
+    under = fmean(value < FAR_UNDER for value in ours[kind])
+    return Row(
+        f"{kind}, {len(ours[kind])} chunks",
+        f"{shown[0]}, far under {percent(under)}",
+        f"len/4 {shown[1]}, len/3.5 {shown[2]}",
+    )
+
+
+def claude_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
+    """Claude's tokenizer: the figures with bars, then every kind, the worst first."""
+    real = count("claude", [chunk.text for chunk in chunks])
+    ours, four, less = (
+        errors(chunks, real, estimator) for estimator in (estimate, plain(4), plain(3.5))
+    )
+    yield from summary(quality(ours), quality(four), quality(less))
+    for kind in sorted(ours, key=lambda kind: -mean_abs(ours[kind])):
+        yield kind_row(kind, ours, four, less)
+
+
+def factor(name: str, chunks: Sequence[Chunk]) -> float:
+    """The one factor that calibration would find for a model, from the training side."""
+    plain_kinds = [chunk for chunk in chunks if chunk.group != SCRIPTS]
+    found = errors(plain_kinds, count(name, [chunk.text for chunk in plain_kinds]), estimate)
+    return 1 / median(1 + fmean(values) for values in found.values())
+
+
+def other_model_rows(name: str, corpora: Corpora) -> Iterator[Row]:
+    """Another model's tokenizer, nothing refitted, one factor for all texts."""
+    by = factor(name, corpora.train)
+    for label, groups in (("code, data, English", {CODE, DATA, ENGLISH}), (SCRIPTS, {SCRIPTS})):
+        chunks = [chunk for chunk in corpora.held_out if chunk.group in groups]
+        real = count(name, [chunk.text for chunk in chunks])
+        ours = quality(errors(chunks, real, lambda text: estimate(text) * by))
+        four = quality(errors(chunks, real, plain(4)))
+        barred = SCRIPTS not in groups and name == "o200k"
+        yield Row(
+            f"{name}, {label}, one factor {by:.3f}: mean abs error over kinds",
+            f"{percent(ours.mean)} (worst {percent(ours.worst)} {ours.worst_kind})",
+            f"len/4 {percent(four.mean)}",
+            bar=f"<= {percent(OTHER_MODEL_BAR)}" if barred else "",
+            holds=ours.mean <= OTHER_MODEL_BAR if barred else None,
+        )
+
+
+def medians(texts: dict[str, str]) -> dict[str, float]:
+    """The median seconds that an estimate of each text takes, all measured in turn."""
+    taken: dict[str, list[float]] = {name: [] for name in texts}
+    for _ in range(ROUNDS):
+        for name, text in texts.items():
+            start = time.perf_counter()
+            estimate(text)
+            taken[name].append(time.perf_counter() - start)
+    return {name: median(seconds) for name, seconds in taken.items()}
+
+
+def long_texts(chunks: Sequence[Chunk]) -> dict[str, str]:
+    """For each kind, all its chunks in one."""
+    bodies: dict[str, list[str]] = defaultdict(list)
+    for chunk in chunks:
+        bodies[chunk.kind].append(chunk.text)
+    return {kind: "".join(texts) for kind, texts in bodies.items()}
+
+
+def cost_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
+    """What one estimate costs, for each kind, and for a huge text beside a small one."""
+    by_kind = medians(long_texts(chunks))
+    slowest = max(by_kind, key=by_kind.__getitem__)
+    yield Row(
+        f"cost of one estimate, median, slowest kind ({slowest})",
+        f"{by_kind[slowest] * 1e3:.3f} ms",
+        f"median kind {median(by_kind.values()) * 1e3:.3f} ms",
+        bar=f"<= {COST_BAR * 1e3} ms",
+        holds=by_kind[slowest] <= COST_BAR,
+    )
+    base = "".join(chunk.text for chunk in chunks if chunk.kind == "python")
+    huge = base * (HUGE // len(base) + 1)
+    pair = medians({"small": huge[:SMALL], "huge": huge[:HUGE]})
+    growth = pair["huge"] / pair["small"]
+    yield Row(
+        "cost of an estimate of 100 MB beside one of 8 KB",
+        f"{pair['huge'] * 1e3:.3f} ms",
+        f"{pair['small'] * 1e3:.3f} ms",
+        ratio=f"{growth:.2f}",
+        bar=f"<= {GROWTH_BAR}",
+        holds=growth <= GROWTH_BAR,
+    )
+
+
+def corpora_row(corpora: Corpora) -> Row:
+    """How much there was to measure on."""
+    kinds = {chunk.kind for chunk in corpora.held_out}
+    origins = {chunk.origin for chunk in corpora.held_out}
+    missing = ", ".join(corpora.too_small) or "none"
+    return Row(
+        "held-out corpora",
+        f"{len(corpora.held_out)} chunks of {len(kinds)} kinds from {len(origins)} origins",
+        f"fitted to {len(corpora.train)} chunks; too few of {missing}",
+    )
+
+
+def run() -> list[Row]:
+    """All rows."""
+    corpora = build()
+    return [
+        corpora_row(corpora),
+        *claude_rows(corpora.held_out),
+        *other_model_rows("o200k", corpora),
+        *other_model_rows("cl100k", corpora),
+        *cost_rows(corpora.held_out),
+    ]

@@ -1,0 +1,73 @@
+"""Whether everything a session recorded can be had back, byte for byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from efrit_budget.app import Application
+from efrit_budget.errors import Json
+from efrit_budget.worklog.recall import SessionResults
+
+AT_ONCE = 6
+TAIL = re.compile(r"\n?(?:Showing [^\n]* continues\.\n)?📏 ~[^\n]*\Z")
+SAME = re.compile(r"Same as (r\d+), which is in the window in full\.")
+
+
+class Turns(Protocol):
+    """What drives a session on after its end."""
+
+    session: str
+
+    def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
+        """Runs these calls in one turn."""
+
+
+def lost(turns: Turns, originals: Mapping[str, str], application: Application) -> int:
+    """How many results do not come back identical, from the store or through `recall_result`."""
+    stored = SessionResults(application._database, turns.session)
+    wrong = {handle for handle, text in originals.items() if stored.body(handle).text != text}
+    recalled = _recalled(turns, originals)
+    return len(wrong | {handle for handle, text in originals.items() if recalled[handle] != text})
+
+
+def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
+    """Every result put together from its pages."""
+    found = dict.fromkeys(originals, "")
+    waiting: list[dict[str, Json]] = [{"handle": handle} for handle in originals]
+    count = 0
+    while waiting:
+        arguments, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
+        uses = []
+        for each in arguments:
+            count += 1
+            use = {"type": "tool_use", "id": f"recall{count}", "name": "recall_result"}
+            uses.append({**use, "input": each})
+        envelopes = turns.extra_turn(uses)
+        following = [
+            _taken(found, originals, each, envelope)
+            for each, envelope in zip(arguments, envelopes, strict=True)
+        ]
+        waiting = [each for each in following if each] + waiting
+    return found
+
+
+def _taken(
+    found: dict[str, str],
+    originals: Mapping[str, str],
+    arguments: dict[str, Json],
+    envelope: dict[str, Json],
+) -> dict[str, Json] | None:
+    """Put a page behind those before it; gives the arguments for the next."""
+    token = envelope["data"].get("continuation_token")
+    handle = str(arguments.get("handle") or arguments["continuation_token"]).partition(":")[0]
+    start = len(found[handle])
+    end = int(token.partition(":")[2].partition("-")[0]) if token else len(originals[handle])
+    text = envelope["text"]
+    same = SAME.match(text)
+    page = originals[same[1]][start:end] if same else TAIL.sub("", text)
+    if not same and page + "\n" == originals[handle][start:end]:
+        page += "\n"  # the tail stands on a line of its own, as what ends in a newline leaves it
+    found[handle] += page
+    return {"continuation_token": token} if token else None
