@@ -1,0 +1,99 @@
+"""`docs/protocol.md`: what it shows is sent to a real sidecar, and the replies are compared."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import efrit_budget.app
+from efrit_budget.errors import EfritError
+from efrit_budget.settings import load
+from efrit_budget.wire.lifecycle import CANCEL, INITIALIZE, Lifecycle
+from tests.docs import pages
+from tests.docs.protocol_page import (
+    FROM_THE_SERVER,
+    connected,
+    conversations,
+    differences,
+    replay,
+    varying,
+)
+
+PAGE = pages.read("protocol.md")
+METHOD_PARTS = {part.heading.strip("`"): part for part in pages.parts(PAGE, 3)}
+
+
+def methods() -> dict[str, list[str]]:
+    """Every method a sidecar has, with the names of its params."""
+    application = efrit_budget.app.open_application(load())
+    try:
+        found = {
+            method.name: list(method.params.model_fields) for method in application.methods.values()
+        }
+    finally:
+        application.close()
+    own: dict[str, list[str]] = {name: [] for name in [*Lifecycle().methods(), CANCEL]}
+    return found | own | {INITIALIZE: ["client", "protocol_version"], CANCEL: ["id", "tool_use_id"]}
+
+
+@pytest.mark.parametrize("conversation", conversations(PAGE), ids=lambda part: part.heading)
+def test_a_conversation_of_the_page_goes_as_it_is_shown(
+    conversation: pages.Part, tmp_path: Path
+) -> None:
+    """Each part of the second level is one connection, and each reply of it is compared."""
+
+    def compare(page: Any, real: Any) -> None:
+        found = "\n".join(differences(page, real, varying(PAGE)))
+        advice = "run: python -m tests.docs.protocol_page, and look at what it changed"
+        shown = json.dumps(real, ensure_ascii=False, indent=2)
+        assert not found, f"{found}\n{advice}; the whole reply is:\n{shown}"
+
+    with connected(tmp_path) as connection:
+        replay(connection, conversation, compare)
+
+
+def test_every_method_of_the_sidecar_stands_in_the_page_and_the_other_way_round() -> None:
+    """As a heading of the third level."""
+    real, documented = set(methods()), set(METHOD_PARTS) - FROM_THE_SERVER
+    assert not real - documented, "methods that docs/protocol.md lacks"
+    assert not documented - real, "methods in docs/protocol.md that the sidecar lacks"
+
+
+def test_every_method_is_shown_with_a_request_below_its_heading() -> None:
+    """So that each is really sent to a sidecar here."""
+    sent = {
+        name
+        for name, part in METHOD_PARTS.items()
+        for block in part.blocks("json")
+        if f'"{name}"' in block
+    }
+    assert not set(methods()) - sent, "methods without a request in docs/protocol.md"
+
+
+def test_every_parameter_of_a_method_is_named_below_its_heading() -> None:
+    """In backquotes."""
+    lacking = {
+        f"{name}: {field}"
+        for name, fields in methods().items()
+        for field in fields
+        if name in METHOD_PARTS and f"`{field}`" not in METHOD_PARTS[name].text
+    }
+    assert not lacking, "parameters that docs/protocol.md lacks"
+
+
+def error_codes(error: type[EfritError] = EfritError) -> Iterator[int]:
+    """The codes of an error and of those derived from it."""
+    yield error.code
+    for derived in error.__subclasses__():
+        yield from error_codes(derived)
+
+
+def test_the_table_of_errors_has_every_code_that_an_error_carries() -> None:
+    """And no other."""
+    documented = re.findall(r"^\| `(-\d+)` \|", PAGE, re.MULTILINE)
+    assert sorted(set(error_codes()), reverse=True) == [int(code) for code in documented]

@@ -1,0 +1,106 @@
+"""Writes `docs/tools.md` from the catalog: `python -m tests.docs.tools_page`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from efrit_budget.tools.base import Arguments, Tool
+from efrit_budget.tools.registry import discover, schema
+from tests.docs.pages import FOLDER, table
+
+PAGE = FOLDER / "tools.md"
+INTRODUCTION = """\
+# Tools
+
+What a model is offered. Each is one file of `efrit_budget/tools/catalog/`;
+[adding-a-tool.md](adding-a-tool.md) tells how to write one. *Asks first* means that a client
+asks the person before it runs the tool, unless the person decided otherwise.
+
+`python -m tests.docs.tools_page` writes this page from the catalog.
+"""
+POLICIES = {"allow": "Runs without asking.", "ask": "Asks first."}
+HEADING = ("argument", "kind", "default", "meaning")
+EVERY_TOOL_TAKES = {
+    "max_tokens": "The most that the result may cost; never more than the call's allowance.",
+    "continuation_token": "From the end of a page: go on there, in the same stored result.",
+}
+EFFECTS = {True: "It has effects: it is never run twice for one call.", False: "It only reads."}
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([INTRODUCTION, shared_part(), *(described(tool) for tool in discover())])
+
+
+def shared_part() -> str:
+    """The part about what every tool takes."""
+    rows = [(*row[:3], EVERY_TOOL_TAKES[name]) for name, row in arguments(Arguments).items()]
+    return f"## Every tool\n\n{table(HEADING, rows)}\n"
+
+
+def described(tool: Tool) -> str:
+    """The part about one tool."""
+    own = [row for name, row in arguments(tool.arguments).items() if name not in EVERY_TOOL_TAKES]
+    parts = [
+        f"## {tool.name}",
+        tool.description,
+        f"{POLICIES[tool.policy]} {EFFECTS[tool.has_effects]}",
+        table(HEADING, own) if own else "No arguments of its own.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def arguments(model: type[Arguments]) -> dict[str, tuple[str, ...]]:
+    """A row for each argument, by its name."""
+    found = schema(model)
+    required = found.get("required", [])
+    return {
+        name: (f"`{name}`", kind(member), needed(member, required=name in required), about(member))
+        for name, member in found.get("properties", {}).items()
+    }
+
+
+def kind(member: dict[str, Any]) -> str:
+    """What a value must be, in words."""
+    choices = member.get("enum", [member["const"]] if "const" in member else [])
+    if choices:
+        return "one of " + ", ".join(f"`{value}`" for value in choices)
+    if "anyOf" in member:
+        return " or ".join(kind(one) for one in member["anyOf"] if one.get("type") != "null")
+    if member.get("type") == "array":
+        items = bounds(member, "minItems", "maxItems", " of them")
+        return f"list{items}, each: {kind(member.get('items', {}))}"
+    if isinstance(member.get("additionalProperties"), dict):
+        return f"table of names, each with: {kind(member['additionalProperties'])}"
+    word = str(member.get("format") or member.get("type", "anything"))
+    numbers = bounds(member, "minimum", "maximum")
+    return word + numbers + bounds(member, "minLength", "maxLength", " characters")
+
+
+def bounds(member: dict[str, Any], least: str, most: str, unit: str = "") -> str:
+    """The least and the most of a value, of its length or of its items."""
+    over = member.get("exclusiveMinimum") if least == "minimum" else None
+    limits = [
+        f"at least {member[least]:,}" if least in member else "",
+        f"above {over:,}" if over is not None else "",
+        f"at most {member[most]:,}" if most in member else "",
+    ]
+    words = " and ".join(filter(None, limits))
+    return f", {words}{unit}" if words else ""
+
+
+def needed(member: dict[str, Any], *, required: bool) -> str:
+    """The default, or that there is none."""
+    if required:
+        return "required"
+    default = member.get("default")
+    return "none" if default is None else f"`{default}`"
+
+
+def about(member: dict[str, Any]) -> str:
+    """What the model is told of an argument."""
+    return str(member.get("description", ""))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

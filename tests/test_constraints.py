@@ -1,0 +1,44 @@
+"""`constraints.txt` pins everything that the package and its development install."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
+ADVICE = "the head of constraints.txt tells how to renew it"
+
+
+def pinned() -> dict[str, str]:
+    """The versions of the file, by name."""
+    pins = re.findall(r"^([^#\s=]+)==(\S+)$", CONSTRAINTS.read_text(encoding="utf-8"), re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def needed(name: str, extras: frozenset[str], found: set[str]) -> set[str]:
+    """What a distribution needs in this environment, directly or through others."""
+    for line in metadata.requires(name) or []:
+        requirement = Requirement(line)
+        marker = requirement.marker
+        applies = marker is None or any(
+            marker.evaluate({"extra": extra}) for extra in extras | {""}
+        )
+        if applies and canonicalize_name(requirement.name) not in found:
+            found.add(canonicalize_name(requirement.name))
+            needed(requirement.name, frozenset(requirement.extras), found)
+    return found
+
+
+def test_everything_that_is_needed_is_pinned() -> None:
+    """The package with its development tools, and what these need in turn."""
+    assert not needed("efrit-budget", frozenset({"dev"}), set()) - set(pinned()), ADVICE
+
+
+def test_the_pinned_versions_are_the_installed_ones() -> None:
+    """What is tested is what gets installed elsewhere."""
+    installed = {name: metadata.version(name) for name in pinned()}
+    assert installed == pinned(), ADVICE
