@@ -1,0 +1,33 @@
+# The commands of this checkout; `make` alone lists them.
+
+PYTHON ?= python3
+EMACS ?= emacs
+export PYTHON EMACS
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench setup clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
+
+demo: ## set up what is missing, then run the demo in a batch Emacs
+	@.ci/setup demo
+	@$(EMACS) -Q --batch -l elisp/demo.el
+
+test: ## set up what is missing, then run every check and every test
+	@.ci/steps setup style types pytest lisp-lint lisp-tests
+
+lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled and linted
+	@.ci/steps setup style types lisp-lint
+
+bench: ## measure against the references, in one run
+	@.ci/setup bench
+	@.venv/bin/python -m tests.benchmarks
+
+setup: ## only set up what is missing for using it: .venv, Emacs, git
+	@.ci/setup demo
+
+clean: ## remove what the other commands made here
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . \( -name __pycache__ -o -name node_modules \) -prune -exec rm -rf {} +
+	find elisp tests -name '*.elc' -exec rm -f {} +
