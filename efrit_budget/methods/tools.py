@@ -133,8 +133,15 @@ class ToolMethods:
             with self._reservations.taking(
                 use, _wanted(session, use), lambda: self._worklog.standing(session)
             ) as (grant, standing):
-                envelope = self._worklog.finish(session, use, given, grant, standing)
+                envelope = self.finished(session, use, given, grant, standing)
         return _without_data(envelope, include=params.include_data)
+
+    def finished(
+        self, session: Session, use: Use, given: Given, grant: Grant, standing: Standing
+    ) -> dict[str, Json]:
+        """The envelope of a use that has ended."""
+        with self._reservations.settling(use):
+            return self._worklog.finish(session, use, given, grant, standing)
 
     def context(
         self, session: Session, grant: Grant, call: Call, *, confirmed: bool
@@ -255,9 +262,7 @@ class _Runner:
             return self._tool.compress(arguments, outcome)
 
         given = Given(outcome, compressor)
-        return self._methods.worklog.finish(
-            self._session, self._use, given, self._grant, self._standing
-        )
+        return self._methods.finished(self._session, self._use, given, self._grant, self._standing)
 
 
 def _wanted(session: Session, use: Use) -> int:

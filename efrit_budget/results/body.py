@@ -75,14 +75,17 @@ class Body:
 def of_items(
     noun: str, groups: Iterable[tuple[str | None, Sequence[tuple[str, Json]]]], **data: Json
 ) -> Body:
-    """A body of items in groups: each group's header once, then its items, a line or more each."""
+    """A body of items in groups: each group's header once, then its items, a line or more each.
+
+    The header of a group without items heads nothing, and is left out.
+    """
     parts: list[str] = []
     items: list[int] = []
     headers: list[int] = []
     facts: list[Json] = []
     offset = 0
     for header, members in groups:
-        if header is not None:
+        if header is not None and members:
             headers.append(offset)
             parts.append(header + "\n")
             offset += len(parts[-1])
@@ -91,6 +94,8 @@ def of_items(
             facts.append(fact)
             parts.append(text + "\n")
             offset += len(parts[-1])
+    if not items:
+        data[noun] = []
     return Body(
         "".join(parts), noun, tuple(items), tuple(headers), data=data, item_data=tuple(facts)
     )

@@ -33,7 +33,7 @@ REMEMBERED = 64_000
 """Characters of the longest text whose estimate is remembered."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _remembered(text: str) -> int:
     """The same few texts are counted again and again while a result is cut to its allowance."""
     return estimate(text)

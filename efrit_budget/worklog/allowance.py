@@ -78,6 +78,13 @@ class Reservations:
             with self._lock:
                 self._running.pop(key, None)
 
+    @contextmanager
+    def settling(self, use: Use) -> Iterator[None]:
+        """Give the grant up as the result is written: nobody sees both, or neither."""
+        with self._lock:
+            yield
+            self._running.pop((use.session_id, use.tool_use_id), None)
+
 
 def announced(connection: sqlite3.Connection, session_id: str) -> int:
     """How many calls that a reply announced have no result yet."""

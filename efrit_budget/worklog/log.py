@@ -203,7 +203,7 @@ class _Keeper:
         terms = self._terms()
         changed = self._changed_since(outcome, body)
         said = (f"Changed since this was stored: {', '.join(changed)}.",) if changed else ()
-        notes = outcome.notes + said
+        notes = tuple(map(sound_text, outcome.notes + said))
         delivery, same_as = deliver(body, number, start, terms, notes), None
         if changed:
             delivery = replace(delivery, page=delivery.page | {"changed_since": changed})
@@ -212,7 +212,7 @@ class _Keeper:
         short = self._compressed(number, body, delivery, same_as)
         entry = Entry(
             status=str(outcome.status),
-            message=outcome.message,
+            message=None if outcome.message is None else sound_text(outcome.message),
             number=number,
             page_start=delivery.start,
             page_end=delivery.end,
@@ -223,7 +223,7 @@ class _Keeper:
             compressed=short,
             compressed_raw=self._bounds.raw(short),
             same_as=same_as,
-            lisp=self._given.lisp,
+            lisp=None if self._given.lisp is None else sound_text(self._given.lisp),
             todos=self._given.todos,
         )
         return entry, body

@@ -30,7 +30,7 @@ from tests.benchmarks.table import Row
 
 OVERFLOW = 200_000
 MOST_EPOCHS, LEAST_SHARE = 50, 0.80
-CASES = {
+CASES: dict[str, Callable[[int], Case]] = {
     "table 1.3, truth 1.3": lambda seed: Case(seed, recall_all=True),
     "table 1.0, truth 1.0": lambda seed: Case(seed, OLDER_MODEL, 1.0),
     "table 1.0, truth 1.3": lambda seed: Case(seed, OLDER_MODEL, 1.3),
@@ -65,9 +65,7 @@ def run() -> Iterator[Row]:
         )
         swept = sweep(workers)
     count = len(SEEDS)
-    by_case = {
-        name: found[index * count : (index + 1) * count] for index, name in enumerate(CASES)
-    }
+    by_case = {name: found[index * count : (index + 1) * count] for index, name in enumerate(CASES)}
     ours = by_case[DEFAULT_CASE]
     yield _script_row()
     for name, group in by_case.items():
@@ -168,9 +166,7 @@ def _recall_row(group: Sequence[Found]) -> Row:
 def _strategy_rows(
     name: str, ours: Sequence[Found], theirs: Sequence[Compared], bar: float | None
 ) -> Iterator[Row]:
-    ratios = [
-        one.meter.cost / other.meter.cost for one, other in zip(ours, theirs, strict=True)
-    ]
+    ratios = [one.meter.cost / other.meter.cost for one, other in zip(ours, theirs, strict=True)]
     yield Row(
         f"cost, beside {name}",
         f"{mean([one.meter.cost for one in ours]) / 1e6:.2f} M",
@@ -189,6 +185,10 @@ def _strategy_rows(
         f"≥ {wanted}" if wanted else "",
         min(views) >= wanted if wanted else None,
     )
+    yield from _forgetting_rows(ours, theirs)
+
+
+def _forgetting_rows(ours: Sequence[Found], theirs: Sequence[Compared]) -> Iterator[Row]:
     yield Row(
         "… wanted again and gone: recalled, theirs asked for anew",
         f"{sum(one.recalled for one in ours)} of {sum(one.returns for one in ours)}",

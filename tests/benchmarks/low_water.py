@@ -18,11 +18,10 @@ PANELS: tuple[tuple[str, Callable[[Found], float], str], ...] = (
     ("cost, million input tokens", lambda found: found.meter.cost / 1e6, "{:.2f}"),
     ("results in full in view", lambda found: found.mean_in_view, "{:.1f}"),
 )
+FONT = 'font-size="11"'
 
 
-def panel(
-    at: int, title: str, marks: Sequence[float], values: Sequence[float], shown: str
-) -> str:
+def panel(at: int, title: str, marks: Sequence[float], values: Sequence[float], shown: str) -> str:
     """One curve with its figures."""
     low, high = 0.0, max(values) * 1.15
     left, bottom = at * WIDTH + MARGIN, HEIGHT - MARGIN
@@ -58,8 +57,7 @@ def drawn(swept: dict[float, list[Found]]) -> str:
     size = f'width="{WIDTH * len(PANELS)}" height="{HEIGHT}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif"'
-            ' font-size="11">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" {FONT}>',
             '<rect width="100%" height="100%" fill="white"/>',
             *panels,
             "</svg>\n",

@@ -82,7 +82,7 @@ class Conversation:
             ):
                 self.in_full.add(block["tool_use_id"])
 
-    def _require(self, holds: bool, problem: str) -> None:  # noqa: FBT001  a claim and its name
+    def _require(self, holds: bool, problem: str) -> None:
         if not holds:
             self.problems.append(f"epoch {self._epoch}, {len(self._messages)} messages: {problem}")
 

@@ -6,7 +6,7 @@ import random
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -24,7 +24,7 @@ class Made:
     """A call, what it gives, and what the tool's compressor would keep of it."""
 
     tool: str
-    arguments: dict[str, object]
+    arguments: Mapping[str, object]
     text: str
     summary: str
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,11 +28,16 @@ LONG_AGO = 12
 """Turns that must lie between a result and the wish to see it again."""
 CALLS_IN_A_TURN = (1, 1, 1, 1, 1, 1, 1, 2, 2, 3)
 VERSION = 4
-WORDS = (
-    "look at where this is used before changing it; the tests beside it show what callers expect. "
-    "check the history for the reason of this default, then compare both implementations and "
-    "read the part of the manual that describes the option. next the remaining callers one by one"
-).split()
+WORDS = tuple(
+    word
+    for line in (
+        "look at where this is used before changing it; the tests beside it show what callers",
+        "expect. check the history for the reason of this default, then compare both",
+        "implementations and read the part of the manual that describes the option. next the",
+        "remaining callers one by one",
+    )
+    for word in line.split()
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Action:
     """A tool call of the script and what it gives."""
 
     tool: str
-    arguments: dict[str, object]
+    arguments: Mapping[str, object]
     text: str
     summary: str
     tokens: int

@@ -68,9 +68,7 @@ class Exchange:
         found = [Brick(f"{name}?", self.request)] if self.request else []
         found += [Brick(f"{name}thinking", self.thinking)] if self.thinks and self.thinking else []
         found += [Brick(f"{name}said", self.said)] if self.said else []
-        found += [
-            Brick(f"{name}use{index}", shown.use) for index, shown in enumerate(self.results)
-        ]
+        found += [Brick(f"{name}use{index}", shown.use) for index, shown in enumerate(self.results)]
         found += [
             Brick(f"{name}{index}{shown.state}", shown.tokens)
             for index, shown in enumerate(self.results)

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from efrit_budget.app import open_application
 from efrit_budget.budget.models import ModelTableError, model_named
+from efrit_budget.settings import load
+from efrit_budget.settings.places import config_folder
 
 
 def test_the_longest_entry_that_begins_a_name_counts() -> None:
@@ -42,6 +45,10 @@ def test_a_person_adds_models_and_changes_values_of_those_there_are(tmp_path: Pa
         ("[mine]\nwindow = true", "window must be int"),
         ("mine = 5", "mine is not a table"),
         ("[mine", "models.toml"),
+        ("[mine]\nwindow = 5", "window must be from 1,000 to 1,000,000,000"),
+        ("[mine]\nfactor = 0", "factor must be from 0.5 to 2.5"),
+        ("[mine]\nfactor = nan", "factor must be from 0.5 to 2.5"),
+        ("[claude-5.5]\nwindow = 5_000", "claude-5: no value 5; there are window, max_output"),
     ],
 )
 def test_a_table_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
@@ -49,3 +56,41 @@ def test_a_table_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str, sa
     file.write_text(text, "utf-8")
     with pytest.raises(ModelTableError, match=said):
         model_named("mine", file)
+
+
+def test_entries_of_a_person_stand_on_the_more_general_ones_in_whatever_order(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "models.toml"
+    file.write_text(
+        "[mine-large]\nwindow = 64_000\n[mine]\nfactor = 2.0\n[default]\nmax_output = 9_000\n",
+        "utf-8",
+    )
+    large = model_named("mine-large-2", file)
+    assert (large.window, large.factor, large.max_output) == (64_000, 2.0, 9_000)
+    assert model_named("other", file).max_output == 9_000
+
+
+def test_a_mistake_in_a_person_s_table_is_told_where_a_session_is_opened(
+    home: Path, tmp_path: Path
+) -> None:
+    folder = config_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "models.toml").write_text("[mine]\nwindoww = 5\n", "utf-8")
+    application = open_application(load())
+    with pytest.raises(ModelTableError, match=r"models\.toml: mine: no value windoww"):
+        application.call("session/open", {"root": str(tmp_path)})
+    application.close()
+
+
+def test_a_person_s_model_is_in_force_in_a_session(home: Path, tmp_path: Path) -> None:
+    folder = config_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "models.toml").write_text("[mine]\nmax_output = 2_000\nfactor = 1.7\n", "utf-8")
+    application = open_application(load())
+    session = application.call("session/open", {"root": str(tmp_path)})["session_id"]
+    params = {"session_id": session, "model": "mine-7b", "user_message": "Hello."}
+    begun = application.call("turn/begin", params)
+    assert begun["max_tokens"] == 2_000
+    assert begun["budget"]["calibration"]["factor"] == 1.7
+    application.close()

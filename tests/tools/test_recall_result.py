@@ -77,14 +77,12 @@ def test_a_turn_s_handle_brings_what_was_said_in_it(client: Client) -> None:
 
 
 def test_a_page_follows_a_page_without_a_handle(client: Client) -> None:
-    client.record("long", words(20_000))
+    client.record("long", words(20_000), arguments={"max_tokens": 100})
     first = client.use("recall_result", handle="r2", max_tokens=300)
     token = first["data"]["continuation_token"]
     later = client.use("recall_result", continuation_token=token, max_tokens=300)
     assert later["handle"] == "r2"
-    assert (
-        later["text"].splitlines()[0] == f"line {first['data']['returned']} of text 0 has six words"
-    )
+    assert later["text"].startswith(f"line {first['data']['returned']} of text 0 has six words\n")
 
 
 def test_a_token_may_stand_beside_the_arguments_or_among_them(client: Client) -> None:

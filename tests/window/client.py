@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,16 @@ def words(tokens: int, seed: int = 0) -> str:
 class Client:
     """One session in a database of its own, and the conversation as its client holds it."""
 
-    def __init__(self, folder: Path, *, root: Path | None = None, **limits: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        root: Path | None = None,
+        configured: Mapping[str, Any] | None = None,
+        **limits: Any,
+    ) -> None:
         self.folder = folder
+        self.configured = dict(configured or {})
         self.root = root or folder / "project"
         self.root.mkdir(parents=True, exist_ok=True)
         (self.root / "README.md").write_text("# Example\n", encoding="utf-8")
@@ -67,7 +76,7 @@ class Client:
     def opened(self) -> Application:
         """A sidecar's application on the database, as a new process has it."""
         overrides = {"storage.database": self.folder / "db.sqlite", "tools.path": [str(TOOLS)]}
-        return open_application(load(overrides=overrides))
+        return open_application(load(overrides=overrides | self.configured))
 
     def crash(self) -> None:
         """Go on with a new process; the old one closed nothing."""

@@ -100,7 +100,12 @@ def test_what_is_small_already_never_grows(client: Client, size: int) -> None:
     assert line == envelope["text"] or len(line) < len(envelope["text"])
 
 
-def test_surrogates_in_a_summary_cost_no_result(client: Client) -> None:
-    client.record("use", words(1_000) + "\ud800", summary="half \ud800 a character")
+def test_half_a_character_costs_no_result(client: Client) -> None:
+    half = "half \ud800 a character"
+    envelope = client.record(
+        "use", words(1_000) + half, lisp=half, message=half, status="error", todos=[half]
+    )
+    assert envelope["message"] == "half ? a character"
     assert "half ? a character" in shrunk(client, "r1")
+    assert client.entries()[0]["lisp"] == "half ? a character"
     assert client.use("recall_result", handle="r1")["status"] == "success"

@@ -12,7 +12,7 @@ from tests.window.texts import KINDS, made
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_comes_back_byte_for_byte_after_a_crash(client: Client, kind: str) -> None:
-    whole = made(kind, 40_000)
+    whole = made(kind, 15_000)
     client.record("use", whole)
     client.crash()
     found = read(client, "r1", whole)

@@ -1,0 +1,93 @@
+"""What is known of a result's parts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from efrit_budget.results.body import (
+    Body,
+    Source,
+    of_items,
+    packed_marks,
+    packed_text,
+    sound_text,
+    unpacked,
+)
+
+LINES = st.text(st.sampled_from("ab\n\r\t é"), max_size=60)
+MEMBERS = st.lists(st.tuples(st.text(st.sampled_from("xyz "), min_size=1), st.integers()))
+GROUPS = st.lists(st.tuples(st.none() | st.text(st.sampled_from("hH"), min_size=1), MEMBERS))
+
+
+@given(LINES, st.lists(st.integers(0, 60), max_size=4))
+def test_the_lines_of_stretches_that_make_up_a_text_are_the_lines_of_the_text(
+    text: str, cuts: list[int]
+) -> None:
+    body = Body(text)
+    ends = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
+    counts = [body.count(start, end) for start, end in pairwise(ends)]
+    assert sum(counts) == body.whole_count == len(text.split("\n")) - (text[-1:] in ("", "\n"))
+
+
+@given(GROUPS, st.integers(0, 200))
+def test_items_are_counted_where_they_begin_and_carry_their_own_data(
+    groups: list[tuple[str | None, list[tuple[str, int]]]], cut: int
+) -> None:
+    body = of_items("things", groups, kind="made up")
+    cut = min(cut, len(body.text))
+    facts = [fact for _, members in groups for _, fact in members]
+    before, after = body.data_of(0, cut), body.data_of(cut, len(body.text))
+    if facts:
+        assert [*before["things"], *after["things"]] == facts
+        assert len(before["things"]) == body.count(0, cut)
+    else:
+        assert before["things"] == []
+    assert before["kind"] == "made up"
+    assert body.whole_count == len(facts)
+
+
+@given(GROUPS, st.integers(0, 9) | st.none())
+def test_a_body_is_the_same_when_it_is_read_again(
+    groups: list[tuple[str | None, list[tuple[str, int]]]], total: int | None
+) -> None:
+    made = of_items("things", groups, kind="made up")
+    body = Body(
+        made.text,
+        made.noun,
+        made.items,
+        made.headers,
+        made.data,
+        made.item_data,
+        total,
+        (Source("a.el", 5, 6),),
+    )
+    assert unpacked(packed_text(body), packed_marks(body)) == body
+
+
+@given(st.text())
+def test_a_plain_text_is_the_same_when_it_is_read_again(text: str) -> None:
+    assert unpacked(packed_text(Body(text)), packed_marks(Body(text))) == Body(text)
+
+
+@given(st.text(st.characters()))
+def test_a_sound_text_can_be_stored_and_is_otherwise_as_it_was(text: str) -> None:
+    sound = sound_text(text)
+    sound.encode()
+    assert len(sound) == len(text)
+    assert all(a == b or "\ud800" <= a <= "\udfff" for a, b in zip(text, sound, strict=True))
+
+
+def test_a_source_has_changed_when_its_size_or_time_has_or_it_is_gone(tmp_path: Path) -> None:
+    file = tmp_path / "a.el"
+    file.write_text("one")
+    found = file.stat()
+    source = Source("a.el", found.st_mtime_ns, found.st_size)
+    assert not source.changed(tmp_path)
+    assert Source("a.el", found.st_mtime_ns - 1, found.st_size).changed(tmp_path)
+    assert Source("a.el", found.st_mtime_ns, 4).changed(tmp_path)
+    file.unlink()
+    assert source.changed(tmp_path)
