@@ -1,4 +1,4 @@
-"""`constraints.txt` pins everything that the package and its development install."""
+"""`constraints.txt` pins everything that the package, its development and benchmarks install."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
+ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS, BENCHMARKS = ROOT / "constraints.txt", ROOT / "requirements-bench.txt"
 ADVICE = "the head of constraints.txt tells how to renew it"
 
 
-def pinned() -> dict[str, str]:
-    """The versions of the file, by name."""
-    pins = re.findall(r"^([^#\s=]+)==(\S+)$", CONSTRAINTS.read_text(encoding="utf-8"), re.MULTILINE)
+def pinned(file: Path = CONSTRAINTS) -> dict[str, str]:
+    """The versions of a file, by name."""
+    pins = re.findall(r"^([^#\s=]+)==(\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {canonicalize_name(name): version for name, version in pins}
 
 
@@ -23,19 +24,24 @@ def needed(name: str, extras: frozenset[str], found: set[str]) -> set[str]:
     """What a distribution needs in this environment, directly or through others."""
     for line in metadata.requires(name) or []:
         requirement = Requirement(line)
-        marker = requirement.marker
-        applies = marker is None or any(
-            marker.evaluate({"extra": extra}) for extra in extras | {""}
-        )
-        if applies and canonicalize_name(requirement.name) not in found:
+        if applies(requirement, extras) and canonicalize_name(requirement.name) not in found:
             found.add(canonicalize_name(requirement.name))
             needed(requirement.name, frozenset(requirement.extras), found)
     return found
 
 
+def applies(requirement: Requirement, extras: frozenset[str]) -> bool:
+    """Whether a requirement is one in this environment, with any of the extras or without."""
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras | {""})
+
+
 def test_everything_that_is_needed_is_pinned() -> None:
-    """The package with its development tools, and what these need in turn."""
-    assert not needed("efrit-budget", frozenset({"dev"}), set()) - set(pinned()), ADVICE
+    """The package with its development tools, the benchmarks, and what these need in turn."""
+    found = needed("efrit-budget", frozenset({"dev"}), set())
+    for name in pinned(BENCHMARKS):
+        found = needed(name, frozenset(), found | {name})
+    assert not found - set(pinned()), ADVICE
 
 
 def test_the_pinned_versions_are_the_installed_ones() -> None:

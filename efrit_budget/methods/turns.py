@@ -39,7 +39,7 @@ class EndParams(Params):
     model: str | None = None
     usage: Json = None
     content: str | Blocks = Field(default_factory=list)
-    stop_reason: str | None = None
+    stop_reason: Annotated[str, Field(max_length=100)] | None = None
     aborted: bool = False
 
 
@@ -122,8 +122,12 @@ def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blo
 def _check_tool_uses(content: Blocks) -> None:
     for index, block in enumerate(content):
         if block["type"] == "tool_use" and not (
-            isinstance(block.get("id"), str)
-            and isinstance(block.get("name"), str)
+            _is_name(block.get("id"))
+            and _is_name(block.get("name"))
             and isinstance(block.get("input"), dict)
         ):
             raise field_error(f"content.{index}", "a tool_use needs an id, a name and an input")
+
+
+def _is_name(value: Json) -> bool:
+    return isinstance(value, str) and bool(value) and value.isprintable()

@@ -122,4 +122,9 @@ def _tool_of(module: ModuleType) -> Tool:
     missing = [name for name in TOOL_MEMBERS if not hasattr(tool, name)]
     if missing:
         raise ToolDefinitionError(f"{module.__file__}: TOOL has no {', '.join(missing)}")
+    if tool.policy not in list(Policy):
+        known = ", ".join(Policy)
+        raise ToolDefinitionError(
+            f"{module.__file__}: no policy {tool.policy!r}; there are: {known}"
+        )
     return tool

@@ -198,14 +198,16 @@ def _whole_turns(connection: sqlite3.Connection, session_id: str) -> Iterator[di
         yield entry
         if row["phase"] == Phase.REPLY:
             yield from _results_of(connection, session_id, row["turn"])
+    yield from _results_of(connection, session_id, None)
 
 
 def _results_of(
-    connection: sqlite3.Connection, session_id: str, turn: int
+    connection: sqlite3.Connection, session_id: str, turn: int | None
 ) -> Iterator[dict[str, Json]]:
+    """The results of a turn's calls; those that belong to none come last."""
     rows = connection.execute(
         "SELECT tool, arguments, tool_use_id, number, status, delivered, state FROM calls"
-        " WHERE session_id = ? AND turn = ? ORDER BY ordinal",
+        " WHERE session_id = ? AND turn IS ? ORDER BY ordinal, ended",
         (session_id, turn),
     ).fetchall()
     for row in rows:
@@ -219,6 +221,6 @@ def _results_of(
             "handle": f"r{row['number']}" if row["number"] else None,
             "status": row["status"],
             "text": row["delivered"],
-            "in_window": row["state"] in (State.FULL, State.COMPRESSED),
+            "in_window": turn is not None and row["state"] in (State.FULL, State.COMPRESSED),
             "state": row["state"],
         }

@@ -34,7 +34,7 @@ def granted(window: Window, bounds: Bounds, wanted: int, calls: int, reserved: i
     share = (bounds.plan_limit - window.kept - spent) // calls
     floor = min(wanted, bounds.limits.floor)
     if share >= floor:
-        return Grant(max(min(wanted, ONE_LINE), min(wanted, share)), pressed=share < wanted)
+        return Grant(max(min(wanted, ONE_LINE), min(wanted, share)))
     at_most = (bounds.plan_limit - window.least - spent) // calls
     return Grant(max(min(wanted, ONE_LINE), min(floor, at_most)), pressed=True)
 

@@ -66,9 +66,13 @@ class Conversation:
         """The request as the cache sees it."""
         return [*self._fixed_bricks, *(brick for bricks in self._bricks for brick in bricks)]
 
-    def messages(self) -> list[dict[str, Json]]:
-        """The message list as the client holds it."""
-        return self._messages
+    def shows(self, stretch: str) -> bool:
+        """Whether a tool's result in the window begins with this text."""
+        return any(
+            block["type"] == "tool_result" and _text(block).startswith(stretch)
+            for message in self._messages
+            for block in message["content"]
+        )
 
     def _add(self, message: dict[str, Json]) -> None:
         bricks = message_bricks(len(self._messages), message, self._truth)

@@ -23,6 +23,9 @@ class Turns(Protocol):
     def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
         """Runs these calls in one turn."""
 
+    def shows(self, stretch: str) -> bool:
+        """Whether a result in the window begins with this text."""
+
 
 def lost(turns: Turns, originals: Mapping[str, str], application: Application) -> int:
     """How many results do not come back identical, from the store or through `recall_result`."""
@@ -46,7 +49,7 @@ def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
             uses.append({**use, "input": each})
         envelopes = turns.extra_turn(uses)
         following = [
-            _taken(found, originals, each, envelope)
+            _taken(turns, found, originals, (each, envelope))
             for each, envelope in zip(arguments, envelopes, strict=True)
         ]
         waiting = [each for each in following if each] + waiting
@@ -54,12 +57,16 @@ def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
 
 
 def _taken(
+    turns: Turns,
     found: dict[str, str],
     originals: Mapping[str, str],
-    arguments: dict[str, Json],
-    envelope: dict[str, Json],
+    answered: tuple[dict[str, Json], dict[str, Json]],
 ) -> dict[str, Json] | None:
-    """Put a page behind those before it; gives the arguments for the next."""
+    """Put a page behind those before it; gives the arguments for the next.
+
+    A page that is said to be in the window counts only if it is there.
+    """
+    arguments, envelope = answered
     token = envelope["data"].get("continuation_token")
     handle = str(arguments.get("handle") or arguments["continuation_token"]).partition(":")[0]
     start = len(found[handle])
@@ -67,6 +74,8 @@ def _taken(
     text = envelope["text"]
     same = SAME.match(text)
     page = originals[same[1]][start:end] if same else TAIL.sub("", text)
+    if same and not turns.shows(page):
+        page = ""
     if not same and page + "\n" == originals[handle][start:end]:
         page += "\n"  # the tail stands on a line of its own, as what ends in a newline leaves it
     found[handle] += page

@@ -196,6 +196,10 @@ class Driver:
         made = self._script.actions[action]
         return self.call("tools/record", **common, text=made.text, summary=made.summary[:500])
 
+    def shows(self, stretch: str) -> bool:
+        """Whether a result in the window begins with this text."""
+        return self._conversation.shows(stretch)
+
     def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
         """A turn after the script's end, whose calls run in the sidecar; gives the envelopes."""
         turn = self._begin(None)

@@ -27,7 +27,7 @@ def test_the_pages_of_a_text_are_the_text_and_each_is_within_its_allowance(
     client: Client, kind: Kind, allowance: int
 ) -> None:
     client.anew(**ROOMY)
-    allowance = max(allowance, kind.size // 50)
+    allowance = max(allowance, kind.size // 20)
     handle = client.record("use", kind.text, arguments={"max_tokens": 50})["handle"]
     found = read(client, handle, kind.text, max_tokens=allowance)
     assert found.returned == found.total

@@ -75,11 +75,7 @@ def test_a_tool_cannot_take_the_name_of_one_in_the_catalog(own_tools: Path) -> N
         ("TOOL = 5", "mine.py"),
         ("import sys; sys.exit(3)", "mine.py"),
         (WAIT.replace('"wait"', '"Not A Name"'), "Not A Name"),
-        pytest.param(
-            WAIT.replace("Policy.ALLOW", "'perhaps'"),
-            "perhaps",
-            marks=pytest.mark.xfail(reason="registry: the policy is looked at in tools/list only"),
-        ),
+        (WAIT.replace("Policy.ALLOW", "'perhaps'"), "perhaps"),
         (WAIT.replace("def run", "def walk"), "run"),
         (WAIT.replace('"""A tool', '\0"""A tool', 1), "mine.py"),
     ],

@@ -77,11 +77,14 @@ def shown(client: Client, entry: dict[str, Any]) -> str:
     return client.results().get(entry["tool_use_id"], "")
 
 
-def check_rewrite(client: Client, begun: dict[str, Any], in_hand: int) -> None:
-    """After a rewrite no thinking is left, and each tier is at its mark or cannot be smaller."""
+def check_rewrite(client: Client, begun: dict[str, Any], band: str, in_hand: int) -> None:
+    """After a rewrite no thinking is left, and each tier is at its mark or cannot be smaller.
+
+    Where a model that takes no system messages is warned, nothing else is rewritten.
+    """
     blocks = [block for message in client.messages for block in message["content"]]
     assert not [block for block in blocks if block["type"] in THINKING]
-    if begun["budget"]["epoch"] == begun["epoch"]:
+    if client.model == MODEL or begun["budget"]["band"] == band:
         check_tiers(client, begun, in_hand)
 
 

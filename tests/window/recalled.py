@@ -16,8 +16,11 @@ TAIL = re.compile(
 SAME = re.compile(r"Same as (r\d+), which is in the window in full\.\n")
 
 
+MOST_PAGES = 60
+
+
 class NotShownError(Exception):
-    """Nothing of the result is shown: there is no budget for it."""
+    """There is no budget for the result, or only for so little of it at a time that it is long."""
 
 
 @dataclass
@@ -64,6 +67,8 @@ def read(client: Client, handle: str, original: str, **arguments: Any) -> Read:
         if "stored, not shown" in envelope["text"]:
             assert data["returned"] == 0
             raise NotShownError(envelope["text"])
+        if pages == MOST_PAGES:
+            raise NotShownError(f"more than {MOST_PAGES} pages")
         end = page_of(envelope, original, start)
         assert end > start or not original, "a page without progress"
         returned, pages = returned + data["returned"], pages + 1

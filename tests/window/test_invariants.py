@@ -27,51 +27,12 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import ConflictError, EfritError, InvalidParamsError
 from efrit_budget.window.begin import BudgetError
 from tests.window import invariants
-from tests.window.client import MODEL, PLAIN_MODEL, Block, Client, text, thinking, tool_use
+from tests.window.client import Block, Client, text, thinking, tool_use
 from tests.window.ledger import Reply
 from tests.window.recalled import NotShownError, read
-from tests.window.texts import SMALL_TEXTS, TEXTS
+from tests.window.strategies import LIMITS, MESSAGES, MODELS, TOOL_CALLS, USAGE, Call
 
 EXAMPLES = int(os.environ.get("EFRIT_BUDGET_EXAMPLES", "30"))
-MODELS = st.sampled_from([MODEL, MODEL, MODEL, PLAIN_MODEL, "llama-of-some-kind"])
-LIMITS = st.fixed_dictionaries(
-    {"total": st.sampled_from([1_000, 3_000, 6_000, 12_000, 25_000, 60_000, 100_000])},
-    optional={
-        "per_tool_default": st.sampled_from([50, 300, 2_000, 20_000]),
-        "low_water": st.sampled_from([0.0, 0.2, 1.0]),
-        "history": st.sampled_from([60, 100]),
-        "user_message": st.sampled_from([60, 100]),
-    },
-)
-IMAGE = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": "A" * 4000},
-}
-MESSAGES = st.one_of(
-    st.none(),
-    st.none(),
-    SMALL_TEXTS,
-    TEXTS,
-    st.lists(SMALL_TEXTS.map(text) | st.just(IMAGE), min_size=1, max_size=3),
-)
-USAGE = st.sampled_from(["honest", "honest", "honest", "missing", "absurd", "no numbers", "tiny"])
-TOOL_CALLS = st.one_of(
-    st.builds(
-        lambda given, status: ("eval_sexp", {}, given, status),
-        TEXTS,
-        st.sampled_from(["success", "success", "error"]),
-    ),
-    st.builds(
-        lambda count: ("catalogue", {"max_files": count}, None, None),
-        st.sampled_from([1, 30, 2_000]),
-    ),
-    st.just(("file_info", {"paths": ["README.md", "nowhere"]}, None, None)),
-    st.just(("clumsy", {"compressor": "raises"}, None, None)),
-    st.just(("catalogue", {"max_files": 500, "max_tokens": "120"}, None, None)),
-    st.just(("catalogue", {"max_files": 0}, None, None)),
-    st.just(("recall_result", {"handle": "r1"}, None, None)),
-    st.just(("recall_result", {}, None, None)),
-)
 
 
 @dataclass
@@ -110,15 +71,18 @@ class Known:
 class Sessions(RuleBasedStateMachine):
     """The same session twice: one of them crashes now and then, and nobody can tell which."""
 
-    @initialize(limits=LIMITS, factor=st.sampled_from([0.7, 1.0, 1.3, 2.2]))
-    def open(self, limits: dict[str, Any], factor: float) -> None:
+    @initialize(
+        limits=LIMITS,
+        factor=st.sampled_from([0.7, 1.0, 1.3, 2.2]),
+        model=st.sampled_from(MODELS),
+    )
+    def open(self, limits: dict[str, Any], factor: float, model: str) -> None:
         """Open both, on the same project."""
         self.folder = Path(tempfile.mkdtemp())
         root = self.folder / "project"
         self.client = Client(self.folder / "a", root=root, **limits)
         self.twin = Client(self.folder / "b", root=root, **limits)
-        self.limits = self.client.budget()
-        self.factor = factor
+        self.factor, self.model = factor, model
         self.known = Known()
         self.ids = 0
 
@@ -133,15 +97,20 @@ class Sessions(RuleBasedStateMachine):
 
     # Turns
 
-    @rule(model=MODELS, said=MESSAGES, system=st.sampled_from([None, None, None, "Be brief.", ""]))
-    def begin(self, model: str, said: Any, system: str | None) -> None:
-        """Begin a turn, with another system text now and then."""
+    @rule(
+        model=st.sampled_from([None] * 5 + MODELS),
+        said=MESSAGES,
+        system=st.sampled_from([None] * 8 + ["Be brief.", ""]),
+    )
+    def begin(self, model: str | None, said: Any, system: str | None) -> None:
+        """Begin a turn, with another model or system text now and then."""
+        self.model = model or self.model
         before = invariants.everything(self.client)
-        held = (self.client.epoch(), self.client.prefix())
+        held = (self.client.epoch(), self.client.prefix(), self.client.budget()["band"])
         for client in (self.client, self.twin):
             client.system_text = client.system_text if system is None else system
         try:
-            begun = self.both(lambda client: client.begin(said, model=model))
+            begun = self.both(lambda client: client.begin(said, model=self.model))
         except (BudgetError, InvalidParamsError) as error:
             told = error.message
         else:
@@ -150,7 +119,7 @@ class Sessions(RuleBasedStateMachine):
         assert "Raise the total" in told or "waits for a reply" in told
         assert invariants.everything(self.client) == before
 
-    def _has_begun(self, begun: dict[str, Any], held: tuple[int, str]) -> None:
+    def _has_begun(self, begun: dict[str, Any], held: tuple[int, str, str]) -> None:
         known = self.known
         known.answered += known.pending
         known.pending, known.early, known.is_begun = [], [], True
@@ -161,11 +130,26 @@ class Sessions(RuleBasedStateMachine):
             assert begun["epoch"] > held[0]
             for reply in known.replies:
                 reply.is_bare = True
-            invariants.check_rewrite(self.client, begun, self._turn_in_hand())
+            invariants.check_rewrite(self.client, begun, held[2], self._turn_in_hand())
         invariants.check_request(self.client, begun)
 
     def _turn_in_hand(self) -> int:
         return max((reply.turn for reply in self.known.replies), default=0)
+
+    @rule(said=MESSAGES, calls=st.lists(TOOL_CALLS, min_size=1, max_size=2))
+    def talk(self, said: Any, calls: list[Call]) -> None:
+        """A whole turn, as most of them are."""
+        self.begin(None, said, None)
+        if self.known.is_begun:
+            self.end(calls, True, False, False, "honest", 3)
+            while self.known.pending:
+                self.run(0)
+
+    @rule(said=MESSAGES, calls=st.lists(TOOL_CALLS, min_size=1, max_size=2))
+    def talk_on(self, said: Any, calls: list[Call]) -> None:
+        """Three of them."""
+        for number in range(3):
+            self.talk(said if number == 0 else None, calls)
 
     @precondition(lambda self: self.known.is_begun)
     @rule(
@@ -178,7 +162,7 @@ class Sessions(RuleBasedStateMachine):
     )
     def end(
         self,
-        calls: list[tuple[str, dict[str, Any], str | None, str | None]],
+        calls: list[Call],
         thinks: bool,
         aborted: bool,
         repeats: bool,
@@ -257,7 +241,7 @@ class Sessions(RuleBasedStateMachine):
         self.known.recorded += 1
 
     @rule(call=TOOL_CALLS)
-    def run_unasked(self, call: tuple[str, dict[str, Any], str | None, str | None]) -> None:
+    def run_unasked(self, call: Call) -> None:
         """Run one that no reply asked for; one whose reply is still to come may be told of."""
         use = Use(self._new_id(), *call, 0)
         self._give(use)
@@ -323,16 +307,14 @@ class Sessions(RuleBasedStateMachine):
         ]
         self.both(lambda client: client.call("tools/register", tools=tools))
 
-    @rule()
-    def crash(self) -> None:
-        """The process is gone, and a new one goes on."""
-        self.client.crash()
-
-    @rule()
-    def close_and_resume(self) -> None:
-        """A closed session is taken up again."""
-        self.both(lambda client: client.call("session/close"))
-        self.both(lambda client: client.call("session/resume"))
+    @rule(closes=st.booleans())
+    def crash(self, closes: bool) -> None:
+        """The process is gone, and a new one goes on; or the session was closed as it should."""
+        if closes:
+            self.both(lambda client: client.call("session/close"))
+            self.both(lambda client: client.call("session/resume"))
+        else:
+            self.client.crash()
 
     # What always holds
 

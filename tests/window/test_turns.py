@@ -249,10 +249,22 @@ def test_what_is_no_message_of_a_person_is_refused_by_field(
     assert (refused.value.data or {})["fields"][0]["field"] == field
 
 
-def test_a_tool_use_without_an_input_is_refused_by_field(client: Client) -> None:
+@pytest.mark.parametrize("wrong", [{"input": None}, {"id": ""}, {"name": "two\nlines"}, {"id": 5}])
+def test_a_tool_use_that_lacks_something_is_refused_by_field(
+    client: Client, wrong: dict[str, Any]
+) -> None:
     client.begin("Do it.")
-    with pytest.raises(InvalidParamsError, match="an id, a name and an input"):
-        client.end({"type": "tool_use", "id": "a", "name": "eval_sexp"})
+    with pytest.raises(InvalidParamsError, match=r"content\.0: .* an id, a name and an input"):
+        client.end(tool_use("a", "eval_sexp") | wrong)
+
+
+def test_half_a_character_goes_to_the_model_and_comes_back_as_it_was(client: Client) -> None:
+    client.system_text = "half \ud800"
+    client.begin("half \ud83d")
+    client.end(text("half \ud83d"), tool_use("a", "eval_sexp", form="\ud83d"))
+    client.begin()
+    read_back(client)
+    assert client.messages[0]["content"] == [text("half \ud83d")]
 
 
 # Large requests
