@@ -5,10 +5,10 @@ EMACS ?= emacs
 export PYTHON EMACS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test invariants lint bench setup clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' Makefile
 
 demo: ## set up what is missing, then run the demo in a batch Emacs
 	@.ci/setup demo
@@ -16,6 +16,10 @@ demo: ## set up what is missing, then run the demo in a batch Emacs
 
 test: ## set up what is missing, then run every check and every test
 	@.ci/steps setup style types pytest lisp-lint lisp-tests
+
+invariants: ## random sessions against every invariant; takes many minutes
+	@.ci/setup test
+	@.venv/bin/pytest -o addopts=-q tests/window/test_invariants.py
 
 lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled and linted
 	@.ci/steps setup style types lisp-lint

@@ -9,8 +9,10 @@ from tests.window.api_rules import violations
 from tests.window.client import Client, serialized, text, thinking, tool_use, words
 from tests.window.conftest import OpenClient
 
-SMALL: dict[str, Any] = {"total": 30_000}
-"""Its prompt may have 21,000 tokens, its full results 12,000, and 5,400 after a compaction."""
+SMALL: dict[str, Any] = {"total": 30_000, "history": 6_000, "tool_results": 9_600}
+"""Its prompt may have 21,000 tokens, its full results 9,600, and 4,320 after a compaction."""
+TIGHT = SMALL | {"history": 1_500}
+"""Turns leave it early."""
 
 
 def fill(client: Client, *, until_epoch: int, tokens: int = 800) -> list[str]:
@@ -42,7 +44,7 @@ def test_a_compaction_shrinks_the_least_recently_used_results_to_their_mark(
     assert sorted(set(found)) == ["compressed", "full"]
     assert found == sorted(found), "the oldest shrink, the newest stay"
     used = client.budget()["tiers"]["tool_results"]["used"]
-    assert used <= 12_000 * 0.45
+    assert used <= 9_600 * 0.45
     assert client.begun["rewrite"] is not None
 
 
@@ -80,7 +82,7 @@ def rewritten(client: Client) -> None:
 
 
 def test_a_recall_counts_as_a_use(open_client: OpenClient) -> None:
-    client = open_client(**SMALL, history=5_000, user_message=1_600)
+    client = open_client(**SMALL)
     client.turn(words(800, 100), said="Find it.")
     client.turn(words(800, 101))
     nearly_full(client)
@@ -93,7 +95,7 @@ def test_a_recall_counts_as_a_use(open_client: OpenClient) -> None:
 def test_a_repeated_call_counts_as_a_use_and_points_to_what_is_there(
     open_client: OpenClient,
 ) -> None:
-    client = open_client(**SMALL, history=5_000, user_message=1_600)
+    client = open_client(**SMALL)
     client.begin("List.")
     first = client.called("catalogue", max_files=60)
     client.begin()
@@ -164,7 +166,7 @@ def test_thinking_stays_within_an_epoch_and_goes_with_it(open_client: OpenClient
 def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
     open_client: OpenClient,
 ) -> None:
-    client = open_client(**SMALL, history=1_500, tool_results=9_000)
+    client = open_client(**TIGHT)
     client.turn(words(300, 0), said="The very first request.")
     client.turn(words(300, 1))
     client.turn(words(300, 2), said="The second request.")
@@ -188,7 +190,7 @@ def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
 
 
 def test_the_latest_request_never_leaves(open_client: OpenClient) -> None:
-    client = open_client(**SMALL, history=1_500)
+    client = open_client(**TIGHT)
     client.turn(words(800, 0), said="An older request.")
     client.turn(words(800, 1), said="Do not forget this.")
     for number in range(60):
@@ -220,7 +222,7 @@ def test_requests_leave_when_their_tier_is_full_the_oldest_first(
 def test_a_line_that_points_to_a_result_shrinks_with_that_result(
     open_client: OpenClient,
 ) -> None:
-    client = open_client(**SMALL, history=6_000, tool_results=9_600)
+    client = open_client(**SMALL)
     client.turn(words(800, 0), said="Find it.")
     client.turn(words(800, 0))
     client.begin()
