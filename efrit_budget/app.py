@@ -12,6 +12,7 @@ from typing import Any
 from efrit_budget.budget.models import model_named
 from efrit_budget.errors import EfritError, MethodNotFoundError
 from efrit_budget.methods.offers import Offers
+from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.sessions import SessionMethods
 from efrit_budget.methods.tools import ToolMethods
 from efrit_budget.methods.turns import TurnMethods
@@ -51,6 +52,7 @@ class Application:
         turns = Turns(self._database, lambda name: model_named(name, additions))
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         offers = Offers(registry, sessions, self._database)
+        projects = Projects(sessions, settings.tools.extra_roots, settings.tools.secret_files)
         families = (
             SessionMethods(
                 sessions,
@@ -63,9 +65,11 @@ class Application:
                 sessions,
                 self._worklog,
                 self._database,
+                projects,
                 lambda: ripgrep.find(prefer_system=settings.tools.prefer_system_rg),
             ),
             offers,
+            projects,
             TurnMethods(sessions, turns, offers),
             WorklogMethods(sessions, Wishes(self._database, turns)),
         )

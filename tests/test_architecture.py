@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tools": ("results", "project", "budget", "cancellation", "errors"),
     "sessions": ("results", "budget", "storage", "errors"),
     "results": ("budget", "storage", "errors"),
-    "settings": ("budget", "errors"),
+    "settings": ("budget", "project.secrets", "errors"),
     "project": ("cancellation", "errors"),
     "budget": ("errors",),
     "storage": ("errors",),

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from efrit_budget.errors import Json, ToolNotFoundError
+from efrit_budget.methods.projects import Projects
+from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
@@ -76,12 +78,14 @@ class ToolMethods:
         sessions: SessionStore,
         worklog: WorkLog,
         database: Database,
+        projects: Projects,
         find_rg: Callable[[], Path],
     ) -> None:
         self._registry = registry
         self._sessions = sessions
         self._worklog = worklog
         self._database = database
+        self._projects = projects
         self._find_rg = find_rg
         self._reservations = Reservations()
         self._confirm_key = secrets.token_bytes(16)
@@ -144,12 +148,13 @@ class ToolMethods:
             return self._worklog.finish(session, use, given, grant, standing)
 
     def context(
-        self, session: Session, grant: Grant, call: Call, *, confirmed: bool
+        self, session: Session, grant: Grant, cost: Cost, call: Call, *, confirmed: bool = False
     ) -> ToolContext:
         """What a tool may know."""
         return ToolContext(
-            root=Path(session.root),
+            project=self._projects.of(session),
             allowance=grant.tokens,
+            cost=cost,
             results=SessionResults(self._database, session.id),
             rg=self._find_rg(),
             confirmed=confirmed,
@@ -166,6 +171,11 @@ class ToolMethods:
     def worklog(self) -> WorkLog:
         """Where results are kept."""
         return self._worklog
+
+    @property
+    def registry(self) -> Registry:
+        """The tools there are."""
+        return self._registry
 
 
 class _Runner:
@@ -193,7 +203,7 @@ class _Runner:
         if isinstance(arguments, Outcome):
             return self._keep(arguments, None)
         if arguments.continuation_token is not None:
-            return self._keep(self._page(arguments.continuation_token), arguments)
+            return self._keep(self._page(arguments.continuation_token, call), arguments)
         if not self._tool.has_effects:
             return self._ran(arguments, confirm_id, call)
         with self._methods.worklog.starting(self._use) as starts:
@@ -207,21 +217,29 @@ class _Runner:
             return self._ask(outcome)
         return self._keep(outcome, arguments)
 
-    def _page(self, token: str) -> Outcome:
-        """A later page of a stored result."""
+    def _page(self, token: str, call: Call) -> Outcome:
+        """A later page of a stored result, or what its tool serves behind its end."""
         try:
             place = place_of(self._use.session_id, token)
         except TokenError as error:
             return failure(error.message)
         if not self._methods.worklog.holds(self._session, place.number):
             return failure(f"{token.strip()} leads to a result that is kept no more; {AGAIN}")
-        return Outcome(stored=Stored(place.number, place.offset))
+        further = self._methods.worklog.further(self._session, place)
+        if further is None:
+            return Outcome(stored=Stored(place.number, place.offset))
+        tool = self._methods.registry.resumable(further.tool)
+        return tool.resume(further.more, self._context(call))
+
+    def _context(self, call: Call, *, confirmed: bool = False) -> ToolContext:
+        cost = self._standing.bounds.cost
+        return self._methods.context(self._session, self._grant, cost, call, confirmed=confirmed)
 
     def _outcome(self, arguments: Arguments, confirm_id: str | None, call: Call) -> Outcome:
         confirmed = confirm_id is not None and hmac.compare_digest(
             confirm_id.encode(), self._methods.confirm_id(self._use).encode()
         )
-        context = self._methods.context(self._session, self._grant, call, confirmed=confirmed)
+        context = self._context(call, confirmed=confirmed)
         try:
             return self._tool.run(arguments, context)
         except BaseException:

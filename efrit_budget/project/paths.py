@@ -59,21 +59,21 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     return os.fsencode(UNESCAPES.get(os.fsdecode(code), os.fsdecode(code)))
 
 
-def inside(root: Path, shown: str) -> Path:
-    """The path meant by `shown`, relative to the root or absolute, with links resolved.
+def inside(root: Path, shown: str, base: Path | None = None) -> Path:
+    """The path meant by `shown`, relative to `base` (or the root) or absolute, links resolved.
 
     What lies outside the root after that is refused.
     """
     name = meant_name(shown)
     if "\0" in name:
         raise OutsideError(shown, "a path cannot hold a NUL byte")
-    base = root.resolve()
+    folder = root.resolve()
     try:
-        found = (base / name).resolve()
+        found = ((base or root).resolve() / name).resolve()
     except (RuntimeError, OSError) as error:
         raise OutsideError(shown, _reason(error)) from error
-    if found != base and base not in found.parents:
-        raise OutsideError(shown, f"outside the project {base}")
+    if found != folder and folder not in found.parents:
+        raise OutsideError(shown, f"outside the project {folder}")
     return found
 
 

@@ -50,6 +50,10 @@ class Body:
     total: int | None = None
     """How many there are, where more were counted than stored."""
     sources: tuple[Source, ...] = ()
+    more: dict[str, Json] | None = None
+    """What the tool that served it needs to go on behind it; None where nothing follows."""
+    position: str = ""
+    """Where in the whole it stands, where something follows: "Lines 1-200 of a.el."."""
 
     def count(self, start: int, end: int) -> int:
         """How many items (or lines) begin in a stretch of the text."""
@@ -127,6 +131,8 @@ def packed_marks(body: Body) -> bytes | None:
         "item_data": body.item_data,
         "total": body.total,
         "sources": [(source.path, source.modified_ns, source.size) for source in body.sources],
+        "more": body.more,
+        "position": body.position,
     }
     return zlib.compress(json.dumps(marks).encode(), COMPRESSION_LEVEL)
 
@@ -146,4 +152,6 @@ def unpacked(text: bytes, marks: bytes | None) -> Body:
         item_data=tuple(found["item_data"]),
         total=found["total"],
         sources=tuple(Source(*source) for source in found["sources"]),
+        more=found["more"],
+        position=found["position"],
     )

@@ -138,6 +138,9 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
             f"Showing {shown} {body.whole_count:,} {body.noun}.{pressed}"
             f" continuation_token {token} continues."
         )
+    elif body.more is not None:
+        token = continuation_token(terms.session_id, Place(number, cut.end))
+        lines.append(f"{body.position} continuation_token {token} continues.")
     elif body.total is not None and body.total > body.count(0, len(body.text)):
         stored = body.count(0, len(body.text))
         lines.append(f"Only the first {stored:,} of {body.total:,} {body.noun} were stored.")
@@ -147,9 +150,10 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
 def _page_facts(body: Body, number: int, cut: Page, terms: Terms) -> dict[str, Json]:
     returned = body.count(cut.start, cut.end)
     facts: dict[str, Json] = {"total": body.whole_count, "returned": returned}
-    if cut.end < len(body.text):
+    if cut.end < len(body.text) or body.more is not None:
         token = continuation_token(terms.session_id, Place(number, cut.end))
         facts["continuation_token"] = token
+    if cut.end < len(body.text):
         facts["budget_note"] = _budget_note(body, returned, terms)
     return facts
 

@@ -56,6 +56,14 @@ def blob_of(connection: sqlite3.Connection, session_id: str, number: int) -> str
     return str(row["blob"])
 
 
+def tool_of(connection: sqlite3.Connection, session_id: str, number: int) -> str:
+    """The tool that gave a result."""
+    row = connection.execute(
+        "SELECT tool FROM results WHERE session_id = ? AND number = ?", (session_id, number)
+    ).fetchone()
+    return str(row["tool"])
+
+
 def drop_unused_blobs(connection: sqlite3.Connection) -> None:
     """Free the texts that no result holds any more."""
     connection.execute(

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from efrit_budget.budget.tiers import DEFAULT_TOTAL, Tier, tier_sizes
 from efrit_budget.errors import InvalidParamsError
+from efrit_budget.project.secrets import PATTERNS
 from efrit_budget.settings import places
 
 _MIB: Final = 2**20
@@ -78,6 +79,18 @@ class ToolSettings(_Group):
         default=False,
         description="Search with the rg on PATH, when it is at least version 13, "
         "rather than with the one that was installed with the sidecar.",
+    )
+    extra_roots: tuple[Path, ...] = Field(
+        default=(),
+        strict=False,
+        description="Folders outside the project that tools may read as well.",
+    )
+    secret_files: tuple[str, ...] = Field(
+        default=PATTERNS,
+        strict=False,
+        description="Files that are read only when the person agrees, and not searched: names, "
+        "or ends of paths, as in a .gitignore; the last that matches decides, and one behind a "
+        "! is none.",
     )
     deny: tuple[str, ...] = Field(
         default=(),

@@ -12,6 +12,8 @@ from efrit_budget.settings.model import known_settings, path_settings
 _PREFIX: Final = "EFRIT_BUDGET_"
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
+FOLDER_LISTS: Final = ("tools.path", "tools.extra_roots")
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -152,7 +154,7 @@ def _parsed(text: str) -> Any:
 def _with_paths(given: Given, base: Path) -> Given:
     if given.key in path_settings() and isinstance(given.value, str):
         return Given(given.key, _absolute(given.value, base, given), given.origin)
-    if given.key == "tools.path" and isinstance(given.value, list | tuple):
+    if given.key in FOLDER_LISTS and isinstance(given.value, list | tuple):
         paths = tuple(
             _absolute(part, base, given) if isinstance(part, str) else part for part in given.value
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import Json
+from efrit_budget.project.project import Project
 from efrit_budget.results.body import Body
 
 LEAST_MAX_TOKENS = 50
@@ -80,14 +82,21 @@ class Stored:
 class ToolContext:
     """What a tool may know: never a session."""
 
-    root: Path
+    project: Project
     allowance: int
+    cost: Callable[[str], int]
+    """What a text costs in the model's window, calibrated."""
     results: Results
     rg: Path
     confirmed: bool = False
     """Whether the person has agreed to the question this call asked before."""
     cancellation: Cancellation = field(default_factory=Cancellation)
     progress: Reporter = _say_nothing
+
+    @property
+    def root(self) -> Path:
+        """The project's root."""
+        return self.project.root
 
 
 @dataclass(frozen=True)
@@ -154,3 +163,14 @@ class Tool(Protocol):
 
     def compress(self, arguments: Any, outcome: Outcome) -> str:
         """What the work log keeps in view: at most 500 characters, cut from the outcome."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A tool that stores only what it served, and goes on from there when it is asked to.
+
+    Its bodies say in `more` where what follows them begins.
+    """
+
+    def resume(self, more: dict[str, Json], context: ToolContext) -> Outcome:
+        """Serve what follows a stored result."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from efrit_budget.errors import EfritError, Json, ToolNotFoundError
 from efrit_budget.tools import catalog
-from efrit_budget.tools.base import Policy, Tool
+from efrit_budget.tools.base import Policy, Resumable, Tool
 
 TOOL_MEMBERS = (*Tool.__annotations__, "run", "compress")
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -39,6 +39,13 @@ class Registry:
             known = ", ".join(sorted(self._tools))
             raise ToolNotFoundError(f"no tool {name!r}; there are: {known}", data={"name": name})
         return self._tools[name]
+
+    def resumable(self, name: str) -> Resumable:
+        """The tool of that name, which goes on behind what it served."""
+        tool: object = self.named(name)
+        if isinstance(tool, Resumable):
+            return tool
+        raise ToolNotFoundError(f"the tool {name} goes on no more; call it anew")
 
     def __iter__(self) -> Iterator[Tool]:
         """The tools in the order of their names."""

@@ -16,7 +16,7 @@ from efrit_budget.errors import Json, SessionNotFoundError
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body, sound_text
 from efrit_budget.results.delivery import Delivery, Terms, deliver, with_footer
-from efrit_budget.results.tokens import handle
+from efrit_budget.results.tokens import Place, handle
 from efrit_budget.sessions.store import Session
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -38,6 +38,14 @@ class Given:
     compressor: Callable[[], str]
     lisp: str | None = None
     todos: Json = None
+
+
+@dataclass(frozen=True)
+class Further:
+    """How a tool goes on behind what it served."""
+
+    tool: str
+    more: dict[str, Json]
 
 
 class WorkLog:
@@ -99,6 +107,14 @@ class WorkLog:
         """Whether a result of that number is stored."""
         with self._database.reading() as connection:
             return results.holds(connection, session.id, number)
+
+    def further(self, session: Session, place: Place) -> Further | None:
+        """How the tool that gave a result goes on behind it, where that is what is asked for."""
+        with self._database.reading() as connection:
+            body = results.get(connection, session.id, place.number)
+            if body.more is None or place.offset < len(body.text):
+                return None
+            return Further(results.tool_of(connection, session.id, place.number), body.more)
 
     def standing(self, session: Session) -> Standing:
         """How the session's budget stands for a call."""

@@ -71,6 +71,8 @@ def default_of(field: FieldInfo) -> str:
         return "scaled"
     if not value and isinstance(value, tuple | dict):
         return "empty"
+    if isinstance(value, tuple):
+        return " ".join(f"`{member}`" for member in value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"`{str(value).lower()}`"

@@ -13,7 +13,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project.paths import OutsideError, inside, meant_name, same_form, shown_name
+from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
+from efrit_budget.project.project import Located, Project
 from efrit_budget.results.body import Source, of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, Status, ToolContext
 
@@ -83,7 +84,7 @@ def _looks(paths: list[str], context: ToolContext) -> Iterator[Look]:
     for path in paths:
         context.cancellation.check()
         try:
-            yield _look_up(path, context.root)
+            yield _look_up(path, context.project)
         except OutsideError as error:
             yield Look({"path": same_form(path), "error": error.reason})
         except OSError as error:
@@ -100,23 +101,22 @@ def _broken_link(path: str, root: Path) -> str | None:
         return None
 
 
-def _look_up(path: str, root: Path) -> Look:
+def _look_up(path: str, project: Project) -> Look:
     """The facts of one path; of a link, those of what it leads to, under that name."""
-    target = inside(root, path)
-    found = target.stat()
-    name = os.path.relpath(target, root.resolve())
+    located = project.locate(path)
+    found = project.stat(located)
     facts: dict[str, Json] = {
-        "path": shown_name(name),
+        "path": located.shown,
         "kind": KINDS.get(stat.S_IFMT(found.st_mode), "other"),
         "size": found.st_size,
         "modified": _moment(found.st_mtime),
         "mode": stat.filemode(found.st_mode),
     }
     if facts["kind"] == "file":
-        facts["binary"] = _is_binary(target)
+        facts["binary"] = _is_binary(project, located)
     if facts["path"] != same_form(path):
         facts["given"] = same_form(path)
-    return Look(facts, Source(name, found.st_mtime_ns, found.st_size))
+    return Look(facts, Source(located.name, found.st_mtime_ns, found.st_size))
 
 
 def _moment(seconds: float) -> str:
@@ -127,11 +127,11 @@ def _moment(seconds: float) -> str:
         return f"@{seconds:.0f}"
 
 
-def _is_binary(file: Path) -> bool | None:
+def _is_binary(project: Project, located: Located) -> bool | None:
     """Whether a NUL stands near the beginning; None where the file cannot be read."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        descriptor = project.open(located)
+    except (OSError, OutsideError):
         return None
     try:
         return b"\0" in os.read(descriptor, SNIFFED_BYTES)

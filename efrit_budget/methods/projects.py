@@ -1,0 +1,59 @@
+"""The project of each session, and `buffers/sync`: what Emacs has modified and not saved."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.project import Project
+from efrit_budget.project.secrets import Secrets
+from efrit_budget.results.body import sound_text
+from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.wire.method import Call, Lane, Method, Params
+
+
+class SyncParams(Params):
+    """The params of `buffers/sync`."""
+
+    session_id: Annotated[str, Field(min_length=1, max_length=64)]
+    path: Annotated[str, Field(min_length=1)]
+    text: str | None
+
+
+class Projects:
+    """Where each session's tools may look; buffers live as long as this process."""
+
+    def __init__(
+        self, sessions: SessionStore, extra_roots: Sequence[Path], secret_files: Sequence[str]
+    ) -> None:
+        self._sessions = sessions
+        self._extra_roots = tuple(extra_roots)
+        self._secrets = Secrets(tuple(secret_files))
+        self._lock = threading.Lock()
+        self._buffers: dict[str, dict[Path, str]] = {}
+
+    def methods(self) -> list[Method]:
+        """The method by which a client tells of its buffers, in force at once."""
+        return [Method("buffers/sync", SyncParams, self._sync, Lane.ORDERED)]
+
+    def of(self, session: Session) -> Project:
+        """The project as it stands."""
+        with self._lock:
+            buffers = dict(self._buffers.get(session.id, {}))
+        return Project(Path(session.root), self._extra_roots, self._secrets, buffers)
+
+    def _sync(self, params: SyncParams, _: Call) -> Json:
+        session = self._sessions.get_open(params.session_id)
+        located = self.of(session).locate(params.path)
+        with self._lock:
+            buffers = self._buffers.setdefault(session.id, {})
+            if params.text is None:
+                buffers.pop(located.path, None)
+            else:
+                buffers[located.path] = sound_text(params.text)
+        return {"session_id": session.id, "path": located.shown, "unsaved": len(buffers)}

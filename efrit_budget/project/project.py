@@ -1,0 +1,115 @@
+"""The project a session works in: where its files may lie, and what Emacs holds of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from efrit_budget.project.paths import OutsideError, inside, meant_name, shown_name
+from efrit_budget.project.secrets import Secrets
+
+BENEATH = os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | BENEATH
+FILE = os.O_RDONLY | os.O_NONBLOCK | BENEATH
+
+
+@dataclass(frozen=True)
+class Located:
+    """A path of the project, with links resolved."""
+
+    path: Path
+    root: Path
+    """The allowed folder it lies in."""
+    name: str
+    """The path from the project on, as the file system has it; absolute outside of it."""
+    given: str
+    """The path before links were resolved, likewise."""
+
+    @property
+    def shown(self) -> str:
+        """Its one form as text."""
+        return shown_name(self.name)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A root, the folders beside it that the person allows, and the buffers not saved yet."""
+
+    root: Path
+    extra_roots: tuple[Path, ...] = ()
+    secrets: Secrets = field(default_factory=Secrets)
+    buffers: Mapping[Path, str] = field(default_factory=dict)
+    """What Emacs has modified and not saved, by resolved path."""
+
+    def locate(self, shown: str) -> Located:
+        """The path meant by `shown`, relative to the root or absolute; elsewhere is refused."""
+        try:
+            return self._located(self.root, shown)
+        except OutsideError:
+            for root in self.extra_roots:
+                with suppress(OutsideError):
+                    return self._located(root, shown, base=self.root)
+            raise
+
+    def _located(self, root: Path, shown: str, base: Path | None = None) -> Located:
+        found = inside(root, shown, base)
+        home = self.root.resolve()
+        given = Path(os.path.normpath(home / meant_name(shown)))
+        return Located(found, root.resolve(), _name(found, home), _name(given, home))
+
+    def is_secret(self, located: Located) -> bool:
+        """Whether it usually holds secrets, by the name it was given or the one it has."""
+        return self.secrets.holds(located.name) or self.secrets.holds(located.given)
+
+    def buffer(self, located: Located) -> str | None:
+        """What Emacs holds of it unsaved."""
+        return self.buffers.get(located.path)
+
+    def open(self, located: Located) -> int:
+        """A descriptor to read the file by, opened folder by folder from the allowed one on.
+
+        A link that takes the place of a folder or of the file meanwhile is not followed.
+        """
+        with _parent(located) as (folder, name):
+            return _step(folder, name, FILE, located)
+
+    def stat(self, located: Located) -> os.stat_result:
+        """The facts of the file, found in the same way."""
+        with _parent(located) as (folder, name):
+            return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+@contextmanager
+def _parent(located: Located) -> Iterator[tuple[int, str]]:
+    """A descriptor of the folder that holds the file, and the file's name in it."""
+    parts = located.path.relative_to(located.root).parts
+    folder = os.open(located.root, FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for part in parts[:-1]:
+            inner = _step(folder, part, FOLDER, located)
+            os.close(folder)
+            folder = inner
+        yield folder, parts[-1] if parts else "."
+    finally:
+        os.close(folder)
+
+
+def _step(folder: int, name: str, flags: int, located: Located) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            raise OutsideError(located.shown, "it was replaced while it was opened") from error
+        raise
+
+
+def _name(path: Path, home: Path) -> str:
+    return os.path.relpath(path, home) if path == home or home in path.parents else str(path)

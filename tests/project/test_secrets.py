@@ -1,0 +1,58 @@
+"""Tests of which files count as holding secrets."""
+
+from __future__ import annotations
+
+import pytest
+
+from efrit_budget.project.secrets import Secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env",
+        "deploy/.env.production",
+        "server.pem",
+        "certs/Server.PEM",
+        "id_rsa",
+        "keys/id_ed25519",
+        "id_rsa.bak",
+        ".authinfo",
+        ".authinfo.gpg",
+        "home/.netrc",
+        "notes.gpg",
+        ".aws/credentials",
+        "home/.aws/credentials",
+        ".ssh/anything",
+        ".npmrc",
+    ],
+)
+def test_a_file_whose_name_says_so_holds_secrets(name: str) -> None:
+    assert Secrets().holds(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "env.py",
+        ".environment",
+        ".env.example",
+        "id_rsa.pub",
+        "src/id_generator.py",
+        "valid_id",
+        "credentials",
+        "aws/credentials.py",
+        "pem.md",
+        ".ssh/id_ed25519.pub",
+        ".ssh/known_hosts",
+    ],
+)
+def test_other_files_hold_none(name: str) -> None:
+    assert not Secrets().holds(name)
+
+
+def test_the_last_pattern_that_matches_decides() -> None:
+    secrets = Secrets(("*.key", "!public.key", "old/public.key"))
+    assert secrets.holds("private.key")
+    assert not secrets.holds("public.key")
+    assert secrets.holds("very/old/public.key")
