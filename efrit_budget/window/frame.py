@@ -87,6 +87,7 @@ class Bounds:
             title=lines_cost(title_and_rest(MOST_TURNS), self.cost),
             line=LINE_TOKENS,
             head_limit=self.head_limit,
+            notice=self.cost(bands.notice(self.limits.total)),
         )
 
 

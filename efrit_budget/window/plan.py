@@ -34,6 +34,8 @@ class Frame:
     """What the line of a turn that leaves costs, about."""
     head_limit: int
     """What the lines of turns that left may cost, title and all."""
+    notice: int
+    """What the alert costs that may follow a rewrite; the history pays for it."""
 
     def head(self, gone: int) -> int:
         """What the lines of so many turns take."""
@@ -114,7 +116,7 @@ class _Draft:
 
     def holds_too_much(self, tier: Tier) -> bool:
         """Whether a tier is above its cap."""
-        held = self.history if tier is Tier.HISTORY else self.sums[tier]
+        held = self.history + self.frame.notice if tier is Tier.HISTORY else self.sums[tier]
         return held > self.frame.limits.of(tier)
 
     def is_above_the_mark(self) -> bool:

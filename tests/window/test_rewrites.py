@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from tests.window.api_rules import violations
 from tests.window.client import Client, serialized, text, thinking, tool_use, words
 from tests.window.conftest import OpenClient
@@ -195,6 +197,22 @@ def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
     assert not gone & client.results().keys()
     assert not violations(client.messages, system_messages=True)
     assert client.use("recall_result", handle="t1")["text"].startswith("user:\nThe very first")
+
+
+@pytest.mark.parametrize("history", [500, 600, 650, 700])
+def test_the_alert_behind_a_rewrite_finds_room_in_the_history(
+    open_client: OpenClient, history: int
+) -> None:
+    client = open_client(total=8_000, history=history, low_water=1.0)
+    client.system_text = words(800)
+    used: list[int] = []
+    client.begin("Find it.")
+    for number in range(40):
+        client.turn(words(150, number))
+        if client.begun["rewrite"] is not None:
+            used.append(client.begun["budget"]["tiers"]["history"]["used"])
+    assert used
+    assert max(used) <= history
 
 
 def test_the_latest_request_never_leaves(open_client: OpenClient) -> None:
