@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import zlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from efrit_budget.errors import Json
-
-COMPRESSION_LEVEL = 1
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,9 @@ class Body:
     data: dict[str, Json] = field(default_factory=dict)
     item_data: tuple[Json, ...] = ()
     """Structured items under the noun, one for each of `items`; a page carries its own."""
+    tree: bool = False
+    """Whether items are names and headers the folders that hold them, so that the paths they
+    make together are their data; an item that begins with a quote is a whole path."""
     total: int | None = None
     """How many there are, where more were counted than stored."""
     sources: tuple[Source, ...] = ()
@@ -54,6 +54,10 @@ class Body:
     """What the tool that served it needs to go on behind it; None where nothing follows."""
     position: str = ""
     """Where in the whole it stands, where something follows: "Lines 1-200 of a.el."."""
+    content: tuple[Json, ...] = ()
+    """The API's blocks that are shown beside the text's first page: an image."""
+    content_tokens: int = 0
+    """What those cost, by their size; no estimate."""
 
     def count(self, start: int, end: int) -> int:
         """How many items (or lines) begin in a stretch of the text."""
@@ -63,17 +67,35 @@ class Body:
             return 0
         return (start == 0) + self.text.count("\n", max(start - 1, 0), end - 1)
 
-    @property
+    @cached_property
     def whole_count(self) -> int:
         """How many items (or lines) there are."""
         return self.total if self.total is not None else self.count(0, len(self.text))
 
     def data_of(self, start: int, end: int) -> dict[str, Json]:
         """The data that belongs to a stretch of the text."""
-        if not self.item_data:
+        if not self.item_data and not self.tree:
             return dict(self.data)
         first, last = bisect_left(self.items, start), bisect_left(self.items, end)
-        return {**self.data, self.noun: list(self.item_data[first:last])}
+        facts = self._paths(first, last) if self.tree else list(self.item_data[first:last])
+        return {**self.data, self.noun: facts}
+
+    def _paths(self, first: int, last: int) -> list[Json]:
+        """The paths of a tree's items."""
+        paths: list[Json] = []
+        heads = bisect_right(self.headers, self.items[first]) - 1 if first < last else -1
+        folder = self._line(self.headers[heads]) if heads >= 0 else ""
+        for item in self.items[first:last]:
+            while heads + 1 < len(self.headers) and self.headers[heads + 1] < item:
+                heads += 1
+                folder = self._line(self.headers[heads])
+            name = self._line(item).lstrip(" ")
+            paths.append(name if name.startswith('"') else folder + name)
+        return paths
+
+    def _line(self, offset: int) -> str:
+        end = self.text.find("\n", offset)
+        return self.text[offset:] if end < 0 else self.text[offset:end]
 
 
 def of_items(
@@ -112,46 +134,3 @@ def sound_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
     return text
-
-
-def packed_text(body: Body) -> bytes:
-    """The text as it is stored."""
-    return zlib.compress(body.text.encode(), COMPRESSION_LEVEL)
-
-
-def packed_marks(body: Body) -> bytes | None:
-    """All but the text as it is stored; None for a plain text."""
-    if body == Body(body.text):
-        return None
-    marks = {
-        "noun": body.noun,
-        "items": body.items,
-        "headers": body.headers,
-        "data": body.data,
-        "item_data": body.item_data,
-        "total": body.total,
-        "sources": [(source.path, source.modified_ns, source.size) for source in body.sources],
-        "more": body.more,
-        "position": body.position,
-    }
-    return zlib.compress(json.dumps(marks).encode(), COMPRESSION_LEVEL)
-
-
-def unpacked(text: bytes, marks: bytes | None) -> Body:
-    """The body that was stored."""
-    whole = zlib.decompress(text).decode()
-    if marks is None:
-        return Body(whole)
-    found = json.loads(zlib.decompress(marks))
-    return Body(
-        text=whole,
-        noun=found["noun"],
-        items=tuple(found["items"]),
-        headers=tuple(found["headers"]),
-        data=found["data"],
-        item_data=tuple(found["item_data"]),
-        total=found["total"],
-        sources=tuple(Source(*source) for source in found["sources"]),
-        more=found["more"],
-        position=found["position"],
-    )

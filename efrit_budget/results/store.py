@@ -4,32 +4,112 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
 import time
+from collections import OrderedDict
+from dataclasses import dataclass
 
-from efrit_budget.results.body import Body, packed_marks, packed_text, unpacked
+from efrit_budget.results.body import Body
+from efrit_budget.results.packing import packed_marks, packed_text, unpacked
 from efrit_budget.results.tokens import LISTED, TokenError, handle
 
+MOST_CHARACTERS = 24_000_000
+WORTH_HOLDING = 50_000
+"""Characters of the least body that is held: smaller ones are unpacked in no time."""
+OFFSET_BYTES = 40
+NOTHING = Body("")
 
-def put(connection: sqlite3.Connection, session_id: str, number: int, tool: str, body: Body) -> str:
-    """Store a result; gives the hash of its text."""
+
+class RecentBodies:
+    """The bodies that were stored or read last, so that their next pages need no unpacking.
+
+    What is stored under a number never changes; the moment it was stored tells two sessions of
+    the same name apart.
+    """
+
+    def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:
+        self._most = most_characters
+        self._held = 0
+        self._bodies: OrderedDict[tuple[str, int, float], Body] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, connection: sqlite3.Connection, session_id: str, number: int) -> Body:
+        """A stored result."""
+        key = (session_id, number, created(connection, session_id, number))
+        with self._lock:
+            found = self._bodies.get(key)
+            if found is not None:
+                self._bodies.move_to_end(key)
+                return found
+        body = get(connection, session_id, number)
+        self._keep(key, body)
+        return body
+
+    def keep(
+        self, connection: sqlite3.Connection, session_id: str, number: int, body: Body
+    ) -> None:
+        """Hold a body that was stored just now, for as long as there is room."""
+        self._keep((session_id, number, created(connection, session_id, number)), body)
+
+    def _keep(self, key: tuple[str, int, float], body: Body) -> None:
+        size = _characters(body)
+        if size < WORTH_HOLDING:
+            return
+        with self._lock:
+            self._held += size - _characters(self._bodies.pop(key, NOTHING))
+            self._bodies[key] = body
+            while self._held > self._most:
+                self._held -= _characters(self._bodies.popitem(last=False)[1])
+
+
+def _characters(body: Body) -> int:
+    """How much memory a body takes, about: an offset is an object of its own."""
+    return len(body.text) + OFFSET_BYTES * (len(body.items) + len(body.headers))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A body ready to be stored."""
+
+    body: Body
+    digest: str
+    size: int
+    marks: bytes | None
+    text: bytes | None
+    """None where a result holds the same text already."""
+
+
+def packed(connection: sqlite3.Connection, body: Body) -> Packed:
+    """Make a body ready: what takes long is done before the transaction that writes it."""
     encoded = body.text.encode()
     digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
-    known = connection.execute("SELECT 1 FROM blobs WHERE hash = ?", (digest,)).fetchone()
-    if known is None:
+    text = None if _is_known(connection, digest) else packed_text(body)
+    return Packed(body, digest, len(encoded), packed_marks(body), text)
+
+
+def _is_known(connection: sqlite3.Connection, digest: str) -> bool:
+    row = connection.execute("SELECT 1 FROM blobs WHERE hash = ?", (digest,)).fetchone()
+    return row is not None
+
+
+def put(
+    connection: sqlite3.Connection, session_id: str, number: int, tool: str, ready: Packed
+) -> None:
+    """Store a result."""
+    if not _is_known(connection, ready.digest):
         connection.execute(
             "INSERT INTO blobs (hash, size, data) VALUES (?, ?, ?)",
-            (digest, len(encoded), packed_text(body)),
+            (ready.digest, ready.size, ready.text or packed_text(ready.body)),
         )
     connection.execute(
         "INSERT INTO results (session_id, number, blob, tool, created, marks)"
         " VALUES (?, ?, ?, ?, ?, ?)",
-        (session_id, number, digest, tool, time.time(), packed_marks(body)),
+        (session_id, number, ready.digest, tool, time.time(), ready.marks),
     )
-    return digest
 
 
 def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
-    """A stored result."""
+    """A stored result, read anew."""
     row = connection.execute(
         "SELECT blobs.data, results.marks FROM results JOIN blobs ON blobs.hash = results.blob"
         " WHERE session_id = ? AND number = ?",
@@ -38,6 +118,16 @@ def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
     if row is None:
         raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
     return unpacked(row["data"], row["marks"])
+
+
+def created(connection: sqlite3.Connection, session_id: str, number: int) -> float:
+    """When a result was stored."""
+    row = connection.execute(
+        "SELECT created FROM results WHERE session_id = ? AND number = ?", (session_id, number)
+    ).fetchone()
+    if row is None:
+        raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
+    return float(row["created"])
 
 
 def holds(connection: sqlite3.Connection, session_id: str, number: int) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.errors import Json
+from efrit_budget.results import store as results
 from efrit_budget.window.pieces import Content, Key, Phase, Piece, State, Wish
 from efrit_budget.window.uses import plain_id
 
@@ -115,7 +116,7 @@ def pieces(
     found += [
         _call_piece(row, calibration, standing)
         for row in connection.execute(
-            "SELECT turn, ordinal, raw, compressed_raw, state, last_use, pinned, place, wish"
+            "SELECT turn, ordinal, raw, exact, compressed_raw, state, last_use, pinned, place, wish"
             " FROM calls"
             " WHERE session_id = ? AND state IN ('full', 'compressed') AND turn IS NOT NULL",
             (session_id,),
@@ -167,7 +168,7 @@ def _call_piece(
         phase=Phase.RESULT,
         ordinal=row["ordinal"],
         state=State(row["state"]),
-        tokens=calibration.tokens(row["raw"]),
+        tokens=calibration.tokens(row["raw"]) + row["exact"],
         least=calibration.tokens(row["compressed_raw"]),
         last_use=row["last_use"],
         pinned=bool(row["pinned"]),
@@ -187,12 +188,13 @@ def raw_and_exact(connection: sqlite3.Connection, session_id: str) -> tuple[int,
         (session_id,),
     ).fetchone()
     calls = connection.execute(
-        "SELECT coalesce(sum(CASE WHEN state = 'full' THEN raw ELSE compressed_raw END), 0)"
+        "SELECT coalesce(sum(CASE WHEN state = 'full' THEN raw ELSE compressed_raw END), 0),"
+        " coalesce(sum(CASE WHEN state = 'full' THEN exact ELSE 0 END), 0)"
         " FROM calls WHERE session_id = ?"
         " AND state IN ('full', 'compressed') AND turn IS NOT NULL",
         (session_id,),
     ).fetchone()
-    return segments[0] + calls[0], segments[1]
+    return segments[0] + calls[0], segments[1] + calls[1]
 
 
 def set_states(
@@ -257,7 +259,10 @@ def forget_places(connection: sqlite3.Connection, session_id: str) -> None:
 def content(connection: sqlite3.Connection, session_id: str, piece: Piece) -> Content:
     """The API's blocks of a piece, as it stands."""
     if piece.phase is Phase.RESULT:
-        return Content("user", [_tool_result(_call(connection, session_id, piece), piece.state)])
+        row = _call(connection, session_id, piece)
+        shown = piece.state is State.FULL and row["exact"] > 0
+        beside = results.get(connection, session_id, row["number"]).content if shown else ()
+        return Content("user", [_tool_result(row, piece.state, beside)])
     row = connection.execute(
         "SELECT role, content FROM segments WHERE session_id = ? AND turn = ? AND phase = ?",
         (session_id, piece.turn, piece.phase),
@@ -267,18 +272,16 @@ def content(connection: sqlite3.Connection, session_id: str, piece: Piece) -> Co
 
 def _call(connection: sqlite3.Connection, session_id: str, piece: Piece) -> sqlite3.Row:
     row: sqlite3.Row = connection.execute(
-        "SELECT tool_use_id, status, delivered, content, compressed FROM calls"
+        "SELECT session_id, number, tool_use_id, status, delivered, exact, compressed FROM calls"
         " WHERE session_id = ? AND turn = ? AND ordinal = ?",
         (session_id, piece.turn, piece.ordinal),
     ).fetchone()
     return row
 
 
-def _tool_result(row: sqlite3.Row, state: State) -> dict[str, Json]:
+def _tool_result(row: sqlite3.Row, state: State, beside: Sequence[Json]) -> dict[str, Json]:
     text = row["compressed"] if state is State.COMPRESSED else row["delivered"]
-    blocks: list[Json] = [{"type": "text", "text": text}] if text else []
-    if state is State.FULL and row["content"]:
-        blocks = [*json.loads(row["content"]), *blocks]
+    blocks: list[Json] = [*beside, *([{"type": "text", "text": text}] if text else [])]
     result: dict[str, Json] = {
         "type": "tool_result",
         "tool_use_id": plain_id(row["tool_use_id"]),

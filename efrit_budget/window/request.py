@@ -56,7 +56,8 @@ def _fitted(
             break
         number, window = window.next_number, replace(window, next_number=window.next_number + 1)
         body = Body(sound_text(blocks[index]["text"]))
-        results.put(connection, window.session_id, number, "user_message", body)
+        ready = results.packed(connection, body)
+        results.put(connection, window.session_id, number, "user_message", ready)
         delivery = _first_page(body, number, max(LEAST_PAGE, costs[index] - over), window, bounds)
         notes.append(_note(costs[index], delivery.end, number, bounds))
         blocks[index] = {"type": "text", "text": delivery.text}

@@ -29,6 +29,8 @@ class Entry:
     delivered: str
     page: dict[str, Json]
     tokens: int
+    exact: int
+    """What of the tokens is known and not estimated: what stands beside the text."""
     raw: int
     compressed: str
     compressed_raw: int
@@ -91,6 +93,8 @@ def _envelope(
         "handle": handle(entry["number"]),
         "tokens": entry["tokens"],
     }
+    if entry["exact"]:
+        envelope["content"] = [*body.content, {"type": "text", "text": entry["delivered"]}]
     if entry["message"]:
         envelope["message"] = entry["message"]
     return envelope
@@ -128,46 +132,41 @@ def take_back(connection: sqlite3.Connection, use: Use) -> None:
     )
 
 
+KEEP = """
+INSERT INTO calls (session_id, tool_use_id, tool, arguments, ended, status, message, number,
+  page_start, page_end, delivered, page, tokens, exact, raw, compressed, compressed_raw, same_as,
+  lisp, todos, state, last_use)
+VALUES (:session_id, :tool_use_id, :tool, :arguments, :ended, :status, :message, :number,
+  :page_start, :page_end, :delivered, :page, :tokens, :exact, :raw, :compressed, :compressed_raw,
+  :same_as, :lisp, :todos, :state, :last_use)
+ON CONFLICT DO UPDATE SET tool = excluded.tool, arguments = excluded.arguments,
+  ended = excluded.ended, status = excluded.status, message = excluded.message,
+  number = excluded.number, page_start = excluded.page_start, page_end = excluded.page_end,
+  delivered = excluded.delivered, page = excluded.page, tokens = excluded.tokens,
+  exact = excluded.exact, raw = excluded.raw, compressed = excluded.compressed,
+  compressed_raw = excluded.compressed_raw, same_as = excluded.same_as, lisp = excluded.lisp,
+  todos = excluded.todos, state = excluded.state, last_use = excluded.last_use
+"""
+
+
 def keep(
     connection: sqlite3.Connection, use: Use, entry: Entry, clock: int, *, in_window: bool
 ) -> None:
     """Write what a use gave."""
-    connection.execute(
-        "INSERT INTO calls (session_id, tool_use_id, tool, arguments, ended, status, message,"
-        " number, page_start, page_end, delivered, page, tokens, raw, compressed, compressed_raw,"
-        " same_as, lisp, todos, state, last_use)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET tool = excluded.tool, arguments = excluded.arguments,"
-        " ended = excluded.ended, status = excluded.status, message = excluded.message,"
-        " number = excluded.number, page_start = excluded.page_start,"
-        " page_end = excluded.page_end, delivered = excluded.delivered, page = excluded.page,"
-        " tokens = excluded.tokens, raw = excluded.raw, compressed = excluded.compressed,"
-        " compressed_raw = excluded.compressed_raw, same_as = excluded.same_as,"
-        " lisp = excluded.lisp, todos = excluded.todos, state = excluded.state,"
-        " last_use = excluded.last_use",
-        (
-            use.session_id,
-            use.tool_use_id,
-            *_call(use),
-            time.time(),
-            entry.status,
-            entry.message,
-            entry.number,
-            entry.page_start,
-            entry.page_end,
-            entry.delivered,
-            json.dumps(entry.page),
-            entry.tokens,
-            entry.raw,
-            entry.compressed,
-            entry.compressed_raw,
-            entry.same_as,
-            entry.lisp,
-            None if entry.todos is None else json.dumps(entry.todos),
-            State.FULL if in_window else State.GONE,
-            clock,
-        ),
-    )
+    tool, arguments = _call(use)
+    values = {
+        **vars(entry),
+        "session_id": use.session_id,
+        "tool_use_id": use.tool_use_id,
+        "tool": tool,
+        "arguments": arguments,
+        "ended": time.time(),
+        "page": json.dumps(entry.page),
+        "todos": None if entry.todos is None else json.dumps(entry.todos),
+        "state": State.FULL if in_window else State.GONE,
+        "last_use": clock,
+    }
+    connection.execute(KEEP, values)
 
 
 def shown_in_full(

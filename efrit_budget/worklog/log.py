@@ -16,6 +16,7 @@ from efrit_budget.errors import Json, SessionNotFoundError
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body, sound_text
 from efrit_budget.results.delivery import Delivery, Terms, deliver, with_footer
+from efrit_budget.results.store import Packed, RecentBodies
 from efrit_budget.results.tokens import Place, handle
 from efrit_budget.sessions.store import Session
 from efrit_budget.storage.database import Database
@@ -54,6 +55,7 @@ class WorkLog:
     def __init__(self, database: Database, model_named: Callable[[str], Model]) -> None:
         self._database = database
         self._model_named = model_named
+        self._recent = RecentBodies()
         self._lock = threading.Lock()
         self._running: set[tuple[str, str]] = set()
 
@@ -111,7 +113,7 @@ class WorkLog:
     def further(self, session: Session, place: Place) -> Further | None:
         """How the tool that gave a result goes on behind it, where that is what is asked for."""
         with self._database.reading() as connection:
-            body = results.get(connection, session.id, place.number)
+            body = self._recent.get(connection, session.id, place.number)
             if body.more is None or place.offset < len(body.text):
                 return None
             return Further(results.tool_of(connection, session.id, place.number), body.more)
@@ -130,13 +132,27 @@ class WorkLog:
 
         Where the use gave something before, that stands.
         """
+        result = self._result(session, given.outcome)
         with self._database.writing() as connection:
             row = entries.row_of(connection, use)
             if row is not None and entries.has_result(row):
                 return entries.envelope_of(connection, row)
             _touch(connection, session.id)
-            keeper = _Keeper(connection, session, use, given, grant, standing)
-            return keeper.keep(row)
+            keeper = _Keeper(
+                connection, session, use, given, result=result, grant=grant, standing=standing
+            )
+            envelope = keeper.keep(row)
+            if isinstance(result, Packed):
+                self._recent.keep(connection, session.id, keeper.number, result.body)
+            return envelope
+
+    def _result(self, session: Session, outcome: Outcome) -> Packed | Body:
+        """What is to be stored, ready for it; or what is stored already."""
+        with self._database.reading() as connection:
+            if outcome.stored is not None:
+                return self._recent.get(connection, session.id, outcome.stored.number)
+            whole = outcome.whole
+            return results.packed(connection, replace(whole, text=sound_text(whole.text)))
 
     def close(self) -> None:
         """Give up what marks this process as alive."""
@@ -164,6 +180,8 @@ class _Keeper:
         session: Session,
         use: Use,
         given: Given,
+        *,
+        result: Packed | Body,
         grant: Grant,
         standing: Standing,
     ) -> None:
@@ -171,6 +189,8 @@ class _Keeper:
         self._session = session
         self._use = use
         self._given = given
+        self._result = result
+        self.number = 0
         self._grant = grant
         self._bounds = standing.bounds
         self._window = record.load(connection, session.id).ticked()
@@ -215,8 +235,10 @@ class _Keeper:
 
     def _entry(self) -> tuple[Entry, Body]:
         outcome = self._given.outcome
-        number, body, start, blob = self._placed(outcome)
-        terms = self._terms()
+        body, start, blob = self._placed(outcome)
+        number = self.number
+        shows = body.content_tokens if start == 0 else 0
+        terms = self._terms(shows)
         changed = self._changed_since(outcome, body)
         said = (f"Changed since this was stored: {', '.join(changed)}.",) if changed else ()
         notes = tuple(map(sound_text, outcome.notes + said))
@@ -235,6 +257,7 @@ class _Keeper:
             delivered=delivery.text,
             page=delivery.page,
             tokens=delivery.tokens,
+            exact=shows if same_as is None and delivery.end > start else 0,
             raw=self._bounds.raw(delivery.text),
             compressed=short,
             compressed_raw=self._bounds.raw(short),
@@ -244,27 +267,33 @@ class _Keeper:
         )
         return entry, body
 
-    def _placed(self, outcome: Outcome) -> tuple[int, Body, int, str]:
+    def _placed(self, outcome: Outcome) -> tuple[Body, int, str]:
         """Where the result stands: stored before, or stored now under the next number."""
-        stored: Stored | None = outcome.stored
-        if stored is not None:
-            body = results.get(self._connection, self._session.id, stored.number)
-            blob = results.blob_of(self._connection, self._session.id, stored.number)
-            entries.touch(self._connection, self._session.id, stored.number, self._window.clock)
-            return stored.number, body, stored.offset, blob
-        number = self._window.next_number
-        self._window = replace(self._window, next_number=number + 1)
-        whole = outcome.whole
-        body = replace(whole, text=sound_text(whole.text))
-        blob = results.put(self._connection, self._session.id, number, self._use.tool, body)
-        return number, body, 0, blob
+        connection, session_id = self._connection, self._session.id
+        if isinstance(self._result, Packed):
+            self.number = self._window.next_number
+            self._window = replace(self._window, next_number=self.number + 1)
+            results.put(connection, session_id, self.number, self._use.tool, self._result)
+            return self._result.body, 0, self._result.digest
+        stored = outcome.stored or Stored(0)
+        self.number = stored.number
+        entries.touch(connection, session_id, stored.number, self._window.clock)
+        blob = results.blob_of(connection, session_id, stored.number)
+        return self._result, stored.offset, blob
 
-    def _terms(self) -> Terms:
+    def _terms(self, shows: int) -> Terms:
+        """Under which it is delivered; blocks shown beside the text cost as it does."""
         window, bounds = self._window, self._bounds
+        cost = bounds.cost
+
+        def cost_of_all(text: str) -> int:
+            return cost(text) + shows
+
         left = bounds.prompt_limit - window.in_prompt - window.turn_tokens
         if left < self._grant.tokens:  # what is left then is what the next compaction leaves
             left = max(left, bounds.prompt_limit - window.kept - window.turn_tokens)
-        return Terms(self._session.id, self._grant.tokens, bounds.cost, left, self._grant.pressed)
+        counted = cost_of_all if shows else cost
+        return Terms(self._session.id, self._grant.tokens, counted, left, self._grant.pressed)
 
     def _changed_since(self, outcome: Outcome, body: Body) -> list[str]:
         """The files that a result was made from, and that are others by now."""

@@ -39,7 +39,7 @@ class SessionResults:
             return None
         number = number_of(name)
         with self._database.reading() as connection:
-            results.get(connection, self._session_id, number)
+            results.created(connection, self._session_id, number)
         return Stored(number)
 
     def listing(self) -> Body:

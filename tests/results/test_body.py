@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,11 +13,9 @@ from efrit_budget.results.body import (
     Body,
     Source,
     of_items,
-    packed_marks,
-    packed_text,
     sound_text,
-    unpacked,
 )
+from efrit_budget.results.packing import packed_marks, packed_text, unpacked
 
 LINES = st.text(st.sampled_from("ab\n\r\t é"), max_size=60)
 MEMBERS = st.lists(st.tuples(st.text(st.sampled_from("xyz "), min_size=1), st.integers()))
@@ -55,17 +54,39 @@ def test_a_body_is_the_same_when_it_is_read_again(
     groups: list[tuple[str | None, list[tuple[str, int]]]], total: int | None
 ) -> None:
     made = of_items("things", groups, kind="made up")
-    body = Body(
-        made.text,
-        made.noun,
-        made.items,
-        made.headers,
-        made.data,
-        made.item_data,
-        total,
-        (Source("a.el", 5, 6),),
+    body = replace(
+        made,
+        total=total,
+        sources=(Source("a.el", 5, 6),),
+        more={"path": "a.el"},
+        position="Lines 1-2.",
+        content=({"type": "image"},),
+        content_tokens=5,
     )
     assert unpacked(packed_text(body), packed_marks(body)) == body
+
+
+@given(st.dictionaries(st.sampled_from(["", "a/", "a/b/", "ä/"]), st.integers(1, 5), min_size=1))
+def test_the_data_of_a_tree_are_the_paths_its_folders_and_names_make(
+    folders: dict[str, int],
+) -> None:
+    groups = [
+        (folder or None, [(f" f{number}", None) for number in range(count)])
+        for folder, count in sorted(folders.items())
+    ]
+    made = of_items("files", groups)
+    body = replace(made, item_data=(), tree=True)
+    paths = [f"{folder or ''}{name.strip()}" for folder, members in groups for name, _ in members]
+    assert body.data_of(0, len(body.text)) == {"files": paths}
+    for first in range(len(paths)):
+        start = body.items[first]
+        assert body.data_of(start, len(body.text))["files"] == paths[first:]
+        assert body.data_of(start, start + 1)["files"] == paths[first : first + 1]
+
+
+def test_a_quoted_name_of_a_tree_is_a_whole_path() -> None:
+    body = Body('a/\n b\n "a/c\\nd"\n', "files", items=(3, 6), headers=(0,), tree=True)
+    assert body.data_of(0, len(body.text)) == {"files": ["a/b", '"a/c\\nd"']}
 
 
 @given(st.text())

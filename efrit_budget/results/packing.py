@@ -1,0 +1,65 @@
+"""Bodies as bytes, and back: the text by itself, and the marks, which are all but the text."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from array import array
+
+from efrit_budget.results.body import Body, Source
+
+COMPRESSION_LEVEL = 1
+OFFSETS = "I"
+"""Offsets are kept as machine words: a listing has a hundred thousand of them."""
+
+
+def packed_text(body: Body) -> bytes:
+    """The text as it is stored."""
+    return zlib.compress(body.text.encode(), COMPRESSION_LEVEL)
+
+
+def packed_marks(body: Body) -> bytes | None:
+    """All but the text as it is stored; None for a plain text."""
+    if body == Body(body.text):
+        return None
+    facts = {
+        "noun": body.noun,
+        "items": len(body.items),
+        "data": body.data,
+        "item_data": body.item_data,
+        "tree": body.tree,
+        "total": body.total,
+        "sources": [(source.path, source.modified_ns, source.size) for source in body.sources],
+        "more": body.more,
+        "position": body.position,
+        "content": body.content,
+        "content_tokens": body.content_tokens,
+    }
+    offsets = array(OFFSETS, body.items).tobytes() + array(OFFSETS, body.headers).tobytes()
+    return zlib.compress(json.dumps(facts).encode() + b"\n" + offsets, COMPRESSION_LEVEL)
+
+
+def unpacked(text: bytes, marks: bytes | None) -> Body:
+    """The body that was stored."""
+    whole = zlib.decompress(text).decode()
+    if marks is None:
+        return Body(whole)
+    written, _, packed = zlib.decompress(marks).partition(b"\n")
+    facts = json.loads(written)
+    offsets = array(OFFSETS)
+    offsets.frombytes(packed)
+    return Body(
+        text=whole,
+        noun=facts["noun"],
+        items=tuple(offsets[: facts["items"]]),
+        headers=tuple(offsets[facts["items"] :]),
+        data=facts["data"],
+        item_data=tuple(facts["item_data"]),
+        tree=facts["tree"],
+        total=facts["total"],
+        sources=tuple(Source(*source) for source in facts["sources"]),
+        more=facts["more"],
+        position=facts["position"],
+        content=tuple(facts["content"]),
+        content_tokens=facts["content_tokens"],
+    )
