@@ -139,11 +139,19 @@ class _Collector:
             self._read_into(process.stderr, stderr)
             self._write_from(process.stdin, memoryview(given or b""))
             while not self._over():
-                for key, _ in self._selector.select(POLL_SECONDS):
-                    key.data()
+                self._wait()
                 self._look_at_the_clock()
         code = self._exit_code()
         return Finished(code, bytes(stdout), bytes(stderr), self._timed_out, self._cut)
+
+    def _wait(self) -> None:
+        """Wait for the pipes; once they have ended, for the process, which ends a little later."""
+        if self._selector.get_map():
+            for key, _ in self._selector.select(POLL_SECONDS):
+                key.data()
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(POLL_SECONDS)
 
     def _over(self) -> bool:
         """Whether the process has ended and its pipes too, or nobody waits for them any more."""
