@@ -246,7 +246,7 @@ class _Keeper:
         if changed:
             delivery = replace(delivery, page=delivery.page | {"changed_since": changed})
         if outcome.status is Status.SUCCESS:
-            delivery, same_as = self._or_same(blob, delivery, terms, notes)
+            delivery, same_as = self._or_same(blob, delivery, notes)
         short = self._compressed(number, body, delivery, same_as)
         entry = Entry(
             status=str(outcome.status),
@@ -303,7 +303,7 @@ class _Keeper:
         return [source.path for source in body.sources if source.changed(root)]
 
     def _or_same(
-        self, blob: str, delivery: Delivery, terms: Terms, notes: tuple[str, ...]
+        self, blob: str, delivery: Delivery, notes: tuple[str, ...]
     ) -> tuple[Delivery, int | None]:
         """A text that stands in the window in full already is not sent twice."""
         shown = entries.shown_in_full(
@@ -313,7 +313,7 @@ class _Keeper:
             return delivery, None
         entries.touch(self._connection, self._session.id, shown, self._window.clock)
         line = f"Same as {handle(shown)}, which is in the window in full."
-        text, tokens = with_footer("\n".join((line, *notes)), terms)
+        text, tokens = with_footer("\n".join((line, *notes)), self._terms(shows=0))
         if tokens >= delivery.tokens:
             return delivery, None
         return replace(delivery, text=text, tokens=tokens), shown

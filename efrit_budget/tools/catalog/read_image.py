@@ -1,0 +1,110 @@
+"""An image of the project, for the model to look at."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.project.images import ImageError, Shown, prepared
+from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.project import Located
+from efrit_budget.results.body import Body, Source
+from efrit_budget.tools.base import (
+    Arguments,
+    Hint,
+    Outcome,
+    Policy,
+    ToolContext,
+    failure,
+    question,
+)
+
+MOST_BYTES = 50_000_000
+TEXT_RESERVE = 120
+"""Tokens for the line about the image and the footer."""
+LEAST_TOKENS = 30
+
+
+class ReadImageArguments(Arguments):
+    """The arguments of `read_image`."""
+
+    path: Annotated[str, Field(min_length=1, description="An image, relative to the project")]
+
+
+class ReadImage:
+    """The image itself, scaled down to what the API takes and the allowance pays for."""
+
+    name: ClassVar[str] = "read_image"
+    description: ClassVar[str] = "See an image file, scaled down where it is large."
+    arguments: ClassVar[type[Arguments]] = ReadImageArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = None
+
+    def run(self, arguments: ReadImageArguments, context: ToolContext) -> Outcome:
+        """Read it, and make it ready."""
+        try:
+            located = context.project.locate(arguments.path)
+            if context.project.is_secret(located) and not context.confirmed:
+                return question(f"{located.shown} usually holds secrets. Show it to the model?")
+            return self._shown(located, context)
+        except OutsideError as error:
+            return failure(f"{error.message}. Give a file of the project.")
+        except OSError as error:
+            return failure(
+                f"{arguments.path}: {error.strerror}. project_files lists what is there."
+            )
+        except ImageError as error:
+            return failure(f"{arguments.path}: {error.message}. read_file reads what is text.")
+
+    def _shown(self, located: Located, context: ToolContext) -> Outcome:
+        most = context.allowance - TEXT_RESERVE
+        if most < LEAST_TOKENS:
+            needed = TEXT_RESERVE + LEAST_TOKENS
+            return failure(
+                f"An image needs {needed} tokens at least; {context.allowance} are left."
+            )
+        found = context.project.stat(located)
+        if found.st_size > MOST_BYTES:
+            return failure(f"{located.shown} has {found.st_size:,} bytes; at most {MOST_BYTES:,}.")
+        with os.fdopen(context.project.open(located), "rb") as file:
+            image = prepared(file.read(MOST_BYTES), most)
+        body = Body(
+            f"{located.shown}: {_told(image, found.st_size)}\n",
+            data=_facts(located, image, found.st_size),
+            sources=(Source(located.name, found.st_mtime_ns, found.st_size),),
+            content=(image.block(),),
+            content_tokens=image.tokens,
+        )
+        return Outcome(body=body)
+
+    def compress(self, arguments: ReadImageArguments, outcome: Outcome) -> str:
+        """What it was."""
+        facts = outcome.whole.data
+        size = f"{facts['format']} {facts['width']}x{facts['height']}"
+        path = same_form(arguments.path)[:400]
+        return f"Saw the image {path} ({size}, {facts['bytes']:,} bytes)."
+
+
+def _told(image: Shown, size: int) -> str:
+    width, height = image.size
+    smaller = "" if image.shown_size == image.size else ", shown at {}x{}".format(*image.shown_size)
+    return f"{image.kind} {width}x{height}, {size:,} bytes{smaller}, sha256 {image.digest}"
+
+
+def _facts(located: Located, image: Shown, size: int) -> dict[str, object]:
+    return {
+        "path": located.shown,
+        "format": image.kind,
+        "width": image.size[0],
+        "height": image.size[1],
+        "shown_width": image.shown_size[0],
+        "shown_height": image.shown_size[1],
+        "bytes": size,
+        "image_tokens": image.tokens,
+    }
+
+
+TOOL = ReadImage()

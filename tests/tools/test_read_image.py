@@ -1,0 +1,226 @@
+"""Tests of `read_image`, through the whole sidecar."""
+
+from __future__ import annotations
+
+import base64
+import io
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.sidecar import Sidecar
+from tests.window.client import Client, text, tool_use
+
+See = Callable[..., dict[str, Any]]
+
+
+def noise(width: int, height: int, mode: str = "RGB") -> Image.Image:
+    """A picture that no format makes much shorter."""
+    channels = len(Image.new(mode, (1, 1)).getbands())
+    return Image.frombytes(
+        mode, (width, height), random.Random(1).randbytes(width * height * channels)
+    )
+
+
+def saved(picture: Image.Image, path: Path, **options: Any) -> Path:
+    """A picture in a file of the format its name says."""
+    picture.save(path, **options)
+    return path
+
+
+@pytest.fixture
+def see(sidecar: Sidecar, session: str) -> See:
+    """Call the tool."""
+    uses = iter(range(1000))
+
+    def call(path: str, **params: Any) -> dict[str, Any]:
+        arguments = {"path": path, **params.pop("arguments", {})}
+        use = params.pop("tool_use_id", f"use-{next(uses)}")
+        found: dict[str, Any] = sidecar.request(
+            "tools/call",
+            session_id=session,
+            name="read_image",
+            arguments=arguments,
+            tool_use_id=use,
+            **params,
+        )
+        return found
+
+    return call
+
+
+def picture_of(envelope: dict[str, Any]) -> Image.Image:
+    """The picture in an envelope."""
+    source = envelope["content"][0]["source"]
+    picture = Image.open(io.BytesIO(base64.b64decode(source["data"])))
+    assert source["media_type"] == f"image/{(picture.format or '').lower()}"
+    return picture
+
+
+def test_a_small_image_is_shown_as_it_is(see: See, project: Path) -> None:
+    file = saved(noise(30, 20), project / "größe 1.png")
+    envelope = see("größe 1.png")
+    assert envelope["status"] == "success"
+    assert base64.b64decode(envelope["content"][0]["source"]["data"]) == file.read_bytes()
+    assert envelope["content"][1] == {"type": "text", "text": envelope["text"]}
+    assert envelope["text"].startswith(
+        f"größe 1.png: PNG 30x20, {file.stat().st_size:,} bytes, sha"
+    )
+    assert envelope["data"]["image_tokens"] == 1
+
+
+def test_a_large_image_is_scaled_down_to_what_the_model_looks_at(see: See, project: Path) -> None:
+    saved(Image.new("RGB", (4000, 1000), "navy"), project / "wide.png")
+    envelope = see("wide.png")
+    assert picture_of(envelope).size == (1568, 392)
+    assert ", shown at 1568x392, " in envelope["text"]
+    assert envelope["data"]["image_tokens"] == 820
+    assert 820 < envelope["tokens"] < 920
+
+
+def test_an_image_is_scaled_down_to_its_allowance(see: See, project: Path) -> None:
+    saved(Image.new("RGB", (1000, 1000), "navy"), project / "large.png")
+    envelope = see("large.png", arguments={"max_tokens": "300"})
+    assert envelope["tokens"] <= 300
+    assert 150 <= envelope["data"]["image_tokens"] <= 180
+    assert picture_of(envelope).size[0] == envelope["data"]["shown_width"] < 400
+
+
+def test_an_allowance_without_room_for_an_image_says_what_it_needs(see: See, project: Path) -> None:
+    saved(noise(30, 20), project / "a.png")
+    envelope = see("a.png", arguments={"max_tokens": 100})
+    assert (envelope["status"], "content" in envelope) == ("error", False)
+    assert "150 tokens" in envelope["text"]
+
+
+@pytest.mark.parametrize("name", ["a.bmp", "a.tiff", "a.ico", "a.ppm", "a.tga"])
+def test_a_format_that_the_api_does_not_take_becomes_one_that_it_does(
+    see: See, project: Path, name: str
+) -> None:
+    saved(noise(64, 64), project / name)
+    envelope = see(name)
+    assert picture_of(envelope).format == "PNG"
+    assert picture_of(envelope).size == (64, 64)
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.gif", "a.webp"])
+def test_a_format_that_the_api_takes_stays(see: See, project: Path, name: str) -> None:
+    file = saved(noise(64, 64).convert("P" if name == "a.gif" else "RGB"), project / name)
+    envelope = see(name)
+    assert base64.b64decode(envelope["content"][0]["source"]["data"]) == file.read_bytes()
+
+
+def test_a_picture_of_many_bytes_is_written_with_some_loss(see: See, project: Path) -> None:
+    saved(noise(1090, 1090), project / "noise.bmp")
+    envelope = see("noise.bmp")
+    assert picture_of(envelope).format == "JPEG"
+    assert len(envelope["content"][0]["source"]["data"]) < 5_000_000
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I", "F"])
+def test_every_kind_of_pixels_can_be_scaled(see: See, project: Path, mode: str) -> None:
+    saved(Image.new(mode, (1700, 10)), project / "a.tiff")
+    assert picture_of(see("a.tiff")).width == 1568
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "problem"),
+    [
+        ("text.png", b"no image at all", "no image of a known kind"),
+        ("empty.png", b"", "no image of a known kind"),
+        ("picture.svg", b"<svg xmlns='x'/>", "read_file"),
+        ("cut.bmp", b"BM" + b"\0" * 10, ""),
+    ],
+)
+def test_what_is_no_image_says_so(
+    see: See, project: Path, name: str, raw: bytes, problem: str
+) -> None:
+    (project / name).write_bytes(raw)
+    envelope = see(name)
+    assert envelope["status"] == "error"
+    assert problem in envelope["text"]
+
+
+def test_a_damaged_image_says_so(see: See, project: Path) -> None:
+    file = saved(noise(2000, 500), project / "a.png")
+    file.write_bytes(file.read_bytes()[:5000])
+    envelope = see("a.png")
+    assert envelope["status"] == "error"
+    assert "damaged" in envelope["text"]
+
+
+def test_an_image_that_would_fill_the_memory_is_not_decoded(see: See, project: Path) -> None:
+    saved(Image.new("1", (30_000, 30_000)), project / "bomb.png")
+    envelope = see("bomb.png")
+    assert envelope["status"] == "error"
+    assert "30,000x30,000 pixels" in envelope["text"]
+
+
+@pytest.mark.parametrize("path", ["missing.png", ".", "../outside.png", "link.png"])
+def test_what_cannot_be_read_says_why(see: See, project: Path, path: str) -> None:
+    saved(noise(3, 3), project.parent / "outside.png")
+    (project / "link.png").symlink_to("../outside.png")
+    envelope = see(path)
+    assert envelope["status"] == "error"
+    assert "content" not in envelope
+
+
+def test_an_image_among_secrets_is_shown_when_the_person_agrees(see: See, project: Path) -> None:
+    (project / ".ssh").mkdir()
+    saved(noise(3, 3), project / ".ssh" / "code.png")
+    asked = see(".ssh/code.png", tool_use_id="same")
+    assert asked["status"] == "needs_confirmation"
+    assert ".ssh/code.png usually holds secrets" in asked["confirm"]["question"]
+    shown = see(".ssh/code.png", tool_use_id="same", confirm_id=asked["confirm"]["id"])
+    assert picture_of(shown).size == (3, 3)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    """A client that holds a conversation."""
+    made = Client(tmp_path)
+    yield made
+    made.close()
+
+
+def test_the_image_stands_in_the_conversation_until_it_gives_way_and_can_be_recalled(
+    client: Client,
+) -> None:
+    saved(Image.new("RGB", (750, 400), "navy"), client.root / "a.png")
+    client.begin("Look.")
+    client.end(tool_use("a", "read_image", path="a.png"))
+    envelope = client.call(
+        "tools/call", name="read_image", arguments={"path": "a.png"}, tool_use_id="a"
+    )
+    client.begin()
+    (result,) = client.messages[-1]["content"]
+    assert result["content"] == envelope["content"]
+    used = client.budget()["tiers"]["tool_results"]["used"]
+    assert used == envelope["tokens"] > 400
+    client.end(text("Blue."))
+    client.call("worklog/drop", handle=envelope["handle"])
+    client.begin("Again.")
+    assert "image" not in str(client.messages[2]["content"][0]["content"][0]["type"])
+    assert client.budget()["tiers"]["tool_results"]["used"] == 0
+    client.end(tool_use("b", "recall_result", handle=envelope["handle"]))
+    recalled = client.call(
+        "tools/call", name="recall_result", arguments={"handle": "r1"}, tool_use_id="b"
+    )
+    assert recalled["content"][0] == envelope["content"][0]
+
+
+def test_the_same_image_again_is_a_line(client: Client) -> None:
+    saved(Image.new("RGB", (750, 400), "navy"), client.root / "a.png")
+    client.begin("Look twice.")
+    client.end(*(tool_use(use, "read_image", path="a.png") for use in "ab"))
+    envelopes = [
+        client.call("tools/call", name="read_image", arguments={"path": "a.png"}, tool_use_id=use)
+        for use in "ab"
+    ]
+    assert "content" not in envelopes[1]
+    assert envelopes[1]["text"].startswith("Same as r1")
+    assert envelopes[1]["tokens"] < 50
