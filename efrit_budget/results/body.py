@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -125,6 +125,14 @@ def of_items(
     return Body(
         "".join(parts), noun, tuple(items), tuple(headers), data=data, item_data=tuple(facts)
     )
+
+
+def preceded(text: str, body: Body) -> Body:
+    """The body behind lines that belong to none of its items."""
+    shift = len(text)
+    items = tuple(shift + item for item in body.items)
+    headers = tuple(shift + header for header in body.headers)
+    return replace(body, text=text + body.text, items=items, headers=headers)
 
 
 def sound_text(text: str) -> str:

@@ -133,7 +133,7 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
         returned = body.count(cut.start, cut.end)
         token = continuation_token(terms.session_id, Place(number, cut.end))
         pressed = " Little budget is left." if terms.pressed else ""
-        shown = f"{returned:,} of" if returned else "a part of one of"
+        shown = f"{returned:,} of" if returned else _none_of(body, cut)
         lines.append(
             f"Showing {shown} {body.whole_count:,} {body.noun}.{pressed}"
             f" continuation_token {token} continues."
@@ -145,6 +145,11 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
         stored = body.count(0, len(body.text))
         lines.append(f"Only the first {stored:,} of {body.total:,} {body.noun} were stored.")
     return "\n".join(lines)
+
+
+def _none_of(body: Body, cut: Page) -> str:
+    """How a page stands to the items, none of which begins on it."""
+    return "none yet of" if body.items and cut.end <= body.items[0] else "a part of one of"
 
 
 def _page_facts(body: Body, number: int, cut: Page, terms: Terms) -> dict[str, Json]:

@@ -40,8 +40,9 @@ def continued_header(body: Body, start: int) -> str:
 def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     """The longest page found from `start` whose text costs no more than `allowance`.
 
-    A page ends where an item or a line ends; a single one that is too long is cut by
-    characters. A page is never empty while text is left, so that pages come to an end.
+    A page ends where an item ends, or a line where a single item is too long or there are none;
+    a single line that is too long is cut by characters. A page is never empty while text is
+    left, so that pages come to an end.
     """
     header = _header(body, start, allowance, cost)
 
@@ -88,14 +89,14 @@ def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], i
 
 
 def _snapped(body: Body, start: int, end: int) -> int:
-    """The last end of an item or a line up to `end`; `end` itself inside the first of them."""
+    """The last end of an item up to `end`, else of a line; `end` itself inside the first line."""
     if end >= len(body.text):
         return len(body.text)
-    if body.items:
-        index = bisect_right(body.items, end) - 1
-        found = _before_header(body, body.items[index]) if index >= 0 else 0
-    else:
-        found = body.text.rfind("\n", start, end) + 1
+    index = bisect_right(body.items, end) - 1
+    item = body.items[index] if index >= 0 else 0
+    found = _before_header(body, item) if index >= 0 else 0
+    if found <= start:
+        found = body.text.rfind("\n", max(start, item), end) + 1
     return found if found > start else end
 
 

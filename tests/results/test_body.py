@@ -13,8 +13,10 @@ from efrit_budget.results.body import (
     Body,
     Source,
     of_items,
+    preceded,
     sound_text,
 )
+from efrit_budget.results.delivery import Terms, deliver
 from efrit_budget.results.packing import packed_marks, packed_text, unpacked
 
 LINES = st.text(st.sampled_from("ab\n\r\t é"), max_size=60)
@@ -112,3 +114,34 @@ def test_a_source_has_changed_when_its_size_or_time_has_or_it_is_gone(tmp_path: 
     assert Source("a.el", found.st_mtime_ns, 4).changed(tmp_path)
     file.unlink()
     assert source.changed(tmp_path)
+
+
+def pages_of(body: Body, allowance: int) -> list[str]:
+    """What is delivered of a body, page by page, at a token for each character."""
+    terms = Terms("s", allowance, len, None)
+    pages, start = [], 0
+    while start < len(body.text):
+        delivery = deliver(body, 1, start, terms, ())
+        assert delivery.end > start
+        pages.append(delivery.text)
+        start = delivery.end
+    return pages
+
+
+def test_lines_before_the_first_item_are_paged_by_lines() -> None:
+    summary = "".join(f"file {number}\n" for number in range(100))
+    body = preceded(summary, of_items("hunks", [("a", [("one", None), ("two", None)])]))
+    first, *others = pages_of(body, 400)
+    assert first.splitlines()[-2].startswith("Showing none yet of 2 hunks. continuation_token ")
+    kept = "".join("\n".join(page.splitlines()[:-2]) + "\n" for page in [first, *others[:-1]])
+    assert body.text.startswith(kept)
+    assert others[-1].splitlines()[-4:-1] == ["a", "one", "two"]
+
+
+def test_an_item_of_many_lines_that_is_longer_than_a_page_is_cut_between_lines() -> None:
+    item = "\n".join(f"+ line {number}" for number in range(100))
+    pages = pages_of(of_items("hunks", [("a.py", [(item, None)])]), 400)
+    assert pages[0].splitlines()[0] == "a.py"
+    lines = [line for page in pages for line in page.splitlines() if line.startswith("+")]
+    assert lines == item.splitlines()
+    assert all(page.splitlines()[0] == "a.py (continued)" for page in pages[1:])
