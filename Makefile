@@ -17,9 +17,9 @@ demo: ## set up what is missing, then run the demo in a batch Emacs
 test: ## set up what is missing, then run every check and every test
 	@.ci/steps setup style types pytest lisp-lint lisp-tests
 
-invariants: ## random sessions against every invariant; takes many minutes
+invariants: ## other random sessions against every invariant; takes many minutes
 	@.ci/setup test
-	@.venv/bin/pytest -o addopts=-q tests/window/test_invariants.py
+	@EFRIT_BUDGET_EXAMPLES=$${EFRIT_BUDGET_EXAMPLES:-1000} .venv/bin/pytest tests/window/test_invariants.py
 
 lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled and linted
 	@.ci/steps setup style types lisp-lint

@@ -205,6 +205,10 @@ class Client:
         found: list[dict[str, Any]] = self.call("worklog/list", limit=10_000)["entries"]
         return found
 
+    def listed(self, **of: Any) -> int:
+        """How many entries the work log lists."""
+        return int(self.call("worklog/list", limit=1, **of)["total"])
+
     def state(self, handle: str) -> str:
         """How an entry stands."""
         return next(str(entry["state"]) for entry in self.entries() if entry["handle"] == handle)

@@ -56,7 +56,9 @@ def page_of(envelope: dict[str, Any], original: str, start: int) -> int:
     return end
 
 
-def read(client: Client, handle: str, original: str, **arguments: Any) -> Read:
+def read(
+    client: Client, handle: str, original: str, *, most_pages: int = MOST_PAGES, **arguments: Any
+) -> Read:
     """Every page of a result, which must be that text."""
     first = envelope = client.use("recall_result", handle=handle, **arguments)
     start = end = returned = pages = 0
@@ -67,8 +69,8 @@ def read(client: Client, handle: str, original: str, **arguments: Any) -> Read:
         if "stored, not shown" in envelope["text"]:
             assert data["returned"] == 0
             raise NotShownError(envelope["text"])
-        if pages == MOST_PAGES:
-            raise NotShownError(f"more than {MOST_PAGES} pages")
+        if pages == most_pages:
+            raise NotShownError(f"more than {most_pages} pages")
         end = page_of(envelope, original, start)
         assert end > start or not original, "a page without progress"
         returned, pages = returned + data["returned"], pages + 1
