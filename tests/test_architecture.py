@@ -40,8 +40,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("results", "settings", "project", "budget", "storage.database", "errors"),
     ),
     "methods": (
-        *("wire.method", "worklog", "window", "tools", "sessions", "results", "settings"),
-        *("project", "budget", "storage.database", "errors"),
+        *("wire.method", "wire.jsontext", "worklog", "window", "tools", "sessions", "results"),
+        *("settings", "project", "budget", "storage.database", "errors"),
     ),
     "wire": ("cancellation", "errors"),
     "worklog": ("window", "tools.base", "sessions", "results", "budget", "storage", "errors"),

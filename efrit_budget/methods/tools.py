@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from efrit_budget.errors import Json, ToolNotFoundError
 from efrit_budget.methods.projects import Projects
+from efrit_budget.methods.verbatim import meant_object
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
 from efrit_budget.sessions.store import Session, SessionStore
@@ -46,6 +47,7 @@ class CallParams(Params):
     session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
     arguments: dict[str, Json] = Field(default_factory=dict)
+    arguments_json: str | None = None
     tool_use_id: ToolUseId
     continuation_token: str | None = None
     confirm_id: str | None = None
@@ -58,6 +60,7 @@ class RecordParams(Params):
     session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
     arguments: dict[str, Json] = Field(default_factory=dict)
+    arguments_json: str | None = None
     tool_use_id: ToolUseId
     status: Literal["success", "error"] = "success"
     text: str = ""
@@ -108,7 +111,7 @@ class ToolMethods:
             raise ToolNotFoundError(
                 f"the settings of {session.root} deny {params.name}", data={"name": params.name}
             )
-        arguments = dict(params.arguments)
+        arguments = _given_arguments(params)
         if params.continuation_token is not None:
             arguments["continuation_token"] = params.continuation_token
         use = Use(session.id, params.tool_use_id, params.name, arguments)
@@ -124,7 +127,7 @@ class ToolMethods:
 
     def _record(self, params: RecordParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        use = Use(session.id, params.tool_use_id, params.name, params.arguments)
+        use = Use(session.id, params.tool_use_id, params.name, _given_arguments(params))
         envelope = self._worklog.find(use)
         if envelope is None:
             outcome = Outcome(params.text, params.data, Status(params.status), params.message)
@@ -281,6 +284,13 @@ class _Runner:
 
         given = Given(outcome, compressor)
         return self._methods.finished(self._session, self._use, given, self._grant, self._standing)
+
+
+def _given_arguments(params: CallParams | RecordParams) -> dict[str, Json]:
+    """The model's arguments, as an object or as its text."""
+    if params.arguments_json is None:
+        return dict(params.arguments)
+    return meant_object("arguments_json", params.arguments_json)
 
 
 def _wanted(session: Session, use: Use) -> int:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from efrit_budget.errors import Json, field_error
 from efrit_budget.methods.offers import Offers
+from efrit_budget.methods.verbatim import meant, with_texts
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.window.begin import Wanted
 from efrit_budget.window.blocks import is_blank
@@ -29,6 +30,7 @@ class BeginParams(Params):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
+    as_text: bool = False
 
 
 class EndParams(Params):
@@ -39,8 +41,17 @@ class EndParams(Params):
     model: str | None = None
     usage: Json = None
     content: str | Blocks = Field(default_factory=list)
+    content_json: str | None = None
+    as_text: bool = False
     stop_reason: Annotated[str, Field(max_length=100)] | None = None
     aborted: bool = False
+
+
+class MessagesParams(Params):
+    """The params of `session/messages`."""
+
+    session_id: SessionId
+    as_text: bool = False
 
 
 class SessionParams(Params):
@@ -62,7 +73,7 @@ class TurnMethods:
         return [
             Method("turn/begin", BeginParams, self._begin),
             Method("turn/end", EndParams, self._end),
-            Method("session/messages", SessionParams, self._messages),
+            Method("session/messages", MessagesParams, self._messages),
             Method("session/transcript", SessionParams, self._transcript),
         ]
 
@@ -74,17 +85,20 @@ class TurnMethods:
             offers=self._offers.of(session),
             user_message=_message(params.user_message),
         )
-        return self._turns.begin(session, wanted)
+        answer = self._turns.begin(session, wanted)
+        return with_texts(answer) if params.as_text else answer
 
     def _end(self, params: EndParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        content = _blocks("content", params.content)
+        content = _reply(params)
         _check_tool_uses(content)
         reply = Reply(params.turn_id, params.usage, content, params.stop_reason, params.aborted)
-        return self._turns.end(session, reply)
+        answer = self._turns.end(session, reply)
+        return with_texts(answer) if params.as_text else answer
 
-    def _messages(self, params: SessionParams, _: Call) -> Json:
-        return self._turns.messages(self._sessions.get(params.session_id))
+    def _messages(self, params: MessagesParams, _: Call) -> Json:
+        answer = self._turns.messages(self._sessions.get(params.session_id))
+        return with_texts(answer) if params.as_text else answer
 
     def _transcript(self, params: SessionParams, _: Call) -> Json:
         return self._turns.transcript(self._sessions.get(params.session_id))
@@ -99,6 +113,16 @@ def _message(given: str | Blocks | None) -> Blocks | None:
                 f"user_message.{index}", f"a {block['type']} is no part of a person's message"
             )
     return _said(blocks) or None
+
+
+def _reply(params: EndParams) -> Blocks:
+    """What the model said, as blocks or as their text."""
+    if params.content_json is None:
+        return _blocks("content", params.content)
+    given = meant("content_json", params.content_json)
+    if not isinstance(given, list) or not all(isinstance(block, dict) for block in given):
+        raise field_error("content_json", "must be the JSON text of a list of blocks")
+    return _blocks("content_json", given)
 
 
 def _said(blocks: Blocks) -> Blocks:

@@ -1,0 +1,115 @@
+"""What the model wrote goes through a client whose JSON is not exact, as the text it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from efrit_budget.errors import InvalidParamsError
+from tests.window.client import Client, text, tool_use
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abé", max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client for many sessions."""
+    made = Client(tmp_path_factory.mktemp("verbatim"))
+    yield made
+    made.close()
+
+
+def begun(client: Client, said: str | None = None) -> dict[str, Any]:
+    """A turn's beginning, as text."""
+    given = {"model": client.model, "system": "Work.", "as_text": True}
+    answer: dict[str, Any] = client.call("turn/begin", **given, user_message=said)
+    return answer
+
+
+@given(st.dictionaries(st.text("abé", max_size=3), VALUES, max_size=3))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_tools_input_comes_back_as_it_was_written(shared: Client, value: dict[str, Any]) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    block = json.dumps(tool_use("a", "eval_sexp") | {"input": value}, ensure_ascii=False)
+    ended = client.call(
+        "turn/end", turn_id=first["turn_id"], content_json=f"[{block}]", as_text=True
+    )
+    (message,) = ended["append"]["messages"]
+    assert json.loads(message)["content"][0]["input"] == value
+    envelope = client.call(
+        "tools/record",
+        name="eval_sexp",
+        arguments_json=json.dumps(value),
+        tool_use_id="a",
+        text="done",
+    )
+    assert envelope["status"] == "success"
+    (entry,) = client.entries()
+    assert entry["arguments"] == value
+    begun(client)
+    held = client.call("session/messages", as_text=True)["messages"]
+    assert message in held
+    assert json.loads(held[1])["content"][0]["input"] == value
+
+
+def test_empty_objects_and_lists_null_and_false_keep_their_own_texts(shared: Client) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    written = '{"a":{},"b":[],"c":null,"d":false,"e":12345678901234567890123,"f":1.5}'
+    block = f'{{"type":"tool_use","id":"a","name":"eval_sexp","input":{written}}}'
+    ended = client.call(
+        "turn/end", turn_id=first["turn_id"], content_json=f"[{block}]", as_text=True
+    )
+    assert written in ended["append"]["messages"][0]
+
+
+def test_what_goes_to_the_model_is_text_and_the_rest_of_the_answer_is_not(shared: Client) -> None:
+    client = shared.anew()
+    answer = begun(client, "größe")
+    assert json.loads(answer["system"])[0]["type"] == "text"
+    assert {tool["name"] for tool in json.loads(answer["tools"])} >= {"file_info"}
+    (message,) = (answer["rewrite"] or answer["append"])["messages"]
+    assert message == '{"role":"user","content":[{"type":"text","text":"größe"}]}'
+    assert answer["budget"]["total"] > 0
+
+
+@pytest.mark.parametrize("written", ["", "{", "{}", "[1]", '"text"', "[NaN]", "nul"])
+def test_a_reply_that_is_no_list_of_blocks_is_refused_by_name(shared: Client, written: str) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    with pytest.raises(InvalidParamsError, match="content_json"):
+        client.call("turn/end", turn_id=first["turn_id"], content_json=written)
+    client.call("turn/end", turn_id=first["turn_id"], content=[text("Done.")])
+
+
+def test_arguments_that_are_no_object_are_refused_by_name(shared: Client) -> None:
+    client = shared.anew()
+    with pytest.raises(InvalidParamsError, match="arguments_json"):
+        client.call("tools/call", name="file_info", arguments_json="[]", tool_use_id="a")
+
+
+def test_the_texts_are_those_of_the_values(shared: Client, tmp_path: Path) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    client.call("turn/end", turn_id=first["turn_id"], content=[text("Done.")])
+    held = client.call("session/messages", as_text=True)["messages"]
+    plain = client.call("session/messages")["messages"]
+    assert [json.loads(message) for message in held] == plain
