@@ -44,7 +44,8 @@ def with_texts(answer: dict[str, Json]) -> dict[str, Json]:
 
     `system` and `tools` are a text each, and each message is one.
     """
-    texts: dict[str, Json] = {name: written(answer[name]) for name in ("system", "tools") if name in answer}
+    whole = ("system", "tools")
+    texts: dict[str, Json] = {name: written(answer[name]) for name in whole if name in answer}
     for name in ("rewrite", "append"):
         if answer.get(name) is not None:
             texts[name] = {**answer[name], "messages": each_written(answer[name]["messages"])}
