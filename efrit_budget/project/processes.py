@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import signal
@@ -22,7 +23,16 @@ PATIENCE_SECONDS = 0.5
 """How long pipes are waited for that a process outside the group holds open."""
 POLL_SECONDS = 0.05
 LOCK_SECONDS = 0.2
-PIPE_BYTES = 64 * 1024
+PIPE_BYTES = 1024 * 1024
+SHARE_BYTES = 64 * 1024
+"""How much is given to a program at once."""
+SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
+READS_AT_ONCE = 32
+GATHER_SECONDS = 0.001
+"""How long a program that goes on writing is left to it between two reads: thousands of small
+reads would take the processor from it."""
+TAIL_BYTES = 64 * 1024
+"""How much of the end is kept where not all is."""
 MOST_BYTES = 256 * 1024 * 1024
 """The most output that is taken from one program."""
 
@@ -37,6 +47,10 @@ class Finished:
     timed_out: bool
     cut: bool = False
     """Whether it was stopped because it wrote more than was wanted."""
+    tail: bytes = b""
+    """The end of what it wrote, where not all of it was kept."""
+    passed: int = 0
+    """How many bytes it wrote behind `stdout`, those of the tail included."""
 
 
 class _Groups:
@@ -69,7 +83,7 @@ class _Groups:
 _groups = _Groups()
 
 
-def run(
+def run(  # noqa: PLR0913  each limit has its own name
     command: Sequence[str],
     *,
     cwd: Path,
@@ -78,10 +92,12 @@ def run(
     env: Mapping[str, str] | None = None,
     given: bytes | None = None,
     most_bytes: int = MOST_BYTES,
+    kept_bytes: int | None = None,
 ) -> Finished:
     """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
 
-    When the program itself has ended, what it left running in its group is ended too.
+    When the program itself has ended, what it left running in its group is ended too. Of output
+    that is longer than `kept_bytes`, that many are kept and the tail; the program goes on.
     """
 
     def begin() -> subprocess.Popen[bytes]:
@@ -100,12 +116,26 @@ def run(
     try:
         with cancellation.calling(lambda: _signal(process.pid, signal.SIGTERM)):
             deadline = None if timeout is None else time.monotonic() + timeout
-            finished = _Collector(process, cancellation, deadline, most_bytes).collect(given)
+            room = most_bytes if kept_bytes is None else kept_bytes
+            collector = _Collector(process, cancellation, deadline, room, kept_bytes is None)
+            finished = collector.collect(given)
     finally:
         _signal(process.pid, signal.SIGKILL)
         _groups.remove(process.pid)
     cancellation.check()
     return finished
+
+
+@dataclass
+class _Tail:
+    """The end of an output of which not all is kept."""
+
+    end: bytes = b""
+    passed: int = 0
+
+    def add(self, data: bytes) -> None:
+        self.end = (self.end + data)[-TAIL_BYTES:]
+        self.passed += len(data)
 
 
 class _Collector:
@@ -116,12 +146,15 @@ class _Collector:
         process: subprocess.Popen[bytes],
         cancellation: Cancellation,
         deadline: float | None,
-        most_bytes: int,
+        room: int,
+        cuts: bool,
     ) -> None:
         self._process = process
         self._cancellation = cancellation
         self._deadline = deadline
-        self._room = most_bytes
+        self._room = room
+        self._cuts = cuts
+        self._reads = 0
         self._timed_out = False
         self._cut = False
         self._kill_at: float | None = None
@@ -131,21 +164,24 @@ class _Collector:
     def collect(self, given: bytes | None) -> Finished:
         """Everything up to the end."""
         process = self._process
-        stdout, stderr = bytearray(), bytearray()
+        stdout, stderr, tail = bytearray(), bytearray(), _Tail()
         with self._selector, contextlib.ExitStack() as pipes:
             for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
                 pipes.callback(_close, pipe)
-            self._read_into(process.stdout, stdout)
-            self._read_into(process.stderr, stderr)
+            self._read_into(process.stdout, stdout, tail)
+            self._read_into(process.stderr, stderr, _Tail())
             self._write_from(process.stdin, memoryview(given or b""))
             while not self._over():
                 self._wait()
                 self._look_at_the_clock()
         code = self._exit_code()
-        return Finished(code, bytes(stdout), bytes(stderr), self._timed_out, self._cut)
+        ended = (self._timed_out, self._cut, tail.end, tail.passed)
+        return Finished(code, bytes(stdout), bytes(stderr), *ended)
 
     def _wait(self) -> None:
         """Wait for the pipes; once they have ended, for the process, which ends a little later."""
+        if self._reads > READS_AT_ONCE:
+            time.sleep(GATHER_SECONDS)
         if self._selector.get_map():
             for key, _ in self._selector.select(POLL_SECONDS):
                 key.data()
@@ -185,21 +221,30 @@ class _Collector:
 
     # Pipes
 
-    def _read_into(self, pipe: IO[bytes] | None, buffer: bytearray) -> None:
+    def _read_into(self, pipe: IO[bytes] | None, buffer: bytearray, tail: _Tail) -> None:
         if pipe is None:
             return
 
         def read() -> None:
             data = os.read(pipe.fileno(), PIPE_BYTES)
-            buffer.extend(data[: self._room])
-            self._cut = self._cut or len(data) > self._room
-            self._room = max(0, self._room - len(data))
+            self._reads += 1
+            self._keep(data, buffer, tail)
             if self._cut:
                 self._end(0)
             if not data or self._cut:
                 self._drop(pipe)
 
+        _widen(pipe)
         self._selector.register(pipe, selectors.EVENT_READ, read)
+
+    def _keep(self, data: bytes, buffer: bytearray, tail: _Tail) -> None:
+        kept = data[: self._room]
+        buffer.extend(kept)
+        self._room -= len(kept)
+        if self._cuts:
+            self._cut = self._cut or len(kept) < len(data)
+        else:
+            tail.add(data[len(kept) :])
 
     def _write_from(self, pipe: IO[bytes] | None, rest: memoryview) -> None:
         if pipe is None:
@@ -209,7 +254,7 @@ class _Collector:
         def write() -> None:
             nonlocal rest
             try:
-                rest = rest[os.write(pipe.fileno(), rest[:PIPE_BYTES]) :]
+                rest = rest[os.write(pipe.fileno(), rest[:SHARE_BYTES]) :]
             except BrokenPipeError:
                 rest = rest[:0]
             if not rest:
@@ -220,6 +265,13 @@ class _Collector:
     def _drop(self, pipe: IO[bytes]) -> None:
         self._selector.unregister(pipe)
         _close(pipe)
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Let more wait in the pipe, where the system can."""
+    if SET_PIPE_SIZE is not None:
+        with contextlib.suppress(OSError):  # the person's share of pipes may be used up
+            fcntl.fcntl(pipe.fileno(), SET_PIPE_SIZE, PIPE_BYTES)
 
 
 def _close(pipe: IO[bytes]) -> None:

@@ -119,6 +119,15 @@ def test_output_of_just_the_limit_is_not_cut() -> None:
     assert (found.cut, found.code, len(found.stdout)) == (False, 0, 100_000)
 
 
+def test_of_output_that_need_not_be_kept_whole_there_are_the_beginning_and_the_end() -> None:
+    found = _shell("head -c 3000000 /dev/zero; echo end", kept_bytes=100_000)
+    assert (found.cut, found.code, len(found.stdout)) == (False, 0, 100_000)
+    assert found.passed == 3_000_000 + len("end\n") - 100_000
+    assert found.tail.endswith(b"\0end\n")
+    whole = _shell("echo all; head -c 200000 /dev/zero >&2", kept_bytes=100_000)
+    assert (whole.stdout, whole.tail, whole.passed) == (b"all\n", b"", 0)
+
+
 def test_large_output_is_whole() -> None:
     assert len(_shell("head -c 50000000 /dev/zero").stdout) == 50_000_000
 
