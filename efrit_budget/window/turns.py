@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from efrit_budget.budget.bands import Band
 from efrit_budget.budget.calibration import counts_of
@@ -129,6 +129,7 @@ def _reply(begun: Begun, bounds: Bounds) -> dict[str, Json]:
         "rewrite": {"messages": messages} if begun.rewritten else None,
         "append": appended,
         "max_tokens": bounds.reply_limit,
+        "model": asdict(bounds.model),
         "notes": list(begun.notes),
     }
 
