@@ -108,8 +108,7 @@ def check_delivery(
     client: Client, envelope: dict[str, Any], name: str, arguments: dict[str, Any]
 ) -> None:
     """What is delivered is within its allowance, and costs what it says."""
-    limits = client.limits()
-    most = limits["per_tool_default"]
+    most = client.per_tool
     asked = arguments.get("max_tokens")
     allowed = min(most, int(asked)) if asked is not None else most
     assert envelope["tokens"] <= max(LEAST, allowed), (name, envelope["text"][-300:])

@@ -6,14 +6,21 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget import estimate as estimator
 from tests.window.client import Block, without_marks
 
 ALERT = "[Budget Alert: "
 HEADS = ("Earlier turns, a line each; ", "(")
 THINKING = ("thinking", "redacted_thinking")
+
+
+@lru_cache(maxsize=1_000)
+def estimate(text: str) -> int:
+    """What a text costs; the same ones are counted after every step."""
+    return estimator.estimate(text)
 
 
 @dataclass

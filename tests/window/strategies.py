@@ -14,7 +14,7 @@ Call = tuple[str, dict[str, Any], str | None, str | None]
 
 MODELS = [MODEL, PLAIN_MODEL, "llama-of-some-kind"]
 LIMITS = st.fixed_dictionaries(
-    {"total": st.sampled_from([1_000, 4_000, 8_000, 8_000, 14_000, 14_000, 30_000, 100_000])},
+    {"total": st.sampled_from([4_000, 8_000, 8_000, 14_000, 14_000, 30_000, 100_000, 1_000])},
     optional={
         "per_tool_default": st.sampled_from([50, 300, 2_000, 20_000]),
         "low_water": st.sampled_from([0.0, 0.2, 1.0]),

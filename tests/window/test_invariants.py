@@ -34,7 +34,7 @@ from tests.window.recalled import NotShownError, read
 from tests.window.strategies import LIMITS, MESSAGES, MODELS, TOOL_CALLS, USAGE, Call
 
 EXAMPLES = os.environ.get("EFRIT_BUDGET_EXAMPLES")
-FEW = 60
+FEW = 40
 MOST_PAGES = 6
 """A result of more pages is read to its end when the session is over."""
 
@@ -91,13 +91,14 @@ class Sessions(RuleBasedStateMachine):
         self.ids = 0
 
     def both(self, act: Callable[[Client], Any]) -> Any:
-        """Do it to both: they answer alike, errors included."""
-        answers = [outcome(act, self.client), outcome(act, self.twin)]
-        ours, theirs = map(invariants.timeless, answers)
-        assert ours == theirs
-        if isinstance(answers[0], Exception):
-            raise answers[0]
-        return answers[0]
+        """Do it to both: they answer alike, and what is refused changes nothing."""
+        answer = outcome(act, self.client)
+        if isinstance(answer, EfritError):
+            assert invariants.everything(self.client) == invariants.everything(self.twin)
+        assert invariants.timeless(answer) == invariants.timeless(outcome(act, self.twin))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     # Turns
 
@@ -109,7 +110,6 @@ class Sessions(RuleBasedStateMachine):
     def begin(self, model: str | None, said: Any, system: str | None) -> None:
         """Begin a turn, with another model or system text now and then."""
         self.model = model or self.model
-        before = invariants.everything(self.client)
         held = (self.client.epoch(), self.client.prefix(), self.client.budget()["band"])
         for client in (self.client, self.twin):
             client.system_text = client.system_text if system is None else system
@@ -121,7 +121,6 @@ class Sessions(RuleBasedStateMachine):
             self._has_begun(begun, held)
             return
         assert "Raise the total" in told or "waits for a reply" in told
-        assert invariants.everything(self.client) == before
 
     def _has_begun(self, begun: dict[str, Any], held: tuple[int, str, str]) -> None:
         known = self.known
@@ -144,6 +143,8 @@ class Sessions(RuleBasedStateMachine):
     def talk(self, said: Any, calls: list[Call]) -> None:
         """A whole turn, as most of them are."""
         self.begin(None, said, None)
+        if not self.known.is_begun:
+            self.begin(None, "Go on.", None)
         if self.known.is_begun:
             self.end(calls, True, False, False, "honest", 3)
             while self.known.pending:
