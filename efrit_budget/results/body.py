@@ -49,6 +49,8 @@ class Body:
     make together are their data; an item that begins with a quote is a whole path."""
     total: int | None = None
     """How many there are, where more were counted than stored."""
+    most: int | None = None
+    """How many items a page shows at the most."""
     sources: tuple[Source, ...] = ()
     more: dict[str, Json] | None = None
     """What the tool that served it needs to go on behind it; None where nothing follows."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from efrit_budget.budget.figures import shortened
 from efrit_budget.errors import Json
 from efrit_budget.results.body import Body
-from efrit_budget.results.pages import Cost, Page, page, rest
+from efrit_budget.results.pages import Cost, Page, furthest, page, rest
 from efrit_budget.results.tokens import Place, continuation_token, handle
 
 FOOTER = "📏 ~"
@@ -61,7 +61,7 @@ def _cuts(
     body: Body, number: int, start: int, terms: Terms, notes: tuple[str, ...]
 ) -> Iterator[Page]:
     """Pages to try: all that is left, then ever shorter ones."""
-    if len(body.text) - start <= terms.allowance * WORTH_TRYING:
+    if furthest(body, start) - start <= terms.allowance * WORTH_TRYING:
         yield rest(body, start, terms.allowance, terms.cost)
     room = terms.allowance - terms.cost(_tail(body, number, _end_page(body), terms, notes))
     for attempt in range(ATTEMPTS):

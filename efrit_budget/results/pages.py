@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -54,9 +54,18 @@ def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
 
 
 def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
-    """The page from `start` to the end, whatever it costs."""
+    """The page from `start` as far as one may reach, whatever it costs."""
     header = _header(body, start, allowance, cost)
-    return Page(start, len(body.text), header + body.text[start:])
+    end = furthest(body, start)
+    return Page(start, end, header + body.text[start:end])
+
+
+def furthest(body: Body, start: int) -> int:
+    """Where a page from `start` ends at the latest: at the end, or after the most items."""
+    if body.most is None:
+        return len(body.text)
+    index = bisect_left(body.items, start) + body.most
+    return _before_header(body, body.items[index]) if index < len(body.items) else len(body.text)
 
 
 def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
@@ -67,7 +76,7 @@ def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
 
 def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:
     """The size of the page: guessed from the ratio so far, a few times, then halved."""
-    left = len(body.text) - start
+    left = furthest(body, start) - start
     low, high = 0, left + 1
     guess = min(left, max(SMALLEST, int(allowance * FIRST_GUESS)))
     for _ in range(TRIES):
@@ -90,8 +99,9 @@ def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], i
 
 def _snapped(body: Body, start: int, end: int) -> int:
     """The last end of an item up to `end`, else of a line; `end` itself inside the first line."""
-    if end >= len(body.text):
-        return len(body.text)
+    latest = furthest(body, start)
+    if end >= latest:
+        return latest
     index = bisect_right(body.items, end) - 1
     item = body.items[index] if index >= 0 else 0
     found = _before_header(body, item) if index >= 0 else 0

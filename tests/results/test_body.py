@@ -59,6 +59,7 @@ def test_a_body_is_the_same_when_it_is_read_again(
     body = replace(
         made,
         total=total,
+        most=7,
         sources=(Source("a.el", 5, 6),),
         more={"path": "a.el"},
         position="Lines 1-2.",
@@ -145,3 +146,12 @@ def test_an_item_of_many_lines_that_is_longer_than_a_page_is_cut_between_lines()
     lines = [line for page in pages for line in page.splitlines() if line.startswith("+")]
     assert lines == item.splitlines()
     assert all(page.splitlines()[0] == "a.py (continued)" for page in pages[1:])
+
+
+def test_a_page_shows_no_more_items_than_a_body_says_and_ends_before_a_header() -> None:
+    groups = [(f"{folder}/", [(name, None) for name in "abc"]) for folder in "xyz"]
+    body = replace(of_items("names", groups), most=3)
+    pages = [page.partition("Showing")[0].partition("📏")[0] for page in pages_of(body, 10_000)]
+    assert pages == ["x/\na\nb\nc\n", "y/\na\nb\nc\n", "z/\na\nb\nc\n"]
+    two = pages_of(replace(body, most=2), 10_000)
+    assert two[1].startswith("x/ (continued)\nc\ny/\na\nShowing 2 of 9 names.")
