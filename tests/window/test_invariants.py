@@ -28,7 +28,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import ConflictError, EfritError, InvalidParamsError
 from efrit_budget.window.begin import BudgetError
 from tests.window import invariants
-from tests.window.client import Block, Client, text, thinking, tool_use
+from tests.window.client import MODEL, Block, Client, text, thinking, tool_use
 from tests.window.ledger import Reply
 from tests.window.recalled import NotShownError, read
 from tests.window.strategies import LIMITS, MESSAGES, MODELS, TOOL_CALLS, USAGE, Call
@@ -350,7 +350,10 @@ class Sessions(RuleBasedStateMachine):
                 "session/open",
                 {"root": str(client.root), "session_id": client.session, "limits": plenty},
             )
-        assert all(map(self._recall, self.known.texts))
+        for handle in self.known.texts:
+            if not self._recall(handle):
+                self.begin(MODEL, "Show it.", None)
+                assert self._recall(handle), f"{handle} is lost in a window of a million tokens"
         self.client.close()
         self.twin.close()
         shutil.rmtree(self.folder)
