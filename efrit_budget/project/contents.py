@@ -1,0 +1,137 @@
+"""What a file holds that is no text, told by its first bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from efrit_budget.project.coding import Read
+
+LFS = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-[^\n]*\n)*"
+    rb"oid sha256:[0-9a-f]{64}\nsize ([0-9]{1,18})\n"
+)
+LFS_BYTES = 1024
+"""Above this size no file is a pointer, as for git-lfs."""
+PDF = b"%PDF-"
+MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "PNG image"),
+    (b"\xff\xd8\xff", "JPEG image"),
+    (b"GIF87a", "GIF image"),
+    (b"GIF89a", "GIF image"),
+    (b"II*\0", "TIFF image"),
+    (b"MM\0*", "TIFF image"),
+    (PDF, "PDF document"),
+    (b"\x7fELF", "ELF program or library"),
+    (b"\xcf\xfa\xed\xfe", "Mach-O program or library"),
+    (b"MZ", "Windows program"),
+    (b"PK\x03\x04", "zip archive"),
+    (b"PK\x05\x06", "zip archive"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"BZh", "bzip2 data"),
+    (b"\xfd7zXZ\0", "xz data"),
+    (b"\x28\xb5\x2f\xfd", "zstd data"),
+    (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+    (b"SQLite format 3\0", "SQLite database"),
+    (b"\0asm", "WebAssembly module"),
+    (b"\xca\xfe\xba\xbe", "Java class or Mach-O"),
+    (b"wOFF", "WOFF font"),
+    (b"wOF2", "WOFF font"),
+    (b"\0\x01\0\0", "TrueType font"),
+    (b"OTTO", "OpenType font"),
+    (b"OggS", "Ogg media"),
+    (b"fLaC", "FLAC audio"),
+    (b"ID3", "MP3 audio"),
+    (b"!<arch>\n", "static library"),
+    (b";ELC", "compiled Emacs Lisp"),
+)
+FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""The JPEG markers whose segment tells the size."""
+MOST_SEGMENTS = 100
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A file that is no text."""
+
+    kind: str
+    dimensions: tuple[int, int] | None = None
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is to be looked at."""
+        return self.kind.endswith("image")
+
+
+def pointed_size(head: bytes, size: int) -> int | None:
+    """The size of the file that a Git LFS pointer stands for; None for any other file."""
+    found = LFS.match(head) if size < LFS_BYTES else None
+    return int(found[1]) if found else None
+
+
+def recognized(head: bytes, read: Read) -> Binary | None:
+    """What the first bytes say it is; None where they say nothing for certain."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return Binary("WebP image", _webp(head))
+    for magic, kind in MAGIC:
+        if head.startswith(magic) and (_is_no_word(magic) or b"\0" in head):
+            measure = MEASURES.get(kind)
+            return Binary(kind, measure(head, read) if measure else None)
+    return None
+
+
+def _is_no_word(magic: bytes) -> bool:
+    """Whether no text begins like this."""
+    return magic == PDF or not magic.isalnum()
+
+
+def _png(head: bytes, _: Read) -> tuple[int, int] | None:
+    return _pair(head[16:20], head[20:24], "big")
+
+
+def _gif(head: bytes, _: Read) -> tuple[int, int] | None:
+    return _pair(head[6:8], head[8:10], "little")
+
+
+def _jpeg(head: bytes, read: Read) -> tuple[int, int] | None:
+    """From segment to segment, to the one that tells the size."""
+    offset = 2
+    for _ in range(MOST_SEGMENTS):
+        segment = head[offset : offset + 9]
+        if len(segment) < 9:
+            segment = read(offset, 9)
+        if len(segment) < 9 or segment[0] != 0xFF:
+            return None
+        if segment[1] in FRAMES:
+            return _pair(segment[7:9], segment[5:7], "big")
+        offset += 2 + int.from_bytes(segment[2:4], "big")
+    return None
+
+
+def _webp(head: bytes) -> tuple[int, int] | None:
+    kind = head[12:16]
+    if kind == b"VP8X" and len(head) >= 30:
+        width, height = (int.from_bytes(head[at : at + 3], "little") for at in (24, 27))
+        return width + 1, height + 1
+    if kind == b"VP8L" and len(head) >= 25:
+        bits = int.from_bytes(head[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8 " and len(head) >= 30:
+        width, height = (int.from_bytes(head[at : at + 2], "little") for at in (26, 28))
+        return width & 0x3FFF, height & 0x3FFF
+    return None
+
+
+def _pair(width: bytes, height: bytes, order: Literal["big", "little"]) -> tuple[int, int] | None:
+    if not width or not height:
+        return None
+    return int.from_bytes(width, order), int.from_bytes(height, order)
+
+
+MEASURES: dict[str, Callable[[bytes, Read], tuple[int, int] | None]] = {
+    "PNG image": _png,
+    "GIF image": _gif,
+    "JPEG image": _jpeg,
+}

@@ -1,0 +1,266 @@
+"""A file's lines, a page of any part of it at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.contents import Binary
+from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.project import Located
+from efrit_budget.project.reading import NoFileError, Opened, Pointer, Text, opened
+from efrit_budget.results.body import Body, Source
+from efrit_budget.tools.asked import Asked, Further, NoLineError, Served
+from efrit_budget.tools.base import (
+    Arguments,
+    Hint,
+    Outcome,
+    Policy,
+    ToolContext,
+    failure,
+    question,
+)
+from efrit_budget.tools.numbered import Stretch
+from efrit_budget.tools.sizes import counted, sized
+
+TAIL = " continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"
+"""What delivery adds to a page at most."""
+ATTEMPTS = 4
+MOST_TAIL = 1_000_000
+EDGE_LINES = 3
+MOST_SHORT = 500
+
+Line = Annotated[int, Field(ge=1, le=10**12)]
+
+
+class ReadFileArguments(Arguments):
+    """The arguments of `read_file`."""
+
+    path: Annotated[str, Field(min_length=1, description="Relative to the project")]
+    start_line: Annotated[Line | None, Field(description="The first is 1")] = None
+    end_line: Line | None = None
+    around_line: Annotated[Line | None, Field(description="50 lines on either side")] = None
+    tail: Annotated[int, Field(ge=1, le=MOST_TAIL, description="The last so many lines")] | None = (
+        None
+    )
+
+
+class ReadFile:
+    """Serves what fits, and notes where what follows begins; the rest is not read."""
+
+    name: ClassVar[str] = "read_file"
+    description: ClassVar[str] = (
+        "Read a file's lines, numbered: all, from start_line to end_line, around a line, or the "
+        "last ones. Big files come page by page; any part is reached at once. 12:801 begins at "
+        "column 801 of line 12; lines of a tail nobody counted are numbered -1 backwards. "
+        "Binary files are described."
+    )
+    arguments: ClassVar[type[Arguments]] = ReadFileArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("lines", tokens_each=12)
+
+    def run(self, arguments: ReadFileArguments, context: ToolContext) -> Outcome:
+        """The first page."""
+        problem = _conflict(arguments)
+        if problem is not None:
+            return failure(problem)
+        asked = Asked(
+            arguments.start_line, arguments.end_line, arguments.around_line, arguments.tail
+        )
+        return _served(arguments.path, asked, context, confirmed=context.confirmed)
+
+    def resume(self, more: dict[str, Json], context: ToolContext) -> Outcome:
+        """The page behind the one that gave `more`."""
+        return _served(more["path"], Further(more), context, confirmed=more["confirmed"])
+
+    def compress(self, arguments: Arguments, outcome: Outcome) -> str:
+        """Which lines of what, and the first and the last of them."""
+        del arguments  # a later page has none
+        body = outcome.whole
+        lines = body.text.splitlines()
+        if "start_line" not in body.data:
+            return f"Read {body.text}"[:MOST_SHORT]
+        where = body.position.partition(";")[0].replace("Line", "line")
+        said = f"Read {lines[0]}, {where}"
+        head, tail = lines[1 : 1 + EDGE_LINES], lines[1 + EDGE_LINES :][-EDGE_LINES:]
+        room = (MOST_SHORT - len(said) - 10) // (len(head) + len(tail)) - 1
+        if room <= 0:
+            return said[:MOST_SHORT]
+        edges = [*(line[:room] for line in head), "…", *(line[:room] for line in tail)]
+        return "\n".join((said, *edges))[:MOST_SHORT]
+
+
+def _conflict(arguments: ReadFileArguments) -> str | None:
+    """What contradicts itself in the arguments, and what to give instead."""
+    start, end = arguments.start_line, arguments.end_line
+    has_range = start is not None or end is not None
+    given = has_range + (arguments.around_line is not None) + (arguments.tail is not None)
+    if given > 1:
+        return "give one of: start_line and end_line; around_line; tail"
+    if start is not None and end is not None and end < start:
+        return f"end_line {end:,} is before start_line {start:,}; give end_line {start:,} or more"
+    return None
+
+
+def _served(
+    path: str, finder: Asked | Further, context: ToolContext, *, confirmed: bool
+) -> Outcome:
+    """The page that is found at a path, or why there is none."""
+    try:
+        located = context.project.locate(path)
+        if context.project.is_secret(located) and not confirmed:
+            return question(f"Read {located.shown}? Files of this name usually hold secrets.")
+        with opened(context.project, located, context.cancellation.check) as found:
+            if isinstance(found.content, Text) and found.content.end > found.content.begin:
+                return _page(found.content, finder, context, confirmed=confirmed)
+            return _described(found)
+    except (NoFileError, OutsideError) as error:
+        return failure(error.message)
+    except NoLineError as error:
+        return failure(f"{same_form(path)}: {error.message}")
+    except OSError as error:
+        return failure(f"{same_form(path)}: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file; project_files finds names"
+    return f"{error.strerror or error}; it cannot be read"
+
+
+def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirmed: bool) -> Outcome:
+    about = _about(text)
+    room = context.allowance - context.cost(about + TAIL)
+    for _ in range(ATTEMPTS):
+        served = finder.page(text, max(room, context.allowance // 4), context)
+        body, notes = _body(text, served, about), _notes(text, served)
+        whole = "\n".join((body.text, *notes, body.position + TAIL))
+        excess = context.cost(whole) - context.allowance
+        if excess <= 0:
+            break
+        room -= excess + 1
+    if served.more is not None:
+        name = text.located.shown
+        more = {**served.more, "path": name, "state": text.state, "confirmed": confirmed}
+        body = replace(body, more=more)
+    return Outcome(body=body, notes=tuple(notes))
+
+
+def _body(text: Text, served: Served, about: str) -> Body:
+    stretch, located = served.stretch, text.located
+    ends = {"LF": "", "CRLF": ", CRLF", "mixed": ", CRLF in part", None: ""}[stretch.line_ends]
+    parts = [f"{about}{ends})\n", *(f"{line}\n" for line in stretch.labelled())]
+    if stretch.is_cut:
+        parts[-1] = parts[-1].removesuffix("\n")
+    offsets = [0]
+    for part in parts:
+        offsets.append(offsets[-1] + len(part))
+    sources = () if text.modified_ns is None else (_source(located, text),)
+    return Body(
+        "".join(parts),
+        items=tuple(offsets[1:-1]),
+        headers=(0,),
+        data=_facts(text, served),
+        item_data=stretch.lines,
+        sources=sources,
+        position=_position(text, served),
+    )
+
+
+def _source(located: Located, text: Text) -> Source:
+    return Source(located.name, text.modified_ns or 0, text.size)
+
+
+def _about(text: Text) -> str:
+    """The line that names a file once, but for how its lines end."""
+    unsaved = " (unsaved buffer)" if text.is_buffer else ""
+    total = text.known_lines()
+    lines = None if total is None else counted(total, "line")
+    known = filter(None, (lines, sized(text.size), text.coding.label))
+    return f"{text.located.shown}{unsaved} ({', '.join(known)}"
+
+
+def _facts(text: Text, served: Served) -> dict[str, Json]:
+    stretch = served.stretch
+    facts: dict[str, Json] = {
+        "path": text.located.shown,
+        "size": text.size,
+        "encoding": text.coding.codec,
+        "bom": text.coding.bom > 0,
+        "line_ends": stretch.line_ends,
+        "unsaved": text.is_buffer,
+        "total_lines": text.known_lines(),
+        "start_line": stretch.first.line,
+        "end_line": stretch.last_line,
+    }
+    if stretch.columns is not None:
+        facts["columns"] = list(stretch.columns)
+    if served.changed:
+        facts["changed_since"] = [text.located.shown]
+    return facts
+
+
+def _position(text: Text, served: Served) -> str:
+    stretch = served.stretch
+    total = text.known_lines()
+    of_all = "" if total is None else f" of {total:,}"
+    first, last = f"{stretch.first.line:,}", f"{stretch.last_line:,}"
+    lines = f"Lines {first}-{last}" if stretch.first.line > 0 else f"Lines {first} to {last}"
+    if stretch.first.line == stretch.last_line:
+        lines = f"Line {first}"
+    columns = "{:,}-{:,}".format(*stretch.columns) if stretch.columns else ""
+    of_line = f", columns {columns}" if columns and stretch.is_cut else ""
+    return f"{lines}{of_all}{of_line}{'; backwards,' if served.goes_back else '.'}"
+
+
+def _notes(text: Text, served: Served) -> list[str]:
+    notes = []
+    stretch = served.stretch
+    if served.changed:
+        notes.append(f"Changed since the page before: {text.located.shown}.")
+    signs = stretch.signs()
+    if signs:
+        notes.append(signs)
+    reaches_end = stretch.next is None or served.goes_back
+    if reaches_end and not text.ends_with_newline() and _is_last(text, stretch):
+        notes.append("The last line has no newline.")
+    return notes
+
+
+def _is_last(text: Text, stretch: Stretch) -> bool:
+    total = text.known_lines()
+    return stretch.last_line == (-1 if total is None else total)
+
+
+def _described(found: Opened) -> Outcome:
+    """What is said of a file that has no lines to show."""
+    path, size, content = found.located.shown, found.size, found.content
+    facts: dict[str, Json] = {"path": path, "size": size, "lines": []}
+    if isinstance(content, Pointer):
+        said = f"{path}: a Git LFS pointer to {content.size:,} bytes; the content is not here"
+        return Outcome(f"{said} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
+    if isinstance(content, Text):
+        unsaved = " (unsaved buffer)" if content.is_buffer else ""
+        return Outcome(f"{path}{unsaved}: empty", facts | {"unsaved": content.is_buffer})
+    return Outcome(_of_binary(path, size, content), facts | _binary_facts(content))
+
+
+def _of_binary(path: str, size: int, content: Binary) -> str:
+    pixels = "{}x{}, ".format(*content.dimensions) if content.dimensions else ""
+    what = "" if content.kind == "binary" else f"{content.kind}, "
+    instead = "; read_image shows it" if content.is_image else ""
+    return f"{path}: {what}{pixels}{counted(size, 'byte')}, binary: not shown{instead}"
+
+
+def _binary_facts(content: Binary) -> dict[str, Json]:
+    facts: dict[str, Json] = {"binary": True, "kind": content.kind}
+    if content.dimensions:
+        facts["width"], facts["height"] = content.dimensions
+    return facts
+
+
+TOOL = ReadFile()

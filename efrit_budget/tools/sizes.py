@@ -1,0 +1,22 @@
+"""Sizes in words."""
+
+from __future__ import annotations
+
+UNITS = ("KB", "MB", "GB", "TB")
+
+
+def sized(size: int) -> str:
+    """A size as it is told: "812 bytes", "45 KB", "1.2 GB"."""
+    if size < 1000:
+        return f"{size} byte{'' if size == 1 else 's'}"
+    value = float(size)
+    for unit in UNITS:
+        value /= 1024
+        if value < 999.5 or unit == UNITS[-1]:
+            break
+    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 line", "1,234 lines"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

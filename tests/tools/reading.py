@@ -1,0 +1,53 @@
+"""Calls of `read_file`, and what their answers show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.sidecar import Sidecar
+
+Read = Callable[..., dict[str, Any]]
+
+
+def reader(sidecar: Sidecar, session: str) -> Read:
+    """What calls the tool with its arguments."""
+    uses = iter(range(100_000))
+
+    def call(confirm_id: str | None = None, use: str = "", **arguments: Any) -> dict[str, Any]:
+        found: dict[str, Any] = sidecar.request(
+            "tools/call",
+            session_id=session,
+            name="read_file",
+            arguments=arguments,
+            tool_use_id=use or f"use-{next(uses)}",
+            confirm_id=confirm_id,
+        )
+        return found
+
+    return call
+
+
+def pages_of(read: Read, **arguments: Any) -> Iterator[dict[str, Any]]:
+    """Every page, from the first on."""
+    envelope = read(**arguments)
+    yield envelope
+    limit = {"max_tokens": arguments["max_tokens"]} if "max_tokens" in arguments else {}
+    while "continuation_token" in envelope["data"]:
+        envelope = read(continuation_token=envelope["data"]["continuation_token"], **limit)
+        yield envelope
+
+
+def lines_in(envelope: dict[str, Any]) -> list[str]:
+    """The numbered lines of the text."""
+    return [line for line in envelope["text"].splitlines() if "\t" in line]
+
+
+def numbers_in(envelope: dict[str, Any]) -> list[int]:
+    """The numbers of the lines."""
+    return [int(line.partition("\t")[0]) for line in lines_in(envelope)]
+
+
+def numbered(count: int) -> str:
+    """A text of so many lines."""
+    return "".join(f"line {number}\n" for number in range(1, count + 1))
