@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cached_property
@@ -28,24 +28,42 @@ class Secrets:
     patterns: Sequence[str] = PATTERNS
 
     def holds(self, name: str) -> bool:
-        """Whether a file of this name, or at the end of this path, usually holds secrets."""
+        """Whether a file of this name, or at the end of this path, usually holds secrets.
+
+        A pattern without a slash is about the file's own name, not those of its folders.
+        """
         path = f"/{name.casefold()}"
-        if self._suspect.match(path) is None:
+        base = path.rpartition("/")[2]
+        if not (self._names.match(base) or self._paths.search(path)):
             return False
         found = False
         for pattern in self.patterns:
             bare = pattern.removeprefix("!").casefold()
-            if fnmatchcase(path, f"*/{bare}"):
-                found = pattern == bare or not pattern.startswith("!")
+            fits = fnmatchcase(path, f"*/{bare}") if "/" in bare else fnmatchcase(base, bare)
+            if fits:
+                found = not pattern.startswith("!")
         return found
 
     @cached_property
-    def _suspect(self) -> re.Pattern[str]:
-        """What matches every such file at once; of thousands of names hardly any does."""
-        bare = [pattern.casefold() for pattern in self.patterns if not pattern.startswith("!")]
-        return re.compile(rf"(?s:.*/)(?:{'|'.join(map(translate, bare)) or '(?!)'})")
+    def _names(self) -> re.Pattern[str]:
+        """What every name matches that a pattern fits: of thousands hardly any does."""
+        return _any_of(translate(pattern) for pattern in self._positive if "/" not in pattern)
+
+    @cached_property
+    def _paths(self) -> re.Pattern[str]:
+        """What is in every path that a pattern with a slash fits."""
+        return _any_of(f"/{translate(pattern)}" for pattern in self._positive if "/" in pattern)
+
+    @property
+    def _positive(self) -> list[str]:
+        return [pattern.casefold() for pattern in self.patterns if not pattern.startswith("!")]
 
     @property
     def globs(self) -> list[str]:
         """Globs that find every such file, and some others."""
-        return [f"**/{pattern}" for pattern in self.patterns if not pattern.startswith("!")]
+        found = [f"**/{pattern}" for pattern in self.patterns if not pattern.startswith("!")]
+        return found + [f"{glob}*" for glob in found if glob.endswith("/*")]
+
+
+def _any_of(regexes: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(regexes) or "(?!)")

@@ -24,6 +24,7 @@ from efrit_budget.project.secrets import Secrets
         ".aws/credentials",
         "home/.aws/credentials",
         ".ssh/anything",
+        ".ssh/below/anything",
         ".npmrc",
     ],
 )
@@ -43,6 +44,8 @@ def test_a_file_whose_name_says_so_holds_secrets(name: str) -> None:
         "credentials",
         "aws/credentials.py",
         "pem.md",
+        "id_tools/Makefile",
+        "server.pem/README",
         ".ssh/id_ed25519.pub",
         ".ssh/known_hosts",
     ],
