@@ -48,6 +48,51 @@ Signal an error where it has what JSON does not know, such as raw bytes."
            (json-false :json-false))
        (encode-coding-string (json-encode object) 'utf-8-unix)))))
 
+(defun efrit-json-parse (text)
+  "Return the value of the JSON TEXT, such that it can be written again.
+Objects are hash tables, arrays vectors, null `:null', false `:false'."
+  (condition-case nil
+      (json-parse-string text :null-object :null :false-object :false)
+    (json-error
+     (let ((json-object-type 'hash-table)
+           (json-array-type 'vector)
+           (json-key-type 'string)
+           (json-null :null)
+           (json-false :false))
+       (json-read-from-string text)))))
+
+(defun efrit-json-plist (text)
+  "Return the object of the JSON TEXT as a plist with keyword keys.
+Arrays are vectors, true t, null and false nil: what a function reads."
+  (condition-case nil
+      (json-parse-string text :object-type 'plist :null-object nil :false-object nil)
+    (json-error
+     (let ((json-object-type 'plist)
+           (json-array-type 'vector)
+           (json-key-type 'keyword)
+           (json-null nil)
+           (json-false nil))
+       (json-read-from-string text)))))
+
+(defun efrit-json-text (value)
+  "Return VALUE, as `efrit-json-parse' gives it, as JSON text, a string.
+What no JSON can hold, such as raw bytes, is replaced first."
+  (let ((written (condition-case nil
+                     (json-serialize value :null-object :null :false-object :false)
+                   ((args-out-of-range wrong-type-argument)
+                    (let ((json-null :null)
+                          (json-false :false))
+                      (json-encode (if (stringp value) (efrit-json-sound value) value)))))))
+    (if (multibyte-string-p written)
+        written
+      (decode-coding-string written 'utf-8-unix t))))
+
+(defun efrit-json-sound (string)
+  "Return STRING with what UTF-8 cannot hold replaced by U+FFFD."
+  (if (string-match-p "[^\0-\ud7ff\ue000-\U0010ffff]" string)
+      (replace-regexp-in-string "[^\0-\ud7ff\ue000-\U0010ffff]" "\ufffd" string t t)
+    string))
+
 (defmacro efrit-json-in-jsonrpc (&rest body)
   "Run BODY with these functions in the place of jsonrpc.el's own."
   (declare (indent 0) (debug t))

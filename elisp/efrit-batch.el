@@ -1,0 +1,107 @@
+;;; efrit-batch.el --- A session without windows  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; emacs --batch -l efrit -f efrit-batch-do -- "task"
+;;
+;; Prints the reply as it streams, a line for each call of a tool, and the
+;; budget at the end.  Nobody can be asked: what permissions do not allow is
+;; denied, and said so.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit-do)
+(require 'efrit-show)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-batch-allow nil
+  "Names of tools that may run in batch without being asked about.
+The variable EFRIT_ALLOW of the environment adds to it, separated by
+commas; \"all\" there stands for every tool."
+  :group 'efrit
+  :type '(repeat string))
+
+;;; Public
+
+;;;###autoload
+(defun efrit-batch-do ()
+  "Have the model do what stands on the command line, and exit.
+The exit code is 0 when the model ended its turn or said that it is done,
+1 when something failed, 2 when nothing was asked for."
+  (let ((task (string-join (delete "--" command-line-args-left) " ")))
+    (setq command-line-args-left nil)
+    (when (string-blank-p task)
+      (efrit-batch--print "usage: emacs --batch -l efrit -f efrit-batch-do -- TASK\n")
+      (kill-emacs 2))
+    (kill-emacs
+     (condition-case err
+         (if (eq (efrit-loop-state (efrit-batch-run task)) 'idle) 0 1)
+       (error (efrit-batch--print "\nefrit: %s\n" (efrit-error-text err)) 1)))))
+
+(defun efrit-batch-run (task)
+  "Have the model do TASK in the project here, print it, and return the loop."
+  (let ((loop (efrit-do-make-loop (efrit-do-root))))
+    (setf (efrit-loop-rules loop) (efrit-batch--rules))
+    (efrit-loop-observe loop #'efrit-batch--show)
+    (efrit-do-say loop task)
+    (while (not (efrit-loop-resting-p loop))
+      (accept-process-output nil 0.1))
+    (efrit-batch--end loop)
+    loop))
+
+;;; Private
+
+(defun efrit-batch--rules ()
+  "Return the permissions of a session in batch: what is not allowed is denied."
+  (let ((named (split-string (or (getenv "EFRIT_ALLOW") "") "," t "[ \t]+")))
+    (append (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
+                    (append efrit-batch-allow named)))))
+
+(defun efrit-batch--print (format &rest arguments)
+  "Print FORMAT with ARGUMENTS to standard output, at once."
+  (princ (apply #'format format arguments)
+         t))
+
+(defun efrit-batch--show (loop event)
+  "Print EVENT of LOOP."
+  (pcase event
+    (`(piece ,block ,text)
+     (when (equal (efrit-block-type block) "text")
+       (efrit-batch--print "%s" text)))
+    (`(end ,block)
+     (when (equal (efrit-block-type block) "text")
+       (efrit-batch--print "\n")))
+    (`(use ,use)
+     (when (eq (efrit-use-state use) 'done)
+       (efrit-batch--print "%s\n" (efrit-show-use use))))
+    (`(ask ,use)
+     (efrit-batch--print "! %s\n" (efrit-show-question use))
+     (efrit-later #'efrit-run-answer loop use 'deny))
+    (`(question ,call ,question ,_)
+     (efrit-batch--print "? %s\n" question)
+     (efrit-tool-finish call (efrit-tool-result "Nobody is there to answer." :status 'error)))
+    (`(retry ,seconds ,problem)
+     (efrit-batch--print "… %s; again in %s s\n" (plist-get problem :message) seconds))
+    (`(begun ,rewritten ,notes)
+     (when rewritten
+       (efrit-batch--print "— older results gave way —\n"))
+     (dolist (note notes)
+       (efrit-batch--print "— %s\n" note)))
+    (`(complete ,summary) (efrit-batch--print "✓ %s\n" summary))))
+
+(defun efrit-batch--end (loop)
+  "Print how LOOP ended, and what it cost."
+  (pcase (efrit-loop-state loop)
+    ('failed (efrit-batch--print "\nefrit: %s\n" (efrit-loop-problem loop)))
+    ('idle nil)
+    (state (efrit-batch--print "\nefrit: %s\n" (efrit-show-state state))))
+  (efrit-batch--print "\n%s\n" (efrit-show-summary loop)))
+
+(provide 'efrit-batch)
+;;; efrit-batch.el ends here

@@ -1,0 +1,388 @@
+;;; efrit-claude.el --- The Messages API  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Sends one request and gives its reply, retrying what may be retried.
+;; System text, tools and messages come from the sidecar as JSON texts and
+;; go out as they are: the models bind their thinking to those bytes.
+;;
+;; A local server that speaks the same API works too: set
+;; `efrit-claude-url' and `efrit-claude-model'; no key is needed there.
+
+;;; Code:
+
+(require 'auth-source)
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-http)
+(require 'efrit-json)
+(require 'efrit-reply)
+(require 'efrit-sse)
+(require 'subr-x)
+(require 'url-parse)
+
+;;; Options
+
+(defgroup efrit-claude nil
+  "The model, and how it is talked to."
+  :group 'efrit)
+
+(defcustom efrit-claude-url "https://api.anthropic.com/v1/messages"
+  "Where requests go: any server that speaks the Messages API."
+  :type 'string)
+
+(defcustom efrit-claude-model "claude-sonnet-5-5"
+  "The model."
+  :type 'string)
+
+(defcustom efrit-claude-max-tokens nil
+  "The longest reply, in tokens; nil means the session's whole reserve."
+  :type '(choice (const :tag "The reserve" nil) natnum))
+
+(defcustom efrit-claude-effort nil
+  "How much effort the model makes; nil leaves it to the API."
+  :type '(choice (const :tag "The API's default" nil)
+                 (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
+
+(defcustom efrit-claude-thinking-display "summarized"
+  "How the model's thinking comes: summarized, as updates, or not at all."
+  :type '(choice (const "summarized") (const "updates") (const "omitted")))
+
+(defcustom efrit-claude-task-budget nil
+  "Tokens of which the API itself shows the model a countdown; nil: none."
+  :type '(choice (const :tag "None" nil) natnum))
+
+(defcustom efrit-claude-betas nil
+  "Names of betas that every request asks for."
+  :type '(repeat string))
+
+(defcustom efrit-claude-headers nil
+  "Headers that every request has besides: an alist of strings."
+  :type '(alist :key-type string :value-type string))
+
+(defcustom efrit-claude-features 'auto
+  "What the endpoint knows besides plain messages.
+With `auto' everything at the vendor's own endpoint, and nothing
+elsewhere, since local servers may refuse what they do not know."
+  :type '(choice (const auto)
+                 (set (const cache) (const thinking) (const effort) (const task-budget)
+                      (const binding) (const diagnostics))))
+
+(defcustom efrit-claude-key-hosts '("api.anthropic.com")
+  "Hosts that are sent the key in the variable ANTHROPIC_API_KEY.
+Others get a key from `auth-source' alone, where it has one for them."
+  :type '(repeat string))
+
+(defcustom efrit-claude-retries 8
+  "How often a request is sent again that failed for a passing reason."
+  :type 'natnum)
+
+(defcustom efrit-claude-retry-delay 1
+  "Seconds before the first retry; each one after waits twice as long.
+What the server asks for comes before it."
+  :type 'number)
+
+(defcustom efrit-claude-retry-most 60
+  "The most seconds between retries where the server asks for none."
+  :type 'number)
+
+;;; Structs
+
+(defconst efrit-claude--all-features
+  '(cache thinking effort task-budget binding diagnostics)
+  "What `efrit-claude-features' may have.")
+
+(defconst efrit-claude--passing
+  '("overloaded_error" "api_error" "rate_limit_error" "timeout_error")
+  "Kinds of errors after which a request may be sent again.")
+
+(cl-defstruct (efrit-claude (:constructor efrit-claude--create) (:copier nil))
+  "A request and its retries.
+BODY is a unibyte string.  ON-EVENT is called with what comes, see
+`efrit-claude-send', ON-END once.  HTTP, READER and REPLY are those of the
+attempt under way, and RAW what came in place of events; TIMER waits for
+the next one.  ENDED says whether ON-END was called."
+  url headers body on-event on-end (attempt 0) http reader reply raw timer ended)
+
+;;; Public
+
+(cl-defun efrit-claude-send (&key system tools messages max-tokens model budget-left
+                                  previous-id on-event on-end)
+  "Send a request and return an `efrit-claude'.
+SYSTEM and TOOLS are JSON texts, MESSAGES a list of them; MAX-TOKENS is
+the most the reply may have, MODEL a plist of what the model can do, from
+the sidecar, BUDGET-LEFT what is left of the task budget, PREVIOUS-ID the
+reply before.  ON-EVENT is called with lists: (begin BLOCK), (piece BLOCK
+STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).  ON-END is called
+once with the `efrit-reply' and nil, or with what had come of it and the
+problem, a plist of `:message', `:type' and `:status'."
+  (let ((request (efrit-claude--create
+                  :url efrit-claude-url
+                  :headers (efrit-claude--headers model)
+                  :body (efrit-claude--body
+                         (list :system system :tools tools :messages messages :model model
+                               :max-tokens max-tokens :budget-left budget-left
+                               :previous-id previous-id))
+                  :on-event on-event :on-end on-end)))
+    (efrit-claude--attempt request)
+    request))
+
+(defun efrit-claude-cancel (request)
+  "Stop REQUEST, and return what had come of its reply, or nil.
+Nobody is told of its end any more."
+  (setf (efrit-claude-ended request) t)
+  (efrit-claude--stop-timer request)
+  (when-let* ((http (efrit-claude-http request)))
+    (efrit-http-cancel http))
+  (efrit-claude-reply request))
+
+(defun efrit-claude-retry-now (request)
+  "Send REQUEST, which waits before a retry, at once."
+  (when (efrit-claude-timer request)
+    (efrit-claude--stop-timer request)
+    (efrit-claude--attempt request)))
+
+(defun efrit-claude-feature-p (feature &optional model)
+  "Return non-nil if the endpoint has FEATURE, and MODEL can do it."
+  (and (memq feature (if (eq efrit-claude-features 'auto)
+                         (and (equal (efrit-claude--host) "api.anthropic.com")
+                              efrit-claude--all-features)
+                       efrit-claude-features))
+       (pcase feature
+         ('thinking (eq (plist-get model :adaptive_thinking) t))
+         ('task-budget (eq (plist-get model :task_budgets) t))
+         ('binding (eq (plist-get model :binding) t))
+         (_ t))))
+
+;;; The request
+
+(defun efrit-claude--host ()
+  "Return the host of the endpoint."
+  (url-host (url-generic-parse-url efrit-claude-url)))
+
+(defun efrit-claude--key ()
+  "Return the key for the endpoint, or nil."
+  (let* ((host (efrit-claude--host))
+         (found (car (auth-source-search :host host :user "apikey" :max 1)))
+         (secret (plist-get found :secret))
+         (key (if (functionp secret) (funcall secret) secret)))
+    (or key
+        (and (member host efrit-claude-key-hosts)
+             (getenv "ANTHROPIC_API_KEY")))))
+
+(defun efrit-claude--headers (model)
+  "Return the headers of a request to MODEL.
+Signal a `user-error' where the vendor's endpoint would get no key."
+  (let ((key (efrit-claude--key))
+        (betas (efrit-claude--betas model)))
+    (when (and (null key) (equal (efrit-claude--host) "api.anthropic.com"))
+      (user-error "There is no key: put `machine api.anthropic.com login apikey password KEY' \
+into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY"))
+    (append '(("content-type" . "application/json")
+              ("anthropic-version" . "2023-06-01"))
+            (and key (list (cons "x-api-key" key)))
+            (and betas (list (cons "anthropic-beta" (string-join betas ","))))
+            efrit-claude-headers)))
+
+(defun efrit-claude--betas (model)
+  "Return the betas that a request to MODEL asks for."
+  (append (and efrit-claude-task-budget
+               (efrit-claude-feature-p 'task-budget model)
+               '("task-budgets-2026-03-13"))
+          (and (efrit-claude-feature-p 'binding model)
+               '("thinking-binding-controls-2026-08-01"))
+          efrit-claude-betas))
+
+(defun efrit-claude--body (parts)
+  "Return the body of a request with PARTS, a plist, as a unibyte string."
+  (encode-coding-string
+   (concat "{" (mapconcat (lambda (member) (concat "\"" (car member) "\":" (cdr member)))
+                          (efrit-claude--members parts) ",")
+           "}")
+   'utf-8-unix))
+
+(defun efrit-claude--members (parts)
+  "Return the members of a request with PARTS: an alist of JSON texts."
+  (let ((model (plist-get parts :model))
+        (most (plist-get parts :max-tokens)))
+    (delq nil
+          (list (cons "model" (efrit-json-text efrit-claude-model))
+                (cons "max_tokens" (format "%d" (min most (or efrit-claude-max-tokens most))))
+                (cons "stream" "true")
+                (and (efrit-claude-feature-p 'cache model)
+                     '("cache_control" . "{\"type\":\"ephemeral\"}"))
+                (efrit-claude--thinking model)
+                (efrit-claude--output model (plist-get parts :budget-left))
+                (efrit-claude--diagnostics (plist-get parts :previous-id))
+                (cons "tools" (plist-get parts :tools))
+                (cons "system" (plist-get parts :system))
+                (cons "messages"
+                      (concat "[" (mapconcat #'identity (plist-get parts :messages) ",")
+                              "]"))))))
+
+(defun efrit-claude--thinking (model)
+  "Return how MODEL is asked to think, a member, or nil."
+  (when (efrit-claude-feature-p 'thinking model)
+    (cons "thinking"
+          (efrit-json-text
+           `((type . "adaptive")
+             (display . ,efrit-claude-thinking-display)
+             ,@(and (efrit-claude-feature-p 'binding model)
+                    '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
+
+(defun efrit-claude--output (model left)
+  "Return how MODEL is to write, a member, or nil; LEFT is of its task budget."
+  (let ((effort (and efrit-claude-effort
+                     (efrit-claude-feature-p 'effort model)
+                     `((effort . ,efrit-claude-effort))))
+        (budget (and efrit-claude-task-budget
+                     (efrit-claude-feature-p 'task-budget model)
+                     `((task_budget . ((type . "tokens")
+                                       (total . ,efrit-claude-task-budget)
+                                       (remaining . ,(max 0 (or left 0)))))))))
+    (and (or effort budget)
+         (cons "output_config" (efrit-json-text (append effort budget))))))
+
+(defun efrit-claude--diagnostics (previous)
+  "Return what is asked about the cache, a member; PREVIOUS is the reply before."
+  (and previous
+       (efrit-claude-feature-p 'diagnostics)
+       (cons "diagnostics" (efrit-json-text `((previous_message_id . ,previous))))))
+
+;;; Attempts
+
+(defun efrit-claude--attempt (request)
+  "Send REQUEST, once more."
+  (cl-incf (efrit-claude-attempt request))
+  (setf (efrit-claude-reply request) (efrit-reply-create)
+        (efrit-claude-raw request) nil
+        (efrit-claude-reader request)
+        (efrit-sse-create :on-event (lambda (data) (efrit-claude--event request data)))
+        (efrit-claude-http request)
+        (efrit-http-post (efrit-claude-url request) (efrit-claude-headers request)
+                         (efrit-claude-body request)
+                         (lambda (bytes) (efrit-claude--data request bytes))
+                         (lambda (problem) (efrit-claude--over request problem)))))
+
+(defun efrit-claude--data (request bytes)
+  "Take BYTES of the reply to REQUEST: events, or what stands in their place."
+  (let ((http (efrit-claude-http request)))
+    (if (and (eql (efrit-http-status http) 200)
+             (string-match-p "event-stream" (or (efrit-http-header http "content-type") "")))
+        (efrit-sse-feed (efrit-claude-reader request) bytes)
+      (push bytes (efrit-claude-raw request)))))
+
+(defun efrit-claude--event (request data)
+  "Take an event of the reply to REQUEST, whose JSON is DATA."
+  (unless (efrit-claude-ended request)
+    (condition-case nil
+        (let ((change (efrit-reply-take (efrit-claude-reply request) (efrit-json-parse data))))
+          (when change
+            (funcall (efrit-claude-on-event request) change)))
+      ((json-error wrong-type-argument)
+       (efrit-http-cancel (efrit-claude-http request))
+       (efrit-claude--failed request (list :message "The stream had an event that is no JSON"
+                                           :passing t))))))
+
+(defun efrit-claude--over (request problem)
+  "The attempt of REQUEST under way has ended, with PROBLEM or nil."
+  (let* ((reply (efrit-claude-reply request))
+         (status (efrit-http-status (efrit-claude-http request))))
+    (cond
+     ((efrit-claude-ended request))
+     ((efrit-reply-problem reply)
+      (efrit-claude--failed request (efrit-claude--api-problem (efrit-reply-problem reply) nil)))
+     ((efrit-reply-over reply) (efrit-claude--finish request nil))
+     ((and status (/= status 200))
+      (efrit-claude--failed request (efrit-claude--refusal request status)))
+     ((efrit-claude-raw request)
+      (efrit-claude--failed
+       request (list :message (format "%s answered with no event stream" efrit-claude-url))))
+     (t (efrit-claude--failed request (efrit-claude--broken problem status))))))
+
+(defun efrit-claude--broken (problem status)
+  "Return the problem of a stream that broke off with PROBLEM, after STATUS."
+  (list :message (cond ((null problem) "The stream ended before the reply did")
+                       (status (format "The stream broke off: %s" problem))
+                       (t (format "The endpoint cannot be reached: %s" problem)))
+        :passing t))
+
+(defun efrit-claude--failed (request problem)
+  "The attempt of REQUEST failed with PROBLEM: try again, or give up."
+  (if (and (plist-get problem :passing)
+           (<= (efrit-claude-attempt request) efrit-claude-retries))
+      (let ((delay (or (plist-get problem :retry-after)
+                       (min efrit-claude-retry-most
+                            (* efrit-claude-retry-delay
+                               (expt 2 (1- (efrit-claude-attempt request))))))))
+        (setf (efrit-claude-timer request)
+              (run-at-time delay nil #'efrit-claude--again request))
+        (funcall (efrit-claude-on-event request) (list 'retry delay problem)))
+    (efrit-claude--finish request problem)))
+
+(defun efrit-claude--again (request)
+  "Send REQUEST again, after a delay."
+  (setf (efrit-claude-timer request) nil)
+  (unless (efrit-claude-ended request)
+    (funcall (efrit-claude-on-event request) '(again))
+    (condition-case err
+        (efrit-claude--attempt request)
+      (error (efrit-claude--finish request (list :message (error-message-string err)))))))
+
+(defun efrit-claude--finish (request problem)
+  "Tell that REQUEST has ended, with PROBLEM or nil."
+  (unless (efrit-claude-ended request)
+    (setf (efrit-claude-ended request) t)
+    (funcall (efrit-claude-on-end request) (efrit-claude-reply request) problem)))
+
+(defun efrit-claude--stop-timer (request)
+  "Stop waiting before a retry of REQUEST."
+  (when (efrit-claude-timer request)
+    (cancel-timer (efrit-claude-timer request))
+    (setf (efrit-claude-timer request) nil)))
+
+;;; Errors
+
+(defun efrit-claude--refusal (request status)
+  "Return the problem of REQUEST, which was answered with STATUS."
+  (let* ((said (decode-coding-string
+                (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
+         (object (ignore-errors (efrit-json-parse said)))
+         (problem (and (hash-table-p object) (gethash "error" object)))
+         (after (efrit-http-header (efrit-claude-http request) "retry-after")))
+    (append (efrit-claude--api-problem
+             (if (hash-table-p problem) problem (make-hash-table))
+             status)
+            (and after (string-match-p "\\`[0-9.]+\\'" after)
+                 (list :retry-after (string-to-number after))))))
+
+(defun efrit-claude--api-problem (problem status)
+  "Return PROBLEM, an error object of the API's, as a plist; STATUS came with it."
+  (let* ((kind (gethash "type" problem))
+         (said (or (gethash "message" problem) "no reason was given"))
+         (advice (efrit-claude--advice status said)))
+    (list :status status :type kind
+          :message (concat (if status (format "%d: " status) "") said
+                           (and advice (concat "  " advice)))
+          :passing (or (memql status '(408 429))
+                       (and status (>= status 500))
+                       (and (null status) (member kind efrit-claude--passing))))))
+
+(defun efrit-claude--advice (status said)
+  "Return what a person can do about an error of STATUS that SAID, or nil."
+  (pcase status
+    (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
+    ((or 402 403) "The account may not do this: check its credit and permissions.")
+    (404 (format "Is there a model %s?  See `efrit-claude-model'." efrit-claude-model))
+    (413 "Lower `efrit-budget-total-target'.")
+    (400 (cond
+          ((string-match-p "prompt is too long" said) "Lower `efrit-budget-total-target'.")
+          ((string-match-p "credit" said) "Check the account's credit.")
+          ((string-match-p "Invalid signature in thinking" said)
+           "The conversation's past was changed: this is a defect of efrit's.")))))
+
+(provide 'efrit-claude)
+;;; efrit-claude.el ends here

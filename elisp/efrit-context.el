@@ -1,0 +1,89 @@
+;;; efrit-context.el --- What goes with a request  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The region, the buffer one is in, and the project's own instructions are
+;; blocks of the person's message: the sidecar counts them in its tier and
+;; stores what is too long for it.
+
+;;; Code:
+
+(require 'efrit)
+(require 'efrit-json)
+(require 'efrit-loop)
+(require 'efrit-system)
+(require 'seq)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-instruction-files '("AGENTS.md" "CLAUDE.md")
+  "Files of a project with instructions for a model; the first that is there
+goes with the first message of a session.  nil: none."
+  :group 'efrit
+  :type '(repeat string))
+
+(defcustom efrit-context-buffer t
+  "Whether a message says which file the person is in, and at which line."
+  :group 'efrit
+  :type 'boolean)
+
+(defvar efrit-context--noted nil
+  "What `efrit-context-note' found: strings.")
+
+;;; Public
+
+(defun efrit-context-note ()
+  "Note where the person is, and the region, for the next message."
+  (setq efrit-context--noted
+        (delq nil (list (efrit-context--place) (efrit-context--region)))))
+
+(defun efrit-context-blocks (loop task)
+  "Return the blocks of a message that says TASK in LOOP, with what was noted."
+  (prog1 (mapcar #'efrit-context-text
+                 (append (efrit-context--instructions loop)
+                         efrit-context--noted
+                         (list task)))
+    (setq efrit-context--noted nil)))
+
+(defun efrit-context-text (text)
+  "Return the block that says TEXT."
+  (list :type "text" :text (efrit-json-sound text)))
+
+;;; Private
+
+(defun efrit-context--place ()
+  "Return where the person is, a string, or nil."
+  (when (and efrit-context-buffer buffer-file-name (not (file-remote-p buffer-file-name)))
+    (format "[The person is in %s, line %d%s.]"
+            (abbreviate-file-name buffer-file-name) (line-number-at-pos)
+            (if (buffer-modified-p) ", not saved yet" ""))))
+
+(defun efrit-context--region ()
+  "Return the active region, a string, or nil."
+  (when (use-region-p)
+    (format "[Selected in %s, lines %d to %d:]\n%s"
+            (buffer-name)
+            (line-number-at-pos (region-beginning)) (line-number-at-pos (region-end))
+            (buffer-substring-no-properties (region-beginning) (region-end)))))
+
+(defun efrit-context--instructions (loop)
+  "Return the project's instructions for LOOP, a list of at most one string.
+They go with the first message."
+  (unless (or (efrit-loop-messages loop) (> (efrit-loop-turn loop) 0)
+              (efrit-loop-stale loop))
+    (when-let* ((file (seq-find #'file-readable-p
+                                (mapcar (lambda (name)
+                                          (expand-file-name name (efrit-loop-root loop)))
+                                        efrit-instruction-files))))
+      (list (format "[Instructions of the project, from %s:]\n%s"
+                    (file-name-nondirectory file)
+                    (with-temp-buffer
+                      (insert-file-contents file)
+                      (buffer-string)))))))
+
+(provide 'efrit-context)
+;;; efrit-context.el ends here

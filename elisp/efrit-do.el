@@ -1,0 +1,222 @@
+;;; efrit-do.el --- Say what you want, and watch it happen  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The commands a person works with.  A project has one loop at a time; its
+;; session lives in the sidecar and outlives this Emacs.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-basic-tools)
+(require 'efrit-claude)
+(require 'efrit-context)
+(require 'efrit-eval)
+(require 'efrit-limits)
+(require 'efrit-loop)
+(require 'efrit-run)
+(require 'efrit-session)
+(require 'efrit-sync)
+(require 'project)
+(require 'seq)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-do-show-function #'ignore
+  "Called with a loop to show it to the person."
+  :group 'efrit
+  :type 'function)
+
+(defcustom efrit-do-ask-above nil
+  "Tokens of a prompt above which `efrit-do' asks before sending; nil: never."
+  :group 'efrit
+  :type '(choice (const :tag "Never" nil) natnum))
+
+(defvar efrit-do--loops nil
+  "The loops of this Emacs, the latest first.")
+
+(defvar efrit-do--history nil
+  "What was said to the model.")
+
+;;; Public
+
+(defun efrit-do-root ()
+  "Return the root of the project here; outside of one, ask for a folder.
+Signal a `user-error' for a remote folder."
+  (let ((root (or (when-let* ((project (project-current)))
+                    (project-root project))
+                  (efrit-do--ask-for-root))))
+    (when (file-remote-p root)
+      (user-error "Efrit works on local files only, not on %s" root))
+    (file-name-as-directory (expand-file-name root))))
+
+(defun efrit-do-loop (&optional root)
+  "Return the latest loop of this Emacs on ROOT, or on any root, or nil."
+  (if root
+      (seq-find (lambda (loop) (efrit-do--same-root-p (efrit-loop-root loop) root))
+                efrit-do--loops)
+    (car efrit-do--loops)))
+
+(defun efrit-do-loops ()
+  "Return the loops of this Emacs, the latest first."
+  (copy-sequence efrit-do--loops))
+
+(defun efrit-do-make-loop (root)
+  "Open a session on ROOT, and return a new loop for it."
+  (efrit-do--adopt (efrit-loop-make (efrit-session-open root (efrit-limits)) root)))
+
+(defun efrit-do-resume-loop (id root)
+  "Resume the session ID on ROOT, and return a loop for it."
+  (or (seq-find (lambda (loop) (equal (efrit-loop-id loop) id)) efrit-do--loops)
+      (progn
+        (efrit-session-resume id)
+        (let ((loop (efrit-do--adopt (efrit-loop-make id root))))
+          (efrit-loop-restore loop)
+          loop))))
+
+(defun efrit-do-forget (loop)
+  "Stop LOOP and let go of it; its session stays in the sidecar."
+  (efrit-loop-stop loop)
+  (setq efrit-do--loops (delq loop efrit-do--loops))
+  (efrit-sync-update))
+
+(defun efrit-do-say (loop task)
+  "Have the person say TASK, a string, in LOOP, with the context there is."
+  (efrit-loop-say loop (efrit-context-blocks loop task)))
+
+;;; Commands
+
+;;;###autoload
+(defun efrit-do (task &optional dry)
+  "Have the model do TASK in the project here.
+With an active region, the region is context.  With a prefix argument, as
+DRY, show first what would be sent, and what it would cost."
+  (interactive (list (efrit-do--read-task) current-prefix-arg))
+  (when (string-blank-p task)
+    (user-error "There is nothing to do"))
+  (efrit-context-note)
+  (let* ((root (efrit-do-root))
+         (loop (or (efrit-do--resting-loop root) (efrit-do-make-loop root))))
+    (funcall efrit-do-show-function loop)
+    (if (or dry efrit-do-ask-above)
+        (efrit-do--with-preview loop task (and (not dry) efrit-do-ask-above))
+      (efrit-do-say loop task))
+    loop))
+
+;;;###autoload
+(defun efrit-continue (&optional loop)
+  "Have LOOP, by default the one of the project here, go on."
+  (interactive)
+  (let ((loop (or loop (efrit-do--loop-here))))
+    (unless (efrit-loop-resting-p loop)
+      (user-error "It is at work: %s" (efrit-loop-state loop)))
+    (if (efrit-do--waits-p loop)
+        (efrit-loop-go loop)
+      (efrit-loop-say loop (list (list :type "text" :text "Continue."))))
+    loop))
+
+;;;###autoload
+(defun efrit-stop (&optional loop)
+  "Stop LOOP, by default the one of the project here; nothing is lost."
+  (interactive)
+  (let ((loop (or loop (efrit-do--loop-here))))
+    (unless (efrit-loop-stop loop)
+      (user-error "There is nothing to stop"))))
+
+;;;###autoload
+(defun efrit-retry (&optional loop)
+  "Have LOOP try again now: what failed, or what waits before a retry."
+  (interactive)
+  (let ((loop (or loop (efrit-do--loop-here))))
+    (if (efrit-loop-resting-p loop)
+        (efrit-continue loop)
+      (efrit-loop-retry-now loop))))
+
+;;; Private
+
+(setq efrit-sync-loops-function #'efrit-do-loops)
+
+(defun efrit-do--same-root-p (one other)
+  "Return non-nil if ONE and OTHER are the same folder."
+  (string= (file-name-as-directory (expand-file-name one))
+           (file-name-as-directory (expand-file-name other))))
+
+(defun efrit-do--ask-for-root ()
+  "Ask for the folder to work in; the home folder is not taken for granted."
+  (when noninteractive
+    (user-error "%s is in no project; start in one" default-directory))
+  (let* ((folder (read-directory-name "No project is here.  Work in: " nil nil t
+                                      (and (efrit-do--home-p default-directory) "")))
+         (folder (if (string-empty-p folder) default-directory folder)))
+    (if (and (efrit-do--home-p folder)
+             (not (yes-or-no-p "Really work in your whole home folder? ")))
+        (user-error "Choose a folder with the project in it")
+      folder)))
+
+(defun efrit-do--home-p (folder)
+  "Return non-nil if FOLDER is the home folder."
+  (efrit-do--same-root-p folder "~"))
+
+(defun efrit-do--read-task ()
+  "Ask for what is to be done."
+  (read-string "Do: " nil 'efrit-do--history))
+
+(defun efrit-do--adopt (loop)
+  "Count LOOP among those of this Emacs, and return it."
+  (push loop efrit-do--loops)
+  (efrit-loop-observe loop #'efrit-do--note-price)
+  (efrit-sync-update)
+  loop)
+
+(defun efrit-do--resting-loop (root)
+  "Return the loop on ROOT that takes what is said next, or nil."
+  (efrit-do-loop root))
+
+(defun efrit-do--loop-here ()
+  "Return the loop of the project here, or the latest of all."
+  (or (when-let* ((project (project-current)))
+        (efrit-do-loop (project-root project)))
+      (efrit-do-loop)
+      (user-error "No session is open in this Emacs: M-x efrit-do begins one")))
+
+(defun efrit-do--waits-p (loop)
+  "Return non-nil if something in LOOP waits for the model without more words.
+That is a request without its reply, a result not sent, or a queue."
+  (or (efrit-loop-queue loop)
+      (efrit-loop-sent loop)
+      (memq (efrit-loop-state loop) '(failed limited))
+      (let ((last (car (efrit-loop-messages loop))))
+        (and last (or (string-prefix-p "{\"role\":\"user\"" last)
+                      (string-match-p "\"type\":\"tool_use\"" last))))))
+
+(defun efrit-do--with-preview (loop task above)
+  "Say TASK in LOOP once the person has seen what it would send, and agrees.
+With ABOVE, only where the prompt would have more tokens than that."
+  (require 'efrit-preview)
+  (declare-function efrit-preview "efrit-preview")
+  (efrit-preview loop (efrit-context-blocks loop task) above))
+
+(defun efrit-do--note-price (loop event)
+  "Ask what LOOP has cost, when EVENT is the end of a reply."
+  (when (eq (car event) 'ended)
+    (efrit-sidecar-request-async
+     'session/status (list :session_id (efrit-loop-id loop) :price t)
+     :success (lambda (status) (efrit-do--take-price loop (plist-get status :dollars)))
+     :error #'ignore)))
+
+(defun efrit-do--take-price (loop dollars)
+  "Note that LOOP has cost DOLLARS, a number or nil, so far."
+  (when (numberp dollars)
+    (let ((before (or (plist-get (efrit-loop-usage loop) :dollars) 0))
+          (counts (efrit-loop-counts loop)))
+      (setf (efrit-loop-usage loop) (plist-put (efrit-loop-usage loop) :dollars dollars))
+      (plist-put counts :dollars (+ (plist-get counts :dollars) (- dollars before)))
+      (efrit-loop-tell loop 'price dollars))))
+
+(provide 'efrit-do)
+;;; efrit-do.el ends here

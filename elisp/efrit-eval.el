@@ -1,0 +1,177 @@
+;;; efrit-eval.el --- Evaluating the model's Lisp  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Evaluates code in this Emacs with a limit of time that holds even for a
+;; loop that never looks up: a watching process sends this Emacs a signal
+;; that makes it quit, and the debugger that would open then is ours.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-tools)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-eval-seconds 30
+  "How many seconds an evaluation may take; nil: as long as it likes."
+  :group 'efrit
+  :type '(choice (const :tag "No limit" nil) number))
+
+(defcustom efrit-eval-most-characters 200000
+  "The most that is kept of what an evaluation prints, and of its value."
+  :group 'efrit
+  :type 'natnum)
+
+(defconst efrit-eval--frames 12
+  "How many frames of a backtrace are shown.")
+
+;;; Tools
+
+(efrit-define-tool eval_sexp
+    ((code "string" "Emacs Lisp; the last form's value is returned"))
+  "Evaluate Emacs Lisp in the person's Emacs. Gives what was printed, and the value."
+  :policy ask
+  :subject code
+  (efrit-eval-string code))
+
+;;; Public
+
+(defun efrit-eval-string (code)
+  "Evaluate the forms in CODE, and return the result as a tool does."
+  (let* ((printed (generate-new-buffer " *efrit-eval*" t))
+         (outcome (unwind-protect
+                      (efrit-eval--within-limits code printed)
+                    (setq printed (prog1 (with-current-buffer printed (buffer-string))
+                                    (kill-buffer printed))))))
+    (efrit-tool-result
+     (concat (unless (string-empty-p printed)
+               (concat (efrit-eval--cut printed) (if (string-suffix-p "\n" printed) "" "\n")))
+             (cdr outcome))
+     :status (car outcome)
+     :lisp code)))
+
+;;; Private
+
+(defun efrit-eval--within-limits (code printed)
+  "Evaluate CODE, printing into the buffer PRINTED; return (STATUS . TEXT)."
+  (let ((watcher (efrit-eval--watch)))
+    (unwind-protect
+        (catch 'efrit-eval--over
+          (let ((debugger #'efrit-eval--over)
+                (standard-output printed)
+                (debug-on-quit nil))
+            (efrit-eval--forms code)))
+      (setq debug-on-quit (default-toplevel-value 'debug-on-quit))
+      (when (process-live-p watcher)
+        (delete-process watcher)))))
+
+(defun efrit-eval--forms (code)
+  "Evaluate the forms in CODE; return (STATUS . TEXT)."
+  (let* ((frames nil)
+         (signal-hook-function
+          (lambda (&rest _) (setq frames (efrit-eval--backtrace)))))
+    (condition-case err
+        (cons 'success (efrit-eval--printed (efrit-eval--read-and-eval code)))
+      (quit (cons 'error "The person stopped it (quit)."))
+      (error (cons 'error (efrit-eval--error-text err frames))))))
+
+(defun efrit-eval--read-and-eval (code)
+  "Read and evaluate each form in CODE; return the last value."
+  (let ((position 0)
+        (value nil)
+        (end (length code)))
+    (while (< (setq position (efrit-eval--skip code position)) end)
+      (pcase-let ((`(,form . ,next) (read-from-string code position)))
+        (setq position next
+              value (eval form t))))
+    value))
+
+(defun efrit-eval--skip (code position)
+  "Return where the next form of CODE begins, from POSITION on, or its end."
+  (if (string-match "\\(?:[ \t\n\r\f]\\|;.*\\)*" code position)
+      (match-end 0)
+    position))
+
+(defun efrit-eval--printed (value)
+  "Return VALUE as text, whatever it holds."
+  (let ((print-circle t)
+        (print-escape-newlines nil))
+    (efrit-eval--cut (concat "=> " (prin1-to-string value)))))
+
+(defun efrit-eval--cut (text)
+  "Return TEXT, cut to `efrit-eval-most-characters' with a note that says so."
+  (let ((most efrit-eval-most-characters))
+    (if (<= (length text) most)
+        text
+      (format "%s\n[cut: %s more characters]\n" (substring text 0 most)
+              (- (length text) most)))))
+
+(defun efrit-eval--error-text (err frames)
+  "Return what is said of ERR, signalled where FRAMES were on the stack."
+  (concat "Error: " (error-message-string err)
+          (and frames (concat "\n" (string-join frames "\n")))))
+
+;;; Backtraces
+
+(defun efrit-eval--backtrace ()
+  "Return the frames of the code under evaluation, innermost first, as strings."
+  (let ((signal-hook-function nil)
+        (inhibit-quit t)
+        (frames nil)
+        (depth 0)
+        (inside t))
+    (mapbacktrace
+     (lambda (evaluated function arguments _flags)
+       (cond ((eq function 'efrit-eval--read-and-eval) (setq inside nil))
+             ((and inside (< depth efrit-eval--frames)
+                   (not (efrit-eval--own-frame-p function)))
+              (setq depth (1+ depth))
+              (push (efrit-eval--frame evaluated function arguments) frames)))))
+    (nreverse frames)))
+
+(defun efrit-eval--own-frame-p (function)
+  "Return non-nil if FUNCTION is of the machinery around an error."
+  (or (not (symbolp function))
+      (memq function '(signal error apply mapbacktrace efrit-eval--backtrace eval progn))))
+
+(defun efrit-eval--frame (evaluated function arguments)
+  "Return a frame as a line: EVALUATED says whether FUNCTION had its ARGUMENTS."
+  (let ((print-length 4)
+        (print-level 2))
+    (truncate-string-to-width
+     (if evaluated
+         (format "  %S%s" function (if arguments (format "%S" arguments) "()"))
+       (format "  (%S ...)" function))
+     100 nil nil t)))
+
+;;; The limit of time
+
+(defun efrit-eval--watch ()
+  "Start the process that ends an evaluation in time; return it, or nil."
+  (when efrit-eval-seconds
+    (make-process :name "efrit-eval-limit"
+                  :command (list "/bin/sh" "-c" "sleep \"$1\" && kill -USR2 \"$2\"" "sh"
+                                 (format "%s" efrit-eval-seconds)
+                                 (number-to-string (emacs-pid)))
+                  :connection-type 'pipe
+                  :noquery t
+                  :sentinel #'ignore)))
+
+(defun efrit-eval--over (&rest reason)
+  "End the evaluation under way, in the place of the debugger.
+REASON is why a debugger would be entered: a quit, for us."
+  (if (and (eq (car reason) 'error)
+           (not (eq (car-safe (cadr reason)) 'quit)))
+      nil
+    (throw 'efrit-eval--over
+           (cons 'error (format "It was stopped after %s seconds; see `efrit-eval-seconds'."
+                                efrit-eval-seconds)))))
+
+(provide 'efrit-eval)
+;;; efrit-eval.el ends here

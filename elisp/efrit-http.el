@@ -1,0 +1,194 @@
+;;; efrit-http.el --- Post over curl, and read the reply as it comes  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; curl reads its options and the headers, the key among them, from its
+;; standard input; the body comes from a file that only its owner can read.
+;; So nothing of either stands in a process list.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-http-program "curl"
+  "The curl that talks to the model's endpoint."
+  :group 'efrit
+  :type 'string)
+
+(defcustom efrit-http-connect-timeout 30
+  "How many seconds connecting may take."
+  :group 'efrit
+  :type 'number)
+
+(defcustom efrit-http-silence-timeout 300
+  "How many seconds an endpoint may say nothing at all before it is given up."
+  :group 'efrit
+  :type 'number)
+
+;;; Structs
+
+(cl-defstruct (efrit-http (:constructor efrit-http--create) (:copier nil))
+  "A request under way.
+ON-DATA is called with each stretch of the reply's body, a unibyte
+string, and ON-END once, with nil or what went wrong, a string.  STATUS is
+the reply's status and HEADERS an alist with lower-case names, once they
+are there.  HEAD collects the headers; STDERR is the buffer with curl's
+own messages, BODY-FILE holds the request's body."
+  process on-data on-end status headers (head "") stderr body-file ended)
+
+;;; Public
+
+(defun efrit-http-post (url headers body on-data on-end)
+  "Post BODY, a unibyte string, to URL with HEADERS; return an `efrit-http'.
+HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
+struct.  Signal a `user-error' where there is no curl."
+  (unless (executable-find efrit-http-program)
+    (user-error "There is no %s: install curl, or set `efrit-http-program'"
+                efrit-http-program))
+  (let ((request (efrit-http--create
+                  :on-data on-data :on-end on-end
+                  :stderr (generate-new-buffer " *efrit-curl-stderr*" t)
+                  :body-file (efrit-http--write-body body))))
+    (condition-case err
+        (efrit-http--start request url headers)
+      (error (efrit-http--clean request)
+             (signal (car err) (cdr err))))
+    request))
+
+(defun efrit-http-cancel (request)
+  "Stop REQUEST; nobody is told of its end any more."
+  (setf (efrit-http-ended request) t)
+  (when (process-live-p (efrit-http-process request))
+    (delete-process (efrit-http-process request)))
+  (efrit-http--clean request))
+
+(defun efrit-http-header (request name)
+  "Return the header NAME, in lower case, of the reply to REQUEST, or nil."
+  (cdr (assoc name (efrit-http-headers request))))
+
+;;; Private
+
+(defun efrit-http--write-body (body)
+  "Write BODY to a new file that only its owner can read; return its name."
+  (let ((file (make-temp-file "efrit-body-"))
+        (coding-system-for-write 'no-conversion))
+    (write-region body nil file nil 'silent)
+    file))
+
+(defun efrit-http--start (request url headers)
+  "Start curl for REQUEST to URL with HEADERS."
+  (let* ((process-connection-type nil)
+         (coding-system-for-read 'no-conversion)
+         (coding-system-for-write 'no-conversion)
+         (default-directory temporary-file-directory)
+         (process (make-process
+                   :name "efrit-curl"
+                   :command (list efrit-http-program "-q" "--config" "-")
+                   :connection-type 'pipe
+                   :coding 'no-conversion
+                   :noquery t
+                   :stderr (efrit-http-stderr request)
+                   :filter (lambda (_ data) (efrit-http--take request data))
+                   :sentinel (lambda (_ _event) (efrit-http--over request)))))
+    (setf (efrit-http-process request) process)
+    (when-let* ((errors (get-buffer-process (efrit-http-stderr request))))
+      (set-process-query-on-exit-flag errors nil)
+      (set-process-sentinel errors #'ignore))
+    (process-send-string process (efrit-http--config request url headers))
+    (process-send-eof process)))
+
+(defun efrit-http--config (request url headers)
+  "Return curl's options for REQUEST to URL with HEADERS, a unibyte string."
+  (encode-coding-string
+   (concat
+    "silent\nshow-error\nno-buffer\ninclude\n"
+    (efrit-http--option "request" "POST")
+    (efrit-http--option "url" url)
+    (efrit-http--option "data-binary" (concat "@" (efrit-http-body-file request)))
+    (efrit-http--option "connect-timeout" (format "%s" efrit-http-connect-timeout))
+    (efrit-http--option "speed-limit" "1")
+    (efrit-http--option "speed-time" (format "%d" efrit-http-silence-timeout))
+    (mapconcat (lambda (header)
+                 (efrit-http--option "header" (format "%s: %s" (car header) (cdr header))))
+               (cons '("expect" . "") headers) ""))
+   'utf-8-unix))
+
+(defun efrit-http--option (name value)
+  "Return the line of curl's configuration that sets NAME to VALUE."
+  (when (string-match-p "[\n\r\0]" value)
+    (user-error "The %s of the request has a line break in it" name))
+  (format "%s = \"%s\"\n" name (replace-regexp-in-string "[\\\"]" "\\\\\\&" value)))
+
+(defun efrit-http--take (request data)
+  "Take DATA of the reply to REQUEST: headers first, then the body."
+  (cond
+   ((efrit-http-ended request))
+   ((efrit-http-status request) (funcall (efrit-http-on-data request) data))
+   (t
+    (setf (efrit-http-head request) (concat (efrit-http-head request) data))
+    (efrit-http--read-head request))))
+
+(defun efrit-http--read-head (request)
+  "Read the headers of the reply to REQUEST, if they are there.
+What a proxy or the server says before the reply itself is passed over."
+  (let* ((head (efrit-http-head request))
+         (end (string-search "\r\n\r\n" head)))
+    (when end
+      (let ((lines (split-string (substring head 0 end) "\r\n"))
+            (rest (substring head (+ end 4))))
+        (setf (efrit-http-head request) rest)
+        (if (or (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
+                (string-match-p "\\`HTTP/[0-9.]+ 200 Connection established" (car lines)))
+            (efrit-http--read-head request)
+          (efrit-http--set-head request lines)
+          (unless (string-empty-p rest)
+            (funcall (efrit-http-on-data request) rest)))))))
+
+(defun efrit-http--set-head (request lines)
+  "Keep what LINES, the reply's head, say of REQUEST."
+  (setf (efrit-http-status request)
+        (and (string-match "\\`HTTP/[0-9.]+ \\([0-9]+\\)" (car lines))
+             (string-to-number (match-string 1 (car lines))))
+        (efrit-http-headers request)
+        (cl-loop for line in (cdr lines)
+                 when (string-match "\\`\\([^:]+\\):[ \t]*\\(.*\\)\\'" line)
+                 collect (cons (downcase (match-string 1 line)) (match-string 2 line)))))
+
+(defun efrit-http--over (request)
+  "Tell that REQUEST has ended, once its process has."
+  (let ((process (efrit-http-process request)))
+    (unless (or (efrit-http-ended request) (process-live-p process))
+      (setf (efrit-http-ended request) t)
+      (accept-process-output (get-buffer-process (efrit-http-stderr request)) 0)
+      (let ((problem (efrit-http--problem request process)))
+        (efrit-http--clean request)
+        (funcall (efrit-http-on-end request) problem)))))
+
+(defun efrit-http--problem (request process)
+  "Return what went wrong with REQUEST, whose PROCESS has ended, or nil."
+  (unless (and (eq (process-status process) 'exit)
+               (zerop (process-exit-status process)))
+    (let ((said (string-trim (with-current-buffer (efrit-http-stderr request)
+                               (buffer-string)))))
+      (if (string-empty-p said)
+          (format "%s ended with %s" efrit-http-program (process-exit-status process))
+        said))))
+
+(defun efrit-http--clean (request)
+  "Remove what REQUEST left behind."
+  (ignore-errors (delete-file (efrit-http-body-file request)))
+  (let ((buffer (efrit-http-stderr request)))
+    (when-let* ((errors (and (buffer-live-p buffer) (get-buffer-process buffer))))
+      (delete-process errors))
+    (when (buffer-live-p buffer)
+      (kill-buffer buffer))))
+
+(provide 'efrit-http)
+;;; efrit-http.el ends here

@@ -1,0 +1,253 @@
+;;; efrit-run.el --- The tools of a turn  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Runs what a reply asks for: the sidecar's tools all at once, those of
+;; this Emacs one after the other, each as permissions have it.  Every use
+;; ends with a result in the work log: what the tool gave, an error, or that
+;; the person said no.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-loop)
+(require 'efrit-permissions)
+(require 'efrit-reply)
+(require 'efrit-sidecar)
+(require 'efrit-sync)
+(require 'efrit-tools)
+(require 'seq)
+
+;;; Structs
+
+(cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
+  "A use of a tool in a turn.
+ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  STATE is
+`waiting', `asking', `running', or `done'.  RESULT is the envelope, a
+plist, without data.  QUESTION is what the person is asked, CONFIRM the id
+of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
+`efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
+it began to run and how long it ran."
+  id name arguments (state 'waiting) result question confirm token call begun seconds)
+
+(defvar efrit-run--policies nil
+  "The policies of the sidecar's tools, an alist of names and symbols.")
+
+;;; Public
+
+(defun efrit-run-tools (loop)
+  "Run the tools that the reply of LOOP asks for."
+  (setf (efrit-loop-run loop)
+        (mapcar (lambda (block)
+                  (efrit-use-create :id (efrit-block-id block) :name (efrit-block-name block)
+                                    :arguments (efrit-block-text block)))
+                (efrit-reply-tool-uses (efrit-loop-reply loop))))
+  (dolist (use (efrit-loop-run loop))
+    (efrit-loop-tell loop 'use use))
+  (efrit-sync-flush)
+  (efrit-run--know-policies loop (lambda () (efrit-run--decide-all loop))))
+
+(defun efrit-run-stop (loop)
+  "Stop the tools of LOOP."
+  (dolist (use (efrit-loop-run loop))
+    (unless (eq (efrit-use-state use) 'done)
+      (when (efrit-use-token use)
+        (efrit-sidecar-cancel (efrit-use-token use)))
+      (when (efrit-use-call use)
+        (setf (efrit-tool-call-finish (efrit-use-call use)) nil))
+      (setf (efrit-use-state use) 'done)
+      (efrit-loop-tell loop 'use use)))
+  (setf (efrit-loop-run loop) nil))
+
+(defun efrit-run-answer (loop use decision &optional scope)
+  "Answer the question of USE in LOOP with DECISION, `allow' or `deny'.
+SCOPE says for how long: `session' and `project' are remembered."
+  (when (eq (efrit-use-state use) 'asking)
+    (let ((rule (efrit-permissions-rule (efrit-use-name use) (efrit-use-arguments use)
+                                        decision)))
+      (pcase scope
+        ('session (push rule (efrit-loop-rules loop)))
+        ('project (efrit-permissions-remember (efrit-loop-root loop) rule))))
+    (setf (efrit-use-state use) 'waiting)
+    (if (eq decision 'allow)
+        (efrit-run--start loop use)
+      (efrit-run--deny loop use))
+    (when scope
+      (efrit-run--decide-again loop))))
+
+(defun efrit-run-asking (loop)
+  "Return the first use in LOOP that waits for the person's answer, or nil."
+  (seq-find (lambda (use) (eq (efrit-use-state use) 'asking)) (efrit-loop-run loop)))
+
+;;; Deciding
+
+(defun efrit-run--know-policies (loop then)
+  "Learn the policies of the sidecar's tools for LOOP, then call THEN."
+  (if efrit-run--policies
+      (funcall then)
+    (efrit-sidecar-request-async
+     'tools/list nil
+     :success (lambda (listed)
+                (setq efrit-run--policies
+                      (mapcar (lambda (tool)
+                                (cons (plist-get tool :name)
+                                      (intern (plist-get tool :policy))))
+                              (plist-get listed :tools)))
+                (funcall then))
+     :error (lambda (err) (efrit-loop-happen loop 'failed (efrit-error-text err))))))
+
+(defun efrit-run--policy (use)
+  "Return the policy of the tool of USE."
+  (let ((tool (efrit-tool-named (efrit-use-name use))))
+    (if tool
+        (efrit-tool-policy tool)
+      (alist-get (efrit-use-name use) efrit-run--policies 'allow nil #'equal))))
+
+(defun efrit-run--decide (loop use)
+  "Return what permissions say of USE in LOOP."
+  (efrit-permissions-decide (efrit-use-name use) (efrit-use-arguments use)
+                            (efrit-run--policy use) (efrit-loop-root loop)
+                            (efrit-loop-rules loop)))
+
+(defun efrit-run--decide-all (loop)
+  "Start, ask about, or deny each use of LOOP."
+  (dolist (use (efrit-loop-run loop))
+    (pcase (efrit-run--decide loop use)
+      ('deny (efrit-run--deny loop use))
+      ('ask (efrit-run--ask loop use nil))
+      ('allow (unless (efrit-tool-named (efrit-use-name use))
+                (efrit-run--start loop use)))))
+  (efrit-run--next loop))
+
+(defun efrit-run--decide-again (loop)
+  "Look anew at what the person is asked in LOOP: the answer may be known now."
+  (dolist (use (efrit-loop-run loop))
+    (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
+      (pcase (efrit-run--decide loop use)
+        ('allow (setf (efrit-use-state use) 'waiting) (efrit-run--start loop use))
+        ('deny (efrit-run--deny loop use))))))
+
+(defun efrit-run--ask (loop use question)
+  "Ask the person about USE in LOOP; QUESTION is the sidecar's, or nil."
+  (setf (efrit-use-state use) 'asking
+        (efrit-use-question use) question)
+  (efrit-loop-tell loop 'ask use))
+
+(defun efrit-run--deny (loop use)
+  "Book that the person does not allow USE in LOOP."
+  (efrit-run--record
+   loop use
+   (efrit-tool-result (format "The person did not allow this use of %s."
+                              (efrit-use-name use))
+                      :status 'error :message "Ask for it in another way, or do without.")))
+
+;;; Running
+
+(defun efrit-run--start (loop use)
+  "Run USE in LOOP, now or when its turn comes."
+  (if (efrit-tool-named (efrit-use-name use))
+      (efrit-run--next loop)
+    (efrit-run--call loop use)))
+
+(defun efrit-run--set (loop use state)
+  "Put USE of LOOP into STATE, and tell."
+  (setf (efrit-use-state use) state)
+  (when (eq state 'running)
+    (setf (efrit-use-begun use) (float-time)))
+  (when (and (eq state 'done) (efrit-use-begun use))
+    (setf (efrit-use-seconds use) (- (float-time) (efrit-use-begun use))))
+  (efrit-loop-tell loop 'use use))
+
+(defun efrit-run--call (loop use)
+  "Call the sidecar's tool of USE in LOOP."
+  (efrit-run--set loop use 'running)
+  (setf (efrit-use-token use)
+        (efrit-loop--call
+         loop 'tools/call
+         `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
+                 :tool_use_id ,(efrit-use-id use) :include_data :json-false
+                 ,@(and (efrit-use-confirm use)
+                        (list :confirm_id (efrit-use-confirm use))))
+         (lambda (envelope) (efrit-run--called loop use envelope))
+         (lambda (err) (efrit-run--call-failed loop use err)))))
+
+(defun efrit-run--called (loop use envelope)
+  "Take ENVELOPE, what the sidecar's tool of USE in LOOP gave."
+  (setf (efrit-use-token use) nil)
+  (if (not (equal (plist-get envelope :status) "needs_confirmation"))
+      (efrit-run--done loop use envelope)
+    (let ((confirm (plist-get envelope :confirm))
+          (was-asked (and (null (efrit-use-question use)) (eq (efrit-run--policy use) 'ask))))
+      (setf (efrit-use-confirm use) (plist-get confirm :id))
+      (if was-asked
+          (efrit-run--call loop use)
+        (efrit-run--ask loop use (plist-get confirm :question))))))
+
+(defun efrit-run--call-failed (loop use err)
+  "Book that the call of USE in LOOP failed with ERR.
+When the sidecar died, it is asked again: what ran does not run twice."
+  (setf (efrit-use-token use) nil)
+  (if (eq (car err) 'efrit-sidecar-died)
+      (efrit-run--call-again loop use)
+    (efrit-run--record loop use (efrit-tool-result (efrit-error-text err) :status 'error))))
+
+(defun efrit-run--call-again (loop use)
+  "Call the tool of USE in LOOP once more, unless that was tried before."
+  (if (efrit-use-seconds use)
+      (efrit-loop-happen loop 'failed "The sidecar died again and again while a tool ran")
+    (setf (efrit-use-seconds use) 0)
+    (efrit-run--call loop use)))
+
+(defun efrit-run--next (loop)
+  "Run the next tool of this Emacs in LOOP, if it is its turn."
+  (let ((use (seq-find (lambda (use)
+                         (and (efrit-tool-named (efrit-use-name use))
+                              (not (eq (efrit-use-state use) 'done))))
+                       (efrit-loop-run loop))))
+    (when (and use
+               (eq (efrit-use-state use) 'waiting)
+               (memq (efrit-loop-state loop) '(running)))
+      (efrit-run--set loop use 'running)
+      (efrit-later #'efrit-run--here loop use (efrit-loop-step loop)))))
+
+(defun efrit-run--here (loop use step)
+  "Run USE of LOOP in this Emacs, if nothing was begun there after STEP."
+  (when (and (= step (efrit-loop-step loop)) (eq (efrit-use-state use) 'running))
+    (let ((call (efrit-tool-call-create
+                 :owner loop :id (efrit-use-id use) :name (efrit-use-name use)
+                 :finish (lambda (result) (efrit-run--record loop use result)))))
+      (setf (efrit-use-call use) call)
+      (efrit-tools-run call (efrit-use-arguments use)))))
+
+;;; Results
+
+(defun efrit-run--record (loop use result)
+  "Book RESULT, a plist, as what USE of LOOP gave."
+  (efrit-loop--call-again
+   loop 'tools/record
+   `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
+           :tool_use_id ,(efrit-use-id use) :include_data :json-false
+           :text ,(plist-get result :text) :status ,(plist-get result :status)
+           ,@(cl-loop for name in '(:message :lisp :todos :summary)
+                      when (plist-get result name)
+                      append (list name (plist-get result name))))
+   (lambda (envelope) (efrit-run--done loop use envelope))))
+
+(defun efrit-run--done (loop use envelope)
+  "USE of LOOP has ended with ENVELOPE; go on when all have."
+  (setf (efrit-use-result use) envelope)
+  (efrit-run--set loop use 'done)
+  (if (seq-every-p (lambda (use) (eq (efrit-use-state use) 'done)) (efrit-loop-run loop))
+      (efrit-loop-tools-done loop)
+    (efrit-run--next loop)))
+
+(setq efrit-loop-run-function #'efrit-run-tools
+      efrit-loop-stop-tools-function #'efrit-run-stop
+      efrit-loop-registered-tools #'efrit-tools-schemas)
+
+(provide 'efrit-run)
+;;; efrit-run.el ends here

@@ -1,0 +1,148 @@
+;;; efrit-show.el --- A loop in words  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What the views and the batch job say of a loop, as plain strings.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit-json)
+(require 'efrit-loop)
+(require 'efrit-permissions)
+(require 'efrit-run)
+(require 'seq)
+(require 'subr-x)
+
+;;; Public
+
+(defconst efrit-show--states
+  '((idle . "ready") (beginning . "preparing") (waiting . "waiting for the model")
+    (streaming . "writing") (retrying . "waiting to retry") (ending . "booking")
+    (running . "running tools") (failed . "failed") (refused . "the model refused")
+    (cut-short . "the reply reached its limit of tokens")
+    (window-full . "the model's window is full") (limited . "a limit was reached"))
+  "What the states of a loop are called.")
+
+(defun efrit-show-state (state)
+  "Return what STATE, of a loop, is called."
+  (alist-get state efrit-show--states))
+
+(defun efrit-show-tokens (tokens)
+  "Return TOKENS as short text: 950, 12k, 1.2M."
+  (cond ((not (numberp tokens)) "?")
+        ((< tokens 1000) (format "%d" tokens))
+        ((< tokens 999500) (format "%dk" (round tokens 1000)))
+        (t (format "%.1fM" (/ tokens 1000000.0)))))
+
+(defun efrit-show-arguments (arguments width)
+  "Return ARGUMENTS, the JSON text of an object, as short text of WIDTH."
+  (let* ((plist (ignore-errors (efrit-json-plist arguments)))
+         (shown (cl-loop for (name value) on plist by #'cddr
+                         collect (efrit-show--argument name value))))
+    (truncate-string-to-width (string-join shown " ") width nil nil "…")))
+
+(defun efrit-show-use (use)
+  "Return USE as a line: tool, arguments, tokens, time, state."
+  (let* ((result (efrit-use-result use))
+         (failed (equal (plist-get result :status) "error")))
+    (concat (pcase (efrit-use-state use)
+              ('done (if failed "✗ " "• "))
+              ('asking "? ")
+              (_ "… "))
+            (efrit-use-name use)
+            (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
+              (if (string-empty-p arguments) "" (concat " " arguments)))
+            (efrit-show--use-end use result))))
+
+(defun efrit-show-question (use)
+  "Return what the person is asked about USE."
+  (or (efrit-use-question use)
+      (format "Let %s run?  %s" (efrit-use-name use)
+              (efrit-permissions-subject (efrit-use-arguments use)))))
+
+(defun efrit-show-gauge (loop)
+  "Return the budget of LOOP as a line."
+  (let* ((budget (efrit-loop-budget loop))
+         (total (or (plist-get budget :total) 0))
+         (tiers (plist-get budget :tiers))
+         (used (efrit-show-used budget)))
+    (concat (efrit-show-bar used total 8)
+            (format " %s/%s" (efrit-show-tokens used) (efrit-show-tokens total))
+            (efrit-show--tier " tools " (plist-get tiers :tool_results))
+            (efrit-show--tier "  history " (plist-get tiers :history))
+            (when-let* ((dollars (plist-get (efrit-loop-usage loop) :dollars)))
+              (format "  $%.2f" dollars))
+            (format "  turn %d" (efrit-loop-turn loop)))))
+
+(defun efrit-show-used (budget)
+  "Return how many tokens of BUDGET, a snapshot, are used."
+  (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
+           sum (or (plist-get tier :used) 0)))
+
+(defun efrit-show-bar (used limit width)
+  "Return a bar of WIDTH characters for USED of LIMIT."
+  (let ((full (if (> limit 0) (min width (round (* width used) limit)) 0)))
+    (concat (make-string full ?▓) (make-string (- width full) ?░))))
+
+(defun efrit-show-cache-share (loop)
+  "Return the share of all prompts of LOOP that came from the cache, or nil."
+  (let* ((usage (efrit-loop-usage loop))
+         (read (or (plist-get usage :read) 0))
+         (all (+ read (or (plist-get usage :input) 0) (or (plist-get usage :written) 0))))
+    (and (> all 0) (/ (* 100.0 read) all))))
+
+(defun efrit-show-summary (loop)
+  "Return how LOOP stands: budget, epochs, cache and price, in lines."
+  (let ((usage (efrit-loop-usage loop))
+        (share (efrit-show-cache-share loop)))
+    (string-join
+     (delq nil
+           (list (efrit-show-gauge loop)
+                 (plist-get (efrit-loop-budget loop) :summary)
+                 (format "session %s, epoch %d, %s tokens written by the model%s"
+                         (efrit-loop-id loop) (efrit-loop-epoch loop)
+                         (efrit-show-tokens (or (plist-get usage :output) 0))
+                         (if share (format ", %.0f%% of prompts from cache" share) ""))))
+     "\n")))
+
+;;; Private
+
+(defun efrit-show--argument (name value)
+  "Return the argument NAME with VALUE as short text."
+  (let ((name (substring (symbol-name name) 1)))
+    (cond ((stringp value) (if (member name '("path" "pattern" "command" "code" "handle"))
+                               (efrit-show--one-line value)
+                             (format "%s=%s" name (efrit-show--one-line value))))
+          ((null value) (format "%s=no" name))
+          ((eq value t) (format "%s=yes" name))
+          ((vectorp value) (format "%s=%s" name
+                                   (string-join (mapcar (lambda (item) (format "%s" item))
+                                                        value)
+                                                ",")))
+          (t (format "%s=%s" name value)))))
+
+(defun efrit-show--one-line (text)
+  "Return TEXT on one line."
+  (string-replace "\n" "⏎" text))
+
+(defun efrit-show--use-end (use result)
+  "Return the end of the line of USE, which gave RESULT, if it has."
+  (cond
+   ((not result) (if (eq (efrit-use-state use) 'done) "  stopped" ""))
+   (t (concat "  " (efrit-show-tokens (plist-get result :tokens)) " tokens"
+              (if (efrit-use-seconds use)
+                  (format "  %d ms" (round (* 1000 (efrit-use-seconds use))))
+                "")
+              (if (plist-get result :handle) (concat "  " (plist-get result :handle)) "")))))
+
+(defun efrit-show--tier (name tier)
+  "Return TIER, a plist, as text behind NAME."
+  (format "%s%s/%s" name (efrit-show-tokens (plist-get tier :used))
+          (efrit-show-tokens (plist-get tier :limit))))
+
+(provide 'efrit-show)
+;;; efrit-show.el ends here

@@ -1,0 +1,160 @@
+;;; efrit-tools.el --- Tools that run in this Emacs  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; `efrit-define-tool' makes a tool of one form.  The sidecar is told of all
+;; of them by `efrit-tools-register'; it counts what their schemas cost and
+;; keeps what they give.
+;;
+;; A tool's body returns its result: a string, or what `efrit-tool-result'
+;; makes.  The body of a tool that is `:async' returns at once, and calls
+;; `efrit-tool-finish' later.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-json)
+
+;;; Structs
+
+(cl-defstruct (efrit-tool (:constructor efrit-tool-create) (:copier nil))
+  "A tool that runs in Emacs.
+NAME and DESCRIPTION are the model's, PARAMETERS its schema, a plist.
+POLICY is `allow' or `ask'.  FUNCTION takes the arguments, a plist, and
+the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
+SUBJECT gives what a permission's pattern is matched with, a string."
+  name description parameters policy function async subject)
+
+(cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
+  "One use of a tool that runs in Emacs.
+OWNER is whose session it is, FINISH takes the result, once."
+  owner id name finish)
+
+(defvar efrit-tools--all nil
+  "The tools by name: an alist of strings and `efrit-tool's.")
+
+;;; Public
+
+(defmacro efrit-define-tool (name arguments description &rest body)
+  "Define the tool NAME, a symbol, with ARGUMENTS and DESCRIPTION.
+Each of ARGUMENTS is (SYMBOL TYPE DESCRIPTION . PLIST): TYPE is a JSON
+type as a string, or a schema as a plist; with `:optional' non-nil it may
+be left out, and other keys are added to its schema.
+
+BODY may begin with keys: `:policy' (`ask' unless said), `:async', and
+`:subject', the argument that permissions look at.  Then come forms that
+see the arguments by their symbols, nil where left out, and the use itself
+as `call'."
+  (declare (indent 2) (doc-string 3))
+  (let ((keys nil))
+    (while (keywordp (car body))
+      (setq keys (plist-put keys (pop body) (pop body))))
+    `(efrit-tools--add
+      (efrit-tool-create
+       :name ,(symbol-name name)
+       :description ,description
+       :parameters ',(efrit-tools--schema arguments)
+       :policy ',(or (plist-get keys :policy) 'ask)
+       :async ,(plist-get keys :async)
+       :subject ',(and (plist-get keys :subject)
+                       (efrit-tools--keyword (plist-get keys :subject)))
+       :function (lambda (arguments call)
+                   (ignore arguments call)
+                   (let ,(mapcar (lambda (argument)
+                                   `(,(car argument)
+                                     (plist-get arguments
+                                                ,(efrit-tools--keyword (car argument)))))
+                                 arguments)
+                     ,@body))))))
+
+(cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary)
+  "Return the result TEXT of a tool, for the model.
+STATUS is `success' or `error', MESSAGE what to do about an error.  LISP,
+a string, and TODOS, a vector, are kept beside it in the work log; SUMMARY
+is the line that stays when it has left the window."
+  (list :text text :status (symbol-name status) :message message
+        :lisp lisp :todos todos :summary summary))
+
+(defun efrit-tool-finish (call result)
+  "End CALL, an `efrit-tool-call', with RESULT, unless it has ended."
+  (when-let* ((finish (efrit-tool-call-finish call)))
+    (setf (efrit-tool-call-finish call) nil)
+    (funcall finish (efrit-tools--result result))))
+
+(defun efrit-tool-named (name)
+  "Return the `efrit-tool' NAME of this Emacs, or nil."
+  (cdr (assoc name efrit-tools--all)))
+
+(defun efrit-tools-schemas ()
+  "Return all tools of this Emacs as the sidecar takes them: a vector of plists."
+  (vconcat
+   (mapcar (lambda (entry)
+             (let ((tool (cdr entry)))
+               (list :name (efrit-tool-name tool)
+                     :description (efrit-tool-description tool)
+                     :input_schema (efrit-tool-parameters tool)
+                     :policy (symbol-name (efrit-tool-policy tool)))))
+           (sort (copy-sequence efrit-tools--all)
+                 (lambda (a b) (string< (car a) (car b)))))))
+
+(defun efrit-tools-run (call arguments)
+  "Run CALL with ARGUMENTS, a JSON text; its `finish' is told the result.
+An error or a quit in the tool is a result as well."
+  (let ((tool (efrit-tool-named (efrit-tool-call-name call))))
+    (condition-case err
+        (let ((result (funcall (efrit-tool-function tool)
+                               (efrit-json-plist arguments) call)))
+          (unless (efrit-tool-async tool)
+            (efrit-tool-finish call result)))
+      (quit (efrit-tool-finish
+             call (efrit-tool-result "The person stopped it (quit)." :status 'error)))
+      (error (efrit-tool-finish
+              call (efrit-tool-result (format "Error: %s" (error-message-string err))
+                                      :status 'error))))))
+
+;;; Private
+
+(defun efrit-tools--keyword (symbol)
+  "Return the keyword of SYMBOL."
+  (intern (format ":%s" symbol)))
+
+(defun efrit-tools--schema (arguments)
+  "Return the schema of ARGUMENTS, as `efrit-define-tool' takes them."
+  (let ((required (cl-remove-if (lambda (argument) (plist-get (cdddr argument) :optional))
+                                arguments)))
+    `(:type "object"
+            :properties ,(or (cl-mapcan (lambda (argument)
+                                          (list (efrit-tools--keyword (car argument))
+                                                (efrit-tools--property argument)))
+                                        arguments)
+                             efrit-json-empty-object)
+            ,@(and required
+                   (list :required (vconcat (mapcar (lambda (argument)
+                                                      (symbol-name (car argument)))
+                                                    required)))))))
+
+(defun efrit-tools--property (argument)
+  "Return the schema of ARGUMENT, as `efrit-define-tool' takes it."
+  (pcase-let ((`(,_ ,type ,description . ,more) argument))
+    (append (if (stringp type) (list :type type) type)
+            (list :description description)
+            (cl-loop for (key value) on more by #'cddr
+                     unless (eq key :optional) append (list key value)))))
+
+(defun efrit-tools--add (tool)
+  "Offer TOOL, in the place of one of the same name."
+  (setf (alist-get (efrit-tool-name tool) efrit-tools--all nil nil #'equal) tool))
+
+(defun efrit-tools--result (result)
+  "Return RESULT, as a tool's body returns it, as a plist."
+  (let ((plist (if (and (consp result) (plist-member result :text))
+                   result
+                 (efrit-tool-result (if (stringp result) result (format "%S" result))))))
+    (plist-put (copy-sequence plist) :text (efrit-json-sound (plist-get plist :text)))))
+
+(provide 'efrit-tools)
+;;; efrit-tools.el ends here
