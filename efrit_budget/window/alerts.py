@@ -31,10 +31,11 @@ def alert(
     """Append what is to be told now; gives the window, and whether the past was rewritten.
 
     A warning goes as a system message at once. Where the model takes none, the system text is
-    rewritten with it, which is an epoch. Where no person's turn is at the end (a reply that is
-    to be continued), nothing can be appended, and the alert waits.
+    rewritten with it, which is an epoch. Behind a reply that is to be continued, and behind
+    another system message, nothing can be appended, and the alert waits.
     """
-    if pieces[-1].phase not in (Phase.REQUEST, Phase.RESULT):
+    last = pieces[-1].phase
+    if last is Phase.REPLY or (last is Phase.NOTICE and bounds.model.system_messages):
         return window, rewritten
     band, warned = Band(window.band), Band(window.warned)
     if band.rank < warned.rank:

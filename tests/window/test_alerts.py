@@ -191,6 +191,22 @@ def test_a_model_without_system_messages_is_warned_in_the_system_text_at_once(
     assert {entry["handle"]: entry["state"] for entry in client.entries()} == results
 
 
+def test_a_warning_in_the_system_text_does_not_wait_because_a_notice_came_last(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(total=14_000)
+    client.system_text = words(1_000)
+    client.turn(words(800, 0), said="Find it.", model=PLAIN_MODEL)
+    client.turn(words(800, 1))
+    client.turn(*(words(800, number) for number in range(2, 5)))
+    client.begin()
+    assert alerts(client, NOTICE)
+    client.call("worklog/pin", handle="r1")
+    client.begin()
+    assert client.budget()["band"] == "low"
+    assert any(map(WARNING.fullmatch, client.system_texts()))
+
+
 def test_a_warning_is_not_repeated_while_the_budget_wavers(open_client: OpenClient) -> None:
     client = pressed(open_client)
     for _ in range(3):
