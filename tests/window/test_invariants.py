@@ -34,7 +34,7 @@ from tests.window.recalled import NotShownError, read
 from tests.window.strategies import LIMITS, MESSAGES, MODELS, TOOL_CALLS, USAGE, Call
 
 EXAMPLES = os.environ.get("EFRIT_BUDGET_EXAMPLES")
-FEW = 40
+FEW = 30
 MOST_PAGES = 6
 """A result of more pages is read to its end when the session is over."""
 
