@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -23,6 +23,8 @@ PATIENCE_SECONDS = 0.5
 """How long pipes are waited for that a process outside the group holds open."""
 POLL_SECONDS = 0.05
 LOCK_SECONDS = 0.2
+ASKS_ONLY = 0
+"""The signal that only tells whether there is anybody."""
 PIPE_BYTES = 1024 * 1024
 SHARE_BYTES = 64 * 1024
 """How much is given to a program at once."""
@@ -51,6 +53,8 @@ class Finished:
     """The end of what it wrote, where not all of it was kept."""
     passed: int = 0
     """How many bytes it wrote behind `stdout`, those of the tail included."""
+    left: bool = False
+    """Whether it ended and left others of its group running, which were ended then."""
 
 
 class _Groups:
@@ -99,31 +103,65 @@ def run(  # noqa: PLR0913  each limit has its own name
     When the program itself has ended, what it left running in its group is ended too. Of output
     that is longer than `kept_bytes`, that many are kept and the tail; the program goes on.
     """
+    stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
+    room = most_bytes if kept_bytes is None else kept_bytes
+    with _running(command, cancellation, cwd, env, stdin) as process:
+        collector = _Collector(process, cancellation, timeout, room, kept_bytes is None)
+        finished = collector.collect(given)
+    cancellation.check()
+    return finished
+
+
+def follow(
+    command: Sequence[str],
+    take: Callable[[bytes], object],
+    *,
+    cwd: Path,
+    cancellation: Cancellation,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a program likewise, and give what it writes away as it comes, without an end.
+
+    Both streams come in the order they were written in, as a terminal would show them.
+    """
+    with _running(command, cancellation, cwd, env, merged=True) as process:
+        finished = _Collector(process, cancellation, timeout, take=take).collect(None)
+    cancellation.check()
+    return finished
+
+
+@contextlib.contextmanager
+def _running(
+    command: Sequence[str],
+    cancellation: Cancellation,
+    cwd: Path,
+    env: Mapping[str, str] | None,
+    stdin: int = subprocess.DEVNULL,
+    *,
+    merged: bool = False,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that lives no longer than the block, with all it starts."""
 
     def begin() -> subprocess.Popen[bytes]:
         cancellation.check()
-        return subprocess.Popen(  # noqa: S603  the caller names the program, never the model
+        return subprocess.Popen(  # noqa: S603  the caller names the program
             command,
             cwd=cwd,
             env=env,
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merged else subprocess.PIPE,
             start_new_session=True,
         )
 
     process = _groups.start(begin)
     try:
         with cancellation.calling(lambda: _signal(process.pid, signal.SIGTERM)):
-            deadline = None if timeout is None else time.monotonic() + timeout
-            room = most_bytes if kept_bytes is None else kept_bytes
-            collector = _Collector(process, cancellation, deadline, room, kept_bytes is None)
-            finished = collector.collect(given)
+            yield process
     finally:
         _signal(process.pid, signal.SIGKILL)
         _groups.remove(process.pid)
-    cancellation.check()
-    return finished
 
 
 @dataclass
@@ -145,15 +183,18 @@ class _Collector:
         self,
         process: subprocess.Popen[bytes],
         cancellation: Cancellation,
-        deadline: float | None,
-        room: int,
-        cuts: bool,
+        timeout: float | None,
+        room: int = 0,
+        cuts: bool = False,
+        take: Callable[[bytes], object] | None = None,
     ) -> None:
         self._process = process
         self._cancellation = cancellation
-        self._deadline = deadline
+        self._deadline = None if timeout is None else time.monotonic() + timeout
         self._room = room
         self._cuts = cuts
+        self._take = take
+        self._left = False
         self._reads = 0
         self._timed_out = False
         self._cut = False
@@ -175,7 +216,8 @@ class _Collector:
                 self._wait()
                 self._look_at_the_clock()
         code = self._exit_code()
-        ended = (self._timed_out, self._cut, tail.end, tail.passed)
+        left = self._left or (not self._timed_out and _signal(process.pid, signal.SIGKILL))
+        ended = (self._timed_out, self._cut, tail.end, tail.passed, left)
         return Finished(code, bytes(stdout), bytes(stderr), *ended)
 
     def _wait(self) -> None:
@@ -196,6 +238,8 @@ class _Collector:
 
     def _look_at_the_clock(self) -> None:
         if self._process.poll() is not None:
+            if self._kill_at is None:
+                self._left = _signal(self._process.pid, ASKS_ONLY)
             self._end(0)
         elif self._cancellation.cancelled:
             self._end(TERMINATE_SECONDS)
@@ -238,6 +282,9 @@ class _Collector:
         self._selector.register(pipe, selectors.EVENT_READ, read)
 
     def _keep(self, data: bytes, buffer: bytearray, tail: _Tail) -> None:
+        if self._take is not None:
+            self._take(data)
+            return
         kept = data[: self._room]
         buffer.extend(kept)
         self._room -= len(kept)
@@ -289,7 +336,8 @@ def stop_all_groups() -> None:
         _signal(leader, signal.SIGKILL)
 
 
-def _signal(leader: int, number: signal.Signals) -> bool:
+def _signal(leader: int, number: int) -> bool:
+    """Whether there was anybody in the group to take it."""
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):

@@ -12,7 +12,7 @@ import pytest
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import CancelledError
-from efrit_budget.project.processes import Finished, run, stop_all_groups
+from efrit_budget.project.processes import Finished, follow, run, stop_all_groups
 from tests.processes import alive, pid_in, until
 
 SOON = 10.0
@@ -126,6 +126,21 @@ def test_of_output_that_need_not_be_kept_whole_there_are_the_beginning_and_the_e
     assert found.tail.endswith(b"\0end\n")
     whole = _shell("echo all; head -c 200000 /dev/zero >&2", kept_bytes=100_000)
     assert (whole.stdout, whole.tail, whole.passed) == (b"all\n", b"", 0)
+
+
+def test_both_streams_are_followed_in_the_order_they_are_written_in() -> None:
+    parts: list[bytes] = []
+    script = "for n in 1 2 3; do echo out $n; echo err $n >&2; done; exit 4"
+    found = follow(["sh", "-c", script], parts.append, cwd=Path("/"), cancellation=Cancellation())
+    assert b"".join(parts) == b"".join(b"out %d\nerr %d\n" % (n, n) for n in (1, 2, 3))
+    assert (found.code, found.stdout, found.left) == (4, b"", False)
+
+
+def test_it_is_told_whether_something_was_left_running() -> None:
+    assert not _shell("sleep 0.01 & echo a; wait").left
+    assert _shell("sleep 600 & echo a").left
+    assert _shell("sleep 600 >&- 2>&- & echo a").left
+    assert not _shell("sleep 600", timeout=0.1).left
 
 
 def test_large_output_is_whole() -> None:
