@@ -10,7 +10,7 @@ from pydantic import Field
 from efrit_budget.errors import Json, field_error
 from efrit_budget.methods.offers import Offers
 from efrit_budget.methods.verbatim import meant, with_texts
-from efrit_budget.sessions.store import SessionStore
+from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.window.begin import Wanted
 from efrit_budget.window.blocks import is_blank
 from efrit_budget.window.end import Reply
@@ -31,6 +31,15 @@ class BeginParams(Params):
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
     as_text: bool = False
+
+
+class PreviewParams(Params):
+    """The params of `turn/preview`."""
+
+    session_id: SessionId
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    system: str | Blocks = ""
+    user_message: str | Blocks | None = None
 
 
 class EndParams(Params):
@@ -72,6 +81,7 @@ class TurnMethods:
         """The family's methods."""
         return [
             Method("turn/begin", BeginParams, self._begin),
+            Method("turn/preview", PreviewParams, self._preview),
             Method("turn/end", EndParams, self._end),
             Method("session/messages", MessagesParams, self._messages),
             Method("session/transcript", SessionParams, self._transcript),
@@ -79,14 +89,20 @@ class TurnMethods:
 
     def _begin(self, params: BeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        wanted = Wanted(
+        answer = self._turns.begin(session, self._wanted(session, params))
+        return with_texts(answer) if params.as_text else answer
+
+    def _preview(self, params: PreviewParams, _: Call) -> Json:
+        session = self._sessions.get_open(params.session_id)
+        return self._turns.preview(session, self._wanted(session, params))
+
+    def _wanted(self, session: Session, params: BeginParams | PreviewParams) -> Wanted:
+        return Wanted(
             model=params.model,
             system=_said(_blocks("system", params.system, only=("text",))),
             offers=self._offers.of(session),
             user_message=_message(params.user_message),
         )
-        answer = self._turns.begin(session, wanted)
-        return with_texts(answer) if params.as_text else answer
 
     def _end(self, params: EndParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)

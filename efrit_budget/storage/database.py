@@ -59,6 +59,17 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def trying(self) -> Iterator[sqlite3.Connection]:
+        """A transaction to see what would come of it: rolled back when the block ends."""
+        with self._explained(), self._turn_to_write(), self._used() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
     def close(self) -> None:
         """Close every connection; SQLite folds the journal into the file with the last one.
 

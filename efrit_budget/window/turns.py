@@ -22,6 +22,7 @@ from efrit_budget.window.end import Reply, end, measured
 from efrit_budget.window.frame import Bounds, bounds_of, used_now
 from efrit_budget.window.messages import assemble
 from efrit_budget.window.pieces import Content, Phase, Piece, State
+from efrit_budget.window.preview import full_results, previewed
 from efrit_budget.window.record import Window
 from efrit_budget.window.uses import plain_id
 
@@ -42,6 +43,18 @@ class Turns:
             bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
             begun = begin(connection, window, wanted, bounds)
             return _reply(begun, bounds) | {"budget": snapshot(connection, begun.window, bounds)}
+
+    def preview(self, session: Session, wanted: Wanted) -> dict[str, Json]:
+        """What that would hold and cost; nothing is kept of it."""
+        with self._database.trying() as connection:
+            window = record.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
+            before = full_results(connection, session.id)
+            begun = begin(connection, window, wanted, bounds)
+            left = full_results(connection, session.id)
+            budget = snapshot(connection, begun.window, bounds)
+        shrinking = [entry for number, entry in before.items() if number not in left]
+        return previewed(begun, bounds, shrinking, budget)
 
     def end(self, session: Session, reply: Reply) -> dict[str, Json]:
         """Keep what the model replied; gives how the budget stands for its tools."""
