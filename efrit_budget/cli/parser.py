@@ -4,7 +4,18 @@ import argparse
 from typing import Final, NoReturn, Protocol
 
 from efrit_budget import PROTOCOL_VERSION, __version__
-from efrit_budget.cli import call, config, doctor, estimate, repl, serve, sessions, tool, tools
+from efrit_budget.cli import (
+    call,
+    config,
+    demo_model,
+    doctor,
+    estimate,
+    repl,
+    serve,
+    sessions,
+    tool,
+    tools,
+)
 from efrit_budget.cli.arguments import add_global_flags
 
 
@@ -32,6 +43,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     doctor,
     estimate,
     repl,
+    demo_model,
 )
 
 _DESCRIPTION: Final = """\
@@ -54,6 +66,16 @@ exit codes: 0 it worked, 1 it failed, 2 the command line was wrong
 """
 
 
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Leaves room for the longest command, which argparse measures without its indent."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Measure the action, too."""
+        super().add_argument(action)
+        longest = max(len(command.NAME) for command in COMMANDS)
+        self._action_max_length = max(self._action_max_length, longest + 4)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
@@ -68,7 +90,7 @@ def build_parser() -> Parser:
         prog="efrit-budget",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     version = f"efrit-budget {__version__} (protocol {PROTOCOL_VERSION})"
     parser.add_argument("--version", action="version", version=version)

@@ -1,0 +1,85 @@
+"""`efrit-budget demo-model`: a scripted model behind a Messages API endpoint on loopback."""
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+NAME = "demo-model"
+HELP = "Run a scripted model: a Messages API endpoint on loopback that plays a scenario."
+EXAMPLES = """  efrit-budget demo-model --port 8080 --no-key
+  efrit-budget demo-model --scenario long --record requests.jsonl
+  efrit-budget demo-model --scenario my-scenario.toml --factor 1.1
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("--port", type=_port, default=0, metavar="N", help="where to listen; 0 finds a free one")
+    add("--scenario", default="tour", metavar="FILE|NAME", help="what it says; default: tour")
+    add("--factor", type=_factor, default=1.3, metavar="F", help="real tokens for one of ours")
+    add("--record", type=Path, metavar="FILE", help="add each request to it, as a line of JSON")
+    add("--key-file", type=Path, metavar="FILE", help="keep the key that signs thinking there")
+    add("--no-key", action="store_true", help="ask for no API key")
+    add("--until-eof", action="store_true", help="end when stdin closes, too")
+    add("--quiet", action="store_true", help="say nothing on stderr about what it plays")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
+    return int(text)
+
+
+def _factor(text: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0
+    if not 0.1 <= factor <= 10:
+        raise argparse.ArgumentTypeError("a factor is a number from 0.1 to 10")
+    return factor
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Listen until a signal comes, or stdin closes."""
+    from efrit_budget.demo.binding import kept_key  # noqa: PLC0415 - help must not wait for it
+    from efrit_budget.demo.endpoint import Recorder, Server  # noqa: PLC0415
+    from efrit_budget.demo.scenario import load  # noqa: PLC0415
+    from efrit_budget.demo.service import Options, Service  # noqa: PLC0415
+
+    scenario = load(arguments.scenario)
+    options = Options(
+        scenario=scenario,
+        key=kept_key(arguments.key_file),
+        factor=arguments.factor,
+        needs_key=not arguments.no_key,
+    )
+    recorder = Recorder(arguments.record)
+    ended = _ended_by_signals()
+    with Server(arguments.port, Service(options), recorder) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        print(server.url, flush=True)
+        if not arguments.quiet:
+            print(f"playing: {scenario.title or arguments.scenario}", file=sys.stderr)
+        if arguments.until_eof:
+            threading.Thread(target=_end_at_eof, args=(ended,), daemon=True).start()
+        ended.wait()
+        server.shutdown()
+    recorder.close()
+    return 0
+
+
+def _ended_by_signals() -> threading.Event:
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    return ended
+
+
+def _end_at_eof(ended: threading.Event) -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    ended.set()

@@ -1,0 +1,150 @@
+"""Preserved thinking: each block is signed over all that stood before it.
+
+A signature holds its block's id, the id of the thinking block before it, a digest of everything
+before it but thinking (tools, system, messages; cache marks left out), and a digest of its own
+text. So thinking may be removed from the start of the history: the first block that is there
+may have had any other before it. Every later one must follow the one it followed, which fails
+once one is removed from the middle.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from efrit_budget.demo.conversation import THINKING, Conversation, Placed, canonical, plain
+from efrit_budget.demo.refusals import ApiError
+from efrit_budget.errors import Json
+
+MAC_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a signature says of its block."""
+
+    id: str
+    previous: str | None
+    past: str
+    text: str
+    tokens: int
+    """What the thinking costs, whether its text is shown or not."""
+
+
+class Past:
+    """Everything before a block but thinking, as a digest that grows."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._hash = hashlib.sha256()
+        self.role = ""
+        for part in (conversation.tools, conversation.system):
+            self._hash.update(canonical([plain(one) for one in part]))
+
+    def enter(self, role: str) -> None:
+        """A turn of that role begins, or goes on."""
+        if role == "system" or role != self.role:
+            self._hash.update(f"\n{role}\n".encode())
+        self.role = role
+
+    def add(self, block: dict[str, Json]) -> None:
+        """A block that is no thinking."""
+        self._hash.update(canonical(plain(block)))
+
+    def digest(self) -> str:
+        """The digest so far."""
+        return self._hash.hexdigest()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Where the next thinking block would stand, and what was dropped."""
+
+    past: Past
+    previous: str | None
+    dropped: tuple[str, ...] = ()
+
+
+class Binder:
+    """Signs thinking blocks and knows its own again."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def sign(self, past: str, previous: str | None, thinking: str, tokens: int) -> Seal:
+        """A seal for a thinking block at that place."""
+        return Seal(secrets.token_hex(6), previous, past, _digest(thinking), tokens)
+
+    def signature(self, seal: Seal) -> str:
+        """A seal as it goes over the wire."""
+        payload = canonical(asdict(seal))
+        return base64.b64encode(self._mac(payload) + payload).decode()
+
+    def seal(self, block: dict[str, Json]) -> Seal | None:
+        """What a block's signature says; nothing if it or the text is not ours."""
+        try:
+            raw = base64.b64decode(block.get("signature", ""), validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        mac, payload = raw[:MAC_BYTES], raw[MAC_BYTES:]
+        if not hmac.compare_digest(mac, self._mac(payload)):
+            return None
+        seal = Seal(**json.loads(payload))
+        return seal if seal.text == _digest(block["thinking"]) else None
+
+    def _mac(self, payload: bytes) -> bytes:
+        return hmac.digest(self._key, payload, "sha256")[:MAC_BYTES]
+
+    def check(self, conversation: Conversation, *, is_bound: bool, drops: bool) -> Checked:
+        """Check every thinking block; the first bad one is refused, or all bad ones dropped."""
+        past, previous, dropped = Past(conversation), None, list[str]()
+        for turn in conversation.turns:
+            past.enter(turn.role)
+            for placed in turn.blocks:
+                if placed.type not in THINKING:
+                    past.add(placed.block)
+                    continue
+                seal = self.seal(placed.block)
+                if seal is None and not (is_bound and drops):
+                    raise _forged(placed)
+                is_first = previous is None and not dropped
+                follows = seal is not None and (is_first or seal.previous == previous)
+                if seal is not None and (not is_bound or (follows and seal.past == past.digest())):
+                    previous = seal.id
+                elif drops:
+                    dropped.append(placed.path)
+                else:
+                    raise _elsewhere(placed)
+        return Checked(past, previous, tuple(dropped))
+
+
+def _forged(placed: Placed) -> ApiError:
+    return ApiError(f"{placed.path}: Invalid `signature` in `{placed.type}` block")
+
+
+def _elsewhere(placed: Placed) -> ApiError:
+    return ApiError(
+        f"{placed.path}: Invalid signature in thinking block. The block is bound to a different "
+        "conversation. Thinking blocks must be sent back behind the same tools, system prompt "
+        "and messages that they were made behind; remove the block, and all later ones, when "
+        "any of these changed."
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def kept_key(file: Path | None) -> bytes:
+    """The key of a file, which is made where there is none; without a file a key for this run."""
+    if file is None:
+        return secrets.token_bytes(32)
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(secrets.token_bytes(32))
+    return file.read_bytes()

@@ -1,0 +1,162 @@
+"""Which part of a prompt was seen before: the prompt cache, by comparing real prefixes."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from efrit_budget.demo.conversation import Conversation, canonical, plain
+from efrit_budget.demo.usage import Meter
+from efrit_budget.errors import Json
+
+SECONDS = {"5m": 300.0, "1h": 3600.0}
+LOOKBACK = 20
+"""How many blocks before a mark are looked up, if nothing is kept at the mark itself."""
+CHANGES_MESSAGES = ("thinking", "tool_choice")
+"""Parameters that stand between the system prompt and the messages, as the cache sees it."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of the prompt, with all that stands before it."""
+
+    part: str
+    prefix: str
+    tokens: int
+    """Of everything up to its end."""
+    mark: str | None = None
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as the cache sees it."""
+
+    model: str
+    parameters: str
+    units: list[Unit]
+
+    @property
+    def tokens(self) -> int:
+        """All of it."""
+        return self.units[-1].tokens
+
+    def prefix_of(self, part: str) -> str | None:
+        """The digest up to the end of a part, if it has anything."""
+        return next((unit.prefix for unit in reversed(self.units) if unit.part == part), None)
+
+
+@dataclass(frozen=True)
+class Share:
+    """How a prompt was paid for."""
+
+    read: int = 0
+    written: dict[str, int] = field(default_factory=lambda: {"5m": 0, "1h": 0})
+    fresh: int = 0
+
+    def as_usage(self) -> dict[str, Json]:
+        """The counts of a `usage` block."""
+        return {
+            "input_tokens": self.fresh,
+            "cache_creation_input_tokens": sum(self.written.values()),
+            "cache_read_input_tokens": self.read,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": self.written["5m"],
+                "ephemeral_1h_input_tokens": self.written["1h"],
+            },
+        }
+
+
+def prompt(conversation: Conversation, meter: Meter) -> Prompt:
+    """Cut a request into units."""
+    body = conversation.body
+    parameters = canonical({name: body.get(name) for name in CHANGES_MESSAGES})
+    running, tokens, part = hashlib.sha256(conversation.model.encode()), 0, ""
+    units: list[Unit] = []
+    for name, content, block, cost in _pieces(conversation, meter):
+        if name != part and name == "messages":
+            running.update(parameters)
+        part = name
+        running.update(content)
+        tokens += cost
+        mark = block.get("cache_control")
+        units.append(
+            Unit(name, running.hexdigest(), tokens, mark.get("ttl", "5m") if mark else None)
+        )
+    if top := body.get("cache_control"):
+        last = units[-1]
+        units[-1] = Unit(last.part, last.prefix, last.tokens, last.mark or top.get("ttl", "5m"))
+    return Prompt(conversation.model, parameters.decode(), units)
+
+
+def _pieces(
+    conversation: Conversation, meter: Meter
+) -> Iterator[tuple[str, bytes, dict[str, Json], int]]:
+    """The prompt's parts in the cache's order: the part, its bytes, the block, its tokens."""
+    for name, blocks in (("tools", conversation.tools), ("system", conversation.system)):
+        for block in blocks:
+            yield name, canonical([name, plain(block)]), block, meter.block(block)
+    for turn in conversation.turns:
+        for placed in turn.blocks:
+            content = canonical([turn.role, plain(placed.block)])
+            cost = 0 if turn.is_cleared else meter.block(placed.block)
+            yield "messages", content, placed.block, cost
+
+
+class PromptCache:
+    """What was written, and until when it is kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[float, str]] = {}
+
+    def use(self, given: Prompt, least: int) -> Share:
+        """Read what is there and write what is marked."""
+        now = time.monotonic()
+        marked = [at for at, unit in enumerate(given.units) if unit.mark is not None]
+        marked = [at for at in marked if given.units[at].tokens >= least]
+        hit = max((self._hit(given.units, at, now) for at in marked), default=-1)
+        done = read = given.units[hit].tokens if hit >= 0 else 0
+        written = {"5m": 0, "1h": 0}
+        for at in marked:
+            unit = given.units[at]
+            ttl = unit.mark or "5m"
+            written[ttl] += max(0, unit.tokens - done)
+            done = max(done, unit.tokens)
+            self._kept[unit.prefix] = (now + SECONDS[ttl], ttl)
+        return Share(read, written, given.tokens - done)
+
+    def _hit(self, units: list[Unit], mark: int, now: float) -> int:
+        """The longest kept prefix at the mark or a little before it; reading keeps it longer."""
+        for at in range(mark, max(-1, mark - LOOKBACK - 1), -1):
+            until, ttl = self._kept.get(units[at].prefix, (0.0, "5m"))
+            if until > now:
+                self._kept[units[at].prefix] = (now + SECONDS[ttl], ttl)
+                return at
+        return -1
+
+
+def miss_reason(before: Prompt | None, now: Prompt) -> dict[str, Json] | None:
+    """Why the cache could not go on from an earlier prompt; nothing if it could."""
+    if before is None:
+        return {"type": "previous_message_not_found"}
+    for part in ("model", "tools", "system"):
+        if _of(before, part) != _of(now, part):
+            return _missed(f"{part}_changed", before, now)
+    if before.parameters != now.parameters:
+        return {"type": "unavailable"}
+    ours = {unit.prefix for unit in now.units}
+    if before.units[-1].prefix not in ours:
+        return _missed("messages_changed", before, now)
+    return None
+
+
+def _of(given: Prompt, part: str) -> str | None:
+    return given.model if part == "model" else given.prefix_of(part)
+
+
+def _missed(kind: str, before: Prompt, now: Prompt) -> dict[str, Json]:
+    """The tokens of the earlier prompt behind the prefix that both share."""
+    shared = {unit.prefix for unit in now.units}
+    common = max((unit.tokens for unit in before.units if unit.prefix in shared), default=0)
+    return {"type": kind, "cache_missed_input_tokens": before.tokens - common}

@@ -1,0 +1,120 @@
+"""A request as the endpoint reads it: blocks in one form, each with its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from efrit_budget.demo.shapes import as_blocks
+from efrit_budget.errors import Json
+
+THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A block, and where it stood in the request."""
+
+    block: dict[str, Json]
+    message: int
+    index: int
+
+    @property
+    def path(self) -> str:
+        """Its place, as errors name it."""
+        return f"messages.{self.message}.content.{self.index}"
+
+    @property
+    def type(self) -> str:
+        """The block's type."""
+        return str(self.block["type"])
+
+
+@dataclass
+class Turn:
+    """Messages of the same role that follow each other; the API reads them as one."""
+
+    role: str
+    message: int
+    blocks: list[Placed] = field(default_factory=list)
+    is_cleared: bool = False
+    """Whether it is a system message that was shown for one turn, which is over."""
+
+    def of_type(self, *types: str) -> list[Placed]:
+        """Its blocks of these types."""
+        return [placed for placed in self.blocks if placed.type in types]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What a request says."""
+
+    body: dict[str, Json]
+    tools: list[dict[str, Json]]
+    system: list[dict[str, Json]]
+    turns: list[Turn]
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return str(self.body["model"])
+
+    def placed(self) -> Iterator[Placed]:
+        """Every block of the messages."""
+        for turn in self.turns:
+            yield from turn.blocks
+
+    def without(self, dropped: frozenset[str]) -> Conversation:
+        """The conversation without the blocks at these places."""
+        turns = [
+            replace(turn, blocks=[one for one in turn.blocks if one.path not in dropped])
+            for turn in self.turns
+        ]
+        return replace(self, turns=turns)
+
+
+def conversation(body: dict[str, Json]) -> Conversation:
+    """Read a request whose shape is right."""
+    turns: list[Turn] = []
+    for number, message in enumerate(body["messages"]):
+        role = message["role"]
+        if not turns or role == "system" or turns[-1].role != role:
+            turns.append(Turn(role, number))
+        blocks = as_blocks(message["content"])
+        turns[-1].blocks += [Placed(block, number, at) for at, block in enumerate(blocks)]
+    last_user = max((turn.message for turn in turns if turn.role == "user"), default=-1)
+    for turn in turns:
+        message = body["messages"][turn.message]
+        turn.is_cleared = message.get("clear_at") == "next_user_message" and (
+            turn.message < last_user
+        )
+    return Conversation(
+        body=body,
+        tools=body.get("tools") or [],
+        system=as_blocks(body.get("system") or []),
+        turns=turns,
+    )
+
+
+def plain(value: dict[str, Json]) -> dict[str, Json]:
+    """A block or tool in its one form: no cache mark, nothing that says nothing, keys in order.
+
+    What is inside a tool's input or schema stays as it was sent, its order included.
+    """
+    if value.get("type") == "tool_result":
+        content = [plain(block) for block in as_blocks(value.get("content") or [])]
+        value = {"is_error": False, **value, "content": content}
+    kept = {
+        name: value[name]
+        for name in sorted(value)
+        if name != "cache_control" and value[name] is not None
+    }
+    if kept.get("caller") == {"type": "direct"}:
+        del kept["caller"]
+    return kept
+
+
+def canonical(value: Json) -> bytes:
+    """JSON as bytes, the same for the same value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,241 @@
+"""The endpoint: HTTP/1.1 on loopback."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Final
+
+from efrit_budget.demo.refusals import ApiError
+from efrit_budget.demo.replies import Reply, new_id
+from efrit_budget.demo.service import Service, unstreamable
+from efrit_budget.demo.stream import Event, events
+from efrit_budget.errors import Json
+
+LOOPBACK: Final = "127.0.0.1"
+MOST_BYTES = 32 << 20
+"""The largest body that the API takes."""
+PATHS = ("/v1/messages", "/v1/messages/count_tokens")
+
+
+class Recorder:
+    """Writes down each request and how it was answered, a line of JSON for each; never a key."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = None if file is None else file.open("a", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def write(self, line: dict[str, Json]) -> None:
+        """Add a line at once."""
+        if self._file is not None:
+            with self._lock:
+                self._file.write(json.dumps(line) + "\n")
+                self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class Server(ThreadingMixIn, TCPServer):
+    """A thread for each connection. It asks no name server for its own name."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, port: int, service: Service, recorder: Recorder) -> None:
+        super().__init__((LOOPBACK, port), Handler)
+        self.service = service
+        self.recorder = recorder
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://{LOOPBACK}:{self.server_address[1]}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is none of our errors; anything else is shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+@dataclass
+class Exchange:
+    """A request on its way."""
+
+    request_id: str = field(default_factory=lambda: new_id("req"))
+    raw: bytes = b""
+    betas: frozenset[str] = frozenset()
+    received: float = field(default_factory=time.time)
+    first: float | None = None
+    """When the first piece of content went out."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Reads requests and writes replies."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server_version = "efrit-budget-demo"
+    sys_version = ""
+
+    def do_POST(self) -> None:
+        """Answer the two methods there are."""
+        exchange = Exchange()
+        try:
+            exchange.raw = self._body()
+            path = self._known_path()
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            exchange.betas = self.server.service.check_headers(headers)
+            if path.endswith("count_tokens"):
+                counted = self.server.service.count(exchange.raw, exchange.betas)
+                self._record(exchange, 200, None)
+                self._send(exchange, 200, counted)
+            else:
+                self._answer(exchange)
+        except ApiError as error:
+            self._refuse(exchange, error)
+
+    def do_GET(self) -> None:
+        """Refuse: nothing can be fetched."""
+        status = 405 if self.path.startswith("/v1/messages") else 404
+        message = "Method Not Allowed" if status == 405 else "Not found"
+        self._refuse(Exchange(), ApiError(message, status=status))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep quiet; what was asked is in the record."""
+
+    # Reading
+
+    def _known_path(self) -> str:
+        """The path without its query, such as the SDK's `?beta=true`."""
+        path = self.path.partition("?")[0]
+        if path not in PATHS:
+            raise ApiError("Not found", status=404)
+        return path
+
+    def _body(self) -> bytes:
+        length = self.headers.get("content-length", "")
+        if self.headers.get("transfer-encoding", "").lower() == "chunked":
+            return self._chunks()
+        if not length.isdecimal():
+            self.close_connection = True
+            raise ApiError("a Content-Length is needed", status=400)
+        if int(length) > MOST_BYTES:
+            self.close_connection = True
+            raise ApiError("Request exceeds the maximum size", status=413)
+        return self.rfile.read(int(length))
+
+    def _chunks(self) -> bytes:
+        """A body that came in chunks, as a client sends it that does not know its length."""
+        body = b""
+        while size := int(self.rfile.readline(64).partition(b";")[0].strip() or b"0", 16):
+            body += self.rfile.read(size)
+            self.rfile.readline(8)
+            if len(body) > MOST_BYTES:
+                self.close_connection = True
+                raise ApiError("Request exceeds the maximum size", status=413)
+        while self.rfile.readline(1024).strip():
+            pass
+        return body
+
+    # Answering
+
+    def _answer(self, exchange: Exchange) -> None:
+        reply = self.server.service.answer(exchange.raw, exchange.betas)
+        time.sleep(reply.entry.wait_ms / 1000)
+        if json.loads(exchange.raw).get("stream"):
+            self._stream(exchange, reply)
+            return
+        if error := unstreamable(reply):
+            raise error
+        time.sleep(len(reply.blocks) * reply.entry.delay_ms / 1000)
+        self._record(exchange, 200, reply)
+        self._send(exchange, 200, reply.message())
+
+    def _stream(self, exchange: Exchange, reply: Reply) -> None:
+        self.send_response(200)
+        self._send_headers(exchange, {"content-type": "text/event-stream; charset=utf-8"})
+        self.send_header("cache-control", "no-cache")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        waiting: Event | None = None
+        for event in events(reply, exchange.request_id):
+            if waiting is not None:
+                self._chunk(waiting.data)
+            waiting = event
+            if event.is_piece:
+                time.sleep(reply.entry.delay_ms / 1000)
+                exchange.first = exchange.first or time.time()
+                self._chunk(event.data)
+                waiting = None
+            elif event.is_last:
+                break
+        self._record(exchange, 200, reply)
+        self._chunk(waiting.data if waiting else b"")
+        if waiting is not None and waiting.drops:
+            self.close_connection = True
+            return
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def _refuse(self, exchange: Exchange, error: ApiError) -> None:
+        body = error.body(exchange.request_id)
+        self._record(exchange, error.status, None, error=error.message)
+        self._send(exchange, error.status, body, error.headers)
+
+    def _send(
+        self,
+        exchange: Exchange,
+        status: int,
+        body: dict[str, Json],
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        data = json.dumps(body, ensure_ascii=False).encode()
+        self.send_response(status)
+        self._send_headers(exchange, {"content-type": "application/json", **(headers or {})})
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _send_headers(self, exchange: Exchange, headers: Mapping[str, str]) -> None:
+        self.send_header("request-id", exchange.request_id)
+        for name, value in headers.items():
+            self.send_header(name, value)
+
+    def _record(
+        self, exchange: Exchange, status: int, reply: Reply | None, error: str | None = None
+    ) -> None:
+        """Before the last bytes leave, so that who has the reply finds its line."""
+        try:
+            body = json.loads(exchange.raw)
+        except ValueError:
+            body = exchange.raw.decode("utf-8", "replace")
+        self.server.recorder.write(
+            {
+                "status": status,
+                "path": self.path,
+                "betas": sorted(exchange.betas),
+                "body": body,
+                "usage": None if reply is None else reply.final_usage(),
+                "stop_reason": None if reply is None else reply.stop_reason,
+                "error": error,
+                "times": {
+                    "received": exchange.received,
+                    "first": exchange.first,
+                    "ended": time.time(),
+                },
+            }
+        )

@@ -1,0 +1,90 @@
+"""What a scenario leaves open until it is played: `{n}`, `{handle}`, and what results held."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from efrit_budget.demo.conversation import Conversation, plain
+from efrit_budget.demo.scenario import ToolCall
+from efrit_budget.errors import Json
+
+COUNT = re.compile(r"\{n(?:\*(\d+))?([+-]\d+)?\}")
+NAMED = re.compile(r"\{([a-z_]+)\}")
+TOKEN = r"\br[1-9]\d*:\d+-[0-9a-f]{4}\b"  # noqa: S105 - no password: where a page goes on
+WELL_KNOWN: Mapping[str, str] = {
+    "handle": r"\b(r[1-9]\d*)\b",
+    "continuation_token": f"({TOKEN})",
+}
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What placeholders stand for at a step."""
+
+    round: int
+    results: str
+    """The text of the last tool results."""
+
+    def text(self, text: str) -> str:
+        """A text with what is known filled in; what is not stays as it is."""
+        return str(self._filled(text, {}) or COUNT.sub(self._count, text))
+
+    def input(self, call: ToolCall) -> dict[str, Json]:
+        """A tool's input; the other one if a placeholder stands for nothing here."""
+        try:
+            filled: dict[str, Json] = self._value(call.input, call.find)
+        except LookupError:
+            return call.input if call.otherwise is None else self._value(call.otherwise, {})
+        return filled
+
+    def _value(self, value: Json, find: Mapping[str, str]) -> Json:
+        if isinstance(value, dict):
+            return {name: self._value(inner, find) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._value(inner, find) for inner in value]
+        if not isinstance(value, str):
+            return value
+        if counted := COUNT.fullmatch(value):
+            return int(self._count(counted))
+        filled = self._filled(value, find)
+        if filled is None:
+            raise LookupError(value)
+        return filled
+
+    def _filled(self, text: str, find: Mapping[str, str]) -> str | None:
+        """The text, or nothing if a placeholder in it stands for nothing."""
+        patterns = {**WELL_KNOWN, **find}
+        for name in NAMED.findall(text):
+            if name in patterns and name != "n":
+                found = self._found(patterns[name], is_last=name in WELL_KNOWN)
+                if found is None:
+                    return None
+                text = text.replace(f"{{{name}}}", found)
+        return COUNT.sub(self._count, text)
+
+    def _count(self, match: re.Match[str]) -> str:
+        return str(self.round * int(match[1] or 1) + int(match[2] or 0))
+
+    def _found(self, pattern: str, *, is_last: bool) -> str | None:
+        """The last match for what is well known, otherwise another one in each round."""
+        found = [match[match.re.groups and 1] for match in _matches(pattern, self.results)]
+        if not found:
+            return None
+        return found[-1] if is_last else found[(self.round - 1) % len(found)]
+
+
+def _matches(pattern: str, text: str) -> list[re.Match[str]]:
+    return list(re.finditer(pattern, text, re.MULTILINE))
+
+
+def last_results(conversation: Conversation) -> str:
+    """The text of the tool results in the last user turn that has any."""
+    for turn in reversed(conversation.turns):
+        if placed := turn.of_type("tool_result"):
+            contents = [plain(one.block)["content"] for one in placed]
+            return "\n".join(
+                block["text"] for content in contents for block in content if "text" in block
+            )
+    return ""

@@ -1,0 +1,99 @@
+"""Playing a scenario: which conversation a request belongs to, and what comes next in it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass, field
+
+from efrit_budget.demo.conversation import Conversation, canonical, plain
+from efrit_budget.demo.scenario import Entry, Scenario, Step, steps
+
+
+@dataclass
+class Played:
+    """How far a conversation is."""
+
+    next: int = 0
+    has_failed: bool = False
+    """Whether its last request met a fault, so that the same one comes again."""
+    paused: set[str] = field(default_factory=set)
+    """The blocks with which paused replies ended."""
+
+
+class Stage:
+    """Every conversation of this run. One at a time asks it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._steps = steps(scenario)
+        self._closing = Step(Entry(text=scenario.closing), 1)
+        self._by_key: dict[str, Played] = {}
+        self._by_use: dict[str, Played] = {}
+        self._lock = threading.Lock()
+
+    def find(self, conversation: Conversation) -> Played:
+        """The conversation that a request goes on with, or a new one.
+
+        It is known by its `metadata.user_id`; else by a tool use that it was given, for a
+        client may rewrite everything else; else by a text of its first message. One that begins
+        anew with words that were answered before is another conversation.
+        """
+        keys = _keys(conversation)
+        with self._lock:
+            played = self._known(conversation, keys) or Played()
+            for key in keys:
+                self._by_key[key] = played
+            return played
+
+    def _known(self, conversation: Conversation, keys: list[str]) -> Played | None:
+        if keys[0].startswith("user_id"):
+            return self._by_key.get(keys[0])
+        for turn in reversed(conversation.turns):
+            for placed in turn.of_type("tool_use"):
+                if played := self._by_use.get(placed.block["id"]):
+                    return played
+        played = next((self._by_key[key] for key in keys if key in self._by_key), None)
+        begins = all(turn.role != "assistant" for turn in conversation.turns)
+        if played is not None and begins and played.next and not played.has_failed:
+            return None
+        return played
+
+    def is_paused(self, played: Played, conversation: Conversation) -> bool:
+        """Whether the request gives back a paused reply for the model to go on with."""
+        last = conversation.turns[-1]
+        return bool(last.blocks) and _digest(plain(last.blocks[-1].block)) in played.paused
+
+    def next(self, played: Played) -> Step:
+        """What is said now; the conversation moves on by it."""
+        with self._lock:
+            at, played.next = played.next, played.next + 1
+            step = self._steps[at] if at < len(self._steps) else self._closing
+            played.has_failed = step.entry.is_fault
+            return step
+
+    def peek(self, played: Played) -> Step:
+        """What would be said now."""
+        with self._lock:
+            return self._steps[played.next] if played.next < len(self._steps) else self._closing
+
+    def said(self, played: Played, blocks: list[dict[str, object]], stop_reason: str) -> None:
+        """Keep what a reply is known by."""
+        with self._lock:
+            for block in blocks:
+                if block["type"] == "tool_use":
+                    self._by_use[str(block["id"])] = played
+            if stop_reason == "pause_turn" and blocks:
+                played.paused.add(_digest(plain(dict(blocks[-1]))))
+
+
+def _keys(conversation: Conversation) -> list[str]:
+    """What a conversation can be known by; the surest alone if there is a user's id."""
+    user_id = (conversation.body.get("metadata") or {}).get("user_id")
+    if user_id is not None:
+        return [f"user_id {user_id}"]
+    blocks = conversation.turns[0].of_type("text", "image")
+    return [_digest(plain(placed.block)) for placed in blocks] or ["nothing"]
+
+
+def _digest(block: dict[str, object]) -> str:
+    return hashlib.sha256(canonical(block)).hexdigest()

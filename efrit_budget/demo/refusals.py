@@ -1,0 +1,68 @@
+"""The API's errors: a status, a type, a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from efrit_budget.errors import EfritError, Json
+
+TYPES: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    503: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+MESSAGES: Mapping[int, str] = {
+    402: "Your credit balance is too low to access the API. Add credits to continue.",
+    403: "Your API key does not have permission to use the specified resource.",
+    413: "Request exceeds the maximum size",
+    429: "This request would exceed your organization's rate limit. Please try again later.",
+    500: "Internal server error",
+    504: "Request timed out",
+    529: "Overloaded",
+}
+
+
+class ApiError(EfritError):
+    """A request that is answered with an error."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+    def body(self, request_id: str) -> dict[str, Json]:
+        """The error as the API writes it."""
+        return error_body(TYPES.get(self.status, "api_error"), self.message, request_id)
+
+
+def scripted(status: int, message: str | None, retry_after: float | None) -> ApiError:
+    """An error that a scenario asks for."""
+    headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
+    said = message or MESSAGES.get(status, f"Scripted error {status}")
+    return ApiError(said, status=status, headers=headers)
+
+
+def error_body(kind: str, message: str, request_id: str) -> dict[str, Json]:
+    """An error's JSON, the same for a reply and for an event."""
+    error = {"type": kind, "message": message}
+    return {"type": "error", "error": error, "request_id": request_id}
+
+
+def status_of(kind: str) -> int:
+    """The status that goes with an error's type."""
+    return next((status for status, name in TYPES.items() if name == kind), 500)

@@ -1,0 +1,165 @@
+"""A reply made from a step of the scenario: its blocks, signed and counted."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import string
+from dataclasses import dataclass, field
+
+from efrit_budget.demo.binding import Binder, Checked
+from efrit_budget.demo.conversation import Conversation
+from efrit_budget.demo.placeholders import Filling, last_results
+from efrit_budget.demo.refusals import ApiError
+from efrit_budget.demo.scenario import Entry, Step, ToolCall
+from efrit_budget.demo.usage import Meter
+from efrit_budget.errors import Json
+
+ALPHABET = string.ascii_letters + string.digits
+
+
+@dataclass
+class Reply:
+    """What goes back to the client."""
+
+    id: str
+    model: str
+    entry: Entry
+    blocks: list[dict[str, Json]] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+    """The text of each tool's input, by the id of its use."""
+    stop_reason: str = "end_turn"
+    tokens: int = 1
+    thinking_tokens: int = 0
+    usage: dict[str, Json] = field(default_factory=dict)
+    extra: dict[str, Json] = field(default_factory=dict)
+    """Further members of the message: diagnostics, input transformations."""
+
+    def message(self) -> dict[str, Json]:
+        """The whole reply."""
+        stop_details = None
+        if self.stop_reason == "refusal":
+            stop_details = {"type": "refusal", "category": None, "explanation": None}
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": self.blocks,
+            "stop_reason": self.stop_reason,
+            "stop_sequence": None,
+            "stop_details": stop_details,
+            "usage": self.final_usage(),
+            **self.extra,
+        }
+
+    def final_usage(self) -> dict[str, Json]:
+        """The prompt's counts, and the reply's."""
+        return {
+            **self.usage,
+            "output_tokens": self.tokens,
+            "output_tokens_details": {"thinking_tokens": self.thinking_tokens},
+        }
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Makes replies."""
+
+    binder: Binder
+    meter: Meter
+
+    def reply(self, step: Step, conversation: Conversation, checked: Checked) -> Reply:
+        """What the step says to this request."""
+        entry, filling = step.entry, Filling(step.round, last_results(conversation))
+        reply = Reply(new_id("msg"), conversation.model, entry)
+        if entry.thinking and _thinks(conversation):
+            self._think(reply, filling.text(entry.thinking), conversation, checked)
+        if entry.text:
+            text = filling.text(entry.text)
+            reply.blocks.append({"type": "text", "text": text})
+            reply.tokens += self.meter.text(text)
+        for call in entry.tool:
+            self._use(reply, call, filling)
+        reply.stop_reason = entry.stop_reason or ("tool_use" if entry.tool else "end_turn")
+        _cut_to(reply, conversation.body["max_tokens"], self.meter)
+        return reply
+
+    def _think(
+        self, reply: Reply, thought: str, conversation: Conversation, checked: Checked
+    ) -> None:
+        """The client may see the thinking or not; it is signed, and counted, either way."""
+        display = (conversation.body.get("thinking") or {}).get("display") or "omitted"
+        shown = "" if display == "omitted" else thought
+        checked.past.enter("assistant")
+        tokens = self.meter.text(thought)
+        seal = self.binder.sign(checked.past.digest(), checked.previous, shown, tokens)
+        signature = self.binder.signature(seal)
+        reply.blocks.append({"type": "thinking", "thinking": shown, "signature": signature})
+        reply.thinking_tokens += tokens
+        reply.tokens += tokens
+
+    def _use(self, reply: Reply, call: ToolCall, filling: Filling) -> None:
+        """A verbatim input may be broken JSON, which only a stream can carry."""
+        use_id = new_id("toolu")
+        if call.input_json is None:
+            given = filling.input(call)
+            text = json.dumps(given, ensure_ascii=False)
+        else:
+            text = filling.text(call.input_json)
+            given = _parsed(text)
+        block = {"type": "tool_use", "id": use_id, "name": call.name, "input": given}
+        reply.blocks.append(block)
+        reply.inputs[use_id] = text
+        reply.tokens += self.meter.text(call.name + text)
+
+
+def _thinks(conversation: Conversation) -> bool:
+    """Whether the model thinks now: at its lowest only behind tool results."""
+    kind = (conversation.body.get("thinking") or {}).get("type", "adaptive")
+    if kind == "between_tools":
+        return bool(conversation.turns[-1].of_type("tool_result"))
+    return bool(kind != "disabled")
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {}
+
+
+def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
+    """End a reply that is longer than the client allows: text in the middle, tool uses whole."""
+    if reply.tokens <= most:
+        return
+    kept, left = [], most - reply.thinking_tokens - 1
+    for block in reply.blocks:
+        cost = 0 if block["type"] == "thinking" else meter.block(block)
+        if cost <= left:
+            kept.append(block)
+        elif block["type"] == "text" and left > 0:
+            kept.append({**block, "text": block["text"][: len(block["text"]) * left // cost + 1]})
+        left -= cost
+    reply.blocks, reply.tokens, reply.stop_reason = kept, most, "max_tokens"
+
+
+def check_expectation(entry: Entry, body: dict[str, Json]) -> None:
+    """What the scenario's author wants to see in the request."""
+    wanted = entry.expect_contains
+    if wanted is None or any(wanted in text for text in _texts(body)):
+        return
+    raise ApiError(f"the scenario expects a request that contains {wanted!r}, and this does not")
+
+
+def _texts(value: Json) -> list[str]:
+    """Every string in a value."""
+    if isinstance(value, str):
+        return [value]
+    inner = list(value.values()) if isinstance(value, dict) else value
+    return [text for one in inner for text in _texts(one)] if isinstance(inner, list) else []
+
+
+def new_id(prefix: str) -> str:
+    """An id as the API makes them."""
+    return f"{prefix}_01" + "".join(secrets.choice(ALPHABET) for _ in range(22))

@@ -1,0 +1,168 @@
+"""Scenario files: what the scripted model says, reply by reply."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from efrit_budget.demo.refusals import TYPES
+from efrit_budget.errors import EfritError, Json
+
+BUILT_IN = Path(__file__).with_name("scenarios")
+DEFAULT = "tour"
+MOST_STEPS = 100_000
+
+
+StopReason = Literal[
+    "end_turn",
+    "tool_use",
+    "max_tokens",
+    "stop_sequence",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+]
+
+
+class ScenarioError(EfritError):
+    """A scenario file is not what it should be."""
+
+
+class Part(BaseModel):
+    """A table of a scenario file: what is named, and nothing else."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class ToolCall(Part):
+    """A tool that the model uses."""
+
+    name: str
+    input: dict[str, Json] = {}
+    input_json: str | None = None
+    find: dict[str, str] = {}
+    otherwise: dict[str, Json] | None = None
+
+    @model_validator(mode="after")
+    def _patterns_are_sound(self) -> Self:
+        for name, pattern in self.find.items():
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"find.{name}: {error}") from error
+        return self
+
+
+class Entry(Part):
+    """A reply, a fault, or a group of these that is played several times."""
+
+    thinking: str = ""
+    text: str = ""
+    tool: tuple[ToolCall, ...] = Field(default=(), strict=False)
+    stop_reason: StopReason | None = None
+    delay_ms: Annotated[float, Field(ge=0, le=60_000)] = 0
+    wait_ms: Annotated[float, Field(ge=0, le=600_000)] = 0
+    expect_contains: str | None = None
+    status: Annotated[int, Field(ge=400, le=599)] | None = None
+    retry_after: Annotated[float, Field(ge=0)] | None = None
+    message: str | None = None
+    cut: Literal["text", "tool_input"] | None = None
+    malformed: bool = False
+    error_event: str | None = None
+    repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
+    replies: tuple[Entry, ...] = Field(default=(), strict=False)
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether a client has to ask again."""
+        fault = self.status or self.cut or self.error_event
+        return bool(fault) or self.malformed
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Self:
+        says = bool(self.text or self.thinking or self.tool)
+        if self.replies and (says or self.status):
+            raise ValueError("a group holds replies and nothing else")
+        if not (self.replies or says or self.is_fault):
+            raise ValueError("it says nothing: text, thinking, tool, status or replies")
+        if self.cut == "tool_input" and not self.tool:
+            raise ValueError('cut = "tool_input" needs a tool')
+        if self.cut == "text" and not self.text:
+            raise ValueError('cut = "text" needs a text')
+        if self.error_event is not None and self.error_event not in TYPES.values():
+            raise ValueError(f"error_event: one of {', '.join(sorted(set(TYPES.values())))}")
+        return self
+
+
+class Scenario(Part):
+    """What a model says in a conversation, in order."""
+
+    title: str = ""
+    closing: str = "That is all that I was given to say."
+    reply: tuple[Entry, ...] = Field(default=(), strict=False)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An entry and the number of its round, from 1."""
+
+    entry: Entry
+    round: int
+
+
+def steps(scenario: Scenario) -> list[Step]:
+    """The entries one by one, in the order in which they are played."""
+    played = []
+    for step in _unrolled(scenario.reply, 1):
+        played.append(step)
+        if len(played) > MOST_STEPS:
+            raise ScenarioError(f"a scenario has at most {MOST_STEPS:,} replies")
+    return played
+
+
+def _unrolled(entries: tuple[Entry, ...], outer: int) -> Iterator[Step]:
+    """A reply that is not repeated has the round of the group it is in."""
+    for entry in entries:
+        for number in range(1, entry.repeat + 1):
+            turn = number if entry.repeat > 1 else outer
+            if entry.replies:
+                yield from _unrolled(entry.replies, turn)
+            else:
+                yield Step(entry, turn)
+
+
+def built_in() -> list[str]:
+    """The names of the scenarios that come with the package."""
+    return sorted(file.stem for file in BUILT_IN.glob("*.toml"))
+
+
+def load(named: str) -> Scenario:
+    """A scenario by its name, or from a file."""
+    file = BUILT_IN / f"{named}.toml" if named in built_in() else Path(named)
+    try:
+        return parse(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        names = ", ".join(built_in())
+        raise ScenarioError(f"{named}: no such file, and none of the scenarios {names}") from error
+    except (OSError, ValueError, ScenarioError) as error:
+        raise ScenarioError(f"{named}: {error}") from error
+
+
+def parse(text: str) -> Scenario:
+    """A scenario from TOML."""
+    try:
+        scenario = Scenario.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ScenarioError(f"{place}: {first['msg']}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(str(error)) from error
+    steps(scenario)
+    return scenario

@@ -1,0 +1,188 @@
+"""What becomes of a request, apart from how it travels."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from efrit_budget.demo.binding import Binder, Checked
+from efrit_budget.demo.cache import Prompt, PromptCache, miss_reason, prompt
+from efrit_budget.demo.capabilities import Capabilities, capabilities
+from efrit_budget.demo.conversation import Conversation, conversation
+from efrit_budget.demo.play import Stage
+from efrit_budget.demo.refusals import ApiError, scripted, status_of
+from efrit_budget.demo.replies import Reply, Writer, check_expectation
+from efrit_budget.demo.rules import check_end, check_rules
+from efrit_budget.demo.scenario import Entry, Scenario
+from efrit_budget.demo.shapes import (
+    BETAS,
+    CountRequest,
+    MessageRequest,
+    check_betas,
+    check_shape,
+)
+from efrit_budget.demo.usage import Meter
+from efrit_budget.errors import Json
+
+REMEMBERED = 1_000
+"""Replies whose prompts can be compared with later ones."""
+KEYS: Mapping[str, tuple[int, str | None]] = {
+    "bad": (401, "invalid x-api-key"),
+    "nocredit": (402, None),
+    "forbidden": (403, None),
+}
+"""Keys that are refused, so that a client's answer to it can be tried."""
+BETA = re.compile(r"[a-z0-9-]+-\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the endpoint is to behave."""
+
+    scenario: Scenario
+    key: bytes
+    factor: float = 1.3
+    needs_key: bool = True
+
+
+class Service:
+    """Answers requests; several threads may ask it."""
+
+    def __init__(self, options: Options) -> None:
+        self._needs_key = options.needs_key
+        self._binder = Binder(options.key)
+        self._meter = Meter(options.factor, self._thinking_tokens)
+        self._writer = Writer(self._binder, self._meter)
+        self._stage = Stage(options.scenario)
+        self._cache = PromptCache()
+        self._prompts: OrderedDict[str, Prompt] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def check_headers(self, headers: Mapping[str, str]) -> frozenset[str]:
+        """Refuse a request without its key or version; what betas it asks for."""
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        key = headers.get("x-api-key") or bearer
+        if self._needs_key:
+            if not key:
+                raise ApiError("x-api-key header is required", status=401)
+            if key in KEYS:
+                status, message = KEYS[key]
+                raise scripted(status, message, None)
+        if not headers.get("anthropic-version"):
+            raise ApiError("anthropic-version: header is required")
+        named = headers.get("anthropic-beta", "").split(",")
+        betas = frozenset(name.strip() for name in named if name.strip())
+        if unknown := sorted(name for name in betas if not BETA.fullmatch(name)):
+            raise ApiError(f"Unexpected value(s) `{unknown[0]}` for the `anthropic-beta` header.")
+        return betas
+
+    def count(self, raw: bytes, betas: frozenset[str]) -> dict[str, Json]:
+        """Answer `count_tokens`."""
+        asked, _ = self._read(raw, betas, CountRequest)
+        return {"input_tokens": prompt(asked, self._meter).tokens}
+
+    def answer(self, raw: bytes, betas: frozenset[str]) -> Reply:
+        """The reply to a request; the scenario moves on by it, unless the request is refused."""
+        asked, can = self._read(raw, betas, MessageRequest)
+        checked = self._checked(asked, can)
+        asked = asked.without(frozenset(checked.dropped))
+        played = self._stage.find(asked)
+        check_end(asked, is_paused=self._stage.is_paused(played, asked))
+        given = prompt(asked, self._meter)
+        if given.tokens > can.model.window:
+            raise ApiError(
+                f"prompt is too long: {given.tokens} tokens > {can.model.window} maximum"
+            )
+        check_expectation(self._stage.peek(played).entry, asked.body)
+        step = self._stage.next(played)
+        if step.entry.status is not None:
+            _fail(step.entry)
+        reply = self._writer.reply(step, asked, checked)
+        self._stage.said(played, reply.blocks, reply.stop_reason)
+        self._account(reply, given, can)
+        self._add_extras(reply, asked, given, checked, betas)
+        return reply
+
+    def _read(
+        self, raw: bytes, betas: frozenset[str], shape: type[CountRequest]
+    ) -> tuple[Conversation, Capabilities]:
+        body = parsed(raw)
+        check_shape(body, shape)
+        check_betas(body, betas)
+        can = capabilities(body["model"])
+        asked = conversation(body)
+        check_rules(asked, can)
+        return asked, can
+
+    def _checked(self, asked: Conversation, can: Capabilities) -> Checked:
+        """The request's thinking, checked."""
+        binding = (asked.body.get("thinking") or {}).get("block_binding") or {}
+        drops = binding.get("prefix_mismatch_behavior") == "drop_block"
+        return self._binder.check(asked, is_bound=can.model.binding, drops=drops)
+
+    def _thinking_tokens(self, block: dict[str, Json]) -> int | None:
+        seal = self._binder.seal(block)
+        return None if seal is None else seal.tokens
+
+    def _account(self, reply: Reply, given: Prompt, can: Capabilities) -> None:
+        """Pay for the prompt, by the cache where it can."""
+        with self._lock:
+            share = self._cache.use(given, can.model.least_cacheable)
+            reply.usage = {**share.as_usage(), "service_tier": "standard"}
+
+    def _add_extras(
+        self,
+        reply: Reply,
+        asked: Conversation,
+        given: Prompt,
+        checked: Checked,
+        betas: frozenset[str],
+    ) -> None:
+        """What a reply says besides."""
+        with self._lock:
+            before = (asked.body.get("diagnostics") or {}).get("previous_message_id")
+            if asked.body.get("diagnostics") is not None:
+                reason = miss_reason(self._prompts.get(before), given) if before else None
+                reply.extra["diagnostics"] = reason and {"cache_miss_reason": reason}
+            self._prompts[reply.id] = given
+            while len(self._prompts) > REMEMBERED:
+                self._prompts.popitem(last=False)
+        if BETAS["block_binding"] in betas:
+            reply.extra["input_transformations"] = [
+                {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}
+                for path in checked.dropped
+            ]
+
+
+def _fail(entry: Entry) -> NoReturn:
+    raise scripted(entry.status or 500, entry.message, entry.retry_after)
+
+
+def unstreamable(reply: Reply) -> ApiError | None:
+    """The error that stands for a fault of streams when the client asked for none."""
+    if reply.entry.error_event is not None:
+        return scripted(status_of(reply.entry.error_event), reply.entry.message, None)
+    if reply.entry.cut is not None or reply.entry.malformed:
+        return scripted(500, None, None)
+    return None
+
+
+def parsed(raw: bytes) -> Json:
+    """A body's JSON, which must be an object whose texts are texts."""
+    try:
+        body = json.loads(raw, parse_constant=_no_number)
+        json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ApiError(f"The request body is not valid JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise ApiError("Input should be an object")
+    return body
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,334 @@
+"""The shape of a request: every field the endpoint knows, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
+
+from efrit_budget.demo.refusals import ApiError
+from efrit_budget.errors import Json
+
+LEFT_OUT: Json = None
+"""The default of what may be left out, and may not be null."""
+
+
+class Shape(BaseModel):
+    """Takes what is named and nothing else, without converting anything."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class CacheControl(Shape):
+    """A cache mark."""
+
+    type: Literal["ephemeral"]
+    ttl: Literal["5m", "1h"] = "5m"
+
+
+class Marked(Shape):
+    """What can carry a cache mark."""
+
+    cache_control: CacheControl | None = None
+
+
+def as_blocks(content: Json) -> Json:
+    """A string is short for one text block."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+class Text(Marked):
+    """A text block."""
+
+    type: Literal["text"]
+    text: str
+    citations: None = None
+
+
+class Base64Image(Shape):
+    """An image's bytes."""
+
+    type: Literal["base64"]
+    media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+    data: str
+
+
+class UrlImage(Shape):
+    """An image elsewhere."""
+
+    type: Literal["url"]
+    url: str
+
+
+class Image(Marked):
+    """An image block."""
+
+    type: Literal["image"]
+    source: Annotated[Base64Image | UrlImage, Discriminator("type")]
+
+
+class Thinking(Shape):
+    """A thinking block, as it was given."""
+
+    type: Literal["thinking"]
+    thinking: str
+    signature: str
+
+
+class RedactedThinking(Shape):
+    """A thinking block whose text is encrypted."""
+
+    type: Literal["redacted_thinking"]
+    data: str
+
+
+class DirectCaller(Shape):
+    """Who called a tool: the model."""
+
+    type: Literal["direct"]
+
+
+class ToolUse(Marked):
+    """A tool use, as it was given."""
+
+    type: Literal["tool_use"]
+    id: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]+$")]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    input: dict[str, Json]
+    caller: DirectCaller = LEFT_OUT
+
+
+class ToolResult(Marked):
+    """What a tool gave."""
+
+    type: Literal["tool_result"]
+    tool_use_id: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]+$")]
+    content: Annotated[
+        list[Annotated[Text | Image, Discriminator("type")]], BeforeValidator(as_blocks)
+    ] = []
+    is_error: bool = False
+
+
+class ToolReference(Shape):
+    """A tool of `tools`, by its name."""
+
+    type: Literal["tool_reference"]
+    name: str
+
+
+class ToolChange(Marked):
+    """A tool that is offered, or no longer, from here on."""
+
+    type: Literal["tool_addition", "tool_removal"]
+    tool: ToolReference
+
+
+UserBlock = Annotated[Text | Image | ToolResult, Discriminator("type")]
+AssistantBlock = Annotated[Text | Thinking | RedactedThinking | ToolUse, Discriminator("type")]
+SystemBlock = Annotated[Text | ToolChange, Discriminator("type")]
+
+
+class UserMessage(Shape):
+    """What the person, or a tool, said."""
+
+    role: Literal["user"]
+    content: Annotated[list[UserBlock], BeforeValidator(as_blocks)]
+
+
+class AssistantMessage(Shape):
+    """What the model said."""
+
+    role: Literal["assistant"]
+    content: Annotated[list[AssistantBlock], BeforeValidator(as_blocks)]
+
+
+class SystemMessage(Shape):
+    """What is said at system level in mid-conversation."""
+
+    role: Literal["system"]
+    content: Annotated[list[SystemBlock], BeforeValidator(as_blocks)]
+    clear_at: Literal["next_user_message", "never"] | None = None
+
+
+class InputSchema(BaseModel):
+    """The JSON schema of a tool's input."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+    type: Literal["object"]
+    properties: dict[str, Json] | None = None
+    required: list[str] | None = None
+
+
+class Tool(Marked):
+    """A tool that the model may use."""
+
+    type: Literal["custom"] | None = None
+    name: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]{1,128}$")]
+    description: str = ""
+    input_schema: InputSchema
+    strict: bool = False
+    eager_input_streaming: bool | None = None
+    input_examples: list[dict[str, Json]] = []
+
+
+class BlockBinding(Shape):
+    """What happens to thinking behind a changed past."""
+
+    prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
+
+
+class AdaptiveThinking(Shape):
+    """The model thinks as it sees fit."""
+
+    type: Literal["adaptive"]
+    display: Literal["summarized", "omitted", "updates"] | None = None
+    block_binding: BlockBinding | None = None
+
+
+class EnabledThinking(Shape):
+    """Thinking with a budget, on older models."""
+
+    type: Literal["enabled"]
+    budget_tokens: Annotated[int, Field(ge=1024)]
+    display: Literal["summarized", "omitted"] | None = None
+
+
+class NoThinking(Shape):
+    """Little thinking, or none."""
+
+    type: Literal["disabled", "between_tools"]
+
+
+class ToolChoice(Shape):
+    """How tools are used."""
+
+    type: Literal["auto", "any"]
+    disable_parallel_tool_use: bool = False
+
+
+class NoToolChoice(Shape):
+    """No tools."""
+
+    type: Literal["none"]
+
+
+class OneToolChoice(Shape):
+    """That tool."""
+
+    type: Literal["tool"]
+    name: str
+    disable_parallel_tool_use: bool = False
+
+
+class TaskBudget(Shape):
+    """A countdown that the model is shown."""
+
+    type: Literal["tokens"]
+    total: Annotated[int, Field(ge=1)]
+    remaining: Annotated[int, Field(ge=0)] | None = None
+
+
+class OutputFormat(Shape):
+    """The schema of the answer."""
+
+    type: Literal["json_schema"]
+    schema_: Annotated[dict[str, Json], Field(alias="schema")]
+
+
+class OutputConfig(Shape):
+    """How the answer is to be."""
+
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: OutputFormat | None = None
+    task_budget: TaskBudget | None = None
+
+
+class Metadata(Shape):
+    """Who asks."""
+
+    user_id: Annotated[str, Field(max_length=512)] | None = None
+
+
+class Diagnostics(Shape):
+    """Which request to compare the prefix with."""
+
+    previous_message_id: str | None = None
+
+
+class CountRequest(Shape):
+    """What `POST /v1/messages/count_tokens` takes."""
+
+    model: Annotated[str, Field(min_length=1)]
+    messages: list[Annotated[UserMessage | AssistantMessage | SystemMessage, Discriminator("role")]]
+    system: Annotated[list[Text], BeforeValidator(as_blocks)] = []
+    tools: list[Tool] = []
+    tool_choice: ToolChoice | NoToolChoice | OneToolChoice = Field(LEFT_OUT, discriminator="type")
+    thinking: AdaptiveThinking | EnabledThinking | NoThinking = Field(
+        LEFT_OUT, discriminator="type"
+    )
+    output_config: OutputConfig = LEFT_OUT
+    cache_control: CacheControl | None = None
+
+
+class MessageRequest(CountRequest):
+    """What `POST /v1/messages` takes."""
+
+    max_tokens: Annotated[int, Field(ge=1)]
+    stream: bool = False
+    stop_sequences: list[str] = []
+    metadata: Metadata = Metadata()
+    diagnostics: Diagnostics | None = None
+    service_tier: Literal["auto", "standard_only"] = "auto"
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0)] | None = None
+
+
+def check_shape(body: Json, shape: type[CountRequest]) -> None:
+    """Refuse a body that is not of that shape, as the API words it: a path and a problem."""
+    try:
+        shape.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ApiError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+
+
+BETAS: Mapping[str, str] = {
+    "block_binding": "thinking-binding-controls-2026-08-01",
+    "task_budget": "task-budgets-2026-03-13",
+    "clear_at": "mid-conversation-system-clear-at-2026-08-21",
+    "tool change": "mid-conversation-tool-changes-2026-07-01",
+    "updates": "thinking-display-updates-2026-08-18",
+}
+"""The header that each addition to the shape needs."""
+
+
+def check_betas(body: dict[str, Json], betas: frozenset[str]) -> None:
+    """Refuse what only a beta header allows when it is not there."""
+    for used, place in _additions(body):
+        if BETAS[used] not in betas:
+            problem = "Extra inputs are not permitted"
+            raise ApiError(f"{place}: {problem} (without the beta header {BETAS[used]})")
+
+
+def _additions(body: dict[str, Json]) -> list[tuple[str, str]]:
+    """What of a request is in beta, and where."""
+    found = []
+    thinking = body.get("thinking") or {}
+    if thinking.get("block_binding") is not None:
+        found.append(("block_binding", "thinking.adaptive.block_binding"))
+    if thinking.get("display") == "updates":
+        found.append(("updates", "thinking.adaptive.display"))
+    if (body.get("output_config") or {}).get("task_budget") is not None:
+        found.append(("task_budget", "output_config.task_budget"))
+    for index, message in enumerate(body["messages"]):
+        if message.get("clear_at") is not None:
+            found.append(("clear_at", f"messages.{index}.clear_at"))
+        if any(block["type"] in CHANGES for block in as_blocks(message["content"])):
+            found.append(("tool change", f"messages.{index}.content"))
+    return found
+
+
+CHANGES = frozenset({"tool_addition", "tool_removal"})

@@ -1,0 +1,144 @@
+"""A reply as server-sent events, in the API's order, with the faults that a scenario asks for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from efrit_budget.demo.refusals import MESSAGES, error_body, status_of
+from efrit_budget.demo.replies import Reply
+from efrit_budget.errors import Json
+
+WORD = re.compile(r"\s*\S+\s*")
+INPUT_PIECE = 24
+"""Characters of a tool's input in one event; words and escapes are cut anywhere."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Bytes to send."""
+
+    data: bytes
+    is_piece: bool = False
+    """Whether they are a piece of content."""
+    is_last: bool = False
+    """Whether the stream ends behind them before its end."""
+    drops: bool = False
+    """Whether it then ends without a word."""
+
+
+def events(reply: Reply, request_id: str) -> Iterator[Event]:
+    """Every event of a reply."""
+    yield _start(reply)
+    for index, block in enumerate(reply.blocks):
+        yield _event("content_block_start", index=index, content_block=_empty(block))
+        if index == 0:
+            yield _event("ping")
+        yield from _block(reply, index, block, request_id)
+        yield _event("content_block_stop", index=index)
+    yield from _end(reply)
+
+
+def _start(reply: Reply) -> Event:
+    """The message as it stands before its first word."""
+    usage = {**reply.usage, "output_tokens": 1}
+    nothing: dict[str, Json] = {
+        "content": [],
+        "stop_reason": None,
+        "stop_details": None,
+        "usage": usage,
+    }
+    return _event("message_start", message={**reply.message(), **nothing})
+
+
+def _end(reply: Reply) -> Iterator[Event]:
+    said = reply.message()
+    delta = {name: said[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
+    usage = {name: count for name, count in said["usage"].items() if name != "cache_creation"}
+    yield _event("message_delta", delta=delta, usage=usage)
+    yield _event("message_stop")
+
+
+def _empty(block: dict[str, Json]) -> dict[str, Json]:
+    """A block as it is announced."""
+    blank: dict[str, dict[str, Json]] = {
+        "text": {"text": ""},
+        "thinking": {"thinking": "", "signature": ""},
+        "tool_use": {"input": {}},
+    }
+    return {**block, **blank[block["type"]]}
+
+
+def _block(reply: Reply, index: int, block: dict[str, Json], request_id: str) -> Iterator[Event]:
+    """The pieces of a block; where a fault is to be, it is in the middle of them."""
+    pieces = list(_pieces(reply, block))
+    if fault := _fault(reply, block):
+        middle = max(1, len(pieces) // 2)
+        yield from (_delta(index, piece) for piece in pieces[:middle])
+        yield from _faulty(reply, fault, index, pieces[middle % len(pieces)], request_id)
+        pieces = pieces[middle:]
+    yield from (_delta(index, piece) for piece in pieces)
+
+
+def _pieces(reply: Reply, block: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    """What each delta brings."""
+    if block["type"] == "thinking":
+        for word in _words(block["thinking"]):
+            yield {"type": "thinking_delta", "thinking": word}
+        yield {"type": "signature_delta", "signature": block["signature"]}
+    elif block["type"] == "text":
+        for word in _words(block["text"]):
+            yield {"type": "text_delta", "text": word}
+    else:
+        text = reply.inputs[block["id"]]
+        yield {"type": "input_json_delta", "partial_json": ""}
+        for at in range(0, len(text), INPUT_PIECE):
+            yield {"type": "input_json_delta", "partial_json": text[at : at + INPUT_PIECE]}
+
+
+def _words(text: str) -> list[str]:
+    """A text in words, each with the blanks behind it."""
+    return WORD.findall(text) or ([text] if text else [])
+
+
+def _fault(reply: Reply, block: dict[str, Json]) -> str | None:
+    """The fault that this block is to have: the text's or tool's own, else the last block's."""
+    entry = reply.entry
+    if entry.cut is not None:
+        kind = "text" if entry.cut == "text" else "tool_use"
+        first = next((one for one in reply.blocks if one["type"] == kind), None)
+        return "cut" if block is first else None
+    if block is not reply.blocks[-1]:
+        return None
+    return "error" if entry.error_event else "malformed" if entry.malformed else None
+
+
+def _faulty(
+    reply: Reply, fault: str, index: int, piece: dict[str, Json], request_id: str
+) -> Iterator[Event]:
+    """The events that a client has to live with."""
+    if fault == "malformed":
+        yield Event(b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n')
+    elif fault == "error":
+        kind = str(reply.entry.error_event)
+        said = reply.entry.message or MESSAGES.get(status_of(kind), kind)
+        yield Event(_written("error", error_body(kind, said, request_id)), is_last=True)
+    else:
+        name = next(name for name in ("text", "partial_json") if name in piece)
+        half = {**piece, name: piece[name][: max(1, len(piece[name]) // 2)]}
+        yield _delta(index, half)
+        yield Event(_delta(index, piece).data[:40], is_last=True, drops=True)
+
+
+def _delta(index: int, piece: dict[str, Json]) -> Event:
+    return Event(_event("content_block_delta", index=index, delta=piece).data, is_piece=True)
+
+
+def _event(name: str, **members: Json) -> Event:
+    return Event(_written(name, {"type": name, **members}))
+
+
+def _written(name: str, body: dict[str, Json]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(body, ensure_ascii=False)}\n\n".encode()

@@ -1,0 +1,62 @@
+"""How many tokens things are: our own estimate times a factor that the client is not told."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.demo.conversation import plain
+from efrit_budget.demo.refusals import ApiError
+from efrit_budget.errors import Json
+from efrit_budget.project.images import tokens_of
+
+IMAGE_ELSEWHERE = 1_600
+"""Nothing is fetched, so an image behind a URL counts as one of the usual largest size."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Counts tokens."""
+
+    factor: float
+    thinking: Callable[[dict[str, Json]], int | None]
+    """What a thinking block's signature says it costs."""
+
+    def text(self, text: str) -> int:
+        """A text's tokens."""
+        return ceil(estimate(text) * self.factor)
+
+    def block(self, block: dict[str, Json]) -> int:
+        """A block's tokens, whatever is inside it."""
+        kind = block.get("type")
+        if kind == "text":
+            return self.text(block["text"])
+        if kind == "image":
+            return _image_tokens(block["source"])
+        if kind == "thinking":
+            known = self.thinking(block)
+            return self.text(block["thinking"]) if known is None else known
+        if kind == "tool_result":
+            inner = sum(self.block(one) for one in plain(block)["content"])
+            return inner + self.text(block["tool_use_id"])
+        return self.text(json.dumps(plain(block), ensure_ascii=False))
+
+
+def _image_tokens(source: dict[str, Json]) -> int:
+    """By its size, which is read from its head."""
+    if source["type"] != "base64":
+        return IMAGE_ELSEWHERE
+    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - few requests hold an image
+
+    try:
+        raw = base64.b64decode(source["data"], validate=True)
+        with Image.open(io.BytesIO(raw)) as image:
+            return tokens_of(image.size)
+    except (binascii.Error, UnidentifiedImageError, OSError) as error:
+        raise ApiError("messages: Could not process image") from error

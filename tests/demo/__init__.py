@@ -1,0 +1,1 @@
+"""The scripted model, tried as the real API's clients would try it."""
