@@ -30,8 +30,14 @@ class EntryParams(Params):
     handle: Annotated[str, Field(min_length=1, max_length=20)]
 
 
+class ShowParams(EntryParams):
+    """The params of `worklog/show`."""
+
+    most: Annotated[int, Field(ge=0)] | None = None
+
+
 class WorklogMethods:
-    """Listing, pinning, dropping and restoring entries."""
+    """Listing, showing, pinning, dropping and restoring entries."""
 
     def __init__(self, sessions: SessionStore, wishes: Wishes) -> None:
         self._sessions = sessions
@@ -48,11 +54,19 @@ class WorklogMethods:
         made = [
             Method(name, EntryParams, self._changing(change)) for name, change in changes.items()
         ]
-        return [Method("worklog/list", ListParams, self._list), *made]
+        return [
+            Method("worklog/list", ListParams, self._list),
+            Method("worklog/show", ShowParams, self._show),
+            *made,
+        ]
 
     def _list(self, params: ListParams, _: Call) -> Json:
         session = self._sessions.get(params.session_id)
         return self._wishes.list(session, params.states, params.offset, params.limit)
+
+    def _show(self, params: ShowParams, _: Call) -> Json:
+        session = self._sessions.get(params.session_id)
+        return self._wishes.show(session, number_of(params.handle), params.most)
 
     def _changing(
         self, change: Callable[[Session, int], dict[str, Json]]

@@ -1,4 +1,4 @@
-"""What a person does to the entries of a window: list, pin, unpin, drop, restore."""
+"""What a person does to the entries of a window: list, show, pin, unpin, drop, restore."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from efrit_budget.errors import ConflictError, Json
+from efrit_budget.results import store as results
 from efrit_budget.results.tokens import TokenError, handle
 from efrit_budget.sessions.store import Session
 from efrit_budget.storage.database import Database
@@ -49,6 +50,19 @@ class Wishes:
             clock = load(connection, session.id).clock
         shown = [_shown(row, clock) for row in rows]
         return {"entries": shown, "total": total, "returned": len(shown), "offset": offset}
+
+    def show(self, session: Session, number: int, most: int | None) -> dict[str, Json]:
+        """An entry with the text that is stored, `most` characters of it; no use is counted."""
+        with self._database.reading() as connection:
+            row = _row(connection, session, number, WITH_TEXT)
+            text = results.get(connection, session.id, number).text
+            clock = load(connection, session.id).clock
+        return {
+            **_shown(row, clock),
+            "delivered": row["delivered"],
+            "text": text[:most],
+            "characters": len(text),
+        }
 
     def pin(self, session: Session, number: int) -> dict[str, Json]:
         """Keep an entry in full through compactions; refused past half of the results' tier."""

@@ -73,6 +73,35 @@ def test_the_age_of_an_entry_is_counted_in_uses_since_its_last(client: Client) -
     assert client.entries()[-1]["age"] == 0
 
 
+# Showing
+
+
+def test_showing_an_entry_gives_its_whole_text_and_counts_no_use(client: Client) -> None:
+    whole = words(30_000)
+    client.record("use", whole, arguments={"form": "(words)"})
+    before = client.entries(), client.budget()
+    shown = client.call("worklog/show", handle="r1")
+    assert shown["text"] == whole
+    assert shown["characters"] == len(whole)
+    assert len(shown["delivered"]) < len(whole)
+    assert (shown["handle"], shown["tool"], shown["state"]) == ("r1", "eval_sexp", "full")
+    assert shown["arguments"] == {"form": "(words)"}
+    assert (client.entries(), client.budget()) == before
+
+
+def test_what_gave_way_is_shown_as_it_was_and_cut_where_asked(client: Client) -> None:
+    client.record("use", words(400))
+    wish(client, "drop", "r1")
+    shown = client.call("worklog/show", handle="r1", most=10)
+    assert (shown["state"], shown["text"]) == ("compressed", words(400)[:10])
+    assert shown["characters"] == len(words(400))
+
+
+def test_showing_an_entry_that_is_not_there_says_so(client: Client) -> None:
+    with pytest.raises(TokenError, match="this session has no entry r7"):
+        client.call("worklog/show", handle="r7")
+
+
 # Pins
 
 
