@@ -15,6 +15,7 @@
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-loop)
+(require 'efrit-turn)
 (require 'efrit-permissions)
 (require 'efrit-reply)
 (require 'efrit-sidecar)
@@ -166,7 +167,7 @@ SCOPE says for how long: `session' and `project' are remembered."
   "Call the sidecar's tool of USE in LOOP."
   (efrit-run--set loop use 'running)
   (setf (efrit-use-token use)
-        (efrit-loop--call
+        (efrit-turn-call
          loop 'tools/call
          `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
                  :tool_use_id ,(efrit-use-id use) :include_data :json-false
@@ -227,7 +228,7 @@ When the sidecar died, it is asked again: what ran does not run twice."
 
 (defun efrit-run--record (loop use result)
   "Book RESULT, a plist, as what USE of LOOP gave."
-  (efrit-loop--call-again
+  (efrit-turn-call-again
    loop 'tools/record
    `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
            :tool_use_id ,(efrit-use-id use) :include_data :json-false
@@ -242,12 +243,12 @@ When the sidecar died, it is asked again: what ran does not run twice."
   (setf (efrit-use-result use) envelope)
   (efrit-run--set loop use 'done)
   (if (seq-every-p (lambda (use) (eq (efrit-use-state use) 'done)) (efrit-loop-run loop))
-      (efrit-loop-tools-done loop)
+      (efrit-turn-tools-done loop)
     (efrit-run--next loop)))
 
-(setq efrit-loop-run-function #'efrit-run-tools
-      efrit-loop-stop-tools-function #'efrit-run-stop
-      efrit-loop-registered-tools #'efrit-tools-schemas)
+(setq efrit-turn-run-function #'efrit-run-tools
+      efrit-turn-stop-tools-function #'efrit-run-stop
+      efrit-turn-registered-tools #'efrit-tools-schemas)
 
 (provide 'efrit-run)
 ;;; efrit-run.el ends here

@@ -12,6 +12,7 @@
 
 (require 'efrit)
 (require 'efrit-loop)
+(require 'efrit-turn)
 (require 'subr-x)
 
 ;;; Options
@@ -33,7 +34,7 @@
                                  (directory-file-name (efrit-loop-root loop))
                                  (buffer-string)))))
 
-(setq efrit-loop-system-function #'efrit-system-prompt)
+(setq efrit-turn-system-function #'efrit-system-prompt)
 
 (provide 'efrit-system)
 ;;; efrit-system.el ends here
