@@ -5,7 +5,7 @@
 
 ;;; Commentary:
 
-;; emacs --batch -l efrit -f efrit-batch-do -- "task"
+;;     "$EMACS" --batch -l efrit -f efrit-batch-do -- "task"
 ;;
 ;; Prints the reply as it streams, a line for each call of a tool, and the
 ;; budget at the end.  Nobody can be asked: what permissions do not allow is

@@ -21,8 +21,8 @@
 ;;; Options
 
 (defcustom efrit-instruction-files '("AGENTS.md" "CLAUDE.md")
-  "Files of a project with instructions for a model; the first that is there
-goes with the first message of a session.  nil: none."
+  "Files of a project with instructions for a model.
+The first that is there goes with the first message of a session."
   :group 'efrit
   :type '(repeat string))
 
@@ -42,7 +42,7 @@ goes with the first message of a session.  nil: none."
         (delq nil (list (efrit-context--place) (efrit-context--region)))))
 
 (defun efrit-context-blocks (loop task)
-  "Return the blocks of a message that says TASK in LOOP, with what was noted."
+  "Return the blocks of a message with TASK in LOOP, and what was noted."
   (prog1 (mapcar #'efrit-context-text
                  (append (efrit-context--instructions loop)
                          efrit-context--noted
@@ -50,7 +50,7 @@ goes with the first message of a session.  nil: none."
     (setq efrit-context--noted nil)))
 
 (defun efrit-context-text (text)
-  "Return the block that says TEXT."
+  "Return the block with TEXT."
   (list :type "text" :text (efrit-json-sound text)))
 
 ;;; Private

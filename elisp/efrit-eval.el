@@ -99,13 +99,13 @@
     position))
 
 (defun efrit-eval--printed (value)
-  "Return VALUE as text, whatever it holds."
+  "Return VALUE, of any kind, as text."
   (let ((print-circle t)
         (print-escape-newlines nil))
     (efrit-eval--cut (concat "=> " (prin1-to-string value)))))
 
 (defun efrit-eval--cut (text)
-  "Return TEXT, cut to `efrit-eval-most-characters' with a note that says so."
+  "Return TEXT, cut to `efrit-eval-most-characters' with a note on that."
   (let ((most efrit-eval-most-characters))
     (if (<= (length text) most)
         text
@@ -141,7 +141,7 @@
       (memq function '(signal error apply mapbacktrace efrit-eval--backtrace eval progn))))
 
 (defun efrit-eval--frame (evaluated function arguments)
-  "Return a frame as a line: EVALUATED says whether FUNCTION had its ARGUMENTS."
+  "Return a frame as a line; with EVALUATED, FUNCTION had its ARGUMENTS."
   (let ((print-length 4)
         (print-level 2))
     (truncate-string-to-width

@@ -121,7 +121,7 @@ struct.  Signal a `user-error' where there is no curl."
    'utf-8-unix))
 
 (defun efrit-http--option (name value)
-  "Return the line of curl's configuration that sets NAME to VALUE."
+  "Return the line of curl's configuration for NAME with VALUE."
   (when (string-match-p "[\n\r\0]" value)
     (user-error "The %s of the request has a line break in it" name))
   (format "%s = \"%s\"\n" name (replace-regexp-in-string "[\\\"]" "\\\\\\&" value)))

@@ -165,7 +165,7 @@ Return non-nil if the table has it."
      t)))
 
 (defun efrit-loop-restore (loop)
-  "Have LOOP ask the sidecar for its conversation before it goes on."
+  "Have LOOP ask the sidecar for its conversation before anything else."
   (setf (efrit-loop-stale loop) t))
 
 ;;; Private

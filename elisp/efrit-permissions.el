@@ -108,7 +108,7 @@ for that very text."
   (directory-file-name (expand-file-name root)))
 
 (defun efrit-permissions--read ()
-  "Return what `efrit-permissions-file' holds: an alist of roots and rules."
+  "Return the content of `efrit-permissions-file': an alist of roots and rules."
   (when (file-readable-p efrit-permissions-file)
     (with-temp-buffer
       (insert-file-contents efrit-permissions-file)

@@ -56,7 +56,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
       text)))
 
 (defun efrit-reply-tool-uses (reply)
-  "Return the blocks of REPLY that are tool uses, in order."
+  "Return the blocks of REPLY in which a tool is called, in order."
   (cl-remove-if-not (lambda (block)
                       (and (equal (efrit-block-type block) "tool_use")
                            (efrit-block-done block)))
@@ -111,7 +111,7 @@ What was broken off counts where it can stand by itself, as a text can."
         (setf (alist-get name (efrit-reply-extras reply) nil nil #'equal) value)))))
 
 (defun efrit-reply--begin (reply object)
-  "Begin the block that OBJECT, a hash table, is the beginning of."
+  "Begin a block of REPLY: OBJECT, a hash table, is its beginning."
   (let* ((type (gethash "type" object))
          (first (pcase type
                   ("text" (gethash "text" object))

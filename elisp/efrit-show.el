@@ -89,7 +89,7 @@
     (concat (make-string full ?▓) (make-string (- width full) ?░))))
 
 (defun efrit-show-cache-share (loop)
-  "Return the share of all prompts of LOOP that came from the cache, or nil."
+  "Return the share of the cache in all that LOOP sent, or nil."
   (let* ((usage (efrit-loop-usage loop))
          (read (or (plist-get usage :read) 0))
          (all (+ read (or (plist-get usage :input) 0) (or (plist-get usage :written) 0))))

@@ -66,7 +66,7 @@
       (efrit-sync--tell-loop loop buffers))))
 
 (defun efrit-sync-forget (&rest _)
-  "Take it that the sidecar holds nothing, as a new one does."
+  "Take it that the sidecar knows of nothing, like a new one."
   (setq efrit-sync--told nil)
   (efrit-sync-flush))
 
@@ -85,7 +85,7 @@
       (efrit-sync-flush))))
 
 (defun efrit-sync--modified ()
-  "Return the buffers that hold changes of local files not saved."
+  "Return the buffers of local files that are not saved."
   (seq-filter (lambda (buffer)
                 (and (not (eq buffer efrit-sync--dying))
                      (buffer-file-name buffer)
@@ -127,7 +127,7 @@
                                           (point-min) (point-max))))))))
 
 (defun efrit-sync--send (id file text)
-  "Tell the session ID that the buffer of FILE holds TEXT; nil: it is saved."
+  "Tell the session ID of TEXT, the buffer of FILE; nil: it is saved."
   (condition-case err
       (efrit-sidecar-notify 'buffers/sync
                             (list :session_id id :path (efrit-json-sound file)

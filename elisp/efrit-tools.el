@@ -150,7 +150,7 @@ An error or a quit in the tool is a result as well."
   (setf (alist-get (efrit-tool-name tool) efrit-tools--all nil nil #'equal) tool))
 
 (defun efrit-tools--result (result)
-  "Return RESULT, as a tool's body returns it, as a plist."
+  "Return RESULT, which came from a tool's body, as a plist."
   (let ((plist (if (and (consp result) (plist-member result :text))
                    result
                  (efrit-tool-result (if (stringp result) result (format "%S" result))))))
