@@ -40,8 +40,8 @@ def continued_header(body: Body, start: int) -> str:
 def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     """The longest page found from `start` whose text costs no more than `allowance`.
 
-    A page ends where an item ends, or a line where a single item is too long or there are none;
-    a single line that is too long is cut by characters. A page is never empty while text is
+    A page ends where an item ends, or a line where an item is too long or there are none; a
+    line that is too long is cut by characters. A page is never empty while text is
     left, so that pages come to an end.
     """
     header = _header(body, start, allowance, cost)
@@ -98,15 +98,20 @@ def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], i
 
 
 def _snapped(body: Body, start: int, end: int) -> int:
-    """The last end of an item up to `end`, else of a line; `end` itself inside the first line."""
+    """The last end of an item up to `end`; where that leaves half of the page empty, of a line.
+
+    Inside the first line it is `end` itself.
+    """
     latest = furthest(body, start)
     if end >= latest:
         return latest
     index = bisect_right(body.items, end) - 1
     item = body.items[index] if index >= 0 else 0
     found = _before_header(body, item) if index >= 0 else 0
-    if found <= start:
-        found = body.text.rfind("\n", max(start, item), end) + 1
+    half = (start + end) // 2
+    if found < half:
+        line_end = body.text.rfind("\n", max(start, item), end) + 1
+        found = line_end if line_end >= half else found
     return found if found > start else end
 
 

@@ -155,3 +155,10 @@ def test_a_page_shows_no_more_items_than_a_body_says_and_ends_before_a_header() 
     assert pages == ["x/\na\nb\nc\n", "y/\na\nb\nc\n", "z/\na\nb\nc\n"]
     two = pages_of(replace(body, most=2), 10_000)
     assert two[1].startswith("x/ (continued)\nc\ny/\na\nShowing 2 of 9 names.")
+
+
+def test_a_page_is_not_left_empty_because_a_long_item_does_not_fit() -> None:
+    item = "\n".join(f"+ line {number}" for number in range(100))
+    body = preceded("1 file\n\n", of_items("hunks", [("a.py", [(item, None)])]))
+    first = pages_of(body, 400)[0]
+    assert first.startswith("1 file\n\na.py\n+ line 0\n+ line 1\n")
