@@ -1,0 +1,148 @@
+"""A long session between a real sidecar and the scripted model, by a client that only appends."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.demo.scenario import BUILT_IN, load, steps
+from tests.demo.running import MODEL, Block, Endpoint, endpoint
+from tests.sidecar import Sidecar
+
+FILES, LINES = 600, 60
+WORD = "incomprehensible"
+
+
+@dataclass
+class Client:
+    """What the loop of a client does, in short."""
+
+    sidecar: Sidecar
+    running: Endpoint
+    session: str
+    model: str
+    messages: list[Block] = field(default_factory=list)
+
+    def turn(self, said: str | None = None, **others: Any) -> Block:
+        """One turn: the request, its reply, its tools."""
+        given = {} if said is None else {"user_message": said}
+        begun = self.request("turn/begin", model=self.model, system="You work.", **given)
+        if begun["rewrite"] is not None:
+            self.messages = list(begun["rewrite"]["messages"])
+        elif begun["append"] is not None:
+            self.messages = [*self.messages, *begun["append"]["messages"]]
+        body = {
+            "model": self.model,
+            "max_tokens": begun["max_tokens"],
+            "system": begun["system"],
+            "tools": begun["tools"],
+            "messages": self.messages,
+            "cache_control": {"type": "ephemeral"},
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            **others,
+        }
+        answer = self.running.post(body)
+        assert answer.status == 200, answer.body
+        reply: Block = answer.body
+        self._end(begun, reply)
+        return reply
+
+    def _end(self, begun: Block, reply: Block) -> None:
+        ended = self.request(
+            "turn/end",
+            turn_id=begun["turn_id"],
+            model=self.model,
+            usage=reply["usage"],
+            content=reply["content"],
+            stop_reason=reply["stop_reason"],
+        )
+        if ended["append"] is not None:
+            self.messages = [*self.messages, *ended["append"]["messages"]]
+        for block in reply["content"]:
+            if block["type"] == "tool_use":
+                self._call(block)
+
+    def _call(self, block: Block) -> None:
+        envelope = self.request(
+            "tools/call",
+            name=block["name"],
+            arguments=block["input"],
+            tool_use_id=block["id"],
+            include_data=False,
+        )
+        assert envelope["status"] == "success", (block, envelope)
+
+    def request(self, method: str, **params: Any) -> Any:
+        """A request on the session."""
+        return self.sidecar.request(method, session_id=self.session, **params)
+
+
+@pytest.fixture
+def big_project(project: Path) -> Path:
+    """A repository whose listings and searches are far more than a window holds."""
+    for number in range(FILES):
+        folder = project / f"part_{number % 30}"
+        folder.mkdir(exist_ok=True)
+        lines = (f"{number} {f'{WORD[: 2 + line % 14]} ' * 6}{line}\n" for line in range(LINES))
+        (folder / f"chapter_{number}.txt").write_text("".join(lines), encoding="utf-8")
+    (project / "README.md").write_text("# A book\n", encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    return project
+
+
+@pytest.fixture
+def long_one(tmp_path: Path, factor: float) -> Iterator[Endpoint]:
+    """The model that plays the long scenario."""
+    text = (BUILT_IN / "long.toml").read_text(encoding="utf-8")
+    with endpoint(text, tmp_path, factor=factor) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("model", "factor"), [(MODEL, 1.6), ("claude-sonnet-5", 1.0)])
+def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
+    sidecar: Sidecar, big_project: Path, long_one: Endpoint, home: Path, model: str
+) -> None:
+    opened = sidecar.request("session/open", root=str(big_project))
+    client = Client(sidecar, long_one, opened["session_id"], model)
+    client.turn("Go through everything.")
+    for _ in steps(load("long"))[1:]:
+        reply = client.turn()
+    assert reply["content"][0]["text"] == "Sixty turns: every result came back by its handle."
+    lines = long_one.lines()
+    prompts = [prompt_of(line) for line in lines]
+    assert {line["status"] for line in lines} == {200}
+    assert (
+        max(prompts) <= opened["budget"]["total"] - opened["budget"]["tiers"]["response"]["limit"]
+    )
+    assert read_share(lines) > 0.8
+    assert raw_tokens(home) > 1_000_000
+
+
+def read_share(lines: list[Any]) -> float:
+    """How much of the prompts was read from the cache."""
+    read = sum(line["usage"]["cache_read_input_tokens"] for line in lines)
+    return float(read / sum(prompt_of(line) for line in lines))
+
+
+def raw_tokens(home: Path) -> int:
+    """About how many tokens the stored results would have had in whole."""
+    database = home / "efrit" / "state" / "efrit-budget.sqlite3"
+    query = "SELECT sum(size) FROM results JOIN blobs ON blobs.hash = results.blob"
+    with closing(sqlite3.connect(database)) as connection:
+        (size,) = connection.execute(query).fetchone()
+    sample = (f"{WORD} " * 6 + "\n") * 20
+    return int(size) * estimate(sample) // len(sample)
+
+
+def prompt_of(line: Any) -> int:
+    """The tokens of a request, as the model counted them."""
+    names = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
+    return sum(line["usage"][name] for name in names)
