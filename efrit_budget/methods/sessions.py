@@ -116,7 +116,10 @@ class SessionMethods:
 
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)
-        shown = self._shown(session) | {"usage": self._turns.usage(session.id)}
+        shown = self._shown(session) | {
+            "limits": session.limits.as_dict(),
+            "usage": self._turns.usage(session.id),
+        }
         if params.price:
             shown["dollars"] = self._turns.dollars(session.id)
         return shown

@@ -85,6 +85,7 @@ class TurnMethods:
             Method("turn/end", EndParams, self._end),
             Method("session/messages", MessagesParams, self._messages),
             Method("session/transcript", SessionParams, self._transcript),
+            Method("session/turns", SessionParams, self._said),
         ]
 
     def _begin(self, params: BeginParams, _: Call) -> Json:
@@ -118,6 +119,9 @@ class TurnMethods:
 
     def _transcript(self, params: SessionParams, _: Call) -> Json:
         return self._turns.transcript(self._sessions.get(params.session_id))
+
+    def _said(self, params: SessionParams, _: Call) -> Json:
+        return self._turns.said(self._sessions.get(params.session_id))
 
 
 def _message(given: str | Blocks | None) -> Blocks | None:

@@ -24,6 +24,7 @@ from efrit_budget.window.messages import assemble
 from efrit_budget.window.pieces import Content, Phase, Piece, State
 from efrit_budget.window.preview import full_results, previewed
 from efrit_budget.window.record import Window
+from efrit_budget.window.said import said
 from efrit_budget.window.uses import plain_id
 
 ModelNamed = Callable[[str], Model]
@@ -98,6 +99,13 @@ class Turns:
         """All that was ever said, in order, thinking and evicted turns included."""
         with self._database.reading() as connection:
             return {"turns": list(_whole_turns(connection, session.id))}
+
+    def said(self, session: Session) -> dict[str, Json]:
+        """The requests and replies with what each costs, and only how it begins."""
+        with self._database.reading() as connection:
+            window = record.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+            return {"turns": said(connection, window, bounds.calibration)}
 
     def usage(self, session_id: str) -> dict[str, int]:
         """What the API counted in all turns of a session."""

@@ -1,0 +1,37 @@
+"""What a view of the budget is told of requests and replies."""
+
+from __future__ import annotations
+
+from tests.window.client import text, thinking, tool_use
+from tests.window.conftest import OpenClient
+
+
+def test_requests_and_replies_are_told_with_tokens_and_beginnings(open_client: OpenClient) -> None:
+    client = open_client()
+    client.begin("What is here?")
+    client.end(thinking("Look."), text("I will look."), tool_use("use1", "file_info", paths=[]))
+    turns = client.call("session/turns")["turns"]
+    assert [(turn["turn"], turn["kind"], turn["begins"]) for turn in turns] == [
+        (1, "request", "What is here?"),
+        (1, "reply", "I will look."),
+    ]
+    assert all(turn["state"] == "full" and turn["tokens"] > 0 for turn in turns)
+
+
+def test_a_request_begins_with_the_persons_own_words(open_client: OpenClient) -> None:
+    client = open_client()
+    client.begin([text("[Instructions of the project]"), text("Tidy up.")])
+    assert client.call("session/turns")["turns"][0]["begins"] == "Tidy up."
+
+
+def test_a_long_text_is_told_by_its_beginning_alone(open_client: OpenClient) -> None:
+    client = open_client()
+    client.begin("é" * 5_000)
+    assert client.call("session/turns")["turns"][0]["begins"] == "é" * 200
+
+
+def test_status_tells_all_limits(open_client: OpenClient) -> None:
+    client = open_client(per_tool_default=4_000, warning_threshold=5_000)
+    limits = client.call("session/status")["limits"]
+    assert (limits["per_tool_default"], limits["warning_threshold"]) == (4_000, 5_000)
+    assert limits["total"] == 100_000
