@@ -35,26 +35,24 @@ def test_a_file_is_shown_under_its_name_each_line_behind_its_number(
     assert "continuation_token" not in envelope["data"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"start_line": 3}, range(3, 11)),
-        ({"end_line": 2}, range(1, 3)),
-        ({"start_line": 4, "end_line": 6}, range(4, 7)),
-        ({"start_line": "4", "end_line": "4"}, range(4, 5)),
-        ({"start_line": 9, "end_line": 99}, range(9, 11)),
-        ({"around_line": 5}, range(1, 11)),
-        ({"tail": 3}, range(8, 11)),
-        ({"tail": 99}, range(1, 11)),
-    ],
-)
-def test_the_lines_that_are_asked_for_are_shown(
-    read: Read, project: Path, arguments: dict[str, Any], expected: range
-) -> None:
-    (project / "a").write_text(numbered(10), encoding="utf-8")
-    envelope = read(path="a", **arguments)
-    assert numbers_in(envelope) == list(expected)
-    assert envelope["data"]["lines"] == [f"line {number}" for number in expected]
+ASKED: list[tuple[dict[str, Any], range]] = [
+    ({"start_line": 3}, range(3, 11)),
+    ({"end_line": 2}, range(1, 3)),
+    ({"start_line": 4, "end_line": 6}, range(4, 7)),
+    ({"start_line": "4", "end_line": "4"}, range(4, 5)),
+    ({"start_line": 9, "end_line": 99}, range(9, 11)),
+    ({"around_line": 5}, range(1, 11)),
+    ({"tail": 3}, range(8, 11)),
+    ({"tail": 99}, range(1, 11)),
+]
+
+
+def test_the_lines_that_are_asked_for_are_shown(read: Read, project: Path) -> None:
+    for number, (arguments, expected) in enumerate(ASKED):
+        (project / f"{number}").write_text(numbered(10), encoding="utf-8")
+        envelope = read(path=f"{number}", **arguments)
+        assert numbers_in(envelope) == list(expected)
+        assert envelope["data"]["lines"] == [f"line {line}" for line in expected]
 
 
 def test_around_a_line_there_are_fifty_on_either_side_or_as_many_as_fit(
@@ -65,27 +63,25 @@ def test_around_a_line_there_are_fifty_on_either_side_or_as_many_as_fit(
     assert 500 in numbers_in(read(path="a", around_line=500, max_tokens=200))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ({"start_line": 11}, "it has 10 lines"),
-        ({"around_line": 11}, "it has 10 lines"),
-        ({"start_line": 5, "end_line": 4}, "end_line 4 is before start_line 5"),
-        ({"start_line": 5, "around_line": 4}, "give one of"),
-        ({"tail": 5, "end_line": 4}, "give one of"),
-        ({"start_line": 0}, "start_line"),
-        ({"tail": -1}, "tail"),
-        ({"end_line": 1.5}, "end_line"),
-        ({"encoding": "x"}, "encoding"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_told_with_what_can(
-    read: Read, project: Path, arguments: dict[str, Any], told: str
-) -> None:
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"start_line": 11}, "it has 10 lines"),
+    ({"around_line": 11}, "it has 10 lines"),
+    ({"start_line": 5, "end_line": 4}, "end_line 4 is before start_line 5"),
+    ({"start_line": 5, "around_line": 4}, "give one of"),
+    ({"tail": 5, "end_line": 4}, "give one of"),
+    ({"start_line": 0}, "start_line"),
+    ({"tail": -1}, "tail"),
+    ({"end_line": 1.5}, "end_line"),
+    ({"encoding": "x"}, "encoding"),
+]
+
+
+def test_what_cannot_be_asked_for_is_told_with_what_can(read: Read, project: Path) -> None:
     (project / "a").write_text(numbered(10), encoding="utf-8")
-    envelope = read(path="a", **arguments)
-    assert envelope["status"] == "error"
-    assert told in envelope["message"]
+    for arguments, told in WRONG:
+        envelope = read(path="a", **arguments)
+        assert envelope["status"] == "error"
+        assert told in envelope["message"]
 
 
 # Pages
@@ -296,21 +292,19 @@ def test_nothing_outside_the_project_is_read(read: Read, project: Path, tmp_path
         assert "private" not in envelope["text"]
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        (b"new\nline", r'"new\nline"'),
-        (b"latin\xe9", r'"latin\351"'),
-        (b"--help", "--help"),
-        (b"*", "*"),
-        (b" x ", " x "),
-    ],
-)
-def test_a_file_of_any_name_is_read(read: Read, project: Path, name: bytes, shown: str) -> None:
-    (project / os.fsdecode(name)).write_text(numbered(100), encoding="utf-8")
-    pages = list(pages_of(read, path=shown, max_tokens=400))
-    assert pages[0]["text"].startswith(f"{shown} (100 lines")
-    assert [n for page in pages for n in numbers_in(page)] == list(range(1, 101))
+def test_a_file_of_any_name_is_read(read: Read, project: Path) -> None:
+    names = {
+        b"new\nline": r'"new\nline"',
+        b"latin\xe9": r'"latin\351"',
+        b"--help": "--help",
+        b"*": "*",
+        b" x ": " x ",
+    }
+    for name, shown in names.items():
+        (project / os.fsdecode(name)).write_text(numbered(100), encoding="utf-8")
+        pages = list(pages_of(read, path=shown, max_tokens=400))
+        assert pages[0]["text"].startswith(f"{shown} (100 lines")
+        assert [n for page in pages for n in numbers_in(page)] == list(range(1, 101))
 
 
 # Secrets

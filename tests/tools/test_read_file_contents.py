@@ -21,33 +21,31 @@ def make_reader(sidecar: Sidecar, session: str) -> Read:
 # Encodings
 
 
-@pytest.mark.parametrize(
-    ("data", "told", "lines"),
-    [
-        ("Größe\nž\n".encode(), "(2 lines, 11 bytes)", ["Größe", "ž"]),
-        ("a\nž".encode("utf-8-sig"), "(2 lines, 7 bytes, BOM)", ["a", "ž"]),
-        ("a\nž\n".encode("utf-16"), "utf-16-le, BOM)", ["a", "ž"]),
-        (b"\xfe\xff" + "a\n漢\U0001f600\n".encode("utf-16-be"), "utf-16-be, BOM)", ["a", "漢😀"]),
-        ("some text\nand more\n".encode("utf-16-le"), "utf-16-le)", ["some text", "and more"]),
-        ("some text\nand more\n".encode("utf-16-be"), "utf-16-be)", ["some text", "and more"]),
-        ("Größe\nGrün\n".encode("latin-1"), "latin-1)", ["Größe", "Grün"]),
-        (b"one\r\ntwo\r\n", "(2 lines, 10 bytes, CRLF)", ["one", "two"]),
-        (b"one\r\ntwo\nthree\n", "CRLF in part)", ["one␍", "two", "three"]),
-        (b"one\rtwo\n", "(1 line, 8 bytes)", ["one␍two"]),
-        (
-            b"\x0cpage\x0b\x85\xe2\x80\xa8\xc3\xa9 z\xc3\xa9\n",
-            "bytes)",
-            ["\x0cpage\x0b�\u2028é zé"],
-        ),
-    ],
-)
-def test_encodings_and_line_ends_are_told_where_they_are_special(
-    read: Read, project: Path, data: bytes, told: str, lines: list[str]
-) -> None:
-    (project / "a").write_bytes(data)
-    envelope = read(path="a")
-    assert envelope["data"]["lines"] == lines
-    assert told in envelope["text"].split("\n")[0]
+ENCODED = [
+    ("Größe\nž\n".encode(), "(2 lines, 11 bytes)", ["Größe", "ž"]),
+    ("a\nž".encode("utf-8-sig"), "(2 lines, 7 bytes, BOM)", ["a", "ž"]),
+    ("a\nž\n".encode("utf-16"), "utf-16-le, BOM)", ["a", "ž"]),
+    (b"\xfe\xff" + "a\n漢\U0001f600\n".encode("utf-16-be"), "utf-16-be, BOM)", ["a", "漢😀"]),
+    ("some text\nand more\n".encode("utf-16-le"), "utf-16-le)", ["some text", "and more"]),
+    ("some text\nand more\n".encode("utf-16-be"), "utf-16-be)", ["some text", "and more"]),
+    ("Größe\nGrün\n".encode("latin-1"), "latin-1)", ["Größe", "Grün"]),
+    (b"one\r\ntwo\r\n", "(2 lines, 10 bytes, CRLF)", ["one", "two"]),
+    (b"one\r\ntwo\nthree\n", "CRLF in part)", ["one␍", "two", "three"]),
+    (b"one\rtwo\n", "(1 line, 8 bytes)", ["one␍two"]),
+    (
+        b"\x0cpage\x0b\x85\xe2\x80\xa8\xc3\xa9 z\xc3\xa9\n",
+        "bytes)",
+        ["\x0cpage\x0b�\u2028é zé"],
+    ),
+]
+
+
+def test_encodings_and_line_ends_are_told_where_they_are_special(read: Read, project: Path) -> None:
+    for data, told, lines in ENCODED:
+        (project / "a").write_bytes(data)
+        envelope = read(path="a")
+        assert envelope["data"]["lines"] == lines
+        assert told in envelope["text"].split("\n")[0]
 
 
 def test_bytes_that_are_no_character_are_shown_by_a_sign_and_said(
@@ -99,29 +97,27 @@ JPEG = (
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 123456\n"
 
 
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (_png(640, 480), "PNG image, 640x480, 45 bytes, binary: not shown; read_image"),
-        (b"GIF89a" + struct.pack("<HH", 3, 70_00) + b"\0", "GIF image, 3x7000, 11 bytes"),
-        (b"".join(JPEG), "JPEG image, 640x480, 69,0"),
-        (b"RIFF\0\0\0\0WEBPVP8X" + b"\0" * 8 + b"\x7f\x02\0\xdf\x01\0", "WebP image, 640x480"),
-        (b"\x89PNG\r\n\x1a\n", "PNG image, 8 bytes"),
-        (b"\xff\xd8\xff", "JPEG image, 3 bytes"),
-        (b"%PDF-1.7\nabc", "PDF document, 12 bytes, binary: not shown"),
-        (b"\x7fELF\x02", "ELF program or library, 5 bytes"),
-        (b"GIF89a is a text\n", "(1 line, 17 bytes)"),
-        (b"MZ is a text\n", "(1 line, 13 bytes)"),
-        (b"text\0", ": 5 bytes, binary: not shown"),
-        (bytes(range(1, 32)) * 20, ": 620 bytes, binary: not shown"),
-        (POINTER.encode(), ": a Git LFS pointer to 123,456 bytes; the content is not here"),
-    ],
-)
-def test_what_is_no_text_is_described_and_not_shown(
-    read: Read, project: Path, data: bytes, told: str
-) -> None:
-    (project / "a").write_bytes(data)
-    envelope = read(path="a")
-    assert envelope["status"] == "success"
-    assert told in envelope["text"]
-    assert envelope["tokens"] < 100
+DESCRIBED = [
+    (_png(640, 480), "PNG image, 640x480, 45 bytes, binary: not shown; read_image"),
+    (b"GIF89a" + struct.pack("<HH", 3, 70_00) + b"\0", "GIF image, 3x7000, 11 bytes"),
+    (b"".join(JPEG), "JPEG image, 640x480, 69,0"),
+    (b"RIFF\0\0\0\0WEBPVP8X" + b"\0" * 8 + b"\x7f\x02\0\xdf\x01\0", "WebP image, 640x480"),
+    (b"\x89PNG\r\n\x1a\n", "PNG image, 8 bytes"),
+    (b"\xff\xd8\xff", "JPEG image, 3 bytes"),
+    (b"%PDF-1.7\nabc", "PDF document, 12 bytes, binary: not shown"),
+    (b"\x7fELF\x02", "ELF program or library, 5 bytes"),
+    (b"GIF89a is a text\n", "(1 line, 17 bytes)"),
+    (b"MZ is a text\n", "(1 line, 13 bytes)"),
+    (b"text\0", ": 5 bytes, binary: not shown"),
+    (bytes(range(1, 32)) * 20, ": 620 bytes, binary: not shown"),
+    (POINTER.encode(), ": a Git LFS pointer to 123,456 bytes; the content is not here"),
+]
+
+
+def test_what_is_no_text_is_described_and_not_shown(read: Read, project: Path) -> None:
+    for data, told in DESCRIBED:
+        (project / "a").write_bytes(data)
+        envelope = read(path="a")
+        assert envelope["status"] == "success"
+        assert told in envelope["text"]
+        assert envelope["tokens"] < 100

@@ -1,0 +1,49 @@
+"""The end of a text that is too long for its page, to stand beside its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from efrit_budget.results.body import Body
+from efrit_budget.tools.base import ToolContext
+
+NAVIGATION = "Showing 10,000 of 100,000 lines. continuation_token r10000:100000-ffff continues.\n"
+FOOTER = "📏 ~10,000 tokens · 100k left"
+LEAST_ROOM = 30
+"""Tokens below which an end is not worth its heading."""
+READ_FOR_A_TOKEN = 8
+SHRINK = 0.9
+
+
+def last_lines(body: Body, beside: Sequence[str], context: ToolContext) -> tuple[str, ...]:
+    """Notes with the last lines of a body, half a page of them; none if all of it fits."""
+    most = context.allowance * READ_FOR_A_TOKEN * 5
+    rest = "\n".join((*beside, FOOTER))
+    if len(body.text) <= most and context.cost(body.text + rest) <= context.allowance:
+        return ()
+    room = (context.allowance - context.cost(NAVIGATION + rest)) // 2
+    return _fitting(body, room, context) if room >= LEAST_ROOM else ()
+
+
+def _fitting(body: Body, room: int, context: ToolContext) -> tuple[str, ...]:
+    text = body.text.removesuffix("\n")
+    total = body.whole_count
+    size = room * READ_FOR_A_TOKEN
+    while size > 0:
+        shown, lines = _end_of(text, size)
+        heading = f"… the end, from line {total - lines + 1:,} on:"
+        spent = context.cost(f"{heading}\n{shown}\n")
+        if spent <= room:
+            return heading, shown
+        size = min(size - 1, int(len(shown) * room / spent * SHRINK))
+    return ()
+
+
+def _end_of(text: str, size: int) -> tuple[str, int]:
+    """Whole lines from the end, of so many characters at most, or the end of the last one."""
+    tail = text[-size:]
+    if len(tail) < len(text) and text[-size - 1] != "\n" and "\n" in tail:
+        tail = tail.partition("\n")[2]
+    elif len(tail) < len(text) and "\n" not in tail:
+        tail = f"…{tail}"
+    return tail, tail.count("\n") + 1
