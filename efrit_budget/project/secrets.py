@@ -20,6 +20,8 @@ PATTERNS = (
 )
 """As in a .gitignore: the last that matches decides; one with a slash matches a path's end."""
 
+SIGNS = re.compile(r"\[.*?\]|[*?\[\]]")
+
 
 @dataclass(frozen=True)
 class Secrets:
@@ -43,6 +45,16 @@ class Secrets:
             if fits:
                 found = not pattern.startswith("!")
         return found
+
+    def may_be_in(self, names: str) -> bool:
+        """Whether any of these names, however joined, could hold secrets: a look at all at once."""
+        folded = names.casefold()
+        return any(part in folded for part in self._parts)
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        """Of each pattern, the longest stretch that a name has to hold as it is."""
+        return [max(SIGNS.split(pattern), key=len) for pattern in self._positive]
 
     @cached_property
     def _names(self) -> re.Pattern[str]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from efrit_budget.errors import Json
+
+COLUMN = ", column "
+"""Between the number of a long line and the column of what is shown of it."""
+UNSAVED = " (unsaved buffer)"
+"""Behind the name of a file that Emacs holds unsaved."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,9 @@ class Body:
     tree: bool = False
     """Whether items are names and headers the folders that hold them, so that the paths they
     make together are their data; an item that begins with a quote is a whole path."""
+    numbered: bool = False
+    """Whether items are lines behind their numbers and headers the paths of the files they are
+    in, so that these are their data; behind a number in a long line stands its column too."""
     total: int | None = None
     """How many there are, where more were counted than stored."""
     most: int | None = None
@@ -76,28 +84,47 @@ class Body:
 
     def data_of(self, start: int, end: int) -> dict[str, Json]:
         """The data that belongs to a stretch of the text."""
-        if not self.item_data and not self.tree:
+        if not (self.item_data or self.tree or self.numbered):
             return dict(self.data)
         first, last = bisect_left(self.items, start), bisect_left(self.items, end)
-        facts = self._paths(first, last) if self.tree else list(self.item_data[first:last])
-        return {**self.data, self.noun: facts}
+        return {**self.data, self.noun: self._facts(first, last)}
 
-    def _paths(self, first: int, last: int) -> list[Json]:
-        """The paths of a tree's items."""
-        paths: list[Json] = []
+    def _facts(self, first: int, last: int) -> list[Json]:
+        if self.tree:
+            return [_joined(header, line) for header, line in self._lines(first, last)]
+        if self.numbered:
+            return [_numbered(header, line) for header, line in self._lines(first, last)]
+        return list(self.item_data[first:last])
+
+    def _lines(self, first: int, last: int) -> Iterator[tuple[str, str]]:
+        """The items from `first` on, each behind its header."""
         heads = bisect_right(self.headers, self.items[first]) - 1 if first < last else -1
-        folder = self._line(self.headers[heads]) if heads >= 0 else ""
+        header = self._line(self.headers[heads]) if heads >= 0 else ""
         for item in self.items[first:last]:
             while heads + 1 < len(self.headers) and self.headers[heads + 1] < item:
                 heads += 1
-                folder = self._line(self.headers[heads])
-            name = self._line(item).lstrip(" ")
-            paths.append(name if name.startswith('"') else folder + name)
-        return paths
+                header = self._line(self.headers[heads])
+            yield header, self._line(item)
 
     def _line(self, offset: int) -> str:
         end = self.text.find("\n", offset)
         return self.text[offset:] if end < 0 else self.text[offset:end]
+
+
+def _joined(folder: str, line: str) -> Json:
+    """The path that a folder and a name in it make."""
+    name = line.lstrip(" ")
+    return name if name.startswith('"') else folder + name
+
+
+def _numbered(header: str, line: str) -> Json:
+    """A line of a file, from its number on."""
+    place, _, text = line.partition(":")
+    number, _, column = place.partition(COLUMN)
+    fact: dict[str, Json] = {"path": header.removesuffix(UNSAVED), "line": int(number)}
+    if column:
+        fact["column"] = int(column)
+    return fact | {"text": text}
 
 
 def of_items(

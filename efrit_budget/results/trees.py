@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
+from operator import add
 
 from efrit_budget.errors import Json
 from efrit_budget.results.body import Body
@@ -23,11 +24,16 @@ def of_tree(
     lines: list[str] = []
     heads: list[int] = []
     for folder in sorted(tree):
+        header = shown(folder)
         if folder:
             heads.append(len(lines))
-            lines.append(shown(folder))
-        lines += _names(folder, sorted(tree[folder]), shown)
-    offsets = list(accumulate([len(line) + 1 for line in lines], initial=0))[:-1]
+            lines.append(header)
+        names = sorted(tree[folder])
+        if (header == folder or not folder) and _are_plain(names):
+            lines += names
+        else:
+            lines += [_name(folder, name, shown) for name in names]
+    offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
     text = "\n".join(lines) + "\n" if lines else ""
     headers = tuple(offsets[head] for head in heads)
     if not lines:
@@ -45,18 +51,16 @@ def _without(offsets: list[int], heads: list[int]) -> tuple[int, ...]:
     return tuple(items + offsets[last:])
 
 
-def _names(folder: str, names: list[str], shown: Callable[[str], str]) -> list[str]:
-    if _is_plain(folder + "".join(names)) and not any(name[0] == " " for name in names):
-        return names
-    return [_name(folder, name, shown) for name in names]
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+def _are_plain(names: list[str]) -> bool:
+    """Whether none of them has signs to look at; told from all at once."""
+    text = "/" + "/".join(names)
+    plain = text.isascii() and text.isprintable()
+    return plain and not any(sign in text for sign in ('"', "\\", "/ "))
 
 
 def _name(folder: str, name: str, shown: Callable[[str], str]) -> str:
     path = shown(folder + name)
-    if path.startswith('"'):
-        return path
-    return f'"{folder}\\040{name[1:]}"' if name.startswith(" ") else name
+    if path.startswith('"') or name[0] not in ' "':
+        return path if path.startswith('"') else name
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

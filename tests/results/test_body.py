@@ -87,6 +87,20 @@ def test_the_data_of_a_tree_are_the_paths_its_folders_and_names_make(
         assert body.data_of(start, start + 1)["files"] == paths[first : first + 1]
 
 
+def test_the_data_of_numbered_lines_are_their_files_numbers_and_texts() -> None:
+    groups = [
+        ("a.py", [("3:x: 1", None), ("7, column 900:…y…", None)]),
+        ("b.py (unsaved buffer)", [("1::", None)]),
+    ]
+    body = replace(of_items("matches", groups), item_data=(), numbered=True)
+    again = unpacked(packed_text(body), packed_marks(body))
+    assert again.data_of(0, len(body.text))["matches"] == [
+        {"path": "a.py", "line": 3, "text": "x: 1"},
+        {"path": "a.py", "line": 7, "column": 900, "text": "…y…"},
+        {"path": "b.py", "line": 1, "text": ":"},
+    ]
+
+
 def test_a_quoted_name_of_a_tree_is_a_whole_path() -> None:
     body = Body('a/\n b\n "a/c\\nd"\n', "files", items=(3, 6), headers=(0,), tree=True)
     assert body.data_of(0, len(body.text)) == {"files": ["a/b", '"a/c\\nd"']}

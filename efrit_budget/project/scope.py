@@ -1,0 +1,111 @@
+"""What of a project a search covers: no secrets, and unsaved texts in the place of their files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from efrit_budget.project.globs import Glob, exactly
+from efrit_budget.project.project import Located, Project
+from efrit_budget.project.secrets import Secrets
+from efrit_budget.project.walking import Walk
+
+MOST_BY_NAME = 10_000
+"""Files left out one by one; more of them would not fit into a command."""
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """A file of which Emacs holds another text than the disk."""
+
+    name: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The flags of rg that limit a search, and what is searched beside."""
+
+    flags: Sequence[str]
+    unsaved: Sequence[Unsaved]
+    secret: Sequence[str]
+    """Files that are left out because they usually hold secrets."""
+    only_unsaved: bool
+    """Whether the one file that is meant is unsaved."""
+    secrets: Secrets
+    named: str | None
+    """The one file that is meant, whatever it holds."""
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether a file that was found is not to be told of."""
+        return name != self.named and self.secrets.holds(name)
+
+
+def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) -> Scope:
+    """What a search below `located` covers; the walk is that of the same place."""
+    if located.path.is_file():
+        text = project.buffer(located)
+        unsaved = [] if text is None else [Unsaved(walk.target, text)]
+        return Scope([], unsaved, [], text is not None, project.secrets, walk.target)
+    flags = _flags(walk, glob)
+    left_out = _secret(walk, project.secrets)
+    unsaved = _unsaved(walk, project, flags, glob)
+    secret = left_out & walk.names(flags) if left_out else left_out
+    flags += _without(left_out, project.secrets)
+    flags += [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
+    return Scope(flags, unsaved, sorted(secret), False, project.secrets, None)
+
+
+def _flags(walk: Walk, glob: Glob | None) -> list[str]:
+    """The flags for a glob that do not bring back what is ignored, as `--glob` alone would."""
+    if glob is None:
+        return []
+    if glob.excludes:
+        return [f"--glob={glob.text}"]
+    if glob.is_of_names:
+        text = glob.text if glob.text[0] != "i" else f"[i]{glob.text[1:]}"  # no "include:"
+        return [f"--type-add=wanted:{text}", "--type=wanted"]
+    only = [f"--glob={glob.text}"]
+    ignored = walk.names(only) - walk.names()
+    return only + [f"--glob=!{exactly(name)}" for name in sorted(ignored)[:MOST_BY_NAME]]
+
+
+def _secret(walk: Walk, secrets: Secrets) -> set[str]:
+    """The files that usually hold secrets, ignored ones too."""
+    globs = [f"--glob={glob}" for glob in secrets.globs]
+    candidates = walk.names(["--glob-case-insensitive", *globs])
+    return {name for name in candidates if secrets.holds(name)}
+
+
+def _without(names: Iterable[str], secrets: Secrets) -> list[str]:
+    exact = [f"--glob=!{exactly(name)}" for name in sorted(names)]
+    if len(exact) <= MOST_BY_NAME:
+        return exact
+    return [f"--iglob=!{glob}" for glob in secrets.globs]
+
+
+def _unsaved(
+    walk: Walk, project: Project, flags: Sequence[str], glob: Glob | None
+) -> list[Unsaved]:
+    """The unsaved texts of files that the search would come to, or would once they are there."""
+    below = walk.root / walk.target
+    near = {
+        os.path.relpath(path, walk.root): text
+        for path, text in project.buffers.items()
+        if below in path.parents
+    }
+    if not near:
+        return []
+    covered = walk.names(flags)
+    new = {name for name in near if _is_new(walk.root / name) and (not glob or glob.takes(name))}
+    return [
+        Unsaved(name, text)
+        for name, text in sorted(near.items())
+        if name in covered | new and not project.secrets.holds(name)
+    ]
+
+
+def _is_new(path: Path) -> bool:
+    return not os.path.lexists(path) and ".git" not in path.parts

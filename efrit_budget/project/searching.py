@@ -1,0 +1,227 @@
+"""Searching the files of a project with rg, and what Emacs holds of them unsaved."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+from efrit_budget.project.processes import Finished, run
+from efrit_budget.project.ripgrep import FAILED, PatternError
+from efrit_budget.project.scope import Scope, Unsaved
+from efrit_budget.project.walking import NEVER, Walk
+
+MOST_KEPT_BYTES = 16 * 1024 * 1024
+"""Output of one search that is kept; what comes after it is counted by rg."""
+MOST_STORED = 10_000
+"""Matches that are read one by one."""
+MOST_COMPLAINT = 600
+
+CASES = {"smart": "--smart-case", "sensitive": "--case-sensitive", "ignore": "--ignore-case"}
+STATS = re.compile(rb"(\d+) matched lines\n(\d+) files contained matches\n(\d+) files searched\n")
+STATS_BYTES = 1000
+COUNT = re.compile(rb"(?s)(.*?)\0(\d+)\n")
+MATCHED = re.compile(rb"(?m)^\d+:\d+:")
+BINARY = b"binary file"
+LEFT = re.compile(
+    rb"(?s)\n(?!\d+[:-]|--)[^\n]*: (?:WARNING: stopped searching )?binary file [^\n]*$"
+)
+"""What rg says at the end of a file it left because it is binary."""
+
+Case = Literal["smart", "sensitive", "ignore"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is looked for in each line."""
+
+    pattern: str
+    literal: bool = False
+    case: Case = "sensitive"
+    word: bool = False
+    context: int = 0
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags of rg for it. A line may end as on Windows; to look for that costs time."""
+        return [
+            CASES[self.case],
+            *(["--crlf"] if "$" in self.pattern and not self.literal else []),
+            *(["--fixed-strings"] if self.literal else []),
+            *(["--word-regexp"] if self.word else []),
+            *([f"--context={self.context}"] if self.context else []),
+            f"--regexp={self.pattern}",
+        ]
+
+
+class Block(NamedTuple):
+    """The matches of one file, as rg prints them: each behind its line's number and its column.
+
+    Lines around them stand behind their number and a dash, and two dashes in a gap.
+    """
+
+    path: bytes
+    lines: bytes
+    matches: int
+    unsaved: bool = False
+
+
+@dataclass(frozen=True)
+class Hits:
+    """What a search came to. Matches are lines, however often the pattern is in one."""
+
+    blocks: list[Block] = field(default_factory=list)
+    """By path, up to the most matches that are stored."""
+    matches: int = 0
+    matched_files: int = 0
+    searched_files: int = 0
+    unreadable: int = 0
+    binary: list[str] = field(default_factory=list)
+    """Files that were searched up to where they turned out to be binary."""
+
+
+def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hits:
+    """Every match in the scope: counted, and the first of them given."""
+    hits = Hits() if scope.only_unsaved else _on_disk(walk, scope, query, count=count)
+    unsaved = [_in_text(walk, buffer, query) for buffer in scope.unsaved]
+    if not unsaved:
+        return hits
+    found = [block for block in unsaved if block.matches]
+    blocks = sorted([*hits.blocks, *found])
+    return replace(
+        hits,
+        blocks=blocks if count else list(_first(MOST_STORED, blocks)),
+        matches=hits.matches + sum(block.matches for block in found),
+        matched_files=hits.matched_files + len(found),
+        searched_files=hits.searched_files + len(unsaved),
+    )
+
+
+def _first(most: int, blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks up to so many matches, the last of them cut."""
+    for block in blocks:
+        if block.matches > most:
+            if most:
+                yield _cut(block, most)
+            return
+        yield block
+        most -= block.matches
+
+
+def _cut(block: Block, most: int) -> Block:
+    begins = [match.start() for match in MATCHED.finditer(block.lines)]
+    return block._replace(lines=block.lines[: begins[most]].rstrip(b"\n"), matches=most)
+
+
+# On disk
+
+
+def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
+    form = ["--count"] if count else ["--heading", "--line-number", "--column"]
+    command = [str(walk.rg), *walk.flags, *query.flags, *form, "--null", "--with-filename"]
+    command += ["--stats", *scope.flags, NEVER, *walk.paths]
+    finished = run(
+        command, cwd=walk.root, cancellation=walk.cancellation, kept_bytes=MOST_KEPT_BYTES
+    )
+    lines, files, searched = _stats(finished)
+    if count:
+        hits = _counted(finished, scope)
+    else:
+        totals = Hits(matches=lines, matched_files=files)
+        hits = _read(finished.stdout, scope, totals, alone=not query.context)
+    unreadable = len(re.findall(rb"(?m)^rg: ", finished.stderr))
+    return replace(hits, searched_files=searched, unreadable=unreadable)
+
+
+def _stats(finished: Finished) -> tuple[int, int, int]:
+    """Lines that match, files that hold them, files searched; without these rg did not begin."""
+    end = (finished.stdout[-STATS_BYTES:] + finished.tail)[-STATS_BYTES:]
+    found = STATS.search(end)
+    if found is None:
+        said = finished.stderr.decode("utf-8", "replace").strip()
+        raise PatternError(said.removeprefix("rg: ")[:MOST_COMPLAINT] or "rg was ended")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def _counted(finished: Finished, scope: Scope) -> Hits:
+    found = (Block(entry[1], b"", int(entry[2])) for entry in COUNT.finditer(finished.stdout))
+    blocks = sorted(block for block in found if not scope.leaves_out(os.fsdecode(block.path)))
+    return Hits(blocks, sum(block.matches for block in blocks), len(blocks))
+
+
+def _read(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
+    """The first files of what was kept, by path, as far as matches are stored."""
+    blocks: list[Block] = []
+    binary: list[str] = []
+    room, has_binary = MOST_STORED, BINARY in output
+    for path, begin, end in sorted(_places(output)):
+        if room <= 0:
+            break
+        block = _block(path, output[begin:end], alone=alone)
+        if has_binary and (left := LEFT.search(b"\n" + block.lines)):
+            binary.append(os.fsdecode(path))
+            block = _block(path, block.lines[: max(0, left.start() - 1)], alone=alone)
+        blocks.append(block)
+        room -= block.matches
+    blocks = list(_first(MOST_STORED, blocks))
+    return _without_new_secrets(replace(totals, blocks=blocks, binary=binary), scope)
+
+
+def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Each file's path, and where its lines begin and end.
+
+    An empty line ends them, which no line of a match is; a path may hold anything but NUL. Where
+    the output was cut, the last file is left away.
+    """
+    begin = 0
+    while (ends := output.find(b"\0", begin)) >= 0:
+        behind = output.find(b"\n\n", ends)
+        if behind < 0:
+            return
+        yield output[begin:ends], ends + 1, behind
+        begin = behind + 2
+
+
+def _block(path: bytes, lines: bytes, *, alone: bool, unsaved: bool = False) -> Block:
+    """A block whose matches are counted; where nothing is around them, each line is one."""
+    matches = lines.count(b"\n") + 1 if alone else len(MATCHED.findall(lines))
+    return Block(path, lines, matches, unsaved)
+
+
+def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
+    """Take out what came into being after it was looked for."""
+    names = os.fsdecode(b"\n".join(block.path for block in hits.blocks))
+    if not scope.secrets.may_be_in(names):
+        return hits
+    kept = [block for block in hits.blocks if not scope.leaves_out(os.fsdecode(block.path))]
+    fewer = len(hits.blocks) - len(kept)
+    matches = sum(block.matches for block in hits.blocks) - sum(block.matches for block in kept)
+    return replace(
+        hits,
+        blocks=kept,
+        matches=hits.matches - matches,
+        matched_files=hits.matched_files - fewer,
+    )
+
+
+# In Emacs
+
+
+def _in_text(walk: Walk, buffer: Unsaved, query: Query) -> Block:
+    """The matches in an unsaved text, which is given to rg as its input."""
+    form = ["--line-number", "--column", "--no-heading", "--no-filename", "--text"]
+    found = run(
+        [str(walk.rg), "--no-config", "--color=never", *query.flags, *form, "-"],
+        cwd=walk.root,
+        cancellation=walk.cancellation,
+        given=buffer.text.encode("utf-8", "replace"),
+        kept_bytes=MOST_KEPT_BYTES,
+    )
+    if found.code == FAILED:
+        raise PatternError(found.stderr.decode("utf-8", "replace").strip()[:MOST_COMPLAINT])
+    path = os.fsencode(buffer.name)
+    if not found.stdout:
+        return Block(path, b"", 0, unsaved=True)
+    return _block(path, found.stdout.rstrip(b"\n"), alone=not query.context, unsaved=True)

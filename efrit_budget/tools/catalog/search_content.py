@@ -1,0 +1,219 @@
+"""Lines of the project's files that match a pattern."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.globs import Glob, GlobError
+from efrit_budget.project.paths import OutsideError, shown_name
+from efrit_budget.project.project import Located
+from efrit_budget.project.ripgrep import PatternError
+from efrit_budget.project.scope import Scope, scope_of
+from efrit_budget.project.searching import Block, Case, Hits, Query, search
+from efrit_budget.project.walking import Walk
+from efrit_budget.results.body import UNSAVED, Body
+from efrit_budget.tools import matched
+from efrit_budget.tools.base import (
+    Arguments,
+    Hint,
+    Outcome,
+    Policy,
+    ToolContext,
+    failure,
+    question,
+)
+
+MOST_NAMED, MOST_FIRST = 3, 20
+
+
+class SearchContentArguments(Arguments):
+    """The arguments of `search_content`."""
+
+    pattern: Annotated[str, Field(min_length=1, max_length=10_000, description="Rust regex")]
+    path: Annotated[str, Field(min_length=1, description="A folder or file")] = "."
+    glob: Annotated[
+        str | None,
+        Field(min_length=1, max_length=1000, description="Files: *.py, src/**/*.el, !*.md"),
+    ] = None
+    literal: Annotated[bool, Field(description="The pattern is plain text")] = False
+    case: Case = "sensitive"
+    word: bool = False
+    context: Annotated[int, Field(ge=0, le=50, description="Lines around")] = 0
+    files_only: bool = False
+    count_only: bool = False
+    max_matches: Annotated[
+        int | None, Field(ge=1, le=10_000, description="Limit matches returned")
+    ] = None
+
+
+class SearchContent:
+    """Runs rg; what Emacs holds unsaved is searched in the place of its file."""
+
+    name: ClassVar[str] = "search_content"
+    description: ClassVar[str] = (
+        "Search file contents: line numbers and lines below each file's name. Counts matching"
+        " lines, all of them. Ignored and binary files are left out."
+    )
+    arguments: ClassVar[type[Arguments]] = SearchContentArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("matches", 30, "max_matches")
+
+    def run(self, arguments: SearchContentArguments, context: ToolContext) -> Outcome:
+        """Search where it may be searched."""
+        if "\0" in arguments.pattern:
+            return failure(r"a pattern cannot hold a NUL byte; in a regex, \x00 stands for one.")
+        glob = None if arguments.glob is None else Glob(arguments.glob)
+        try:
+            located = context.project.locate(arguments.path)
+            if glob is not None:
+                glob.check()
+        except (OutsideError, GlobError) as error:
+            return failure(f"{error.message}. Give a path of the project, and a glob like *.py.")
+        refused = _refused(located, context)
+        return refused or _searched(arguments, context, located, glob)
+
+    def compress(self, arguments: SearchContentArguments, outcome: Outcome) -> str:
+        """How many there were, and in which files."""
+        body = outcome.whole
+        facts = body.data
+        by_file = ", ".join(f"{name} ({count:,})" for name, count in facts["first_files"].items())
+        found = f"{facts['matching_lines']:,} matches for {arguments.pattern!r}"
+        return f"Found {found} in {facts['matching_files']:,} files: {by_file}"[:500]
+
+
+def _refused(located: Located, context: ToolContext) -> Outcome | None:
+    if ".git" in located.path.relative_to(located.root).parts:
+        return failure(".git holds git's own files, which are not searched.")
+    if not os.path.lexists(located.path) and context.project.buffer(located) is None:
+        return failure(f"{located.shown} does not exist; project_files lists what does.")
+    is_file = not located.path.is_dir()
+    if is_file and context.project.is_secret(located) and not context.confirmed:
+        return question(f"{located.shown} usually holds secrets. May it be searched?")
+    return None
+
+
+def _searched(
+    arguments: SearchContentArguments, context: ToolContext, located: Located, glob: Glob | None
+) -> Outcome:
+    target = os.path.relpath(located.path, located.root)
+    walk = Walk(context.rg, located.root, target, context.cancellation)
+    query = Query(
+        arguments.pattern, arguments.literal, arguments.case, arguments.word, arguments.context
+    )
+    counts = arguments.files_only or arguments.count_only
+    try:
+        scope = scope_of(walk, context.project, located, glob)
+        hits = search(walk, scope, query, count=counts)
+        context.project.locate(arguments.path)  # it may have become a way out meanwhile
+    except PatternError as error:
+        return failure(
+            f"rg cannot use this: {error.message}\nliteral: true takes it as plain text."
+        )
+    except OutsideError as error:
+        return failure(f"{error.message}. Give a path of the project.")
+    return _Told(arguments, context, located, scope, hits).outcome()
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a search came to, as it is told."""
+
+    arguments: SearchContentArguments
+    context: ToolContext
+    located: Located
+    scope: Scope
+    hits: Hits
+
+    def outcome(self) -> Outcome:
+        """Matches below their files, or the files alone."""
+        body = replace(self._body(), most=self.arguments.max_matches)
+        return Outcome(body=body, notes=tuple(self._notes()))
+
+    def _body(self) -> Body:
+        arguments, blocks, facts = self.arguments, self.hits.blocks, self._facts()
+        if arguments.files_only or arguments.count_only:
+            files = [(self._name(block), block) for block in blocks]
+            return (matched.names if arguments.files_only else matched.counts)(files, facts)
+        headed = list(zip(self._headers(), blocks, strict=True))
+        laid_out = matched.lines_in_context if arguments.context else matched.lines_alone
+        return replace(laid_out(headed, facts), total=self.hits.matches)
+
+    def _facts(self) -> dict[str, Json]:
+        hits = self.hits
+        return {
+            "matching_lines": hits.matches,
+            "matching_files": hits.matched_files,
+            "searched_files": hits.searched_files,
+            "first_files": {
+                self._shown(os.fsdecode(b.path)): b.matches for b in hits.blocks[:MOST_FIRST]
+            },
+        }
+
+    @cached_property
+    def _top(self) -> str:
+        """What stands before names: nothing in the project, the whole path outside of it."""
+        root = self.located.root
+        return "" if root == self.context.root.resolve() else f"{root}/"
+
+    def _name(self, block: Block) -> str:
+        return self._top + os.fsdecode(block.path)
+
+    def _shown(self, name: str) -> str:
+        return shown_name(self._top + name)
+
+    def _headers(self) -> list[str]:
+        """The files' names; all are looked at once, for hardly any has signs to be quoted."""
+        blocks = self.hits.blocks
+        names = [self._name(block) for block in blocks]
+        together = "/".join(names)
+        plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
+        shown = names if plain else list(map(shown_name, names))
+        for index, block in enumerate(blocks):
+            if block.unsaved:
+                shown[index] += UNSAVED
+        return shown
+
+    def _notes(self) -> Iterator[str]:
+        hits, arguments = self.hits, self.arguments
+        if hits.matches:
+            found = f"{hits.matches:,} matching {'line' if hits.matches == 1 else 'lines'}"
+            yield f"{found} in {_files(hits.matched_files)}."
+        else:
+            yield f"No matches for {arguments.pattern!r} in {self._where()}."
+        in_emacs = [os.fsdecode(block.path) for block in hits.blocks if block.unsaved]
+        if in_emacs and (arguments.files_only or arguments.count_only):
+            yield f"In unsaved buffers: {self._some(in_emacs)}"
+        if self.scope.secret:
+            yield f"Not searched, may hold secrets: {self._some(self.scope.secret)}"
+        if hits.binary:
+            yield f"Searched up to where they are binary: {self._some(hits.binary)}"
+        if hits.unreadable:
+            yield f"{_files(hits.unreadable)} or folders could not be read."
+
+    def _where(self) -> str:
+        """What was searched in vain."""
+        arguments = self.arguments
+        below = "" if arguments.path == "." else f" below {self.located.shown}"
+        glob = f" that fit {arguments.glob}" if arguments.glob else ""
+        case = ", case counts" if arguments.case == "sensitive" else ""
+        return f"{_files(self.hits.searched_files)}{below}{glob}{case}; ignored ones left out"
+
+    def _some(self, names: Sequence[str]) -> str:
+        shown = [self._shown(name) for name in names[:MOST_NAMED]]
+        more = len(names) - MOST_NAMED
+        return ", ".join(shown) + (f", {more:,} more" if more > 0 else "")
+
+
+def _files(count: int) -> str:
+    return f"{count:,} {'file' if count == 1 else 'files'}"
+
+
+TOOL = SearchContent()

@@ -1,0 +1,165 @@
+"""How matches are laid out as text: below the name of their file, each behind its number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from operator import add
+
+from efrit_budget.errors import Json
+from efrit_budget.project.paths import shown_name
+from efrit_budget.project.searching import Block
+from efrit_budget.project.trees import grouped
+from efrit_budget.results.body import COLUMN, UNSAVED, Body, of_items
+from efrit_budget.results.trees import of_tree
+
+MOST_LINE = 300
+BEFORE_MATCH = 80
+"""Characters of a long line that are shown, and how many of them before the match."""
+PLACE = re.compile(r"\d+:\d+:")
+GAP = "--"
+
+Header = str
+
+
+def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) -> Body:
+    """Each line that matches; all of them are worked on at once, for there are thousands."""
+    if not files:
+        return Body("", "matches", data={**data, "matches": []})
+    text = b"\n".join(block.lines for _, block in files).decode("utf-8", "replace")
+    found = _shortened(text.replace("\r\n", "\n").removesuffix("\r"))
+    lines: list[str] = []
+    heads: list[int] = []
+    begin = 0
+    for header, block in files:
+        heads.append(len(lines))
+        lines.append(header)
+        end = begin + block.lines.count(b"\n") + 1
+        lines += found[begin:end]
+        begin = end
+    offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
+    headers = [offsets[head] for head in heads]
+    items = sorted(set(offsets).difference(headers))
+    body = Body("\n".join(lines) + "\n", "matches", tuple(items), tuple(headers), data)
+    return replace(body, numbered=True)
+
+
+def _shortened(text: str) -> list[str]:
+    """The lines behind their numbers; of a long one what is around the match, and its column."""
+    lines = [_without_column(line) for line in text.split("\n")]
+    if max(map(len, lines)) <= MOST_LINE:
+        return lines
+    return [
+        line if len(line) <= MOST_LINE else _match(whole).shown
+        for line, whole in zip(lines, text.split("\n"), strict=True)
+    ]
+
+
+def _without_column(printed: str) -> str:
+    number, _, rest = printed.partition(":")
+    return f"{number}:{rest.partition(':')[2]}"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A line that matches."""
+
+    number: int
+    line: str
+    column: int | None
+    """Where the match begins in a line of which only a part is given."""
+
+    @property
+    def shown(self) -> str:
+        """How it is told."""
+        place = "" if self.column is None else f"{COLUMN}{self.column}"
+        return f"{self.number}{place}:{self.line}"
+
+
+def _match(printed: str) -> Match:
+    """A match as rg prints it: line, column in bytes, text."""
+    number, byte_column, line = printed.split(":", 2)
+    if len(line) <= MOST_LINE:
+        return Match(int(number), line, None)
+    at = len(line.encode()[: int(byte_column) - 1].decode("utf-8", "ignore"))
+    begin = max(0, min(at - BEFORE_MATCH, len(line) - MOST_LINE))
+    end = begin + MOST_LINE
+    cut = f"{'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"
+    return Match(int(number), cut, at + 1)
+
+
+def lines_in_context(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) -> Body:
+    """Each line that matches, with those around it; those between two follow the first."""
+    groups = [
+        (header, [_item(header, place) for place in _places(block)]) for header, block in files
+    ]
+    return of_items("matches", groups, **data)
+
+
+@dataclass
+class _Place:
+    """A match with the lines around it."""
+
+    match: Match
+    before: list[str]
+    after: list[str] = field(default_factory=list)
+
+
+def _item(header: Header, place: _Place) -> tuple[str, Json]:
+    match = place.match
+    fact: dict[str, Json] = {"path": header.removesuffix(UNSAVED), "line": match.number}
+    if match.column is not None:
+        fact["column"] = match.column
+    fact |= {"text": match.line, "before": place.before, "after": place.after}
+    return "\n".join([*place.before, match.shown, *place.after]), fact
+
+
+def _places(block: Block) -> list[_Place]:
+    places: list[_Place] = []
+    around: list[str] = []
+    for line in block.lines.decode("utf-8", "replace").split("\n"):
+        if PLACE.match(line) is None:
+            around.append(_short(line.rstrip()))
+            continue
+        before = _shared_out(around, places[-1]) if places else around
+        places.append(_Place(_match(line.rstrip()), before))
+        around = []
+    _shared_out(around, places[-1])
+    return places
+
+
+def _shared_out(around: list[str], place: _Place) -> list[str]:
+    """Give the lines up to a gap to the match before them, and give back those behind it."""
+    gap = around.index(GAP) if GAP in around else len(around)
+    place.after = around[:gap]
+    return around[gap + 1 :]
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]}…"
+
+
+def counts(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
+    """How many matches are in each file, by folder."""
+    numbers = {path: block.matches for path, block in files}
+    groups = [
+        (shown_name(folder) if folder else None, _counted(folder, names, numbers))
+        for folder, names in sorted(grouped(numbers).items())
+    ]
+    return of_items("files", groups, **data)
+
+
+def _counted(folder: str, names: list[str], numbers: dict[str, int]) -> list[tuple[str, Json]]:
+    items: list[tuple[str, Json]] = []
+    for name in sorted(names):
+        count = numbers[folder + name]
+        fact: Json = {"path": shown_name(folder + name), "matches": count}
+        items.append((f"{shown_name(name)}: {count:,}", fact))
+    return items
+
+
+def names(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
+    """The files alone."""
+    return of_tree("files", grouped(path for path, _ in files), shown_name, data)
