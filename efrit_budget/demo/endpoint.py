@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from efrit_budget.errors import Json
 LOOPBACK: Final = "127.0.0.1"
 MOST_BYTES = 32 << 20
 """The largest body that the API takes."""
+CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 
 
@@ -78,6 +80,7 @@ class Exchange:
     received: float = field(default_factory=time.time)
     first: float | None = None
     """When the first piece of content went out."""
+    is_recorded: bool = False
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -95,8 +98,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             exchange.raw = self._body()
             path = self._known_path()
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            exchange.betas = self.server.service.check_headers(headers)
+            exchange.betas = self.server.service.check_headers(self._headers())
             if path.endswith("count_tokens"):
                 counted = self.server.service.count(exchange.raw, exchange.betas)
                 self._record(exchange, 200, None)
@@ -124,6 +126,11 @@ class Handler(BaseHTTPRequestHandler):
             raise ApiError("Not found", status=404)
         return path
 
+    def _headers(self) -> dict[str, str]:
+        """The headers by their names in lower case; one that is given twice holds both values."""
+        names = {name.lower() for name in self.headers}
+        return {name: ",".join(self.headers.get_all(name) or []) for name in names}
+
     def _body(self) -> bytes:
         length = self.headers.get("content-length", "")
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
@@ -139,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
     def _chunks(self) -> bytes:
         """A body that came in chunks, as a client sends it that does not know its length."""
         body = b""
-        while size := int(self.rfile.readline(64).partition(b";")[0].strip() or b"0", 16):
+        while size := self._chunk_size():
             body += self.rfile.read(size)
             self.rfile.readline(8)
             if len(body) > MOST_BYTES:
@@ -149,13 +156,24 @@ class Handler(BaseHTTPRequestHandler):
             pass
         return body
 
+    def _chunk_size(self) -> int:
+        line = self.rfile.readline(64).partition(b";")[0].strip()
+        if not CHUNK_SIZE.fullmatch(line):
+            self.close_connection = True
+            raise ApiError("a chunk's size is no number")
+        return int(line, 16)
+
     # Answering
 
     def _answer(self, exchange: Exchange) -> None:
         reply = self.server.service.answer(exchange.raw, exchange.betas)
         time.sleep(reply.entry.wait_ms / 1000)
         if json.loads(exchange.raw).get("stream"):
-            self._stream(exchange, reply)
+            try:
+                self._stream(exchange, reply)
+            except ConnectionError:
+                self._record(exchange, 200, reply, "the client hung up")
+                raise
             return
         if error := unstreamable(reply):
             raise error
@@ -218,7 +236,10 @@ class Handler(BaseHTTPRequestHandler):
     def _record(
         self, exchange: Exchange, status: int, reply: Reply | None, error: str | None = None
     ) -> None:
-        """Before the last bytes leave, so that who has the reply finds its line."""
+        """Once, before the last bytes leave, so that who has the reply finds its line."""
+        if exchange.is_recorded:
+            return
+        exchange.is_recorded = True
         try:
             body = json.loads(exchange.raw)
         except ValueError:

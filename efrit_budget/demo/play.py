@@ -15,8 +15,8 @@ class Played:
     """How far a conversation is."""
 
     next: int = 0
-    has_failed: bool = False
-    """Whether its last request met a fault, so that the same one comes again."""
+    is_answered: bool = False
+    """Whether it was given anything but faults, after which the first request comes again."""
     paused: set[str] = field(default_factory=set)
     """The blocks with which paused replies ended."""
 
@@ -54,7 +54,7 @@ class Stage:
                     return played
         played = next((self._by_key[key] for key in keys if key in self._by_key), None)
         begins = all(turn.role != "assistant" for turn in conversation.turns)
-        if played is not None and begins and played.next and not played.has_failed:
+        if played is not None and begins and played.is_answered:
             return None
         return played
 
@@ -68,7 +68,7 @@ class Stage:
         with self._lock:
             at, played.next = played.next, played.next + 1
             step = self._steps[at] if at < len(self._steps) else self._closing
-            played.has_failed = step.entry.is_fault
+            played.is_answered = played.is_answered or not step.entry.is_fault
             return step
 
     def peek(self, played: Played) -> Step:

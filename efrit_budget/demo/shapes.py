@@ -285,13 +285,18 @@ class MessageRequest(CountRequest):
     top_k: Annotated[int, Field(ge=0)] | None = None
 
 
+ROLES = ("user", "assistant", "system")
+
+
 def check_shape(body: Json, shape: type[CountRequest]) -> None:
     """Refuse a body that is not of that shape, as the API words it: a path and a problem."""
     try:
         shape.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        # A message's kind is its role, which the API does not name as a part of the place.
+        parts = [part for at, part in enumerate(first["loc"]) if at != 2 or part not in ROLES]
+        place = ".".join(map(str, parts))
         raise ApiError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 

@@ -59,6 +59,10 @@ class Endpoint:
         self.clients.append(made)
         return made
 
+    def connection(self) -> http.client.HTTPConnection:
+        """A plain connection."""
+        return http.client.HTTPConnection(LOOPBACK, self.server.server_address[1], timeout=30)
+
     def post(
         self, body: Any, path: str = "/v1/messages", *, beta: str = "", **headers: str | None
     ) -> Answer:
@@ -66,7 +70,7 @@ class Endpoint:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {**HEADERS, "anthropic-beta": beta, **named}
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        connection = http.client.HTTPConnection(LOOPBACK, self.server.server_address[1], timeout=30)
+        connection = self.connection()
         try:
             present = {name: value for name, value in sent.items() if value}
             connection.request("POST", path, raw, present)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 
 import anthropic
 import pytest
 
 from tests.demo.conftest import Play
-from tests.demo.running import TOOL, Endpoint, request, user
+from tests.demo.running import HEADERS, TOOL, Endpoint, assistant, request, text, user
 
 AND_THEN = '\n[[reply]]\ntext = "Here you are."\n'
 
@@ -150,6 +151,32 @@ def test_what_is_no_json_of_texts_is_refused(talker: Endpoint, body: bytes) -> N
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(talker: Endpoint) -> None:
     answer = talker.post(b"", content_length=str(33 << 20))
     assert (answer.status, answer.body["error"]["type"]) == (413, "request_too_large")
+
+
+def test_a_body_may_come_in_chunks(talker: Endpoint) -> None:
+    raw = json.dumps(request()).encode()
+    for body, status in ((iter([raw[:20], raw[20:]]), 200), (iter([b"{"]), 400)):
+        connection = talker.connection()
+        connection.request("POST", "/v1/messages", body, HEADERS, encode_chunked=True)
+        reply = connection.getresponse()
+        reply.read()
+        connection.close()
+        assert reply.status == status
+
+
+def test_a_client_that_hangs_up_is_recorded_and_the_session_goes_on(play: Play) -> None:
+    running = play(f'[[reply]]\ntext = "{"word " * 5000}"\ndelay_ms = 1' + AND_THEN)
+    connection = running.connection()
+    connection.request("POST", "/v1/messages", json.dumps(request(stream=True)), HEADERS)
+    reply = connection.getresponse()
+    assert b"message_start" in reply.read1()
+    reply.close()
+    connection.close()
+    while not running.lines():
+        time.sleep(0.01)
+    assert running.lines()[0]["error"] == "the client hung up"
+    going_on = request(user("Hello."), assistant("word"), user("Go on."))
+    assert running.post(going_on).body["content"] == [text("Here you are.")]
 
 
 def test_a_connection_is_kept_for_further_requests(talker: Endpoint) -> None:

@@ -222,7 +222,7 @@ REFUSED: list[tuple[Block, str]] = [
     (request(ASKED, stream=1), "stream: Input should be a valid boolean"),
     (
         request({"role": "user", "content": "x", "at": 1}),
-        "messages.0.user.at: Extra inputs are not permitted",
+        "messages.0.at: Extra inputs are not permitted",
     ),
     (
         request(

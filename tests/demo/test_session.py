@@ -17,6 +17,7 @@ from efrit_budget.demo.scenario import BUILT_IN, load, steps
 from tests.demo.running import MODEL, Block, Endpoint, endpoint
 from tests.sidecar import Sidecar
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 FILES, LINES = 600, 60
 WORD = "incomprehensible"
 
@@ -123,6 +124,16 @@ def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
     assert max(prompts) <= 1.05 * prompt_limit(opened["budget"])
     assert read_share(lines) > 0.8
     assert raw_tokens(home) > 1_000_000
+
+
+def test_the_tour_goes_through_this_checkout(sidecar: Sidecar, tmp_path: Path) -> None:
+    tour = (BUILT_IN / "tour.toml").read_text(encoding="utf-8").replace("delay_ms = 20", "")
+    opened = sidecar.request("session/open", root=str(ROOT))
+    with endpoint(tour, tmp_path) as running:
+        client = Client(sidecar, running, opened["session_id"], MODEL)
+        replies = [client.turn("Show me around."), *(client.turn() for _ in range(3))]
+    assert [reply["stop_reason"] for reply in replies] == [*["tool_use"] * 3, "end_turn"]
+    assert [len(reply["content"]) for reply in replies] == [4, 5, 4, 2]
 
 
 def prompt_limit(budget: Block) -> int:
