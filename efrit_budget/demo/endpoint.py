@@ -89,8 +89,6 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server_version = "efrit-budget-demo"
-    sys_version = ""
 
     def do_POST(self) -> None:
         """Answer the two methods there are."""
@@ -113,6 +111,10 @@ class Handler(BaseHTTPRequestHandler):
         status = 405 if self.path.startswith("/v1/messages") else 404
         message = "Method Not Allowed" if status == 405 else "Not found"
         self._refuse(Exchange(), ApiError(message, status=status))
+
+    def version_string(self) -> str:
+        """What the `server` header says."""
+        return "efrit-budget-demo"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Keep quiet; what was asked is in the record."""

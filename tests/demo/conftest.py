@@ -1,4 +1,4 @@
-"""An endpoint for each test that plays a text, a tool use, and texts from then on."""
+"""Endpoints: one that plays what a test gives it, and one that a module's tests share."""
 
 from __future__ import annotations
 
