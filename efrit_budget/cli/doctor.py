@@ -47,6 +47,7 @@ def _check_machine() -> "Iterator[Check]":
     yield from packages.check_packages()
     yield from programs.check_rg()
     yield programs.check_git()
+    yield programs.check_ctags()
     yield programs.check_emacs()
 
 

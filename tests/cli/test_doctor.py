@@ -86,6 +86,19 @@ def test_an_emacs_that_is_too_old_is_told_apart(programs: Path) -> None:
     assert "older than 28.1" in check(ended, "emacs")["found"]
 
 
+def test_another_ctags_is_no_problem_of_the_sidecar_and_is_told(programs: Path) -> None:
+    add_program(programs, "ctags", "ctags (GNU Emacs 29.4)")
+    ended = efrit("doctor", "--json", env={"PATH": str(programs)})
+    assert ended.code == 0
+    ctags = check(ended, "ctags")
+    assert (ctags["ok"], ctags["required"]) == (False, False)
+    assert "list_symbols does not work without it" in ctags["found"]
+    add_program(programs, "ctags", "Universal Ctags 6.1.0, Optional compiled features: +json")
+    found = check(efrit("doctor", "--json", env={"PATH": str(programs)}), "ctags")
+    assert found["ok"]
+    assert "6.1.0" in found["found"]
+
+
 def test_an_old_rg_on_path_is_named_and_does_no_harm(programs: Path) -> None:
     add_program(programs, "rg", "ripgrep 12.1.1")
     ended = efrit("doctor", "--json", env={"PATH": str(programs)})

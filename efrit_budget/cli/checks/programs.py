@@ -13,6 +13,7 @@ from efrit_budget.cli.checks.check import Check
 
 _OLDEST_RG: Final = (13, 0)
 _OLDEST_EMACS: Final = (28, 1)
+_CTAGS: Final = ("ctags-universal", "universal-ctags", "uctags", "ctags")
 
 
 def check_rg() -> Iterator[Check]:
@@ -65,6 +66,21 @@ def check_emacs() -> Check:
     )
 
 
+def check_ctags() -> Check:
+    """Look for universal-ctags with JSON; list_symbols alone needs it."""
+    for name in _CTAGS:
+        program = shutil.which(name)
+        told = _told(program) if program else None
+        if told is not None and "Universal Ctags" in told and "+json" in told:
+            return Check("ctags", _described(program, (1, 0)), required=False)
+    return Check(
+        "ctags",
+        "no universal-ctags with JSON; the tool list_symbols does not work without it",
+        "install universal-ctags",
+        required=False,
+    )
+
+
 def _at_least(program: str | None, oldest: tuple[int, int]) -> bool:
     version = _version(program) if program else None
     return version is not None and _numbers(version) >= oldest
@@ -82,6 +98,12 @@ def _described(program: str | None, oldest: tuple[int, int]) -> str:
 
 def _version(program: str) -> str | None:
     """Return the first dotted number that `--version` prints."""
+    match = re.search(r"\d+(\.\d+)+", _told(program) or "")
+    return match[0] if match else None
+
+
+def _told(program: str) -> str | None:
+    """Return what `--version` prints."""
     try:
         finished = subprocess.run(  # noqa: S603 - a program found on PATH, no shell
             [program, "--version"],
@@ -94,8 +116,7 @@ def _version(program: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r"\d+(\.\d+)+", finished.stdout)
-    return match[0] if match else None
+    return finished.stdout
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -1,0 +1,130 @@
+"""The definitions in a file, by universal-ctags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project import ctags
+from efrit_budget.project.coding import shown
+from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.reading import NoFileError, Text, opened
+from efrit_budget.project.symbols import Symbol, nested
+from efrit_budget.results.body import Body, Source, of_items
+from efrit_budget.tools.base import (
+    Arguments,
+    Hint,
+    Outcome,
+    Policy,
+    ToolContext,
+    failure,
+    question,
+)
+from efrit_budget.tools.sizes import counted, sized
+
+MOST_BYTES = 16 * 1024 * 1024
+MOST_SIGNATURE = 120
+INSTALL = (
+    "list_symbols needs universal-ctags with JSON, and there is none: apt install universal-ctags,"
+    " dnf install ctags, brew install universal-ctags. Without it search_content finds definitions"
+)
+
+
+class ListSymbolsArguments(Arguments):
+    """The arguments of `list_symbols`."""
+
+    path: Annotated[str, Field(min_length=1, description="A file, relative to the project")]
+
+
+class ListSymbols:
+    """Hands the text to ctags, the unsaved one first, and sorts what it tells by nesting."""
+
+    name: ClassVar[str] = "list_symbols"
+    description: ClassVar[str] = (
+        "Functions, classes and other definitions of a file, with their lines, indented as they "
+        "stand in each other."
+    )
+    arguments: ClassVar[type[Arguments]] = ListSymbolsArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("symbols", tokens_each=15)
+
+    def run(self, arguments: ListSymbolsArguments, context: ToolContext) -> Outcome:
+        """Look, and list."""
+        try:
+            located = context.project.locate(arguments.path)
+            if context.project.is_secret(located) and not context.confirmed:
+                asked = f"List what {located.shown} defines? Such files usually hold secrets."
+                return question(asked)
+            with opened(context.project, located, context.cancellation.check) as found:
+                text = found.content
+                if not isinstance(text, Text):
+                    return failure(f"{located.shown} is no text; read_file describes it")
+                return _listed(text, context)
+        except (NoFileError, OutsideError, ctags.CtagsError) as error:
+            return failure(error.message)
+        except FileNotFoundError:
+            return failure(f"{same_form(arguments.path)}: no such file; project_files finds names")
+        except OSError as error:
+            return failure(f"{same_form(arguments.path)}: {error.strerror or error}")
+
+    def compress(self, arguments: ListSymbolsArguments, outcome: Outcome) -> str:
+        """How many there are, and the outermost of them."""
+        body = outcome.whole
+        outermost = [line for line in body.text.splitlines()[1:] if not line.startswith(" ")]
+        said = f"Listed {counted(len(body.items), 'symbol')} of {same_form(arguments.path)}"
+        return f"{said}: {'; '.join(outermost)}"[:500]
+
+
+def _listed(text: Text, context: ToolContext) -> Outcome:
+    name = text.located.shown
+    if text.size > MOST_BYTES:
+        return failure(f"{name} has {sized(text.size)}; list_symbols reads up to 16 MB")
+    program = ctags.find(context.cancellation)
+    if program is None:
+        return failure(INSTALL)
+    whole = shown(text.part(text.begin, text.end))
+    found = nested(_tags(program, text, whole, context), whole)
+    unsaved = " (unsaved buffer)" if text.is_buffer else ""
+    facts: dict[str, Json] = {"path": name, "unsaved": text.is_buffer}
+    if not found:
+        said = f"{name}{unsaved}: no symbols; ctags does not know its language, or it defines none"
+        return Outcome(body=Body(said, data=facts | {"symbols": []}))
+    items = [(_line(symbol), _fact(symbol)) for symbol in found]
+    header = f"{name}{unsaved} ({counted(len(items), 'symbol')})"
+    body = of_items("symbols", [(header, items)], **facts)
+    if text.modified_ns is not None:
+        source = Source(text.located.name, text.modified_ns, text.size)
+        body = replace(body, sources=(source,))
+    return Outcome(body=body)
+
+
+def _tags(program: Path, text: Text, whole: str, context: ToolContext) -> list[ctags.Tag]:
+    return ctags.tags(program, text.located.name, whole, context.cancellation)
+
+
+def _line(symbol: Symbol) -> str:
+    tag = symbol.tag
+    lines = f"{tag.line}-{symbol.end}" if symbol.end > tag.line else f"{tag.line}"
+    signature = tag.signature
+    if len(signature) > MOST_SIGNATURE:
+        signature = signature[:MOST_SIGNATURE] + "…"
+    return f"{'  ' * symbol.depth}{lines} {tag.kind} {symbol.name}{signature}"
+
+
+def _fact(symbol: Symbol) -> dict[str, Json]:
+    tag = symbol.tag
+    facts: dict[str, Json] = {"name": tag.name, "kind": tag.kind}
+    facts |= {"line": tag.line, "end": symbol.end, "depth": symbol.depth}
+    if tag.scope:
+        facts["scope"] = tag.scope
+    if tag.signature:
+        facts["signature"] = tag.signature
+    return facts
+
+
+TOOL = ListSymbols()

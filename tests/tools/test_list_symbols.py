@@ -1,0 +1,219 @@
+"""Tests of `list_symbols`, through a real sidecar and a real universal-ctags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sidecar import Sidecar
+
+List = Callable[..., dict[str, Any]]
+
+
+def _called(sidecar: Sidecar, session: str, use: str, **arguments: Any) -> dict[str, Any]:
+    found: dict[str, Any] = sidecar.request(
+        "tools/call",
+        session_id=session,
+        name="list_symbols",
+        arguments=arguments,
+        tool_use_id=use,
+    )
+    return found
+
+
+@pytest.fixture(name="listed")
+def make_list(sidecar: Sidecar, session: str) -> List:
+    """Call the tool."""
+    uses = iter(range(1000))
+    return lambda **arguments: _called(sidecar, session, f"use-{next(uses)}", **arguments)
+
+
+def _shown(envelope: dict[str, Any]) -> str:
+    text: str = envelope["text"]
+    return text[: text.rindex("📏")]
+
+
+PYTHON = """\
+import os
+
+LIMIT = 3
+
+
+class Outer:
+    def method(self, a: int = 1) -> None:
+        def inner():
+            pass
+
+        return inner
+
+    class Nested:
+        pass
+
+
+def function(
+    a,
+    b,
+):
+    return a
+"""
+
+
+def test_definitions_stand_with_their_lines_under_what_holds_them(
+    listed: List, project: Path
+) -> None:
+    (project / "größe.py").write_text(PYTHON, encoding="utf-8")
+    envelope = listed(path="größe.py")
+    assert _shown(envelope) == (
+        "größe.py (6 symbols)\n"
+        "3 variable LIMIT\n"
+        "6-14 class Outer\n"
+        "  7-11 member method(self, a: int = 1)\n"
+        "    8-9 function inner()\n"
+        "  13-14 class Nested\n"
+        "17-21 function function( a, b, )\n"
+    )
+    assert envelope["data"]["symbols"][2] == {
+        "name": "method",
+        "kind": "member",
+        "line": 7,
+        "end": 11,
+        "depth": 1,
+        "scope": "Outer",
+        "signature": "(self, a: int = 1)",
+    }
+
+
+EMACS_LISP = """\
+;;; a.el --- A  -*- lexical-binding: t -*-
+
+(defvar a-limit 3
+  "How many.
+They are counted.")
+
+;;; Functions
+
+(defun a-go ()
+  "Go.
+Then stop."
+  (interactive)
+
+  (message "x"))
+
+;; About the next one.
+(cl-defun a-call (x &key y)
+  (list x y))
+(cl-defstruct (a-thing (:constructor a-make)) one)
+(ert-deftest a-works ()
+  (should t))
+;;; a.el ends here
+"""
+
+
+def test_the_forms_of_emacs_lisp_are_known_with_their_ends(listed: List, project: Path) -> None:
+    (project / "a.el").write_text(EMACS_LISP, encoding="utf-8")
+    assert _shown(listed(path="a.el")).split("\n")[1:-1] == [
+        "3-5 variable a-limit",
+        "9-14 function a-go",
+        "17-18 function a-call",
+        "19 struct a-thing",
+        "20-21 test a-works",
+    ]
+
+
+def test_other_languages_and_scripts_are_told_by_name_or_first_line(
+    listed: List, project: Path
+) -> None:
+    (project / "a.go").write_text("package m\n\nfunc F(a int) error {\n\treturn nil\n}\n")
+    (project / "a.js").write_text("class A {\n  m(\n    a,\n  ) {\n  }\n}\nfunction g() {\n}\n")
+    (project / "script").write_text("#!/usr/bin/env python\ndef f():\n    pass\n")
+    assert "3-5 func F(a int)\n" in _shown(listed(path="a.go")).replace("m.F", "F")
+    assert "1-6 class A\n  2-5 method m( a, )\n7-8 function g()" in _shown(listed(path="a.js"))
+    assert "2-3 function f()\n" in _shown(listed(path="script"))
+
+
+def test_what_emacs_has_not_saved_is_what_is_listed(
+    listed: List, sidecar: Sidecar, session: str, project: Path
+) -> None:
+    (project / "a.py").write_text("def saved(): pass\n", encoding="utf-8")
+    sidecar.notify("buffers/sync", session_id=session, path="a.py", text="def unsaved(): pass\n")
+    assert _shown(listed(path="a.py")) == (
+        "a.py (unsaved buffer) (1 symbol)\n1 function unsaved()\n"
+    )
+
+
+def test_many_symbols_are_paged(listed: List, project: Path) -> None:
+    text = "".join(f"def f{number}(): pass\n" for number in range(500))
+    (project / "a.py").write_text(text, encoding="utf-8")
+    envelope = listed(path="a.py", max_tokens=500)
+    names = [symbol["name"] for symbol in envelope["data"]["symbols"]]
+    assert "of 500 symbols. continuation_token" in envelope["text"]
+    while (token := envelope["data"].get("continuation_token")) is not None:
+        envelope = listed(continuation_token=token)
+        names += [symbol["name"] for symbol in envelope["data"]["symbols"]]
+    assert names == [f"f{number}" for number in range(500)]
+
+
+def test_no_name_of_a_file_is_taken_for_an_option_or_an_order(listed: List, project: Path) -> None:
+    names = {b"--help.py": "--help.py", b"-o.py": "-o.py", b"new\nline.py": r'"new\nline.py"'}
+    names |= {b"$(touch x).py": "$(touch x).py", b"\xe9.py": r'"\351.py"', b"@a.py": "@a.py"}
+    for name, shown in names.items():
+        (project / os.fsdecode(name)).write_text("def f(): pass\n", encoding="utf-8")
+        assert _shown(listed(path=shown)) == f"{shown} (1 symbol)\n1 function f()\n"
+
+
+def test_what_has_no_symbols_and_what_cannot_be_read_is_told(
+    listed: List, project: Path, tmp_path: Path
+) -> None:
+    (project / "a.unknown").write_text("x\n", encoding="utf-8")
+    (project / "empty.py").touch()
+    (project / "binary.py").write_bytes(b"def f(): pass\n\0")
+    (project / "folder").mkdir()
+    (tmp_path / "out.py").write_text("def hidden(): pass\n", encoding="utf-8")
+    (project / "link.py").symlink_to(tmp_path / "out.py")
+    assert "a.unknown: no symbols" in listed(path="a.unknown")["text"]
+    assert "empty.py: no symbols" in listed(path="empty.py")["text"]
+    assert "binary.py is no text" in listed(path="binary.py")["message"]
+    assert "folder is a folder; project_files lists it" in listed(path="folder")["message"]
+    assert "no such file" in listed(path="gone.py")["message"]
+    assert "outside the project" in listed(path="link.py")["message"]
+    assert listed(path="")["status"] == "error"
+
+
+def test_a_secret_file_is_listed_only_once_the_person_agrees(listed: List, project: Path) -> None:
+    (project / ".env").write_text("KEY=value\n", encoding="utf-8")
+    assert listed(path=".env")["status"] == "needs_confirmation"
+
+
+@pytest.mark.parametrize("other", [None, "#!/bin/sh\necho 'ctags (GNU Emacs 29)'\nexit 0\n"])
+def test_without_universal_ctags_it_is_told_how_to_get_it(
+    tools_for_tests: Path, tmp_path: Path, project: Path, other: str | None
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    if other is not None:
+        (programs / "ctags").write_text(other, encoding="utf-8")
+        (programs / "ctags").chmod(0o755)
+    (project / "a.py").write_text("def f(): pass\n", encoding="utf-8")
+    with Sidecar(env={"PATH": str(programs)}) as sidecar:
+        session = sidecar.request("session/open", root=str(project))["session_id"]
+        envelope = _called(sidecar, session, "use", path="a.py")
+    assert envelope["status"] == "error"
+    assert "apt install universal-ctags" in envelope["message"]
+
+
+def test_what_stays_in_the_window_is_how_many_there_are_and_the_outermost(
+    listed: List, sidecar: Sidecar, session: str, project: Path
+) -> None:
+    text = PYTHON + "".join(f"def f{number}(): pass\n" for number in range(300))
+    (project / "a.py").write_text(text, encoding="utf-8")
+    listed(path="a.py")
+    entry = sidecar.request("worklog/list", session_id=session)["entries"][0]
+    said = entry["compressed"].partition("] ")[2]
+    assert said.startswith(
+        "Listed 306 symbols of a.py: 3 variable LIMIT; 6-14 class Outer; 17-21 function function("
+    )
+    assert len(said) <= 500
