@@ -111,7 +111,7 @@ class Writer:
         block = {"type": "tool_use", "id": use_id, "name": call.name, "input": given}
         reply.blocks.append(block)
         reply.inputs[use_id] = text
-        reply.tokens += self.meter.text(call.name + text)
+        reply.tokens += self.meter.use(call.name, text)
 
 
 def _thinks(conversation: Conversation) -> bool:

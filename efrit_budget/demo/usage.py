@@ -19,6 +19,9 @@ from efrit_budget.project.images import tokens_of
 IMAGE_ELSEWHERE = 1_600
 """Nothing is fetched, so an image behind a URL counts as one of the usual largest size."""
 
+WRAPPER = 10
+"""What stands around a tool use, and around a result, as the model sees it."""
+
 
 @dataclass(frozen=True)
 class Meter:
@@ -32,6 +35,10 @@ class Meter:
         """A text's tokens."""
         return ceil(estimate(text) * self.factor)
 
+    def use(self, name: str, given: str) -> int:
+        """A tool use, the same when it is said and when it comes back; ids cost nothing."""
+        return WRAPPER + self.text(f"{name} {given}")
+
     def block(self, block: dict[str, Json]) -> int:
         """A block's tokens, whatever is inside it."""
         kind = block.get("type")
@@ -43,8 +50,9 @@ class Meter:
             known = self.thinking(block)
             return self.text(block["thinking"]) if known is None else known
         if kind == "tool_result":
-            inner = sum(self.block(one) for one in plain(block)["content"])
-            return inner + self.text(block["tool_use_id"])
+            return WRAPPER + sum(self.block(one) for one in plain(block)["content"])
+        if kind == "tool_use":
+            return self.use(block["name"], json.dumps(block["input"], ensure_ascii=False))
         return self.text(json.dumps(plain(block), ensure_ascii=False))
 
 
