@@ -1,0 +1,58 @@
+"""What git says of commits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from efrit_budget.project.paths import UNSHOWN
+
+FIELDS = ("%H", "%h", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%P", "%D", "%B")
+FORMAT = "--format=" + "%x00".join(FIELDS) + "%x00"
+UNSHOWABLE = re.compile(rf"[{UNSHOWN}]")
+BUT_LINE_ENDS = re.compile(rf"(?!\n|\t)[{UNSHOWN}]")
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit; its texts hold no sign that would break a line or command a terminal."""
+
+    hash: str
+    short: str
+    author: str
+    author_email: str
+    authored: str
+    """In ISO form, with the author's time zone."""
+    committer: str
+    committer_email: str
+    committed: str
+    parents: tuple[str, ...]
+    refs: str
+    message: str
+
+    @property
+    def subject(self) -> str:
+        """The first paragraph of the message, in one line."""
+        return " ".join(self.message.split("\n\n", 1)[0].split("\n"))
+
+    @property
+    def date(self) -> str:
+        """The day, where its author was."""
+        return self.authored[:10]
+
+
+def commit_of(fields: Sequence[bytes]) -> Commit:
+    """The commit that the fields of `FORMAT` tell."""
+    *lines, message = (field.decode("utf-8", "replace") for field in fields)
+    names = [UNSHOWABLE.sub(REPLACEMENT, line.strip("\n")) for line in lines]
+    text = BUT_LINE_ENDS.sub(REPLACEMENT, message.replace("\r\n", "\n")).strip("\n")
+    commit, short, author, email, authored, committer, committer_email, committed, *rest = names
+    parents, refs = rest
+    return Commit(
+        *(commit, short, author, email, authored, committer, committer_email, committed),
+        parents=tuple(parents.split()),
+        refs=refs,
+        message=text,
+    )

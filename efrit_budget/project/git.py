@@ -1,0 +1,214 @@
+"""Git, run such that it starts no other program, whatever a repository's settings say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.project.git_folder import GitError, GitFolder, git_folder
+from efrit_budget.project.paths import shown_name
+from efrit_budget.project.processes import Finished, run
+
+OLDEST = (2, 31)
+"""The first that takes settings from the environment, where a name may hold any sign."""
+TIMEOUT_SECONDS = 120.0
+MOST_BYTES = 16 * 1024 * 1024
+"""The most that is taken of one answer: some five million tokens."""
+MOST_TOLD = 400
+"""Characters of git's own words in a message."""
+
+NOTHING = os.devnull
+SETTINGS = {
+    # Programs
+    "core.hooksPath": NOTHING,
+    "core.fsmonitor": "false",
+    "core.pager": "cat",
+    "core.editor": "true",
+    "core.askPass": "true",
+    "core.sshCommand": "false",
+    "core.gitProxy": "",
+    "core.alternateRefsCommand": "false",
+    "credential.helper": "",
+    "gpg.program": "false",
+    "log.showSignature": "false",
+    "diff.external": "",
+    "interactive.diffFilter": "cat",
+    "protocol.allow": "never",
+    # Other repositories: a bare one among the files, and submodules
+    "safe.bareRepository": "explicit",
+    "submodule.recurse": "false",
+    "diff.submodule": "short",
+    "status.submoduleSummary": "false",
+    # Files elsewhere, of which a complaint could show a line
+    "core.attributesFile": NOTHING,
+    "blame.ignoreRevsFile": "",
+    "diff.orderFile": NOTHING,
+    "mailmap.file": "",
+    "mailmap.blob": "",
+    # The form of what is read here
+    "core.quotePath": "true",
+    "core.commitGraph": "true",
+    "color.ui": "false",
+    "diff.suppressBlankEmpty": "false",
+    "diff.wsErrorHighlight": "none",
+    "diff.interHunkContext": "0",
+    "i18n.logOutputEncoding": "UTF-8",
+    "log.diffMerges": "separate",
+}
+"""In force over every file of settings."""
+ENVIRONMENT = {
+    "LC_ALL": "C",
+    "PAGER": "cat",
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "SSH_ASKPASS": "true",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_ASKPASS": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+}
+FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+
+
+@cache
+def find() -> str:
+    """The git to run; one in a folder named relatively is not taken."""
+    folders = filter(os.path.isabs, os.get_exec_path())
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
+        raise GitError("git is not installed; the person can install it, 2.31 or newer")
+    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    found = re.search(r"(\d+)\.(\d+)", shown.stdout)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST:
+        raise GitError(f"{program} is too old ({shown.stdout.strip()}); 2.31 or newer is needed")
+    return program
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The repository a project is in. Of what it holds, what lies under the root is shown."""
+
+    program: str
+    root: Path
+    folder: GitFolder
+    filters: tuple[str, ...]
+    """The settings that name programs to pass files through."""
+    cancellation: Cancellation
+
+    @property
+    def prefix(self) -> str:
+        """The root as the repository names it, with a slash behind; nothing at its top."""
+        inner = os.path.relpath(self.root.resolve(), self.folder.top)
+        return "" if inner == "." else f"{inner}/"
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The paths that keep an answer inside the root."""
+        return (".",) if self.prefix else ()
+
+    def run(
+        self,
+        *arguments: str,
+        paths: Sequence[str] = (),
+        given: bytes | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> Finished:
+        """What a git command gives; one that fails raises what it says."""
+        behind = ["--", *paths] if paths else []
+        finished = self._run([*arguments, *behind], given, most_bytes)
+        if finished.code != 0 and not finished.cut:
+            raise self._failed(finished)
+        return finished
+
+    def _run(self, arguments: Sequence[str], given: bytes | None, most_bytes: int) -> Finished:
+        settings = [*SETTINGS.items(), *((name, _off(name)) for name in self.filters)]
+        command = [self.program, "--no-pager", *arguments]
+        if any("\0" in argument for argument in command):
+            raise GitError("no argument can hold a NUL byte")
+        try:
+            finished = run(
+                command,
+                cwd=self.root,
+                cancellation=self.cancellation,
+                timeout=TIMEOUT_SECONDS,
+                env=_environment(self.folder.top, settings),
+                given=given,
+                most_bytes=most_bytes,
+            )
+        except OSError as error:
+            raise GitError(f"git cannot be run in {self.root}: {error.strerror}") from error
+        if finished.timed_out:
+            raise GitError(
+                f"git took longer than {TIMEOUT_SECONDS:.0f} seconds; ask for less, by path"
+            )
+        return finished
+
+    def _failed(self, finished: Finished) -> GitError:
+        said = finished.stderr.decode("utf-8", "replace").strip()
+        top = shown_name(str(self.folder.top))
+        if "dubious ownership" in said:
+            return GitError(
+                f"git does not look into {top}, because the repository belongs to another user. "
+                "If the person trusts it, they can run: "
+                f"git config --global --add safe.directory {top}"
+            )
+        if "safe.bareRepository" in said or "cannot use bare repository" in said:
+            return GitError(
+                f"{shown_name(str(self.root))} itself looks like a bare repository, which a "
+                "project may have brought with it, so git does not look into it. If it is meant, "
+                "work in a clone of it."
+            )
+        if "not a git repository" in said:
+            return GitError(f"{top}/.git is no repository that git can read: {told(said)}")
+        return GitError(f"git could not do it: {told(said)}")
+
+    def names_filters(self) -> tuple[str, ...]:
+        """The settings that name filters; reading them runs none of them."""
+        listing = ["config", "-z", "--name-only", "--get-regexp", FILTERS]
+        finished = self._run(listing, None, MOST_BYTES)
+        if finished.cut or (finished.code != 0 and finished.stderr):
+            raise self._failed(finished)
+        return tuple(dict.fromkeys(map(os.fsdecode, finished.stdout.split(b"\0")[:-1])))
+
+
+def open_repository(root: Path, cancellation: Cancellation) -> Repository:
+    """The repository that `root` is in."""
+    bare = Repository(find(), root, git_folder(root), (), cancellation)
+    filters = bare.names_filters()
+    return Repository(bare.program, root, bare.folder, filters, cancellation)
+
+
+def told(said: str) -> str:
+    """Git's complaint in one line, without what it calls it and the paths of its settings."""
+    lines = [line for line in said.splitlines() if not line.startswith(("hint:", "warning:"))]
+    joined = " ".join(line.removeprefix("fatal: ").removeprefix("error: ") for line in lines)
+    return joined[:MOST_TOLD] or "it said nothing"
+
+
+def _off(filter_setting: str) -> str:
+    return "false" if filter_setting.endswith(".required") else ""
+
+
+def _environment(top: Path, settings: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The person's own environment, without what it says to git."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept |= ENVIRONMENT
+    kept["GIT_WORK_TREE"] = str(top)
+    count = 0
+    for count, (name, value) in enumerate(settings, 1):
+        kept[f"GIT_CONFIG_KEY_{count - 1}"] = name
+        kept[f"GIT_CONFIG_VALUE_{count - 1}"] = value
+    kept["GIT_CONFIG_COUNT"] = str(count)
+    return kept

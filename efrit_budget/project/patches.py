@@ -1,0 +1,203 @@
+"""What git says of changed files: patches, and lists of them with counts.
+
+Patches are those of `PATCH_OPTIONS`; there, names hold no line ends, and every line of a file's
+content stands behind a sign, so that a line that begins otherwise is git's own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from efrit_budget.project.git_names import unquoted
+
+CHANGE_OPTIONS = (
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "--relative"),
+    *("--ignore-submodules=dirty", "--submodule=short", "--find-renames"),
+)
+PATCH_OPTIONS = (*CHANGE_OPTIONS, "--patch")
+COUNT_OPTIONS = (*CHANGE_OPTIONS, "--raw", "--numstat")
+
+UNMERGED = b"\n* Unmerged path "
+FILE = b"\ndiff --"
+HUNK = b"\n@@"
+LINK, SUBMODULE = "120000", "160000"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to a file, and the hunks of it where they were asked for."""
+
+    path: str
+    """As the file system has it."""
+    status: str = "M"
+    """A: added, C: copied, D: deleted, M: modified, R: renamed, T: of another kind, U: unmerged."""
+    old_path: str | None = None
+    additions: int = 0
+    deletions: int = 0
+    binary: bool = False
+    old_mode: str = ""
+    mode: str = ""
+    hunks: bytes = b""
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether a submodule moved to another commit."""
+        return SUBMODULE in (self.mode, self.old_mode)
+
+
+def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[Change]:
+    """The changed files of a patch, in the order of their paths.
+
+    A file that differs from several parents at once has the status that is given for it.
+    """
+    first, *parts = (b"\n" + printed).split(FILE)
+    changes = _unmerged(first)
+    for part in parts:
+        whole, *unmerged = part.split(UNMERGED)
+        changes.append(_change(whole, combined_status))
+        changes += [Change(_name(path), "U") for path in unmerged]
+    return _with_kinds_joined(sorted(changes, key=lambda change: change.path))
+
+
+def _with_kinds_joined(changes: list[Change]) -> list[Change]:
+    """A file that became a link, or the like, is deleted and added in a patch; here it is once."""
+    kept: list[Change] = []
+    for new in changes:
+        old = kept[-1] if kept else None
+        if old is not None and (old.path, old.status, new.status) == (new.path, "D", "A"):
+            kept[-1] = replace(
+                new,
+                status="T",
+                old_mode=old.old_mode,
+                additions=old.additions + new.additions,
+                deletions=old.deletions + new.deletions,
+                binary=old.binary or new.binary,
+                hunks=old.hunks + new.hunks,
+            )
+        else:
+            kept.append(new)
+    return kept
+
+
+def _unmerged(lines: bytes) -> list[Change]:
+    return [Change(_name(path), "U") for path in lines.split(UNMERGED)[1:]]
+
+
+def _name(line: bytes) -> str:
+    return unquoted(line.rstrip(b"\n"))
+
+
+def _change(part: bytes, combined_status: str) -> Change:
+    """The change that one file's part of a patch tells."""
+    end = part.find(HUNK)
+    head = (part if end < 0 else part[:end]).split(b"\n")
+    hunks = b"" if end < 0 else part[end + 1 :].removesuffix(b"\n") + b"\n"
+    kind, _, names = head[0].partition(b" ")
+    change = _with_facts(Change(_same_name(names) if kind == b"git" else unquoted(names)), head)
+    if kind != b"git" and change.status == "M":
+        change = replace(change, status=combined_status)
+    added, deleted = _counts(hunks) if hunks else (0, 0)
+    return replace(change, hunks=hunks, additions=added, deletions=deleted)
+
+
+def _same_name(names: bytes) -> str:
+    """The name that stands twice; where two names stand, further lines tell them."""
+    return unquoted(names[: len(names) // 2])
+
+
+def _with_facts(change: Change, head: list[bytes]) -> Change:
+    facts: dict[str, str] = {}
+    binary = False
+    for line in head[1:]:
+        if line.startswith((b"Binary files ", b"GIT binary patch")):
+            binary = True
+        elif (found := FACT.match(line)) is not None:
+            key, status = KEYS[found[1]]
+            facts[key] = unquoted(found[2]) if key.endswith("path") else found[2].decode()
+            facts |= {"status": status} if status else {}
+    return replace(change, binary=binary, **facts)  # type: ignore[arg-type]
+
+
+FACT = re.compile(
+    rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to"
+    rb"|index [0-9a-f,]+\.\.[0-9a-f]+) (.*)"
+)
+
+
+class _Keys(dict[bytes, tuple[str, str]]):
+    """What a line of a file's head tells, and the status it implies."""
+
+    def __missing__(self, _: bytes) -> tuple[str, str]:
+        return "mode", ""
+
+
+KEYS = _Keys(
+    {
+        b"old mode": ("old_mode", ""),
+        b"new mode": ("mode", ""),
+        b"new file mode": ("mode", "A"),
+        b"deleted file mode": ("old_mode", "D"),
+        b"rename from": ("old_path", "R"),
+        b"rename to": ("path", "R"),
+        b"copy from": ("old_path", "C"),
+        b"copy to": ("path", "C"),
+    }
+)
+
+
+def _counts(hunks: bytes) -> tuple[int, int]:
+    """How many lines are added and deleted: their sign is the first of the line."""
+    parents = len(hunks) - len(hunks.lstrip(b"@")) - 1
+    if parents == 1:
+        return hunks.count(b"\n+"), hunks.count(b"\n-")
+    signs = [line[:parents] for line in hunks.split(b"\n") if not line.startswith(b"@@")]
+    return sum(b"+" in sign for sign in signs), sum(b"-" in sign for sign in signs)
+
+
+def whole_hunks(printed: bytes) -> bytes:
+    """A patch that was cut off somewhere, up to the last hunk that is surely whole."""
+    return printed[: max(printed.rfind(HUNK), printed.rfind(FILE), 0) + 1]
+
+
+def changes_of_counts(printed: bytes) -> list[Change]:
+    """The changed files of a raw list with counts behind it, in the order of their paths."""
+    changes: list[Change] = []
+    counts: list[list[bytes]] = []
+    for line in printed.split(b"\n"):
+        if line.startswith(b":"):
+            changes.append(_raw(line))
+        elif line:
+            counts.append(line.split(b"\t", 2))
+    counted = [
+        replace(change, binary=added == b"-", additions=_number(added), deletions=_number(deleted))
+        for change, (added, deleted, _) in zip(changes, counts, strict=False)
+    ]
+    return _without_doubles(sorted(counted, key=lambda change: change.path))
+
+
+def _raw(line: bytes) -> Change:
+    """A line of the raw list: modes, hashes, status, then a name or two."""
+    head, *names = line.split(b"\t")
+    modes = [mode.decode() for mode in head.lstrip(b":").split(b" ")]
+    status = modes[-1][:1]
+    old_path = unquoted(names[0]) if len(names) > 1 else None
+    old_mode, mode = (found if found.strip("0") else "" for found in modes[:2])
+    if status == "M" and old_mode == mode:
+        old_mode = ""
+    return Change(unquoted(names[-1]), status, old_path, old_mode=old_mode, mode=mode)
+
+
+def _number(count: bytes) -> int:
+    return int(count) if count.isdigit() else 0
+
+
+def _without_doubles(changes: list[Change]) -> list[Change]:
+    """Each file once: an unmerged one is listed as such, and with its counts besides."""
+    kept: list[Change] = []
+    for change in changes:
+        if kept and kept[-1].path == change.path and kept[-1].status == "U":
+            kept[-1] = replace(change, status="U")
+        else:
+            kept.append(change)
+    return kept

@@ -1,0 +1,181 @@
+"""Who wrote which line, and when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.blame import Run, blamed
+from efrit_budget.project.git import Repository, open_repository
+from efrit_budget.project.git_folder import GitError
+from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.paths import OutsideError, same_form, shown_name
+from efrit_budget.project.revisions import commit
+from efrit_budget.results.body import of_items
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
+from efrit_budget.tools.secret_changes import asks_for_secret
+
+TOO_SHORT = re.compile(r"has only (\d+) lines?")
+NOT_THERE = ("no such path", "no such ref", "is a directory", "unsupported file type")
+NOT_ON_DISK = ("cannot stat path", "Cannot lstat", "cannot lstat")
+LAST_LINE = 2**31 - 1
+BEHIND_ANY_END = {"start_line": LAST_LINE, "end_line": None}
+Line = Annotated[int, Field(ge=1, le=LAST_LINE)]
+
+
+class VcsBlameArguments(Arguments):
+    """The arguments of `vcs_blame`."""
+
+    path: Annotated[str, Field(min_length=1)]
+    start_line: Annotated[Line, Field(description="First line")] = 1
+    end_line: Annotated[Line, Field(description="Last line")] | None = None
+    revision: (
+        Annotated[str, Field(min_length=1, description="The file as of then, not of now")] | None
+    ) = None
+
+
+class VcsBlame:
+    """Lines under the commits they come from."""
+
+    name: ClassVar[str] = "vcs_blame"
+    description: ClassVar[str] = (
+        "Git blame: numbered lines of a file, each run of lines under the commit, day and author "
+        "it comes from."
+    )
+    arguments: ClassVar[type[Arguments]] = VcsBlameArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("lines", tokens_each=15)
+
+    def run(self, arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
+        """Ask git."""
+        try:
+            return _blame(arguments, context)
+        except (GitError, OutsideError) as error:
+            return failure(error.message)
+
+    def compress(self, arguments: VcsBlameArguments, outcome: Outcome) -> str:
+        """Which lines, and how many each author wrote."""
+        body = outcome.whole
+        runs = body.data["runs"]
+        written: dict[str, int] = {}
+        for run in runs:
+            written[run["author"]] = written.get(run["author"], 0) + run["end"] - run["start"] + 1
+        most = sorted(written.items(), key=lambda each: -each[1])
+        authors = ", ".join(f"{author} ({count:,})" for author, count in most)
+        count = len({run["hash"] for run in runs})
+        commits = f"{count:,} commit{'' if count == 1 else 's'}"
+        lines = f"lines {runs[0]['start']:,}-{runs[-1]['end']:,}" if runs else "no lines"
+        text = f"Blamed {same_form(arguments.path)}, {lines}: {commits}. {authors}"
+        return text if len(text) <= 500 else f"{text[:496]} ..."
+
+
+def _blame(arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
+    repository = open_repository(context.root, context.cancellation)
+    name = name_from_root(context.project, repository, arguments.path)
+    if asks_for_secret(context, name):
+        return question(f"{same_form(arguments.path)} usually holds secrets. Show its lines?")
+    if arguments.end_line is not None and arguments.end_line < arguments.start_line:
+        return failure(
+            f"end_line {arguments.end_line} is before start_line {arguments.start_line}; "
+            f"{shown_name(name)} has {_length(repository, name, arguments)} lines"
+        )
+    runs = _runs(repository, name, arguments)
+    notes = _notes(arguments, context, runs)
+    crlf = bool(runs) and all(line.endswith(b"\r") for run in runs for line in run.lines)
+    groups = [(_header(run, name), list(_items(run, crlf=crlf))) for run in runs]
+    body = of_items("lines", groups, path=shown_name(name), runs=[_facts(run) for run in runs])
+    if not runs:
+        return Outcome(f"{shown_name(name)} is empty.", {"runs": []})
+    return Outcome(body=replace(body, item_data=()), notes=(*notes, *(["CRLF"] if crlf else [])))
+
+
+def _runs(repository: Repository, name: str, arguments: VcsBlameArguments) -> list[Run]:
+    try:
+        return blamed(repository, _options(repository, arguments), name)
+    except GitError as error:
+        raise _explained(error, name, arguments) from error
+
+
+def _options(repository: Repository, arguments: VcsBlameArguments) -> list[str]:
+    options = [f"-L{arguments.start_line},{arguments.end_line or ''}"]
+    if arguments.start_line == 1 and arguments.end_line is None:
+        options = []
+    if arguments.revision is not None:
+        options.append(commit(repository, arguments.revision))
+    return options
+
+
+def _explained(error: GitError, name: str, arguments: VcsBlameArguments) -> GitError:
+    """What git says of a file, with what to do about it."""
+    shown, then = shown_name(name), arguments.revision or "HEAD"
+    short = TOO_SHORT.search(error.message)
+    if short is not None:
+        return GitError(f"{shown} has {short[1]} lines, so none is line {arguments.start_line}")
+    if any(words in error.message for words in NOT_THERE):
+        return GitError(
+            f"{shown} is not a file in {then}. vcs_log with this path names the commits that "
+            "changed it; give one that had it as revision."
+        )
+    if any(words in error.message for words in NOT_ON_DISK):
+        return GitError(f"{shown} is not on the disk; revision: HEAD looks at it as committed.")
+    return error
+
+
+def _length(repository: Repository, name: str, arguments: VcsBlameArguments) -> str:
+    """How many lines a file has, from what git says when asked for one behind its end."""
+    try:
+        _runs(repository, name, arguments.model_copy(update=BEHIND_ANY_END))
+    except GitError as error:
+        found = re.search(r"has (\d+) lines", error.message)
+        if found is None:
+            raise
+        return found[1]
+    return "more"
+
+
+def _notes(
+    arguments: VcsBlameArguments, context: ToolContext, runs: Sequence[Run]
+) -> Iterator[str]:
+    last = runs[-1].first + len(runs[-1].lines) - 1 if runs else 0
+    if arguments.end_line is not None and last < arguments.end_line:
+        yield f"The file ends at line {last:,}."
+    if arguments.revision is None and _is_unsaved(arguments, context):
+        yield "Emacs holds changes of it that are not saved; the lines are those on the disk."
+
+
+def _is_unsaved(arguments: VcsBlameArguments, context: ToolContext) -> bool:
+    return context.project.buffer(context.project.locate(arguments.path)) is not None
+
+
+def _header(run: Run, name: str) -> str:
+    if not run.origin.is_commit:
+        return "not committed"
+    moved = f" (in {shown_name(run.path)})" if run.path != name else ""
+    return f"{run.origin.short} {run.origin.date} {run.origin.author}{moved}"
+
+
+def _items(run: Run, *, crlf: bool) -> Iterator[tuple[str, Json]]:
+    for number, line in enumerate(run.lines, run.first):
+        text = line.removesuffix(b"\r") if crlf else line
+        yield f"{number} {text.decode('utf-8', 'replace')}", None
+
+
+def _facts(run: Run) -> dict[str, Json]:
+    return {
+        "start": run.first,
+        "end": run.first + len(run.lines) - 1,
+        "hash": run.origin.hash,
+        "author": run.origin.author,
+        "date": run.origin.date,
+        "subject": run.origin.subject,
+        "path": shown_name(run.path),
+    }
+
+
+TOOL = VcsBlame()

@@ -1,0 +1,104 @@
+"""Changes that git sees: not staged, staged, or between commits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.project.changes import CONTEXT_LINES, Comparison, counted, patched
+from efrit_budget.project.git import Repository, open_repository
+from efrit_budget.project.git_folder import GitError
+from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.revisions import difference
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
+from efrit_budget.tools.diffs import compressed_diff, diff_body
+from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
+
+UNSTAGED = (
+    "No changes that are not staged{place}. staged: true shows what is staged, revision: HEAD "
+    "both; vcs_status names untracked files too."
+)
+
+
+class VcsDiffArguments(Arguments):
+    """The arguments of `vcs_diff`."""
+
+    path: Annotated[str, Field(min_length=1, description="Only this file or folder")] | None = None
+    staged: Annotated[bool, Field(description="What is staged, not what is not")] = False
+    revision: (
+        Annotated[
+            str,
+            Field(min_length=1, description="A: since A; A..B, A...B: between; A^!: by A alone"),
+        ]
+        | None
+    ) = None
+    stat_only: Annotated[bool, Field(description="Files and counts without hunks")] = False
+    context: Annotated[int, Field(ge=1, le=1000, description="Lines around changes")] = (
+        CONTEXT_LINES
+    )
+
+
+class VcsDiff:
+    """A stat that is always whole, then hunks."""
+
+    name: ClassVar[str] = "vcs_diff"
+    description: ClassVar[str] = (
+        "Git diff: every changed file with its counts, then hunks. Without arguments: changes not "
+        "staged yet; untracked files are not in it."
+    )
+    arguments: ClassVar[type[Arguments]] = VcsDiffArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("changed lines", tokens_each=12)
+
+    def run(self, arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
+        """Compare."""
+        try:
+            return _diff(arguments, context)
+        except (GitError, OutsideError) as error:
+            return failure(error.message)
+
+    def compress(self, _arguments: VcsDiffArguments, outcome: Outcome) -> str:
+        """How many files and lines, and which files."""
+        return compressed_diff("Diff", outcome.whole)
+
+
+def _diff(arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
+    repository = open_repository(context.root, context.cancellation)
+    name = arguments.path and name_from_root(context.project, repository, arguments.path)
+    if not arguments.stat_only and asks_for_secret(context, name):
+        return question(f"{same_form(arguments.path or '')} usually holds secrets. Show its diff?")
+    comparison = _comparison(arguments, repository)
+    if name:
+        comparison = replace(comparison, paths=(name,))
+    ask = counted if arguments.stat_only else patched
+    found = ask(repository, comparison)
+    if not found.changes:
+        missing = name is not None and not os.path.lexists(context.root / name)
+        return Outcome(_nothing(arguments, missing=missing), {"files": []})
+    return Outcome(body=diff_body(found, secret_but(context, name)), notes=found.notes)
+
+
+def _comparison(arguments: VcsDiffArguments, repository: Repository) -> Comparison:
+    commits = difference(repository, arguments.revision) if arguments.revision else []
+    is_range = len(commits) > 1 or any("..." in each for each in commits)
+    if arguments.staged and is_range:
+        raise GitError("staged compares with one revision; give staged or a range, not both")
+    command = ["diff", "--cached"] if arguments.staged else ["diff"]
+    reads_files = not arguments.staged and not is_range
+    return Comparison(command, commits, context=arguments.context, reads_files=reads_files)
+
+
+def _nothing(arguments: VcsDiffArguments, *, missing: bool) -> str:
+    place = f" in {same_form(arguments.path)}" if arguments.path else ""
+    place += ", which is not on the disk either" if missing else ""
+    if arguments.revision is not None:
+        return f"No differences{place}."
+    return f"Nothing is staged{place}." if arguments.staged else UNSTAGED.format(place=place)
+
+
+TOOL = VcsDiff()

@@ -1,0 +1,198 @@
+"""The commits that led here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.commits import FIELDS, FORMAT, Commit, commit_of
+from efrit_budget.project.git import Repository, open_repository
+from efrit_budget.project.git_folder import GitError
+from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.patches import COUNT_OPTIONS, Change, changes_of_counts
+from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.revisions import find_commits
+from efrit_budget.results.body import of_items
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.diffs import change_facts, change_line
+
+BAD_REGEX = "command line, "
+REGEX_HELP = "author and grep are extended regexes: a backslash before ( or [ takes it as it is."
+SHALLOW = "The clone is shallow: what is older is not here."
+Text = Annotated[str, Field(min_length=1)]
+
+
+class VcsLogArguments(Arguments):
+    """The arguments of `vcs_log`."""
+
+    path: Annotated[Text, Field(description="Only commits that changed this")] | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000, description="Most commits")] = 30
+    since: Annotated[Text, Field(description="2024-05-01, 2 weeks ago")] | None = None
+    author: Annotated[Text, Field(description="Regex of name and address")] | None = None
+    grep: Annotated[Text, Field(description="Regex of messages")] | None = None
+    stat: Annotated[bool, Field(description="Changed files with counts")] = False
+
+
+class VcsLog:
+    """Commits, the newest first, under their days."""
+
+    name: ClassVar[str] = "vcs_log"
+    description: ClassVar[str] = (
+        "Git log from HEAD, newest first: hash, author, subject, refs, by day. A file is followed "
+        "through renames. Regexes ignore case."
+    )
+    arguments: ClassVar[type[Arguments]] = VcsLogArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("commits", tokens_each=30, parameter="limit")
+
+    def run(self, arguments: VcsLogArguments, context: ToolContext) -> Outcome:
+        """Ask git for one commit more than is wanted, to know whether there are more."""
+        try:
+            repository = open_repository(context.root, context.cancellation)
+            return _log(arguments, context, repository)
+        except (GitError, OutsideError) as error:
+            return failure(error.message)
+
+    def compress(self, arguments: VcsLogArguments, outcome: Outcome) -> str:
+        """How many commits, from when to when, and the first subjects."""
+        commits = outcome.whole.item_data
+        if not commits:
+            return outcome.whole.text.strip()
+        place = f" of {same_form(arguments.path)}" if arguments.path else ""
+        dates = sorted(commit["date"][:10] for commit in commits)
+        subjects = "; ".join(f"{commit['short']} {commit['subject']}" for commit in commits)
+        count = f"{len(commits):,} commit{'' if len(commits) == 1 else 's'}"
+        text = f"Log{place}: {count}, {dates[0]} to {dates[-1]}. {subjects}"
+        return text if len(text) <= 500 else f"{text[:496]} ..."
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A commit, and the files it changed where those were asked for."""
+
+    commit: Commit
+    changes: Sequence[Change] = ()
+
+
+def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repository) -> Outcome:
+    name = arguments.path and name_from_root(context.project, repository, arguments.path)
+    if find_commits(repository, ["HEAD"])[0] is None:
+        return Outcome("There are no commits yet.", {"commits": []})
+    options = _options(arguments, follows=bool(name) and not _is_folder(context, name))
+    try:
+        finished = repository.run("log", *options, paths=(name,) if name else repository.scope)
+    except GitError as error:
+        if BAD_REGEX in error.message:
+            return failure(f"{error.message}. {REGEX_HELP}")
+        raise
+    entries = list(_entries(finished.stdout))
+    if not entries:
+        return Outcome(_nothing(arguments, repository), {"commits": []})
+    return _outcome(arguments, entries, repository)
+
+
+def _is_folder(context: ToolContext, name: str | None) -> bool:
+    path = context.root / (name or "")
+    return path.is_dir() and not path.is_symlink()
+
+
+def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:
+    yield from (FORMAT, f"--max-count={arguments.limit + 1}", "--no-color", "--no-notes")
+    yield from ("--regexp-ignore-case", "--extended-regexp", "--decorate=short")
+    for option in ("since", "author", "grep"):
+        value = getattr(arguments, option)
+        if value is not None:
+            yield f"--{option}={value}"
+    if follows:
+        yield "--follow"
+    if arguments.stat:
+        yield from COUNT_OPTIONS
+    else:
+        yield from ("--no-patch", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+
+
+def _entries(printed: bytes) -> Iterator[Entry]:
+    """The commits; behind the fields of each stands what it changed, up to the next one's hash."""
+    parts = printed.split(b"\0")
+    step = len(FIELDS)
+    for start in range(0, len(parts) - step, step):
+        first, *others = parts[start : start + step]
+        changes = parts[start + step]
+        if start + 2 * step < len(parts):
+            changes = changes.rpartition(b"\n")[0]
+        commit = commit_of([first.rpartition(b"\n")[2], *others])
+        yield Entry(commit, changes_of_counts(changes) if changes.strip() else ())
+
+
+def _outcome(
+    arguments: VcsLogArguments, entries: Sequence[Entry], repository: Repository
+) -> Outcome:
+    shown = entries[: arguments.limit]
+    groups = [
+        (day, [(_lines(entry), _facts(entry)) for entry in of_day])
+        for day, of_day in groupby(shown, lambda entry: entry.commit.date)
+    ]
+    notes = []
+    if len(entries) > arguments.limit:
+        notes.append(f"There are more; limit is {arguments.limit:,}.")
+    elif repository.folder.is_shallow:
+        notes.append(SHALLOW)
+    return Outcome(body=of_items("commits", groups), notes=tuple(notes))
+
+
+def _lines(entry: Entry) -> str:
+    """A commit's line, and one for each file it changed."""
+    commit = entry.commit
+    refs = f" ({commit.refs})" if commit.refs else ""
+    line = f"{commit.short} {commit.author}: {commit.subject}{refs}"
+    return "\n".join([line, *(f"  {change_line(change)}" for change in entry.changes)])
+
+
+def _facts(entry: Entry) -> dict[str, Json]:
+    commit = entry.commit
+    facts: dict[str, Json] = {
+        "hash": commit.hash,
+        "short": commit.short,
+        "author": commit.author,
+        "email": commit.author_email,
+        "date": commit.authored,
+        "subject": commit.subject,
+    }
+    if commit.refs:
+        facts["refs"] = commit.refs.split(", ")
+    if entry.changes:
+        facts["files"] = [change_facts(change) for change in entry.changes]
+    return facts
+
+
+def _nothing(arguments: VcsLogArguments, repository: Repository) -> str:
+    """That nothing was found, by what was asked for; a time as git has read it."""
+    asked = []
+    if arguments.path is not None:
+        asked.append(f"changed {same_form(arguments.path)}")
+    if arguments.since is not None:
+        asked.append(f"is since {_as_read(arguments.since, repository)}")
+    if arguments.author is not None:
+        asked.append(f"has an author like {arguments.author!r}")
+    if arguments.grep is not None:
+        asked.append(f"says {arguments.grep!r}")
+    return f"No commit here {' and '.join(asked)}." if asked else "No commit changed anything here."
+
+
+def _as_read(since: str, repository: Repository) -> str:
+    """The moment that git takes a time for: it takes any words, and nonsense for now."""
+    printed = repository.run("rev-parse", f"--since={since}").stdout.decode().strip()
+    seconds = printed.removeprefix("--max-age=")
+    if not seconds.isdigit():
+        return repr(since)
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC, as git reads {since!r}"
+
+
+TOOL = VcsLog()

@@ -1,0 +1,141 @@
+"""One commit, or a file as it was in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.changes import Comparison, patched
+from efrit_budget.project.commits import FIELDS, FORMAT, Commit, commit_of
+from efrit_budget.project.git import Repository, open_repository
+from efrit_budget.project.git_folder import GitError
+from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.past_files import split_revision
+from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.revisions import commit
+from efrit_budget.results.body import Body, preceded
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
+from efrit_budget.tools.diffs import compressed_diff, diff_body
+from efrit_budget.tools.past import past_outcome
+from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
+
+COMMAND = ("show", FORMAT, "--no-notes", "--decorate=short")
+MERGE_NOTE = (
+    "A merge: shown is what differs from every parent. vcs_diff {short}^..{short} shows what it "
+    "brought."
+)
+
+
+class VcsShowArguments(Arguments):
+    """The arguments of `vcs_show`."""
+
+    revision: Annotated[
+        str, Field(min_length=1, description="A commit; or HEAD~3:a.py, a file as it was")
+    ]
+    path: (
+        Annotated[str, Field(min_length=1, description="Only changes of this file or folder")]
+        | None
+    ) = None
+
+
+class VcsShow:
+    """Who, when, why, then what changed."""
+
+    name: ClassVar[str] = "vcs_show"
+    description: ClassVar[str] = (
+        "One git commit: message, changed files with counts, hunks. With HEAD~3:path, that file "
+        "or folder as it was."
+    )
+    arguments: ClassVar[type[Arguments]] = VcsShowArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("changed lines", tokens_each=12)
+
+    def run(self, arguments: VcsShowArguments, context: ToolContext) -> Outcome:
+        """Look it up."""
+        try:
+            repository = open_repository(context.root, context.cancellation)
+            return _show(arguments, context, repository)
+        except (GitError, OutsideError) as error:
+            return failure(error.message)
+
+    def compress(self, arguments: VcsShowArguments, outcome: Outcome) -> str:
+        """The commit and what it changed; or the file, and how long it was."""
+        body = outcome.whole
+        if "subject" not in body.data:
+            size = f"{body.whole_count:,} {body.noun}"
+            return f"Showed {same_form(arguments.revision)}: {size}"[:500]
+        found = f"Commit {body.data['short']} by {body.data['author']}: {body.data['subject']}"
+        return compressed_diff(found[:200], body)
+
+
+def _show(arguments: VcsShowArguments, context: ToolContext, repository: Repository) -> Outcome:
+    past = split_revision(arguments.revision)
+    if past is not None and arguments.path is None:
+        return past_outcome(context, repository, *past)
+    if past is not None:
+        return failure("a revision with a path in it takes no path besides; leave one out")
+    name = arguments.path and name_from_root(context.project, repository, arguments.path)
+    if asks_for_secret(context, name):
+        return question(f"{same_form(arguments.path or '')} usually holds secrets. Show its diff?")
+    digest = commit(repository, arguments.revision)
+    comparison = Comparison(
+        [*COMMAND, "--diff-merges=dense-combined"],
+        [digest],
+        (name,) if name else (),
+        fields=len(FIELDS),
+        combined_status="M",
+    )
+    found = patched(repository, comparison)
+    told = commit_of(found.fields or _fields_alone(repository, digest))
+    preamble = "\n".join(_lines(told)) + "\n\n"
+    if not found.changes:
+        body = preceded(preamble + _no_changes(arguments, told), Body("", data={"files": []}))
+    else:
+        body = diff_body(found, secret_but(context, name), preamble)
+    body.data.update(_facts(told))
+    notes = (MERGE_NOTE.format(short=told.short),) if len(told.parents) > 1 else ()
+    return Outcome(body=body, notes=(*found.notes, *notes))
+
+
+def _fields_alone(repository: Repository, digest: str) -> list[bytes]:
+    """The fields of a commit that changes nothing of what was asked for, and so was not told."""
+    finished = repository.run(*COMMAND, "--no-patch", "--end-of-options", digest)
+    return finished.stdout.split(b"\0")[: len(FIELDS)]
+
+
+def _lines(told: Commit) -> Iterator[str]:
+    refs = f" ({told.refs})" if told.refs else ""
+    yield f"commit {told.hash}{refs}"
+    yield f"{told.author} <{told.author_email}>, {told.authored}"
+    if (told.committer, told.committer_email) != (told.author, told.author_email):
+        yield f"committed by {told.committer} <{told.committer_email}>, {told.committed}"
+    if len(told.parents) > 1:
+        yield f"merges {' '.join(parent[: len(told.short)] for parent in told.parents)}"
+    yield ""
+    yield told.message
+
+
+def _no_changes(arguments: VcsShowArguments, told: Commit) -> str:
+    if arguments.path is not None:
+        return f"It does not change {same_form(arguments.path)}.\n"
+    return "No file differs from every parent.\n" if len(told.parents) > 1 else "No changes.\n"
+
+
+def _facts(told: Commit) -> dict[str, Json]:
+    return {
+        "hash": told.hash,
+        "short": told.short,
+        "author": told.author,
+        "email": told.author_email,
+        "date": told.authored,
+        "parents": list(told.parents),
+        "subject": told.subject,
+        "message": told.message,
+    }
+
+
+TOOL = VcsShow()

@@ -1,0 +1,143 @@
+"""Where the working tree stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from efrit_budget.errors import Json
+from efrit_budget.project.git import Repository, open_repository
+from efrit_budget.project.git_folder import GitError
+from efrit_budget.project.git_status import Entry, Standing, State, read_status
+from efrit_budget.project.paths import shown_name
+from efrit_budget.results.body import Body, of_items, preceded
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+
+HEADERS = {
+    State.CONFLICT: "Conflicts:",
+    State.STAGED: "Staged:",
+    State.NOT_STAGED: "Not staged:",
+    State.UNTRACKED: "Untracked:",
+}
+CONFLICTS = {
+    "UU": "both modified",
+    "AA": "both added",
+    "DD": "both deleted",
+    "AU": "added by us",
+    "UA": "added by them",
+    "DU": "deleted by us",
+    "UD": "deleted by them",
+}
+SHORT_HASH = 10
+CUT = "There are more files than are listed."
+
+
+class VcsStatus:
+    """Branch, conflicts, and what is staged, changed and untracked."""
+
+    name: ClassVar[str] = "vcs_status"
+    description: ClassVar[str] = (
+        "Git status: branch, what is under way, conflicts, staged, changed and untracked files."
+    )
+    arguments: ClassVar[type[Arguments]] = Arguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("files", tokens_each=12)
+
+    def run(self, _arguments: Arguments, context: ToolContext) -> Outcome:
+        """Ask git."""
+        try:
+            repository = open_repository(context.root, context.cancellation)
+            standing = read_status(repository)
+        except GitError as error:
+            return failure(error.message)
+        notes = (CUT,) if standing.cut else ()
+        return Outcome(body=_body(repository, standing), notes=notes)
+
+    def compress(self, _arguments: Arguments, outcome: Outcome) -> str:
+        """The branch, how many files are in which state, and the first of them."""
+        body = outcome.whole
+        counts = ", ".join(f"{body.data['counts'][state]} {state}" for state in body.data["counts"])
+        names = ", ".join(dict.fromkeys(entry["path"] for entry in body.item_data))
+        text = f"Status: {body.data['head']}. {counts or 'Clean'}{': ' if names else ''}{names}"
+        return text if len(text) <= 500 else f"{text[:496]} ..."
+
+
+def _body(repository: Repository, standing: Standing) -> Body:
+    head = "; ".join(_head(repository, standing))
+    by_state = {state: [e for e in standing.entries if e.state is state] for state in State}
+    groups = [
+        (HEADERS[state], [(_line(entry), _facts(entry)) for entry in entries])
+        for state, entries in by_state.items()
+    ]
+    ahead, behind = standing.ahead_behind
+    counts = Counter(str(entry.state) for entry in standing.entries)
+    body = of_items(
+        "files",
+        groups,
+        head=head,
+        branch=standing.branch,
+        commit=standing.commit,
+        upstream=standing.facts.get("branch.upstream"),
+        ahead=ahead,
+        behind=behind,
+        under_way=repository.folder.under_way,
+        counts=dict(counts),
+    )
+    body = preceded(f"{head}\n", body)
+    return body if standing.entries else replace(body, text=f"{head}\nNothing has changed.\n")
+
+
+def _head(repository: Repository, standing: Standing) -> Iterator[str]:
+    """Where it stands, in a few words each."""
+    branch = shown_name(standing.branch) if standing.branch else None
+    if standing.commit is None:
+        yield f"On {branch}, no commits yet"
+    else:
+        yield f"On {branch}" if branch else f"Detached at {standing.commit[:SHORT_HASH]}"
+    yield from _upstream(standing)
+    if repository.folder.under_way:
+        yield f"{repository.folder.under_way} is under way"
+    if "stash" in standing.facts:
+        yield f"{standing.facts['stash']} stashed"
+    if repository.folder.is_shallow:
+        yield "shallow clone"
+    if repository.folder.shared != repository.folder.own:
+        yield "linked working tree"
+
+
+def _upstream(standing: Standing) -> Iterator[str]:
+    upstream = standing.facts.get("branch.upstream")
+    if upstream is None:
+        return
+    ahead, behind = standing.ahead_behind
+    if "branch.ab" not in standing.facts:
+        yield f"its upstream {upstream} is gone"
+    elif ahead or behind:
+        yield f"{ahead} ahead of {upstream}, {behind} behind"
+    else:
+        yield f"level with {upstream}"
+
+
+def _line(entry: Entry) -> str:
+    name = shown_name(entry.path)
+    old = f"{shown_name(entry.old_path)} → " if entry.old_path is not None else ""
+    status = f"{CONFLICTS.get(entry.status, entry.status)}: " if entry.state == "conflict" else ""
+    letter = f"{entry.status} " if entry.status and not status else ""
+    note = " (submodule)" if entry.is_submodule else ""
+    note += " (its filter was not run)" if entry.is_unfiltered else ""
+    return f"{status}{letter}{old}{name}{note}"
+
+
+def _facts(entry: Entry) -> dict[str, Json]:
+    facts: dict[str, Json] = {"path": shown_name(entry.path), "state": str(entry.state)}
+    if entry.status:
+        facts["status"] = entry.status
+    if entry.old_path is not None:
+        facts["old_path"] = shown_name(entry.old_path)
+    return facts
+
+
+TOOL = VcsStatus()

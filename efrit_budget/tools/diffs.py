@@ -1,0 +1,141 @@
+"""Differences as results: a line for each changed file, then the hunks under their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+from efrit_budget.errors import Json
+from efrit_budget.project.changes import Difference
+from efrit_budget.project.patches import LINK, Change
+from efrit_budget.project.paths import shown_name
+from efrit_budget.results.body import Body, of_items, preceded
+
+LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
+LINE_END_SIGN = "␍"
+PLAIN_MODE = "100644"
+MOST = 500
+WORDS = {
+    "M": "Modified",
+    "A": "Added",
+    "D": "Deleted",
+    "R": "Renamed",
+    "C": "Copied",
+    "T": "Changed kind",
+    "U": "Unmerged",
+}
+LEFT_OUT = "Hunks of files that usually hold secrets are left out; give one as path to ask.\n"
+
+Hidden = Callable[[Change], bool]
+
+
+def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
+    """The stat, which is always whole, and the hunks as items."""
+    secret = {change.path for change in found.changes if is_secret(change)}
+    lines = [change_line(change, _details(change, found, secret)) for change in found.changes]
+    facts = [change_facts(change, secret) for change in found.changes]
+    head = f"{preamble}{_totals(found.changes)}\n{LEFT_OUT if secret else ''}"
+    groups = [
+        (f"{change.status} {_names(change)}", [(hunk, None) for hunk in _hunks(change)])
+        for change in found.patched
+        if change.hunks and not is_secret(change)
+    ]
+    if not groups:
+        return preceded(head, of_items("files", [(None, list(zip(lines, facts, strict=True)))]))
+    stat = "".join(f"{line}\n" for line in lines)
+    body = preceded(f"{head}{stat}\n", of_items("hunks", groups, files=facts))
+    return replace(body, item_data=())
+
+
+def compressed_diff(title: str, body: Body) -> str:
+    """How many files and lines, and the names by what happened to them."""
+    files: Sequence[dict[str, Json]] = body.data.get("files") or body.item_data
+    added, deleted = (sum(file[key] for file in files) for key in ("additions", "deletions"))
+    named = [
+        f"{word}: {', '.join(file['path'] for file in files if file['status'] == letter)}."
+        for letter, word in WORDS.items()
+        if any(file["status"] == letter for file in files)
+    ]
+    text = " ".join([f"{title}: {_counted(len(files))}, +{added}/-{deleted}.", *named])
+    return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
+
+
+def _counted(files: int) -> str:
+    return f"{files:,} file{'' if files == 1 else 's'}"
+
+
+def _totals(changes: Sequence[Change]) -> str:
+    added = sum(change.additions for change in changes)
+    deleted = sum(change.deletions for change in changes)
+    return f"{_counted(len(changes))}, +{added:,} -{deleted:,}"
+
+
+def change_facts(change: Change, secret: Collection[str] = ()) -> dict[str, Json]:
+    """What happened to a file, for programs."""
+    facts: dict[str, Json] = {
+        "path": shown_name(change.path),
+        "status": change.status,
+        "additions": change.additions,
+        "deletions": change.deletions,
+        "binary": change.binary,
+    }
+    if change.old_path is not None:
+        facts["old_path"] = shown_name(change.old_path)
+    if change.path in secret:
+        facts["secret"] = True
+    return facts
+
+
+def _names(change: Change) -> str:
+    name = shown_name(change.path)
+    return name if change.old_path is None else f"{shown_name(change.old_path)} → {name}"
+
+
+def change_line(change: Change, details: str = "") -> str:
+    """What happened to a file, its name and its counts."""
+    counts = f" +{change.additions}" if change.additions else ""
+    counts += f" -{change.deletions}" if change.deletions else ""
+    return f"{change.status} {_names(change)}{counts}{f' ({details})' if details else ''}"
+
+
+def _details(change: Change, found: Difference, secret: set[str]) -> str:
+    return ", ".join(_each_detail(change, found, secret))
+
+
+def _each_detail(change: Change, found: Difference, secret: set[str]) -> Iterator[str]:
+    """What the counts do not tell."""
+    if change.is_submodule:
+        yield "submodule"
+    elif LINK in (change.mode, change.old_mode):
+        yield "link"
+    if change.old_mode and change.mode and change.old_mode != change.mode:
+        yield f"mode {change.old_mode} → {change.mode}"
+    elif change.status == "A" and change.mode.startswith("1007"):
+        yield f"mode {change.mode}"
+    if change.binary:
+        yield "binary"
+    if LARGE_FILE_POINTER in change.hunks:
+        yield "pointer to a large file (LFS), not its content"
+    if change.path in found.unfiltered:
+        yield "compared as it lies on the disk: its filter was not run"
+    if b"\r\n" in change.hunks:
+        yield "CRLF" if _is_crlf(change.hunks) else f"{LINE_END_SIGN} marks CRLF"
+    if change.path in secret:
+        yield "secret: hunks left out"
+
+
+def _hunks(change: Change) -> list[str]:
+    """The hunks as text; bytes that are not UTF-8 are replaced, line ends of CRLF marked."""
+    hunks = change.hunks
+    if b"\r\n" in hunks:
+        sign = b"" if _is_crlf(hunks) else LINE_END_SIGN.encode()
+        hunks = hunks.replace(b"\r\n", sign + b"\n")
+    first, *others = hunks.decode("utf-8", "replace").removesuffix("\n").split("\n@@")
+    return [first, *(f"@@{other}" for other in others)]
+
+
+def _is_crlf(hunks: bytes) -> bool:
+    """Whether every line of content ends so; one without any end does not count."""
+    unended = hunks.count(b"\n\\ ")
+    headers = hunks.count(b"\n@@") + 1
+    return hunks.count(b"\r\n") == hunks.count(b"\n") - headers - 2 * unended

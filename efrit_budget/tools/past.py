@@ -1,0 +1,92 @@
+"""A file or folder as it was in a commit, as a result."""
+
+from __future__ import annotations
+
+from efrit_budget.errors import Json
+from efrit_budget.project.git import MOST_BYTES, Repository
+from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.past_files import (
+    COMMIT,
+    FOLDER,
+    LINK_MODE,
+    PastFile,
+    past_content,
+    past_entry,
+    past_folder,
+)
+from efrit_budget.project.paths import same_form, shown_name
+from efrit_budget.project.revisions import commit
+from efrit_budget.results.body import Body, of_items
+from efrit_budget.tools.base import Outcome, ToolContext, failure, question
+from efrit_budget.tools.diffs import LARGE_FILE_POINTER
+from efrit_budget.tools.secret_changes import asks_for_secret
+
+SHORT_HASH = 10
+
+
+def past_outcome(context: ToolContext, repository: Repository, revision: str, path: str) -> Outcome:
+    """What stood at a path in a commit."""
+    found = commit(repository, revision)
+    name = name_from_root(context.project, repository, path or ".")
+    if name == ".":
+        return _folder(past_folder(repository, found, ""), same_form(revision), "")
+    if asks_for_secret(context, name):
+        return question(f"{shown_name(name)} usually holds secrets. Show it as it was?")
+    entry = past_entry(repository, found, name)
+    if entry is None:
+        return failure(
+            f"there is no {shown_name(name)} in {same_form(revision)}. vcs_log with this path "
+            "names the commits that changed it."
+        )
+    if entry.kind == FOLDER:
+        return _folder(past_folder(repository, found, name), same_form(revision), f"{name}/")
+    return _file(repository, entry, found)
+
+
+def _folder(entries: list[PastFile], revision: str, prefix: str) -> Outcome:
+    items = [(_entry_line(entry, prefix), _entry_facts(entry)) for entry in entries]
+    header = f"{shown_name(prefix or './')} at {revision}:"
+    return Outcome(body=of_items("entries", [(header, items)]))
+
+
+def _entry_line(entry: PastFile, prefix: str) -> str:
+    name = shown_name(entry.name.removeprefix(prefix) + ("/" if entry.kind == FOLDER else ""))
+    if entry.kind == COMMIT:
+        return f"{name} (submodule at {entry.hash[:SHORT_HASH]})"
+    if entry.mode == LINK_MODE:
+        return f"{name} (link)"
+    return name if entry.kind == FOLDER else f"{name} {entry.size:,} bytes"
+
+
+def _entry_facts(entry: PastFile) -> dict[str, Json]:
+    return {"path": shown_name(entry.name), "kind": entry.kind, "size": entry.size}
+
+
+def _file(repository: Repository, entry: PastFile, found: str) -> Outcome:
+    """The text, with what it is told in a line behind its first page."""
+    name = shown_name(entry.name)
+    at = f"at {found[:SHORT_HASH]}"
+    data: dict[str, Json] = {"path": name, "commit": found, "size": entry.size}
+    if entry.kind == COMMIT:
+        return Outcome(f"{name} {at}: a submodule, at its commit {entry.hash}.", data)
+    content = past_content(repository, entry)
+    if entry.mode == LINK_MODE:
+        return Outcome(f"{name} {at}: a link to {content.decode('utf-8', 'replace')!r}.", data)
+    if b"\0" in content:
+        return Outcome(f"{name} {at}: binary, {entry.size:,} bytes.", data | {"binary": True})
+    if not content:
+        return Outcome(f"{name} {at}: empty.", data)
+    note = f"{name} {at}, {entry.size:,} bytes{_details(content, entry.size)}."
+    text = content.replace(b"\r\n", b"\n").decode("utf-8", "replace")
+    return Outcome(body=Body(text, data=data), notes=(note,))
+
+
+def _details(content: bytes, size: int) -> str:
+    details = ""
+    if content.startswith(LARGE_FILE_POINTER):
+        details += ", a pointer to a large file (LFS), not its content"
+    if b"\r\n" in content:
+        details += ", CRLF" if content.count(b"\r\n") == content.count(b"\n") else ", partly CRLF"
+    if size > MOST_BYTES:
+        details += f", of which the first {MOST_BYTES:,} were taken"
+    return details

@@ -1,0 +1,62 @@
+"""What tests of tools share: calling one, and a repository to call it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.repository import Repository
+from tests.sidecar import Sidecar
+
+Call = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def call(sidecar: Sidecar, session: str) -> Call:
+    """Call a tool by its name with its arguments; `confirm_id` goes beside them."""
+    uses = count()
+
+    def called(
+        name: str, use: str | None = None, confirm_id: str | None = None, **arguments: Any
+    ) -> dict[str, Any]:
+        beside = {} if confirm_id is None else {"confirm_id": confirm_id}
+        found: dict[str, Any] = sidecar.request(
+            "tools/call",
+            session_id=session,
+            name=name,
+            arguments=arguments,
+            tool_use_id=use or f"use-{next(uses)}",
+            **beside,
+        )
+        return found
+
+    return called
+
+
+@pytest.fixture
+def repository(project: Path) -> Repository:
+    """A repository without commits, at the top of the project."""
+    return Repository(project)
+
+
+def shown(envelope: dict[str, Any]) -> str:
+    """The text without its footer."""
+    text: str = envelope["text"]
+    return text[: text.rindex("📏")].rstrip("\n")
+
+
+@pytest.fixture
+def shrunk(sidecar: Sidecar, session: str) -> Callable[[dict[str, Any]], str]:
+    """What the window would keep of a result, without the note with its handle."""
+
+    def line(envelope: dict[str, Any]) -> str:
+        entries = sidecar.request("worklog/list", session_id=session, limit=1000)["entries"]
+        entry = next(entry for entry in entries if entry["handle"] == envelope["handle"])
+        kept: str = entry["compressed"]
+        return kept.partition("brings it back] ")[2]
+
+    return line
