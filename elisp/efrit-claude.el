@@ -143,7 +143,7 @@ Nobody is told of its end any more."
   "Send REQUEST, which waits before a retry, at once."
   (when (efrit-claude-timer request)
     (efrit-claude--stop-timer request)
-    (efrit-claude--attempt request)))
+    (efrit-claude--again request)))
 
 (defun efrit-claude-feature-p (feature &optional model)
   "Return non-nil if the endpoint has FEATURE, and MODEL can do it."
