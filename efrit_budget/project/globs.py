@@ -8,6 +8,7 @@ from functools import cached_property
 
 from efrit_budget.errors import EfritError
 
+MOST_GLOB = 1000
 SPECIAL = re.compile(r"[*?\[\]{}\\!#]")
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 TOKEN = re.compile(
@@ -51,6 +52,8 @@ class Glob:
         """Refuse what no program could be given, or cannot read."""
         if "\0" in self.text:
             raise GlobError("a glob cannot hold a NUL byte")
+        if len(self.text) > MOST_GLOB:
+            raise GlobError(f"a glob has at most {MOST_GLOB:,} characters")
         if NOT_UTF8.search(self.text) or not self.text.removeprefix("!").strip("/"):
             raise GlobError(f"the glob {self.text!r} fits no name")
         self._regex  # noqa: B018  reads it

@@ -12,11 +12,23 @@ Tree = dict[str, list[str]]
 def grouped(names: Iterable[str]) -> Tree:
     """The names by their folder; a path that ends in a slash is a name that does."""
     tree: defaultdict[str, list[str]] = defaultdict(list)
+    last: str | None = None
     for name in names:
-        folder, slash, base = name.rpartition("/")
-        if base:
-            tree[folder + slash].append(base)
-        else:
-            folder, slash, base = folder.rpartition("/")
-            tree[folder + slash].append(base + "/")
+        cut = name.rfind("/") + 1
+        folder = name[:cut]
+        if folder != last:  # names come in runs of one folder
+            add = tree[folder].append
+            last = folder
+        add(name[cut:])
+    for folder in [folder for folder, bases in tree.items() if "" in bases]:
+        _give_up(tree, folder)
     return dict(tree)
+
+
+def _give_up(tree: defaultdict[str, list[str]], folder: str) -> None:
+    """Make a folder that is named itself a name in the one that holds it."""
+    tree[folder].remove("")
+    if not tree[folder]:
+        del tree[folder]
+    cut = folder.rfind("/", 0, -1) + 1
+    tree[folder[:cut]].append(folder[cut:])

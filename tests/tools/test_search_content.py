@@ -378,7 +378,8 @@ def test_no_configuration_of_rg_is_read(
         {"pattern": "x", "max_matches": 0},
         {"pattern": "x", "case": "loud"},
         {"pattern": "x", "flags": "-u"},
-        {"pattern": "x", "path": ""},
+        {"pattern": "x" * 10_001},
+        {"pattern": "x", "glob": "x" * 1_001},
     ],
 )
 def test_arguments_that_do_not_fit_are_a_result_for_the_model(

@@ -30,27 +30,23 @@ from efrit_budget.tools.base import (
     question,
 )
 
+MOST_PATTERN = 10_000
 MOST_NAMED, MOST_FIRST = 3, 20
 
 
 class SearchContentArguments(Arguments):
     """The arguments of `search_content`."""
 
-    pattern: Annotated[str, Field(min_length=1, max_length=10_000, description="Rust regex")]
-    path: Annotated[str, Field(min_length=1, description="A folder or file")] = "."
-    glob: Annotated[
-        str | None,
-        Field(min_length=1, max_length=1000, description="Files: *.py, src/**/*.el, !*.md"),
-    ] = None
-    literal: Annotated[bool, Field(description="The pattern is plain text")] = False
+    pattern: Annotated[str, Field(min_length=1, description="Regex, as rg reads it")]
+    path: Annotated[str, Field(description="Folder or file")] = "."
+    glob: Annotated[str | None, Field(description="*.py, src/**/*.el, !*.md")] = None
+    literal: bool = False
     case: Case = "sensitive"
     word: bool = False
     context: Annotated[int, Field(ge=0, le=50, description="Lines around")] = 0
     files_only: bool = False
     count_only: bool = False
-    max_matches: Annotated[
-        int | None, Field(ge=1, le=10_000, description="Limit matches returned")
-    ] = None
+    max_matches: Annotated[int | None, Field(ge=1, description="Limit matches returned")] = None
 
 
 class SearchContent:
@@ -70,6 +66,8 @@ class SearchContent:
         """Search where it may be searched."""
         if "\0" in arguments.pattern:
             return failure(r"a pattern cannot hold a NUL byte; in a regex, \x00 stands for one.")
+        if len(arguments.pattern) > MOST_PATTERN:
+            return failure(f"a pattern has at most {MOST_PATTERN:,} characters; search for less.")
         glob = None if arguments.glob is None else Glob(arguments.glob)
         try:
             located = context.project.locate(arguments.path)

@@ -1,0 +1,192 @@
+"""The files of the project."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.project.globs import Glob, GlobError
+from efrit_budget.project.listing import Listing, files_of
+from efrit_budget.project.paths import OutsideError, shown_name
+from efrit_budget.project.project import Located
+from efrit_budget.results.body import Body
+from efrit_budget.tools import listed
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.listed import Tree
+
+MOST_TYPES = 8
+MOST_DELETED_SHOWN = 3
+NO_ENDING = "no ending"
+
+
+class ProjectFilesArguments(Arguments):
+    """The arguments of `project_files`."""
+
+    path: Annotated[str, Field(description="Folder")] = "."
+    pattern: Annotated[str | None, Field(description="Glob: *.py, src/**, !*.md")] = None
+    kind: Literal["all", "tracked", "untracked", "folders"] = "all"
+    max_files: Annotated[int | None, Field(ge=1, description="Limit files returned")] = None
+    depth: Annotated[
+        int | None, Field(ge=1, description="Levels; files further down are counted")
+    ] = None
+    include_hidden: bool = True
+    sort: Literal["path", "recent", "size"] = "path"
+    metadata: Annotated[bool, Field(description="Sizes and times (UTC)")] = False
+
+
+class ProjectFiles:
+    """Lists what git knows and what it would, or what rg finds where there is no repository."""
+
+    name: ClassVar[str] = "project_files"
+    description: ClassVar[str] = (
+        "List project files: each folder once, the names in it below. What git ignores is left out."
+    )
+    arguments: ClassVar[type[Arguments]] = ProjectFilesArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("files with metadata", 40, "max_files")
+
+    def run(self, arguments: ProjectFilesArguments, context: ToolContext) -> Outcome:
+        """List, keep what was asked for, and lay it out."""
+        glob = None if arguments.pattern is None else Glob(arguments.pattern)
+        try:
+            located = context.project.locate(arguments.path)
+            if glob is not None:
+                glob.check()
+        except (OutsideError, GlobError) as error:
+            return failure(f"{error.message}. Give a folder of the project, and a glob like *.py.")
+        if ".git" in located.path.relative_to(located.root).parts:
+            return failure(".git holds git's own files, which are not listed.")
+        if not located.path.is_dir():
+            return _of_no_folder(located)
+        listing = files_of(located.path, context.rg, context.cancellation)
+        if not listing.by_git and arguments.kind in ("tracked", "untracked"):
+            return failure("kind tracked or untracked needs a git repository; use all.")
+        return _Listed(arguments, located, listing, glob, context).outcome()
+
+    def compress(self, _arguments: ProjectFilesArguments, outcome: Outcome) -> str:
+        """How many files there were, and of which types."""
+        body = outcome.whole
+        types = ", ".join(f"{name} ({count:,})" for name, count in body.data["types"].items())
+        where = body.data["path"]
+        ending = f" Types: {types}" if types else ""
+        return f"Listed {body.whole_count:,} {body.noun} in {where}.{ending}"[:500]
+
+
+def _of_no_folder(located: Located) -> Outcome:
+    if not os.path.lexists(located.path):
+        return failure(f"{located.shown} does not exist; project_files without path lists all.")
+    return failure(f"{located.shown} is not a folder; file_info and read_file tell of files.")
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What of a listing is told, and how."""
+
+    arguments: ProjectFilesArguments
+    located: Located
+    listing: Listing
+    glob: Glob | None
+    context: ToolContext
+
+    def outcome(self) -> Outcome:
+        """The listing, with what is to be known about it."""
+        tree = self._wanted()
+        types = listed.types(tree)
+        body = self._body(tree, {"path": self.located.shown, "types": _first(types)})
+        notes = tuple(self._notes(types))
+        return Outcome(body=replace(body, most=self.arguments.max_files), notes=notes)
+
+    @property
+    def _top(self) -> str:
+        return "" if self.located.name == "." else f"{self.located.name}/"
+
+    def _wanted(self) -> Tree:
+        """The files that were asked for, by their folders from the project on."""
+        listing = self.listing
+        halves = {"tracked": (listing.tracked, {}), "untracked": ({}, listing.untracked)}
+        both = (listing.tracked, listing.untracked)
+        tree = _joined(*halves.get(self.arguments.kind, both), self._top)
+        if not self.arguments.include_hidden:
+            tree = listed.kept(tree, lambda path: "/." not in f"/{path}")
+        if self.glob is not None:
+            tree = listed.kept(tree, self.glob.takes)
+        return tree
+
+    def _body(self, tree: Tree, data: dict[str, Json]) -> Body:
+        arguments, root = self.arguments, self.context.root
+        if arguments.kind == "folders":
+            return listed.folders_alone(tree, data)
+        if arguments.depth is not None and (arguments.metadata or arguments.sort != "path"):
+            tree = listed.near(tree, self._top, arguments.depth)
+        if arguments.sort != "path":
+            return listed.in_order(tree, root, arguments.sort, data)
+        if arguments.depth is not None and not arguments.metadata:
+            return listed.as_deep_as(tree, self._top, arguments.depth, data)
+        if arguments.metadata:
+            return listed.by_folder_with_facts(tree, root, data)
+        return listed.by_folder(tree, data)
+
+    def _notes(self, types: Counter[str]) -> Iterator[str]:
+        if types:
+            yield f"{_count(types.total(), 'file')}: {_told(types)}"
+        else:
+            yield self._nothing()
+        if self.listing.deleted and self.arguments.kind != "untracked":
+            yield f"Tracked, but not there: {self._deleted()}"
+        if self.listing.problem:
+            yield f"Listed without git: {self.listing.problem}"
+
+    def _nothing(self) -> str:
+        """What was looked at in vain."""
+        listing = self.listing
+        there = _count(_size(listing.tracked) + _size(listing.untracked), "file")
+        asked = {"pattern": self.arguments.pattern, "kind": self.arguments.kind}
+        given = ", ".join(
+            f"{name} {value}" for name, value in asked.items() if value != "all" and value
+        )
+        limits = f" for {given}" if given else ""
+        by = "git ignores" if listing.by_git else ".gitignore and .ignore files name"
+        return f"No files in {self.located.shown}{limits}; {there} there, apart from what {by}."
+
+    def _deleted(self) -> str:
+        names = [shown_name(self._top + name) for name in self.listing.deleted]
+        more = len(names) - MOST_DELETED_SHOWN
+        return ", ".join(names[:MOST_DELETED_SHOWN]) + (f", {more:,} more" if more > 0 else "")
+
+
+def _joined(tracked: Tree, untracked: Tree, top: str) -> Tree:
+    joined: dict[str, Sequence[str]] = {
+        f"{top}{folder}": names for folder, names in tracked.items()
+    }
+    for folder, names in untracked.items():
+        joined[top + folder] = [*joined.get(top + folder, ()), *names]
+    return joined
+
+
+def _size(tree: Tree) -> int:
+    return sum(map(len, tree.values()))
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _first(types: Counter[str]) -> dict[str, int]:
+    return {name or NO_ENDING: count for name, count in types.most_common(MOST_TYPES)}
+
+
+def _told(types: Counter[str]) -> str:
+    first = _first(types)
+    rest = types.total() - sum(first.values())
+    told = ", ".join(f"{name} {count:,}" for name, count in first.items())
+    return told + (f", others {rest:,}" if rest else "")
+
+
+TOOL = ProjectFiles()

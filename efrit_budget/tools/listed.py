@@ -1,0 +1,163 @@
+"""How files are laid out as text: by folder, in order of time or size, or as folders alone."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from efrit_budget.errors import Json
+from efrit_budget.project.paths import shown_name
+from efrit_budget.results.body import Body, of_items
+from efrit_budget.results.trees import of_tree
+
+Tree = Mapping[str, Sequence[str]]
+"""The names of files by their folder; a folder ends in a slash, the root is nothing."""
+Item = tuple[str, Json]
+Order = Literal["path", "recent", "size"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A file as it is told with its metadata."""
+
+    path: str
+    size: int
+    modified: float
+
+    @property
+    def line(self) -> str:
+        """The facts behind a name."""
+        return f"{self.size:,} {_moment(self.modified, '%Y-%m-%d %H:%M')}"
+
+    @property
+    def data(self) -> dict[str, Json]:
+        """The facts for programs."""
+        moment = _moment(self.modified, "%Y-%m-%dT%H:%M:%SZ")
+        return {"path": shown_name(self.path), "size": self.size, "modified": moment}
+
+
+def _moment(seconds: float, form: str) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime(form)
+    except (ValueError, OverflowError):
+        return f"@{seconds:.0f}"
+
+
+def paths(tree: Tree) -> Iterator[str]:
+    """Every path of a tree, in order."""
+    for folder in sorted(tree):
+        for name in sorted(tree[folder]):
+            yield folder + name
+
+
+def kept(tree: Tree, wanted: Callable[[str], bool]) -> dict[str, list[str]]:
+    """The tree of the paths that are wanted."""
+    smaller = {
+        folder: [name for name in names if wanted(folder + name)] for folder, names in tree.items()
+    }
+    return {folder: names for folder, names in smaller.items() if names}
+
+
+def types(tree: Tree) -> Counter[str]:
+    """How many files have which ending; "" for those without."""
+    endings = Counter([name[name.rfind(".") :] for names in tree.values() for name in names])
+    bare = [ending for ending in endings if not ending.startswith(".")]
+    without = sum(endings.pop(ending) for ending in bare)
+    return endings + Counter({"": without})
+
+
+def by_folder(tree: Tree, data: dict[str, Json]) -> Body:
+    """Names alone, each folder once."""
+    return of_tree("files", tree, shown_name, data)
+
+
+def by_folder_with_facts(tree: Tree, root: Path, data: dict[str, Json]) -> Body:
+    """Names and facts, each folder once."""
+    groups = [
+        (_header(folder), [_with_facts(folder, name, root) for name in sorted(tree[folder])])
+        for folder in sorted(tree)
+    ]
+    return of_items("files", groups, **data)
+
+
+def _with_facts(folder: str, name: str, root: Path) -> Item:
+    facts = _facts(root, folder + name)
+    shown = shown_name(name)
+    return (f"{shown} {facts.line}", facts.data) if facts else (shown, _path(folder + name))
+
+
+def in_order(tree: Tree, root: Path, order: Order, data: dict[str, Json]) -> Body:
+    """Whole paths with facts, the newest or largest first."""
+    found = [facts for path in paths(tree) if (facts := _facts(root, path))]
+    found.sort(key=lambda facts: -(facts.size if order == "size" else facts.modified))
+    items = [(f"{shown_name(facts.path)} {facts.line}", facts.data) for facts in found]
+    return of_items("files", [(None, items)], **data)
+
+
+def folders_alone(tree: Tree, data: dict[str, Json]) -> Body:
+    """The folders, and how many files each holds itself."""
+    items: list[Item] = [
+        (f"{_header(folder) or './'} {len(tree[folder]):,}", _folder(folder, len(tree[folder])))
+        for folder in sorted(tree)
+    ]
+    return of_items("folders", [(None, items)], **data)
+
+
+def near(tree: Tree, top: str, depth: int) -> dict[str, Sequence[str]]:
+    """The tree of the files no deeper below `top` than so many levels."""
+    return {folder: names for folder, names in tree.items() if folder.count("/", len(top)) < depth}
+
+
+def as_deep_as(tree: Tree, top: str, depth: int, data: dict[str, Json]) -> Body:
+    """Names down to a depth below `top`; of the folders below that, the number of their files."""
+    below: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    shallow = near(tree, top, depth)
+    for folder in tree.keys() - shallow.keys():
+        parts = folder[len(top) :].split("/")
+        parent = top + "".join(f"{part}/" for part in parts[: depth - 1])
+        below[parent][f"{parts[depth - 1]}/"] += len(tree[folder])
+    groups = [
+        (_header(at), [*_names(at, shallow.get(at, ())), *_counted(at, below[at])])
+        for at in sorted(shallow.keys() | below.keys())
+    ]
+    return of_items("entries", groups, **data)
+
+
+def _names(folder: str, names: Iterable[str]) -> list[Item]:
+    return [(shown_name(name), _path(folder + name)) for name in sorted(names)]
+
+
+def _counted(folder: str, counts: Counter[str]) -> list[Item]:
+    return [
+        (f"{shown_name(name)} ({_files(count)})", _folder(folder + name, count))
+        for name, count in sorted(counts.items())
+    ]
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+def _header(folder: str) -> str | None:
+    return shown_name(folder) if folder else None
+
+
+def _path(path: str) -> Json:
+    return {"path": shown_name(path)}
+
+
+def _folder(path: str, count: int) -> Json:
+    return {"path": shown_name(path or "."), "files": count}
+
+
+def _facts(root: Path, path: str) -> Facts | None:
+    """The facts of a file, of a link those of its own; None for one that is gone by now."""
+    try:
+        found = (root / path).lstat()
+    except OSError:
+        return None
+    return Facts(path, found.st_size, found.st_mtime)
