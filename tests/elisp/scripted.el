@@ -25,8 +25,8 @@
 
 (defmacro efrit-test-with-project (files &rest body)
   "Run BODY in a new project with FILES, an alist of names and texts.
-Its sidecar has a home of its own; `efrit-test-project' is its root, which is
-the `default-directory', too.  Then forget its loops and what they asked."
+Its sidecar has a home of its own; `efrit-test-project' is its root, and
+the `default-directory', too.  Then forget its loops."
   (declare (indent 1) (debug (form body)))
   `(efrit-test--in-project ,files (lambda () ,@body)))
 
@@ -42,6 +42,8 @@ the `default-directory', too.  Then forget its loops and what they asked."
                                 (file-truename (make-temp-file "efrit-project-" t))))
            (default-directory efrit-test-project)
            (efrit-permissions-file (expand-file-name "permissions.eld" home))
+           (efrit-do-show-function #'ignore)
+           (efrit-claude-retry-delay 0.05)
            (efrit-test-requests (expand-file-name "requests.jsonl" home)))
       (call-process "git" nil nil nil "init" "--quiet")
       (pcase-dolist (`(,name . ,text) files)
@@ -126,6 +128,17 @@ the `default-directory', too.  Then forget its loops and what they asked."
     (let ((coding-system-for-read 'utf-8-unix))
       (insert-file-contents efrit-test-requests))
     (buffer-string)))
+
+(defalias 'efrit-scripted-with-project 'efrit-test-with-project)
+(defalias 'efrit-scripted-with-model 'efrit-test-with-model)
+(defalias 'efrit-scripted-loop 'efrit-test-loop)
+(defalias 'efrit-scripted-rest 'efrit-test-rest)
+(defalias 'efrit-scripted-finish 'efrit-test-finish)
+(defalias 'efrit-scripted-write 'efrit-test-write)
+(defalias 'efrit-scripted-sent 'efrit-test-sent)
+(defalias 'efrit-scripted-sent-text 'efrit-test-sent-text)
+(defvaralias 'efrit-scripted-project 'efrit-test-project)
+(defvaralias 'efrit-scripted-requests 'efrit-test-requests)
 
 (provide 'scripted)
 ;;; scripted.el ends here
