@@ -27,7 +27,7 @@
 
 ;;; Options
 
-(defcustom efrit-do-show-function #'ignore
+(defcustom efrit-do-show-function #'efrit-session-view-show
   "Called with a loop to show it to the person."
   :group 'efrit
   :type 'function)
@@ -40,8 +40,11 @@
 (defvar efrit-do--loops nil
   "The loops of this Emacs, the latest first.")
 
-(defvar efrit-do--history nil
-  "What was said to the model.")
+(defvar efrit-do-history nil
+  "What was said to the model, the latest first.")
+
+(defvar-local efrit-do-here nil
+  "The loop that this buffer shows, or nil.")
 
 ;;; Public
 
@@ -61,6 +64,15 @@ Signal a `user-error' for a remote folder."
       (seq-find (lambda (loop) (efrit-do--same-root-p (efrit-loop-root loop) root))
                 efrit-do--loops)
     (car efrit-do--loops)))
+
+(defun efrit-do-loop-here ()
+  "Return the loop of this buffer, of the project here, or the latest of all.
+Signal a `user-error' where there is none."
+  (or efrit-do-here
+      (when-let* ((project (project-current)))
+        (efrit-do-loop (project-root project)))
+      (efrit-do-loop)
+      (user-error "No session is open in this Emacs: M-x efrit-do begins one")))
 
 (defun efrit-do-loops ()
   "Return the loops of this Emacs, the latest first."
@@ -112,7 +124,7 @@ DRY, show first what would be sent, and what it would cost."
 (defun efrit-continue (&optional loop)
   "Have LOOP, by default the one of the project here, go on."
   (interactive)
-  (let ((loop (or loop (efrit-do--loop-here))))
+  (let ((loop (or loop (efrit-do-loop-here))))
     (unless (efrit-loop-resting-p loop)
       (user-error "It is at work: %s" (efrit-loop-state loop)))
     (if (efrit-do--waits-p loop)
@@ -124,7 +136,7 @@ DRY, show first what would be sent, and what it would cost."
 (defun efrit-stop (&optional loop)
   "Stop LOOP, by default the one of the project here; nothing is lost."
   (interactive)
-  (let ((loop (or loop (efrit-do--loop-here))))
+  (let ((loop (or loop (efrit-do-loop-here))))
     (unless (efrit-loop-stop loop)
       (user-error "There is nothing to stop"))))
 
@@ -132,7 +144,7 @@ DRY, show first what would be sent, and what it would cost."
 (defun efrit-retry (&optional loop)
   "Have LOOP try again now: what failed, or what waits before a retry."
   (interactive)
-  (let ((loop (or loop (efrit-do--loop-here))))
+  (let ((loop (or loop (efrit-do-loop-here))))
     (if (efrit-loop-resting-p loop)
         (efrit-continue loop)
       (efrit-loop-retry-now loop))))
@@ -164,7 +176,7 @@ DRY, show first what would be sent, and what it would cost."
 
 (defun efrit-do--read-task ()
   "Ask for what is to be done."
-  (read-string "Do: " nil 'efrit-do--history))
+  (read-string "Do: " nil 'efrit-do-history))
 
 (defun efrit-do--adopt (loop)
   "Count LOOP among those of this Emacs, and return it."
@@ -175,14 +187,7 @@ DRY, show first what would be sent, and what it would cost."
 
 (defun efrit-do--resting-loop (root)
   "Return the loop on ROOT that takes what is said next, or nil."
-  (efrit-do-loop root))
-
-(defun efrit-do--loop-here ()
-  "Return the loop of the project here, or the latest of all."
-  (or (when-let* ((project (project-current)))
-        (efrit-do-loop (project-root project)))
-      (efrit-do-loop)
-      (user-error "No session is open in this Emacs: M-x efrit-do begins one")))
+  (or efrit-do-here (efrit-do-loop root)))
 
 (defun efrit-do--waits-p (loop)
   "Return non-nil if something in LOOP waits for the model without more words.

@@ -10,6 +10,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'efrit-faces)
 (require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-permissions)
@@ -47,16 +48,13 @@
 
 (defun efrit-show-use (use)
   "Return USE as a line: tool, arguments, tokens, time, state."
-  (let* ((result (efrit-use-result use))
-         (failed (equal (plist-get result :status) "error")))
-    (concat (pcase (efrit-use-state use)
-              ('done (if failed "✗ " "• "))
-              ('asking "? ")
-              (_ "… "))
-            (efrit-use-name use)
-            (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
-              (if (string-empty-p arguments) "" (concat " " arguments)))
-            (efrit-show--use-end use result))))
+  (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
+    (concat (efrit-show--use-sign use)
+            (propertize (efrit-use-name use) 'face 'efrit-tool)
+            (if (string-empty-p arguments) "" " ")
+            (propertize arguments 'face 'efrit-arguments)
+            (propertize (efrit-show--use-end use (efrit-use-result use))
+                        'face 'efrit-figures))))
 
 (defun efrit-show-question (use)
   "Return what the person is asked about USE."
@@ -70,13 +68,22 @@
          (total (or (plist-get budget :total) 0))
          (tiers (plist-get budget :tiers))
          (used (efrit-show-used budget)))
-    (concat (efrit-show-bar used total 8)
-            (format " %s/%s" (efrit-show-tokens used) (efrit-show-tokens total))
-            (efrit-show--tier " tools " (plist-get tiers :tool_results))
+    (concat (propertize (concat (efrit-show-bar used total 8)
+                                (format " %s/%s" (efrit-show-tokens used)
+                                        (efrit-show-tokens total)))
+                        'face (efrit-show-band-face (plist-get budget :band)))
+            (efrit-show--tier "  tools " (plist-get tiers :tool_results))
             (efrit-show--tier "  history " (plist-get tiers :history))
             (when-let* ((dollars (plist-get (efrit-loop-usage loop) :dollars)))
               (format "  $%.2f" dollars))
             (format "  turn %d" (efrit-loop-turn loop)))))
+
+(defun efrit-show-band-face (band)
+  "Return the face of BAND, a string: how much is left."
+  (pcase band
+    ("low" 'efrit-band-low)
+    ("critical" 'efrit-band-critical)
+    (_ 'efrit-band-ample)))
 
 (defun efrit-show-used (budget)
   "Return how many tokens of BUDGET, a snapshot, are used."
@@ -129,15 +136,26 @@
   "Return TEXT on one line."
   (string-replace "\n" "⏎" text))
 
+(defun efrit-show--use-sign (use)
+  "Return the sign in front of the line of USE: how it went."
+  (pcase (efrit-use-state use)
+    ('done (if (member (plist-get (efrit-use-result use) :status) '(nil "error"))
+               (propertize "✗ " 'face 'efrit-failed)
+             (propertize "• " 'face 'efrit-done)))
+    ('asking (propertize "? " 'face 'efrit-question))
+    (_ (propertize "… " 'face 'efrit-busy))))
+
 (defun efrit-show--use-end (use result)
   "Return the end of the line of USE, which gave RESULT, if it has."
-  (cond
-   ((not result) (if (eq (efrit-use-state use) 'done) "  stopped" ""))
-   (t (concat "  " (efrit-show-tokens (plist-get result :tokens)) " tokens"
-              (if (efrit-use-seconds use)
-                  (format "  %d ms" (round (* 1000 (efrit-use-seconds use))))
-                "")
-              (if (plist-get result :handle) (concat "  " (plist-get result :handle)) "")))))
+  (let ((tokens (plist-get result :tokens))
+        (seconds (efrit-use-seconds use))
+        (handle (plist-get result :handle)))
+    (cond
+     (result (concat (if tokens (format "  %s tokens" (efrit-show-tokens tokens)) "")
+                     (if seconds (format "  %d ms" (round (* 1000 seconds))) "")
+                     (if handle (concat "  " handle) "")))
+     ((eq (efrit-use-state use) 'done) "  stopped")
+     (t ""))))
 
 (defun efrit-show--tier (name tier)
   "Return TIER, a plist, as text behind NAME."
