@@ -52,7 +52,9 @@
 ERR is (SYMBOL . DATA), as `condition-case' binds it."
   (if (and (stringp (cadr err))
            (memq 'efrit-error (get (car err) 'error-conditions)))
-      (format "%s: %s" (get (car err) 'error-message) (cadr err))
+      (let ((detail (plist-get (efrit-rpc-error-data err) :detail)))
+        (format "%s: %s%s" (get (car err) 'error-message) (cadr err)
+                (if (stringp detail) (concat ": " detail) "")))
     (error-message-string err)))
 
 (defun efrit-rpc-error-code (err)
@@ -66,6 +68,22 @@ Where a parameter was refused, `:fields' in it names which and why."
 
 ;;; Commands
 
+(autoload 'efrit "efrit-menu" nil t)
+(autoload 'efrit-do "efrit-do" nil t)
+(autoload 'efrit-continue "efrit-do" nil t)
+(autoload 'efrit-stop "efrit-do" nil t)
+(autoload 'efrit-retry "efrit-do" nil t)
+(autoload 'efrit-view "efrit-session-view" nil t)
+(autoload 'efrit-session-view-show "efrit-session-view")
+(autoload 'efrit-copy "efrit-session-view" nil t)
+(autoload 'efrit-open-result "efrit-result" nil t)
+(autoload 'efrit-allow-once "efrit-ask" nil t)
+(autoload 'efrit-allow-for-session "efrit-ask" nil t)
+(autoload 'efrit-allow-for-project "efrit-ask" nil t)
+(autoload 'efrit-deny-once "efrit-ask" nil t)
+(autoload 'efrit-deny-for-session "efrit-ask" nil t)
+(autoload 'efrit-permissions-forget "efrit-permissions" nil t)
+(autoload 'efrit-batch-do "efrit-batch")
 (autoload 'efrit-doctor "efrit-doctor" nil t)
 (autoload 'efrit-sidecar-restart "efrit-sidecar" nil t)
 (autoload 'efrit-sidecar-stop "efrit-sidecar" nil t)

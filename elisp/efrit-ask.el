@@ -1,0 +1,232 @@
+;;; efrit-ask.el --- Questions to the person, in the session's buffer  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What the model wants to do, and what it asks, stands in the live part of
+;; its session's buffer until it is answered there: by a key on it, a button,
+;; a command, or, where the model asks, by the next text in the reply box.
+;; No prompt opens and no window changes.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit-do)
+(require 'efrit-json)
+(require 'efrit-run)
+(require 'efrit-tools)
+(require 'efrit-transcript)
+(require 'seq)
+(require 'subr-x)
+
+(defvar-local efrit-ask-question nil
+  "What the model asks, a list: the `efrit-tool-call', the question, options.")
+
+(defconst efrit-ask--answers
+  '(("y" "once" efrit-allow-once)
+    ("s" "this session" efrit-allow-for-session)
+    ("p" "this project" efrit-allow-for-project)
+    ("n" "no" efrit-deny-once)
+    ("N" "not in this session" efrit-deny-for-session))
+  "How a permission is answered: key, label, command.")
+
+(defvar efrit-ask-permission-map
+  (let ((map (make-sparse-keymap)))
+    (pcase-dolist (`(,key ,_ ,command) efrit-ask--answers)
+      (define-key map key command))
+    map)
+  "Keys on the question for a permission.")
+
+(defvar efrit-ask-options-map
+  (let ((map (make-sparse-keymap)))
+    (dotimes (index 9)
+      (define-key map (number-to-string (1+ index)) #'efrit-choose-option))
+    map)
+  "Keys on a question of the model's that has options.")
+
+;;; Public
+
+(defun efrit-ask-open-p ()
+  "Return non-nil if the model waits for an answer in words in this buffer."
+  (and efrit-ask-question
+       (efrit-tool-call-finish (car efrit-ask-question))
+       t))
+
+(defun efrit-ask-pending-p (loop)
+  "Return non-nil if LOOP, shown in this buffer, waits for the person's answer."
+  (or (efrit-run-asking loop) (efrit-ask-open-p)))
+
+(defun efrit-ask-text (loop)
+  "Return the questions of LOOP to the person as text, or nil."
+  (cond ((efrit-run-asking loop) (efrit-ask--permission loop))
+        ((efrit-ask-open-p) (apply #'efrit-ask--in-words (cdr efrit-ask-question)))))
+
+(defun efrit-ask-answer (text)
+  "Answer what the model asks in this buffer with TEXT."
+  (let ((call (car efrit-ask-question)))
+    (setq efrit-ask-question nil)
+    (efrit-tool-finish call (efrit-tool-result text))))
+
+(defun efrit-ask-place ()
+  "Return where in this buffer a question is answered, or nil."
+  (let ((place (text-property-any efrit-transcript-end efrit-transcript-live-end
+                                  'efrit-answers t)))
+    place))
+
+(defun efrit-ask-shown (use)
+  "Return exactly what USE will do where it is allowed: its arguments whole."
+  (let ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
+    (if (null arguments)
+        (efrit-use-arguments use)
+      (mapconcat (lambda (pair) (efrit-ask--argument (car pair) (cadr pair)))
+                 (seq-partition arguments 2) "\n"))))
+
+;;; Commands
+
+;;;###autoload
+(defun efrit-allow-once ()
+  "Allow what the model asks for, this time."
+  (interactive)
+  (efrit-ask--decide 'allow nil))
+
+;;;###autoload
+(defun efrit-allow-for-session ()
+  "Allow what the model asks for, now and for the rest of the session."
+  (interactive)
+  (efrit-ask--decide 'allow 'session))
+
+;;;###autoload
+(defun efrit-allow-for-project ()
+  "Allow what the model asks for, in this project, until it is forgotten.
+See `efrit-permissions-forget'."
+  (interactive)
+  (efrit-ask--decide 'allow 'project))
+
+;;;###autoload
+(defun efrit-deny-once ()
+  "Deny what the model asks for, this time."
+  (interactive)
+  (efrit-ask--decide 'deny nil))
+
+;;;###autoload
+(defun efrit-deny-for-session ()
+  "Deny what the model asks for, now and for the rest of the session."
+  (interactive)
+  (efrit-ask--decide 'deny 'session))
+
+(defun efrit-choose-option (&optional number)
+  "Answer the model's question by the option NUMBER, by default that of the key."
+  (interactive)
+  (unless (efrit-ask-open-p)
+    (user-error "The model asks nothing"))
+  (let* ((number (or number (- last-command-event ?0)))
+         (option (nth (1- number) (nth 2 efrit-ask-question))))
+    (unless option
+      (user-error "There is no option %d" number))
+    (efrit-ask-answer option)
+    (goto-char (point-max))))
+
+(defun efrit-ask-go ()
+  "Go to what the person is asked in this buffer."
+  (interactive)
+  (goto-char (or (efrit-ask-place)
+                 (user-error "Nothing is asked"))))
+
+;;; Private
+
+(defun efrit-ask--decide (decision scope)
+  "Answer the first open permission here with DECISION, remembered for SCOPE."
+  (let* ((loop (efrit-do-loop-here))
+         (use (or (efrit-run-asking loop)
+                  (user-error "Nothing waits for a permission"))))
+    (efrit-run-answer loop use decision scope)
+    (when (and efrit-transcript-box (not (efrit-run-asking loop)))
+      (goto-char (point-max)))))
+
+(defun efrit-ask--permission (loop)
+  "Return the text that asks for the first open permission of LOOP."
+  (let* ((asking (seq-filter (lambda (use) (eq (efrit-use-state use) 'asking))
+                             (efrit-loop-run loop)))
+         (use (car asking)))
+    (propertize
+     (concat (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
+             "\n"
+             (efrit-ask--block (efrit-ask-shown use) 'efrit-question-body)
+             "\n"
+             (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
+                                        (efrit-ask--button key label command))
+                                      efrit-ask--answers)))
+     'keymap efrit-ask-permission-map)))
+
+(defun efrit-ask--title (use count)
+  "Return the first line of the question about USE, the first of COUNT."
+  (concat (or (efrit-use-question use)
+              (format "May %s run?" (efrit-use-name use)))
+          (if (> count 1) (format "  (the first of %d)" count) "")))
+
+(defun efrit-ask--in-words (question options)
+  "Return the text of QUESTION, the model's, with OPTIONS to choose from."
+  (propertize
+   (concat (propertize (concat "The model asks:\n" (efrit-ask--visible question))
+                       'face 'efrit-question)
+           "\n"
+           (efrit-ask--line
+            (append (cl-loop for option in options
+                             for number from 1
+                             collect (efrit-ask--option number option))
+                    (list (propertize "or answer in the reply box"
+                                      'face 'efrit-note)))
+            (and options "\n")))
+   'keymap efrit-ask-options-map))
+
+(defun efrit-ask--option (number option)
+  "Return the button of OPTION, which has NUMBER."
+  (efrit-ask--button (number-to-string number) (efrit-ask--visible option)
+                     (lambda () (interactive) (efrit-choose-option number))))
+
+(defun efrit-ask--line (parts &optional between)
+  "Return PARTS with BETWEEN as the place where a question is answered."
+  (concat (propertize (concat "  " (string-join parts (concat (or between " ") "  ")))
+                      'efrit-answers t)
+          "\n"))
+
+(defun efrit-ask--button (key label command)
+  "Return a button for COMMAND, with KEY and LABEL."
+  (efrit-ask-button (format "[%s] %s" key label) command))
+
+(defun efrit-ask-button (label command)
+  "Return a button with LABEL for COMMAND."
+  (make-text-button (copy-sequence label) nil
+                    'face 'efrit-key
+                    'action (lambda (_) (call-interactively command))))
+
+(defun efrit-ask--argument (name value)
+  "Return the argument NAME with VALUE whole; what is long begins a line."
+  (let ((name (substring (symbol-name name) 1))
+        (text (efrit-ask--visible (if (stringp value) value (efrit-ask--json value)))))
+    (if (string-search "\n" text)
+        (concat name ":\n" text)
+      (concat name ": " text))))
+
+(defun efrit-ask--json (value)
+  "Return VALUE, as `efrit-json-plist' gives it, as JSON text."
+  (cond ((eq value t) "yes")
+        ((null value) "no")
+        (t (decode-coding-string (efrit-json-write value) 'utf-8))))
+
+(defun efrit-ask--visible (text)
+  "Return TEXT with what would show it in another order made visible."
+  (replace-regexp-in-string "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+                            (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
+                            text t t))
+
+(defun efrit-ask--block (text face)
+  "Return TEXT in FACE, each line behind a bar."
+  (mapconcat (lambda (line)
+               (concat (propertize "  │ " 'face 'efrit-note) (propertize line 'face face)))
+             (split-string text "\n") "\n"))
+
+(provide 'efrit-ask)
+;;; efrit-ask.el ends here

@@ -1,0 +1,43 @@
+;;; efrit-menu.el --- What can be done, and by which keys  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The menu of `M-x efrit', and of ? in a session's buffer.
+
+;;; Code:
+
+(require 'efrit)
+(require 'efrit-ask)
+(require 'efrit-do)
+(require 'efrit-result)
+(require 'transient)
+
+;;; Commands
+
+;;;###autoload (autoload 'efrit "efrit-menu" nil t)
+(transient-define-prefix efrit ()
+  "Have a model work in this project, within a token budget."
+  [["Session"
+    ("d" "do something" efrit-do)
+    ("v" "show it" efrit-view)
+    ("c" "continue" efrit-continue)
+    ("k" "stop" efrit-stop)
+    ("r" "retry" efrit-retry)]
+   ["Answers"
+    ("y" "allow once" efrit-allow-once)
+    ("n" "deny once" efrit-deny-once)
+    ("F" "forget permissions" efrit-permissions-forget)]
+   ["Look"
+    ("b" "budget" efrit-budget :if (lambda () (fboundp 'efrit-budget)))
+    ("o" "open result" efrit-open-result :if (lambda () efrit-do-here))
+    ("w" "copy" efrit-copy :if (lambda () efrit-do-here))]
+   ["Sessions"
+    ("R" "resume" efrit-resume :if (lambda () (fboundp 'efrit-resume)))
+    ("l" "list" efrit-sessions :if (lambda () (fboundp 'efrit-sessions)))
+    ("D" "check the set-up" efrit-doctor)]])
+
+(provide 'efrit-menu)
+;;; efrit-menu.el ends here

@@ -1,0 +1,214 @@
+;;; efrit-transcript.el --- A session's buffer, made of items  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The buffer of a session has three parts: the transcript, which only
+;; grows; the live part, which says how things stand and is made anew
+;; whenever they change; and the reply box, where the person types.
+;;
+;; The transcript is a row of items, each a head and, where it is open, a
+;; body.  What is folded is not in the buffer at all, so that a long session
+;; stays quick.  Whatever changes, a window keeps showing what its person
+;; reads; one whose point is in the live part or the reply box stays there,
+;; and so follows the end.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit-faces)
+
+;;; Structs
+
+(cl-defstruct (efrit-item (:constructor efrit-item--create) (:copier nil))
+  "A part of the transcript.
+KIND is a symbol, DATA what it shows.  HEAD is its head, or a function that
+is called with the item for it.  BODY is nil where nothing can be opened;
+otherwise a string, or a function as well.  START is a marker; OPEN says
+whether the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
+  kind data head body start open (head-size 0) (body-size 0))
+
+(defvar-local efrit-transcript-begin nil
+  "Where the transcript begins, a position.")
+
+(defvar-local efrit-transcript-end nil
+  "Where the transcript ends and the live part begins, a marker.")
+
+(defvar-local efrit-transcript-live-end nil
+  "Where the live part ends, a marker.")
+
+(defvar-local efrit-transcript-box nil
+  "Where the reply box begins, a marker.")
+
+(defvar efrit-transcript-place nil
+  "Where the next item is inserted, if not at the end: a position.")
+
+;;; Public
+
+(defun efrit-transcript-set-up (title prompt keymap)
+  "Make this empty buffer that of a session.
+TITLE is its first line, PROMPT what stands before the reply box.  KEYMAP
+is in force before the reply box."
+  (with-silent-modifications
+    (insert (efrit-transcript--dressed (concat title "\n") nil))
+    (put-text-property (point-min) (1+ (point-min)) 'front-sticky '(read-only))
+    (setq efrit-transcript-begin (point)
+          efrit-transcript-end (copy-marker (point))
+          efrit-transcript-live-end (copy-marker (point)))
+    (insert (efrit-transcript--dressed prompt nil))
+    (put-text-property (1- (point)) (point) 'rear-nonsticky t)
+    (setq efrit-transcript-box (copy-marker (point)))
+    (overlay-put (make-overlay (point-min) (point)) 'local-map keymap)))
+
+(defun efrit-transcript-set-live (text)
+  "Make TEXT the live part."
+  (efrit-transcript--splice (marker-position efrit-transcript-end)
+                            (marker-position efrit-transcript-live-end)
+                            (efrit-transcript--dressed text nil)
+                            'live))
+
+(cl-defun efrit-item-add (kind head &key body data)
+  "Add an item of KIND with HEAD, and with BODY, and return it.
+DATA is what it shows."
+  (let* ((item (efrit-item--create :kind kind :head head :body body :data data))
+         (place (or efrit-transcript-place (marker-position efrit-transcript-end)))
+         (text (efrit-item--head-text item)))
+    (setf (efrit-item-head-size item) (length text))
+    (efrit-transcript--splice place place text)
+    (setf (efrit-item-start item) (copy-marker place t))
+    (when efrit-transcript-place
+      (cl-incf efrit-transcript-place (length text)))
+    item))
+
+(defun efrit-item-refresh (item)
+  "Show the head of ITEM as it is now."
+  (let ((start (marker-position (efrit-item-start item)))
+        (text (efrit-item--head-text item)))
+    (efrit-transcript--splice start (+ start (efrit-item-head-size item)) text)
+    (set-marker (efrit-item-start item) start)
+    (setf (efrit-item-head-size item) (length text))))
+
+(defun efrit-item-append (item string &optional back)
+  "Show STRING at the end of ITEM, or BACK characters before it."
+  (let ((end (- (efrit-item-end item) (or back 0)))
+        (text (efrit-transcript--dressed string item)))
+    (efrit-transcript--splice end end text)
+    (cl-incf (efrit-item-body-size item) (length text))))
+
+(defun efrit-item-toggle (item)
+  "Open or fold ITEM; return nil if it has nothing to open."
+  (when (efrit-item-body item)
+    (setf (efrit-item-open item) (not (efrit-item-open item)))
+    (efrit-item-refresh item)
+    (if (efrit-item-open item)
+        (efrit-item-append item (efrit-item-body-text item))
+      (efrit-transcript--splice (efrit-item--body-start item) (efrit-item-end item) "")
+      (setf (efrit-item-body-size item) 0))
+    t))
+
+(defun efrit-item-remove (item)
+  "Remove ITEM from the transcript."
+  (efrit-transcript--splice (marker-position (efrit-item-start item))
+                            (efrit-item-end item) "")
+  (set-marker (efrit-item-start item) nil))
+
+(defun efrit-item-end (item)
+  "Return the position behind ITEM."
+  (+ (efrit-item--body-start item) (efrit-item-body-size item)))
+
+(defun efrit-item-at (position)
+  "Return the item at POSITION, or nil."
+  (get-text-property position 'efrit-item))
+
+(defun efrit-item-body-text (item)
+  "Return the body of ITEM, a string."
+  (let ((body (efrit-item-body item)))
+    (if (functionp body) (funcall body item) body)))
+
+(defun efrit-item-fold-sign (item)
+  "Return the sign in front of ITEM: whether it is open."
+  (if (efrit-item-open item) "▾ " "▸ "))
+
+(defun efrit-transcript-in-box-p (&optional position)
+  "Return non-nil if POSITION, by default point, is in the reply box."
+  (>= (or position (point)) efrit-transcript-box))
+
+(defun efrit-transcript-windows ()
+  "Return the windows that show this buffer, on all frames."
+  (get-buffer-window-list (current-buffer) nil t))
+
+;;; Commands
+
+(defun efrit-item-next (&optional count)
+  "Move to the next item, or COUNT items on."
+  (interactive "p")
+  (let ((step (if (< (or count 1) 0) -1 1)))
+    (dotimes (_ (abs (or count 1)))
+      (let ((place (efrit-item--beyond step)))
+        (unless place
+          (user-error (if (> step 0) "This is the last item" "This is the first item")))
+        (goto-char place)))))
+
+(defun efrit-item-previous (&optional count)
+  "Move to the previous item, or COUNT items back."
+  (interactive "p")
+  (efrit-item-next (- (or count 1))))
+
+;;; Private
+
+(defun efrit-item--body-start (item)
+  "Return where the body of ITEM begins."
+  (+ (efrit-item-start item) (efrit-item-head-size item)))
+
+(defun efrit-item--head-text (item)
+  "Return the head of ITEM as it is to be inserted."
+  (let ((head (efrit-item-head item)))
+    (efrit-transcript--dressed (if (functionp head) (funcall head item) head) item)))
+
+(defun efrit-item--beyond (step)
+  "Return where the item after this place begins, or before it with STEP -1.
+That is nil where there is none."
+  (let* ((here (efrit-item-at (point)))
+         (place (cond ((> step 0) (if here (efrit-item-end here) efrit-transcript-begin))
+                      (here (1- (efrit-item-start here)))
+                      (t (1- efrit-transcript-end))))
+         (item (and (or here (< step 0) (< (point) efrit-transcript-begin))
+                    (<= efrit-transcript-begin place (1- efrit-transcript-end))
+                    (efrit-item-at place))))
+    (and item (marker-position (efrit-item-start item)))))
+
+(defun efrit-transcript--dressed (text item)
+  "Return TEXT as a part of ITEM, or of none, that cannot be edited."
+  (let ((text (copy-sequence text)))
+    (add-text-properties 0 (length text) `(read-only t efrit-item ,item) text)
+    text))
+
+(defun efrit-transcript--splice (start end text &optional live)
+  "Put TEXT in the place of what stands between START and END.
+LIVE says that this is the live part.  Points before START stay, those
+from END on move along, in every window; those between stay near."
+  (let* ((delta (- (length text) (- end start)))
+         (moved (lambda (position)
+                  (cond ((< position start) position)
+                        ((>= position end) (+ position delta))
+                        (t (min position (+ start (length text)))))))
+         (here (point))
+         (points (mapcar (lambda (window) (cons window (window-point window)))
+                         (efrit-transcript-windows)))
+         (live-end (+ efrit-transcript-live-end delta))
+         (transcript-end (+ efrit-transcript-end (if live 0 delta))))
+    (with-silent-modifications
+      (goto-char start)
+      (delete-region start end)
+      (insert text))
+    (set-marker efrit-transcript-end transcript-end)
+    (set-marker efrit-transcript-live-end live-end)
+    (goto-char (funcall moved here))
+    (pcase-dolist (`(,window . ,point) points)
+      (unless (= (window-point window) (funcall moved point))
+        (set-window-point window (funcall moved point))))))
+
+(provide 'efrit-transcript)
+;;; efrit-transcript.el ends here

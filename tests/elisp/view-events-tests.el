@@ -1,0 +1,284 @@
+;;; view-events-tests.el --- Tests of what a session's buffer says and asks  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Questions, faults and retries, sessions from before, and what other
+;; buffers show of a session.
+
+;;; Code:
+
+(require 'viewing)
+
+;;; Questions
+
+(defconst efrit-viewing-asking "
+[[reply]]
+text = \"I will evaluate.\"
+tool = [{ name = \"eval_sexp\", input = { code = \"(setq efrit-viewing-evaluated\\n      (list 1 2))\" } }]
+[[reply]]
+text = \"So it is.\"
+"
+  "A session that asks for a permission.")
+
+(defvar efrit-viewing-evaluated nil
+  "What the model's code sets.")
+
+(ert-deftest efrit-view-asks-inline-and-runs-what-is-allowed-by-y ()
+  (efrit-viewing-with-view efrit-viewing-asking
+    (setq efrit-viewing-evaluated nil)
+    (efrit-viewing-type "Evaluate.")
+    (efrit-viewing-shows "May eval_sexp run?")
+    (efrit-viewing-in-order "? eval_sexp" "May eval_sexp run?" "│ code:"
+                            "│ (setq efrit-viewing-evaluated" "│       (list 1 2))"
+                            "[y] once" "[s]" "[p]" "[n]" "[N]" "waiting for your answer")
+    (should-not efrit-viewing-evaluated)
+    (efrit-viewing-press "C-c C-a")
+    (efrit-viewing-press "y")
+    (efrit-test-rest view-loop)
+    (should (equal '(1 2) efrit-viewing-evaluated))
+    (should (efrit-transcript-in-box-p))
+    (should-not (string-search "May eval_sexp run?" (efrit-viewing-view-text)))
+    (efrit-viewing-in-order "• eval_sexp" "So it is.")))
+
+(ert-deftest efrit-view-does-not-run-what-is-denied-by-n ()
+  (efrit-viewing-with-view efrit-viewing-asking
+    (setq efrit-viewing-evaluated nil)
+    (efrit-viewing-type "Evaluate.")
+    (efrit-viewing-shows "[n] no")
+    (efrit-viewing-to "[n] no")
+    (push-button (point))
+    (efrit-test-rest view-loop)
+    (should-not efrit-viewing-evaluated)
+    (efrit-viewing-in-order "✗ eval_sexp" "So it is.")))
+
+(ert-deftest efrit-view-remembers-an-answer-for-the-session-by-s ()
+  (efrit-viewing-with-view (concat efrit-viewing-asking efrit-viewing-asking)
+    (efrit-viewing-type "Evaluate.")
+    (efrit-viewing-shows "May eval_sexp run?")
+    (efrit-ask-go)
+    (efrit-viewing-press "s")
+    (efrit-test-rest view-loop)
+    (setq efrit-viewing-evaluated nil)
+    (efrit-viewing-type "Again.")
+    (efrit-test-rest view-loop)
+    (should (equal '(1 2) efrit-viewing-evaluated))))
+
+(ert-deftest efrit-view-asks-no-minibuffer-and-takes-no-keys-in-other-buffers ()
+  (efrit-viewing-with-view efrit-viewing-asking
+    (let ((view (current-buffer))
+          (windows (mapcar #'window-buffer (window-list))))
+      (with-temp-buffer
+        (let ((here (current-buffer)))
+          (efrit-do-say view-loop "Evaluate.")
+          (efrit-test-wait-until (lambda () (efrit-run-asking view-loop)))
+          (accept-process-output nil 0.2)
+          (should (eq here (current-buffer)))
+          (should (eq (key-binding "y") 'self-insert-command))
+          (should (zerop (minibuffer-depth)))
+          (should (equal windows (mapcar #'window-buffer (window-list))))
+          (with-current-buffer "*Messages*"
+            (should (string-search (format "eval_sexp waits for your answer in %s"
+                                           (buffer-name view))
+                                   (buffer-string)))))))))
+
+(ert-deftest efrit-view-makes-hidden-characters-of-a-question-visible ()
+  (let ((use (efrit-use-create :name "eval_sexp"
+                               :arguments "{\"code\":\"(a)\\u202e;b\\u200b\"}")))
+    (should (equal "code: (a)<U+202E>;b<U+200B>" (efrit-ask-shown use)))))
+
+(defconst efrit-viewing-choosing "
+[[reply]]
+tool = [{ name = \"ask_user\", input = { question = \"Tabs or spaces?\", options = [\"tabs\", \"spaces\"] } }]
+[[reply]]
+text = \"As you like.\"
+expect_contains = \"spaces\"
+"
+  "A session that asks the person to choose.")
+
+(ert-deftest efrit-view-lets-the-person-choose-an-option-by-its-number ()
+  (efrit-viewing-with-view efrit-viewing-choosing
+    (efrit-viewing-type "Indent it.")
+    (efrit-viewing-shows "The model asks:\nTabs or spaces?")
+    (efrit-viewing-in-order "[1] tabs" "[2] spaces")
+    (efrit-ask-go)
+    (efrit-viewing-press "2")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "As you like.")
+    (should-not (string-search "The model asks" (efrit-viewing-view-text)))))
+
+(ert-deftest efrit-view-takes-the-next-text-in-the-box-as-the-answer ()
+  (efrit-viewing-with-view efrit-viewing-choosing
+    (efrit-viewing-type "Indent it.")
+    (efrit-viewing-shows "or answer in the reply box")
+    (efrit-viewing-type "two spaces, please")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-to "ask_user")
+    (efrit-viewing-press "RET")
+    (efrit-viewing-in-order "ask_user" "two spaces, please" "As you like.")))
+
+;;; What goes otherwise
+
+(ert-deftest efrit-view-stops-in-the-middle-and-keeps-what-had-come ()
+  (efrit-viewing-with-view "
+[[reply]]
+text = \"One word after the other comes here, very slowly, and so on for long.\"
+delay_ms = 300
+[[reply]]
+text = \"Here I go on.\"
+"
+    (efrit-viewing-type "Write.")
+    (efrit-viewing-shows "One ")
+    (efrit-viewing-press "C-c C-k")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "One " "— stopped —" "● ready")
+    (should-not (string-search "for long" (efrit-viewing-view-text)))
+    (efrit-viewing-to "● ready")
+    (efrit-viewing-press "c")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "One " "— stopped —" "You\nContinue." "Here I go on.")))
+
+(ert-deftest efrit-view-counts-down-to-a-retry-that-can-be-hurried ()
+  (efrit-viewing-with-view "
+[[reply]]
+status = 429
+retry_after = 600
+message = \"Slow down.\"
+[[reply]]
+text = \"Now it works.\"
+"
+    (efrit-viewing-type "Go.")
+    (efrit-viewing-shows "; again in 600 s")
+    (efrit-viewing-in-order "429: Slow down." "[retry now]" "[stop]")
+    (efrit-viewing-shows "; again in 598 s")
+    (efrit-viewing-to "again in")
+    (efrit-viewing-press "r")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-shows "Now it works.")
+    (should-not (string-search "again in" (efrit-viewing-view-text)))))
+
+(ert-deftest efrit-view-stops-while-it-waits-to-retry ()
+  (efrit-viewing-with-view "[[reply]]\nstatus = 529\nretry_after = 600\n[[reply]]\ntext = \"Back.\"\n"
+    (efrit-viewing-type "Go.")
+    (efrit-viewing-shows "again in ")
+    (efrit-viewing-to "[stop]")
+    (push-button (point))
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "— stopped —" "● ready")))
+
+(ert-deftest efrit-view-removes-what-had-streamed-of-a-reply-that-comes-again ()
+  (efrit-viewing-with-view "
+[[reply]]
+text = \"Words that break off in the middle of it all.\"
+cut = \"text\"
+[[reply]]
+thinking = \"Once more.\"
+text = \"Whole this time.\"
+"
+    (let ((efrit-claude-retry-delay 0.5))
+      (efrit-viewing-type "Go.")
+      (efrit-viewing-shows "Words")
+      (should (eq (efrit-test-rest view-loop) 'idle)))
+    (efrit-viewing-in-order "Go." "Whole this time.")
+    (should-not (string-search "Words" (efrit-viewing-view-text)))))
+
+(ert-deftest efrit-view-says-why-it-failed-and-tries-again-by-its-button ()
+  (efrit-viewing-with-view "
+[[reply]]
+status = 401
+message = \"invalid x-api-key\"
+[[reply]]
+text = \"Now I may.\"
+"
+    (efrit-viewing-type "Go.")
+    (should (eq (efrit-test-rest view-loop) 'failed))
+    (efrit-viewing-in-order "✗ 401: invalid x-api-key" "The key was refused" "● failed")
+    (efrit-viewing-to "[try again]")
+    (push-button (point))
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-shows "Now I may.")))
+
+(ert-deftest efrit-view-updates-todos-in-their-place ()
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"todo_write\", input = { todos = [{ content = \"look\", status = \"doing\" }, { content = \"tell\", status = \"pending\" }] } }]
+[[reply]]
+tool = [{ name = \"todo_write\", input = { todos = [{ content = \"look\", status = \"done\" }, { content = \"tell\", status = \"doing\" }] } }]
+[[reply]]
+text = \"That is all.\"
+"
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (efrit-viewing-in-order "That is all." "☑ look\n▶ tell\n" "● ready")
+    (should (= 1 (efrit-viewing-count "▶ tell")))
+    (should-not (string-search "▶ look" (efrit-viewing-view-text)))))
+
+(ert-deftest efrit-view-says-in-one-line-that-older-results-gave-way ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-view-take view-loop '(begun t ("A note for you.")))
+    (efrit-viewing-in-order "older results gave way to a line each" "— A note for you.")))
+
+(ert-deftest efrit-view-warns-of-what-the-api-changed ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (let ((reply (efrit-reply-create
+                  :extras '(("input_transformations" . [#s(hash-table test equal data ("type" "thinking_dropped"))])))))
+      (efrit-view-take view-loop (list 'ended reply))
+      (with-current-buffer "*Warnings*"
+        (should (string-search "thinking_dropped" (buffer-string)))))))
+
+;;; A session from before
+
+(ert-deftest efrit-view-shows-a-resumed-session-as-it-was-said ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (let ((id (efrit-loop-id view-loop)))
+      (efrit-do-forget view-loop)
+      (with-current-buffer (efrit-session-view-buffer
+                            (efrit-do-resume-loop id efrit-test-project))
+        (efrit-viewing-shows "It is a sample.")
+        (efrit-viewing-in-order "You\nWhat is README.md?" "▸ Thinking  25 characters"
+                                "I will read it." "• read_file README.md" "r1"
+                                "It is a sample." "session_complete" "● ready")
+        (efrit-viewing-to "read_file")
+        (efrit-viewing-press "RET")
+        (efrit-viewing-in-order "read_file" "A line." "It is a sample.")
+        (kill-buffer)))))
+
+;;; Presence
+
+(ert-deftest efrit-view-says-in-every-mode-line-that-it-works-and-then-no-more ()
+  (efrit-viewing-with-view "[[reply]]\nwait_ms = 1000\ntext = \"Yes.\"\n"
+    (efrit-viewing-type "Go.")
+    (efrit-viewing-shows "waiting for the model")
+    (should (memq 'efrit-presence-line global-mode-string))
+    (should (string-search "efrit: waiting" efrit-presence-line))
+    (efrit-test-rest view-loop)
+    (should-not (memq 'efrit-presence-line global-mode-string))))
+
+(ert-deftest efrit-view-says-that-a-session-ended-which-nobody-saw ()
+  (efrit-viewing-with-view "[[reply]]\ntext = \"Yes.\"\n"
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (should (efrit-test-wait-until
+             (lambda ()
+               (with-current-buffer "*Messages*"
+                 (string-search (format "%s: it has ended"
+                                        (abbreviate-file-name efrit-test-project))
+                                (buffer-string))))))))
+
+(ert-deftest efrit-view-asks-before-a-buffer-at-work-is-killed-and-before-exit ()
+  (efrit-viewing-with-view "[[reply]]\nwait_ms = 60000\ntext = \"Yes.\"\n"
+    (should (efrit-presence-may-exit-p))
+    (efrit-viewing-type "Go.")
+    (efrit-viewing-shows "waiting for the model")
+    (let ((asked nil))
+      (cl-letf (((symbol-function 'yes-or-no-p) (lambda (text) (push text asked) nil)))
+        (should-not (kill-buffer))
+        (should-not (efrit-presence-may-exit-p)))
+      (should (= 2 (length asked))))))
+
+(provide 'view-events-tests)
+;;; view-events-tests.el ends here

@@ -1,0 +1,188 @@
+;;; view-tests.el --- Tests of the session's buffer  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What stands in the buffer, how it opens and folds, who is moved by what
+;; comes, and the reply box.
+
+;;; Code:
+
+(require 'viewing)
+
+;;; A session
+
+(ert-deftest efrit-view-shows-request-thinking-text-tools-and-costs-in-order ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-shows "$0.")
+    (efrit-viewing-in-order "You\nWhat is README.md?" "▸ Thinking  25 characters"
+                            "I will read it." "• read_file README.md" "  r1"
+                            "turn 1:" "% from cache" "It is a sample."
+                            "✓ The file was read." "● ready")
+    (should (string-match-p "▓*░* [0-9]+k/100k  tools .*/40k  history .*/12k.*  turn 2"
+                            (efrit-session-view--header)))
+    (should (string-empty-p (efrit-reply-box-text)))))
+
+(ert-deftest efrit-view-opens-and-folds-a-tool-and-a-thought-by-return ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (should-not (string-search "A line." (efrit-viewing-view-text)))
+    (let ((folded (efrit-viewing-view-text)))
+      (efrit-viewing-to "read_file")
+      (efrit-viewing-press "RET")
+      (efrit-viewing-in-order "• read_file" "path: README.md" "A line." "It is a sample.")
+      (efrit-viewing-press "TAB")
+      (efrit-viewing-to "Thinking")
+      (efrit-viewing-press "RET")
+      (efrit-viewing-in-order "▾ Thinking" "First I look at the file." "I will read it.")
+      (efrit-viewing-press "RET")
+      (should (equal folded (efrit-viewing-view-text))))))
+
+(ert-deftest efrit-view-opens-the-stored-result-in-a-buffer-of-its-own ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (efrit-viewing-to "read_file")
+    (let ((efrit-result-most-characters 12))
+      (efrit-viewing-press "o"))
+    (let ((shown (get-buffer (format "*efrit result: %s r1*" (efrit-loop-id view-loop)))))
+      (with-current-buffer shown
+        (efrit-viewing-shows "characters more are stored")
+        (should buffer-read-only)
+        (should (string-search "read_file" header-line-format)))
+      (kill-buffer shown))))
+
+(ert-deftest efrit-view-copies-what-stands-at-point ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (efrit-viewing-to "It is a sample.")
+    (efrit-viewing-press "w")
+    (should (equal "It is a sample." (car kill-ring)))
+    (efrit-viewing-to "What is README.md?")
+    (efrit-viewing-press "w")
+    (should (equal "What is README.md?" (car kill-ring)))))
+
+(ert-deftest efrit-view-lets-only-the-reply-box-be-edited ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (dolist (place (list (point-min) efrit-transcript-end (1- efrit-transcript-box)))
+      (goto-char place)
+      (should-error (insert "x") :type 'text-read-only)
+      (should (eq (key-binding "k") 'efrit-stop))
+      (should-error (efrit-viewing-press "x") :type 'user-error))
+    (goto-char efrit-transcript-box)
+    (should (eq (key-binding "k") 'self-insert-command))
+    (should (eq (key-binding (kbd "C-c C-k")) 'efrit-stop))
+    (insert "one")
+    (efrit-viewing-press "C-j")
+    (insert "two")
+    (should (equal "one\ntwo" (efrit-reply-box-text)))))
+
+;;; Following
+
+(ert-deftest efrit-view-moves-no-reader-and-keeps-who-types-in-the-box ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (let ((reader (selected-window))
+          (typist (split-window)))
+      (unwind-protect
+          (progn
+            (set-window-buffer reader (current-buffer))
+            (set-window-buffer typist (current-buffer))
+            (set-window-point reader 5)
+            (set-window-point typist (point-max))
+            (efrit-loop-say view-loop (list (efrit-context-text "Read it.")))
+            (efrit-test-rest view-loop)
+            (should (= 5 (window-point reader)))
+            (should (= (point-max) (window-point typist))))
+        (delete-window typist)))))
+
+(ert-deftest efrit-view-undoes-in-the-box-what-was-typed-while-text-came ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (goto-char (point-max))
+    (run-hooks 'pre-command-hook)
+    (insert "kept ")
+    (undo-boundary)
+    (insert "gone")
+    (efrit-loop-say view-loop (list (efrit-context-text "Read it.")))
+    (efrit-test-rest view-loop)
+    (let ((shown (buffer-substring (point-min) efrit-transcript-box)))
+      (run-hooks 'pre-command-hook)
+      (undo-boundary)
+      (let ((last-command 'ignore))
+        (undo))
+      (should (equal "kept " (efrit-reply-box-text)))
+      (should (equal shown (buffer-substring (point-min) efrit-transcript-box))))))
+
+;;; The reply box
+
+(ert-deftest efrit-view-queues-what-is-said-while-the-model-works ()
+  (efrit-viewing-with-view "
+[[reply]]
+wait_ms = 1500
+text = \"I look.\"
+tool = [{ name = \"read_file\", input = { path = \"README.md\" } }]
+[[reply]]
+text = \"Both are done.\"
+"
+    (efrit-viewing-type "First.")
+    (efrit-viewing-shows "waiting for the model")
+    (efrit-viewing-type "And second.")
+    (efrit-viewing-in-order "First." "⧗ queued: And second." "waiting for the model")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (should-not (string-search "queued" (efrit-viewing-view-text)))
+    (efrit-viewing-in-order "First." "I look." "read_file" "You\nAnd second." "Both are done.")))
+
+(ert-deftest efrit-view-brings-back-what-was-said-and-what-was-being-typed ()
+  (efrit-viewing-with-view "[[reply]]\ntext = \"Yes.\"\n[[reply]]\ntext = \"Yes.\"\n"
+    (let ((efrit-do-history nil))
+      (efrit-viewing-type "one")
+      (efrit-test-rest view-loop)
+      (efrit-viewing-type "two")
+      (efrit-test-rest view-loop)
+      (insert "draft")
+      (efrit-viewing-press "M-p")
+      (should (equal "two" (efrit-reply-box-text)))
+      (efrit-viewing-press "M-p")
+      (should (equal "one" (efrit-reply-box-text)))
+      (should-error (efrit-viewing-press "M-p") :type 'user-error)
+      (efrit-viewing-press "M-n")
+      (efrit-viewing-press "M-n")
+      (should (equal "draft" (efrit-reply-box-text)))
+      (should-error (efrit-viewing-press "M-n") :type 'user-error))))
+
+(ert-deftest efrit-view-completes-names-of-files-behind-an-at-sign ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-test-write "src/deep/thing.el" "")
+    (goto-char (point-max))
+    (insert "Look at @src/deep/th")
+    (efrit-viewing-press "TAB")
+    (should (equal "Look at @src/deep/thing.el" (efrit-reply-box-text)))
+    (efrit-reply-box-set "mail me@src/deep/th")
+    (should-not (efrit-reply-box-complete))))
+
+(ert-deftest efrit-view-keeps-what-could-not-be-sent ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (setq efrit-reply-box-send-function (lambda (_) (user-error "Not now")))
+    (insert "important")
+    (should-error (efrit-viewing-press "RET") :type 'user-error)
+    (should (equal "important" (efrit-reply-box-text)))))
+
+;;; Long sessions
+
+(ert-deftest efrit-view-opens-no-more-of-a-result-than-is-quick ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (let ((item (efrit-view-use
+                 (efrit-use-create :id "u" :name "big" :arguments "{}" :state 'done
+                                   :result (list :status "success"
+                                                 :text (make-string 500000 ?x))))))
+      (efrit-item-toggle item)
+      (efrit-viewing-shows "[400000 characters more; o shows the whole]")
+      (should (< (buffer-size) 110000)))))
+
+(provide 'view-tests)
+;;; view-tests.el ends here
