@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
@@ -205,7 +206,7 @@ class _Collector:
     def collect(self, given: bytes | None) -> Finished:
         """Everything up to the end."""
         process = self._process
-        stdout, stderr, tail = bytearray(), bytearray(), _Tail()
+        stdout, stderr, tail = BytesIO(), BytesIO(), _Tail()
         with self._selector, contextlib.ExitStack() as pipes:
             for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
                 pipes.callback(_close, pipe)
@@ -218,7 +219,7 @@ class _Collector:
         code = self._exit_code()
         left = self._left or (not self._timed_out and _signal(process.pid, signal.SIGKILL))
         ended = (self._timed_out, self._cut, tail.end, tail.passed, left)
-        return Finished(code, bytes(stdout), bytes(stderr), *ended)
+        return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
     def _wait(self) -> None:
         """Wait for the pipes; once they have ended, for the process, which ends a little later."""
@@ -265,7 +266,7 @@ class _Collector:
 
     # Pipes
 
-    def _read_into(self, pipe: IO[bytes] | None, buffer: bytearray, tail: _Tail) -> None:
+    def _read_into(self, pipe: IO[bytes] | None, buffer: BytesIO, tail: _Tail) -> None:
         if pipe is None:
             return
 
@@ -281,12 +282,12 @@ class _Collector:
         _widen(pipe)
         self._selector.register(pipe, selectors.EVENT_READ, read)
 
-    def _keep(self, data: bytes, buffer: bytearray, tail: _Tail) -> None:
+    def _keep(self, data: bytes, buffer: BytesIO, tail: _Tail) -> None:
         if self._take is not None:
             self._take(data)
             return
         kept = data[: self._room]
-        buffer.extend(kept)
+        buffer.write(kept)
         self._room -= len(kept)
         if self._cuts:
             self._cut = self._cut or len(kept) < len(data)
