@@ -129,16 +129,5 @@ the `default-directory', too.  Then forget its loops."
       (insert-file-contents efrit-test-requests))
     (buffer-string)))
 
-(defalias 'efrit-scripted-with-project 'efrit-test-with-project)
-(defalias 'efrit-scripted-with-model 'efrit-test-with-model)
-(defalias 'efrit-scripted-loop 'efrit-test-loop)
-(defalias 'efrit-scripted-rest 'efrit-test-rest)
-(defalias 'efrit-scripted-finish 'efrit-test-finish)
-(defalias 'efrit-scripted-write 'efrit-test-write)
-(defalias 'efrit-scripted-sent 'efrit-test-sent)
-(defalias 'efrit-scripted-sent-text 'efrit-test-sent-text)
-(defvaralias 'efrit-scripted-project 'efrit-test-project)
-(defvaralias 'efrit-scripted-requests 'efrit-test-requests)
-
 (provide 'scripted)
 ;;; scripted.el ends here

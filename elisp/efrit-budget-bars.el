@@ -1,0 +1,92 @@
+;;; efrit-budget-bars.el --- The tiers of a budget as bars  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What a snapshot of the budget says, as lines with bars of block
+;; characters; the budget view and the dry run show them.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-faces)
+(require 'efrit-limits)
+(require 'efrit-show)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-budget-bars-width 30
+  "How many characters wide the bars of the tiers are."
+  :group 'efrit-session
+  :type 'natnum)
+
+(defconst efrit-budget-bars--tiers
+  '((:system . "system") (:history . "history") (:tool_results . "tool results")
+    (:user_message . "requests"))
+  "The tiers that are in a prompt, and what they are called.")
+
+;;; Public
+
+(defun efrit-budget-bars (budget)
+  "Return BUDGET, a snapshot, as lines: the tiers, the whole, the estimate."
+  (string-join
+   (append (efrit-budget-bars-tiers budget)
+           (list (efrit-budget-bars--left budget)
+                 (efrit-budget-bars-error budget)))
+   "\n"))
+
+(defun efrit-budget-bars-tiers (budget)
+  "Return a line with a bar for each tier of BUDGET, and one for the whole."
+  (let* ((tiers (plist-get budget :tiers))
+         (reserve (or (plist-get (plist-get tiers :response) :limit) 0)))
+    (append
+     (cl-loop for (name . called) in efrit-budget-bars--tiers
+              for tier = (plist-get tiers name)
+              collect (efrit-budget-bars--line called (plist-get tier :used)
+                                               (plist-get tier :limit)))
+     (list (efrit-budget-bars--line "whole prompt" (efrit-show-used budget)
+                                    (- (plist-get budget :total) reserve))))))
+
+(defun efrit-budget-bars-error (budget)
+  "Return how far off the estimate of BUDGET was lately, a line."
+  (let ((calibration (plist-get budget :calibration)))
+    (if (or (null (plist-get calibration :model))
+            (eql 0 (plist-get calibration :samples)))
+        "The estimate was not compared with real usage yet."
+      (format "The estimate was %.1f%% off real usage lately (%s, factor %.2f from %d replies)."
+              (* 100 (plist-get calibration :recent_error))
+              (plist-get calibration :model)
+              (plist-get calibration :factor)
+              (plist-get calibration :samples)))))
+
+;;; Private
+
+(defun efrit-budget-bars--line (name used limit)
+  "Return a line for NAME, of whose LIMIT tokens USED are taken."
+  (let* ((used (or used 0))
+         (limit (or limit 0)))
+    (format "  %-13s %s %7s / %s"
+            name
+            (propertize (efrit-show-bar used limit efrit-budget-bars-width)
+                        'face (efrit-budget-bars--face used limit))
+            (efrit-show-tokens used) (efrit-show-tokens limit))))
+
+(defun efrit-budget-bars--face (used limit)
+  "Return the face of a bar of USED out of LIMIT."
+  (cond ((> used limit) 'efrit-band-critical)
+        ((> used (* 0.8 limit)) 'efrit-band-low)
+        (t 'efrit-band-ample)))
+
+(defun efrit-budget-bars--left (budget)
+  "Return what BUDGET has left, a line."
+  (format "%s left before older results shrink, %s for tools after that; epoch %s, turn %s."
+          (efrit-show-tokens (plist-get budget :remaining))
+          (efrit-show-tokens (plist-get budget :available_for_tools))
+          (plist-get budget :epoch) (plist-get budget :turn)))
+
+(provide 'efrit-budget-bars)
+;;; efrit-budget-bars.el ends here

@@ -1,0 +1,188 @@
+;;; budget-view-tests.el --- The view of the budget  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Against a real sidecar, a scripted model and real sessions.
+
+;;; Code:
+
+(require 'scripted)
+(require 'efrit-budget-view)
+
+(defconst efrit-budget-tests--script "
+[[reply]]
+thinking = \"Look first.\"
+text = \"I will look.\"
+tool = [{ name = \"read_file\", input = { path = \"one.txt\" } }]
+
+[[reply]]
+tool = [{ name = \"read_file\", input = { path = \"two.txt\" } }]
+
+[[reply]]
+text = \"Seen.\"
+
+[[reply]]
+text = \"Seen again.\"
+"
+  "A model that reads two files, and then says something twice.")
+
+(defmacro efrit-budget-tests--with-view (loop &rest body)
+  "Run BODY in the budget view of LOOP, which has two results."
+  (declare (indent 1))
+  `(efrit-test-with-project
+       (list (cons "one.txt" (apply #'concat (make-list 100 "the first result\n")))
+             (cons "two.txt" "the second result\n"))
+     (efrit-test-with-model efrit-budget-tests--script
+       (let ((,loop (efrit-test-loop)))
+         (efrit-test-finish ,loop "Look at it.")
+         (save-window-excursion
+           (with-current-buffer (efrit-budget ,loop)
+             (unwind-protect
+                 (progn (efrit-budget-tests--await "r2")
+                        ,@body)
+               (kill-buffer (current-buffer)))))))))
+
+(defun efrit-budget-tests--await (regexp)
+  "Wait until REGEXP is in this buffer."
+  (should (efrit-test-wait-until
+           (lambda () (string-match-p regexp (buffer-string))))))
+
+(defun efrit-budget-tests--go (item)
+  "Move to the line of ITEM, as its column has it."
+  (goto-char (point-min))
+  (should (re-search-forward (format "^ +[0-9]+ +%s\\_>" item) nil t))
+  (beginning-of-line))
+
+(defun efrit-budget-tests--state (item)
+  "Return the state in the line of ITEM."
+  (save-excursion
+    (efrit-budget-tests--go item)
+    (aref (tabulated-list-get-entry) 4)))
+
+(defun efrit-budget-tests--await-state (item state)
+  "Wait until the line of ITEM has STATE."
+  (efrit-test-wait-until (lambda () (equal state (efrit-budget-tests--state item))))
+  (should (equal state (efrit-budget-tests--state item))))
+
+(ert-deftest efrit-budget-lists-what-is-in-the-window ()
+  "The system text, what was said and every result have a line with tokens."
+  (efrit-budget-tests--with-view loop
+    (dolist (item '("sys" "t1" "t3" "r1" "r2"))
+      (efrit-budget-tests--go item)
+      (should (< 0 (string-to-number (aref (tabulated-list-get-entry) 0)))))
+    (efrit-budget-tests--go "r1")
+    (should (equal "read_file" (substring-no-properties (aref (tabulated-list-get-entry) 2))))
+    (should (string-match-p "Look at it" (buffer-string)))
+    (should (string-match-p "one\\.txt" (buffer-string)))))
+
+(ert-deftest efrit-budget-tokens-of-the-list-are-those-of-the-bars ()
+  "The lines sum up to what the prompt has by the ledger."
+  (efrit-budget-tests--with-view loop
+    (let ((sum (apply #'+ (mapcar (lambda (entry)
+                                    (string-to-number (aref (cadr entry) 0)))
+                                  tabulated-list-entries)))
+          (used (efrit-show-used (plist-get (efrit-session-status (efrit-loop-id loop))
+                                            :budget))))
+      (should (= used sum)))))
+
+(ert-deftest efrit-budget-shows-tiers-as-bars-and-the-error-of-the-estimate ()
+  "Above the list stand a bar for each tier, and how far off the estimate was."
+  (efrit-budget-tests--with-view loop
+    (let ((shown (overlay-get efrit-budget-view--bars 'before-string)))
+      (dolist (tier '("system" "history" "tool results" "requests" "whole prompt"))
+        (should (string-match-p (concat tier " +[▓░]+ +[0-9.kM]+ / [0-9]+k") shown)))
+      (should (string-match-p "The estimate was [0-9.]+% off real usage lately" shown)))))
+
+(ert-deftest efrit-budget-pins-and-unpins-by-one-key ()
+  "A pinned result says so, until it is let go again."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-pin)
+    (efrit-budget-tests--await-state "r1" "pinned")
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-pin)
+    (efrit-budget-tests--await-state "r1" "full")))
+
+(ert-deftest efrit-budget-drops-restores-and-undoes ()
+  "Each change can be undone, the latest first, a pin that went with it, too."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-pin)
+    (efrit-budget-tests--await-state "r1" "pinned")
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-drop)
+    (efrit-budget-tests--await-state "r1" "compressed")
+    (efrit-budget-view-undo)
+    (efrit-budget-tests--await-state "r1" "pinned")
+    (efrit-budget-view-undo)
+    (efrit-budget-tests--await-state "r1" "full")
+    (should-error (efrit-budget-view-undo) :type 'user-error)))
+
+(ert-deftest efrit-budget-a-dropped-result-is-sent-as-its-line ()
+  "What was dropped stands in the next request as a line, restored it is whole."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-drop)
+    (efrit-budget-tests--await-state "r1" "compressed")
+    (efrit-test-finish loop "And now?")
+    (let ((sent (efrit-json-text (car (last (efrit-test-sent))))))
+      (should (string-match-p "r1: [0-9]+ tokens, shrunk" sent))
+      (should-not (string-match-p "r2: [0-9]+ tokens, shrunk" sent)))
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-restore)
+    (efrit-budget-tests--await-state "r1" "full")))
+
+(ert-deftest efrit-budget-only-results-can-be-changed ()
+  "On what was said, and on what is full already, the keys say so."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--go "t1")
+    (should-error (efrit-budget-view-drop) :type 'user-error)
+    (efrit-budget-tests--go "r1")
+    (should-error (efrit-budget-view-restore) :type 'user-error)
+    (goto-char (point-max))
+    (should-error (efrit-budget-view-pin) :type 'user-error)))
+
+(ert-deftest efrit-budget-opens-the-stored-original ()
+  "Return on a result shows its stored text, on what was said all of that."
+  (efrit-budget-tests--with-view loop
+    (pcase-dolist (`(,item ,text) '(("r2" "the second result") ("t1" "Uses read_file")
+                                    ("sys" "read_file") ("t3" "Seen")))
+      (let ((view (current-buffer)))
+        (efrit-budget-tests--go item)
+        (with-current-buffer (efrit-budget-view-show)
+          (efrit-budget-tests--await text)
+          (kill-buffer))
+        (set-buffer view)))))
+
+(ert-deftest efrit-budget-follows-its-session-and-leaves-point-alone ()
+  "What happens in the session is shown by itself; point stays on its item."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--go "r1")
+    (move-to-column 9)
+    (let ((window (selected-window)))
+      (set-window-point window (point))
+      (efrit-test-finish loop "And now?")
+      (efrit-budget-tests--await "And now")
+      (with-selected-window window
+        (should (equal "r1" (substring-no-properties (aref (tabulated-list-get-entry) 1))))
+        (should (= 9 (current-column)))))))
+
+(ert-deftest efrit-budget-sorts-by-a-column ()
+  "By tokens, the numbers stand in order, not their digits."
+  (efrit-budget-tests--with-view loop
+    (tabulated-list-sort 0)
+    (let (tokens)
+      (goto-char (point-min))
+      (while (not (eobp))
+        (when (tabulated-list-get-entry)
+          (push (string-to-number (aref (tabulated-list-get-entry) 0)) tokens))
+        (forward-line))
+      (setq tokens (nreverse tokens))
+      (should (or (equal tokens (sort (copy-sequence tokens) #'<))
+                  (equal tokens (sort (copy-sequence tokens) #'>)))))))
+
+(provide 'budget-view-tests)
+;;; budget-view-tests.el ends here
