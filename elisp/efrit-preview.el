@@ -1,0 +1,188 @@
+;;; efrit-preview.el --- See what is sent before it is  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A dry run: the sidecar says what the next prompt would hold, what would
+;; give way for it, and what it would cost, and keeps nothing of it.  The
+;; person then sends it or does not.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-budget-bars)
+(require 'efrit-claude)
+(require 'efrit-do)
+(require 'efrit-loop)
+(require 'efrit-show)
+(require 'efrit-sidecar)
+(require 'efrit-turn)
+(require 'seq)
+(require 'subr-x)
+
+(defvar-local efrit-preview--blocks nil
+  "The blocks that wait here for the person to send them, or nil.")
+
+;;; The mode
+
+(defvar efrit-preview-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "RET") #'efrit-preview-send)
+    (define-key map "y" #'efrit-preview-send)
+    (define-key map "n" #'efrit-preview-drop)
+    (define-key map "q" #'efrit-preview-drop)
+    map)
+  "Keys of `efrit-preview-mode'.")
+
+(define-derived-mode efrit-preview-mode special-mode "Efrit-Dry-Run"
+  "What a message would send and cost, before it is sent.
+
+\\{efrit-preview-mode-map}"
+  (setq-local word-wrap t))
+
+;;; Public
+
+(defun efrit-preview (loop blocks above)
+  "Show what BLOCKS, said in LOOP, would send; the person then agrees or not.
+With ABOVE, a number, show it only where the prompt would have more tokens
+than that, and say it at once where not."
+  (efrit-preview--ask
+   loop blocks
+   (lambda (told)
+     (if (and above (<= (plist-get told :prompt) above))
+         (efrit-loop-say loop blocks)
+       (efrit-preview--show loop blocks (efrit-preview--text loop blocks told))))
+   (lambda (err)
+     (efrit-preview--show loop blocks
+                          (concat "It cannot be told what this would send:\n  "
+                                  (efrit-error-text err) "\n")))))
+
+;;; Commands
+
+(defun efrit-preview-send ()
+  "Send what is shown here."
+  (interactive)
+  (let ((loop efrit-do-here)
+        (blocks (or efrit-preview--blocks (user-error "It was sent, or dropped"))))
+    (setq efrit-preview--blocks nil)
+    (quit-window t)
+    (efrit-loop-say loop blocks)))
+
+(defun efrit-preview-drop ()
+  "Do not send what is shown here."
+  (interactive)
+  (setq efrit-preview--blocks nil)
+  (quit-window t)
+  (message "%s" (substitute-command-keys
+                 "Nothing was sent; \\<minibuffer-local-map>\\[previous-history-element] in \
+\\[efrit-do] brings the text back")))
+
+;;; Asking
+
+(defun efrit-preview--ask (loop blocks success failure)
+  "Ask what saying BLOCKS in LOOP would send; call SUCCESS or FAILURE.
+The tools are told first, since they are part of every prompt."
+  (efrit-preview--call
+   loop 'tools/register
+   (list :tools (or (funcall efrit-turn-registered-tools) []))
+   (lambda (_)
+     (efrit-preview--call
+      loop 'turn/preview
+      (list :model efrit-claude-model
+            :system (or (funcall efrit-turn-system-function loop) "")
+            :user_message (vconcat (efrit-loop-sent loop)
+                                   (apply #'append (reverse (efrit-loop-queue loop)))
+                                   blocks))
+      success failure))
+   failure))
+
+(defun efrit-preview--call (loop method params success failure)
+  "Call METHOD with PARAMS for the session of LOOP; then SUCCESS or FAILURE."
+  (efrit-sidecar-request-async
+   method (append (list :session_id (efrit-loop-id loop)) params)
+   :timeout nil :success success :error failure))
+
+;;; Showing
+
+(defun efrit-preview--show (loop blocks text)
+  "Show TEXT, what saying BLOCKS in LOOP would do, and wait for the person."
+  (let ((buffer (get-buffer-create
+                 (format "*efrit dry run: %s*"
+                         (file-name-nondirectory
+                          (directory-file-name (efrit-loop-root loop)))))))
+    (with-current-buffer buffer
+      (efrit-preview-mode)
+      (setq efrit-do-here loop
+            efrit-preview--blocks blocks)
+      (let ((inhibit-read-only t))
+        (erase-buffer)
+        (insert (substitute-command-keys
+                 "\\<efrit-preview-mode-map>Nothing was sent yet.  \\[efrit-preview-send] \
+sends it, \\[efrit-preview-drop] does not.\n\n")
+                text)
+        (goto-char (point-min))))
+    (pop-to-buffer buffer)))
+
+(defun efrit-preview--text (loop blocks told)
+  "Return what saying BLOCKS in LOOP would do, as the sidecar TOLD."
+  (let ((budget (plist-get told :budget)))
+    (string-join
+     (append
+      (list (format "The prompt would have %s tokens."
+                    (efrit-preview--number (plist-get told :prompt))))
+      (efrit-budget-bars-tiers budget)
+      (list "" (efrit-preview--price (plist-get told :dollars))
+            (efrit-budget-bars-error budget))
+      (efrit-preview--work loop)
+      (efrit-preview--compaction told)
+      (mapcar (lambda (note) (concat "Note: " note)) (plist-get told :notes))
+      (list "" "Your message:" "")
+      (mapcar (lambda (block) (plist-get block :text)) blocks)
+      (list ""))
+     "\n")))
+
+(defun efrit-preview--number (tokens)
+  "Return TOKENS with commas."
+  (let ((text (number-to-string tokens)))
+    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\(?:,\\|\\'\\)\\)" text)
+      (setq text (replace-match "\\1,\\2" t nil text)))
+    text))
+
+(defun efrit-preview--price (dollars)
+  "Return what the prompt and a reply would cost, DOLLARS a plist, as a line."
+  (let ((prompt (plist-get dollars :prompt))
+        (reply (plist-get dollars :longest_reply)))
+    (if (and (numberp prompt) (numberp reply))
+        (format "Price: $%.4f for the prompt where nothing of it is cached, \
+at most $%.4f for the reply." prompt reply)
+      (format "The price of %s is not known." efrit-claude-model))))
+
+(defun efrit-preview--work (loop)
+  "Return a line about the work of LOOP, where it is at work."
+  (unless (efrit-loop-resting-p loop)
+    (list "The model is at work: this goes with its next turn, which may hold more.")))
+
+(defun efrit-preview--compaction (told)
+  "Return lines about what would give way, as the sidecar TOLD."
+  (let ((shrinking (append (plist-get told :shrinking) nil)))
+    (cond
+     (shrinking
+      (cons (format "Before it, %d result%s with %s tokens would shrink to a line each:"
+                    (length shrinking) (if (cdr shrinking) "s" "")
+                    (efrit-preview--number
+                     (apply #'+ (mapcar (lambda (entry) (plist-get entry :tokens))
+                                        shrinking))))
+            (mapcar (lambda (entry)
+                      (format "  %-6s %-18s %7s"
+                              (plist-get entry :handle) (plist-get entry :tool)
+                              (efrit-show-tokens (plist-get entry :tokens))))
+                    shrinking)))
+     ((eq (plist-get told :rewritten) t)
+      (list "The conversation would be sent anew; no result would shrink."))
+     (t (list "Nothing would be compacted.")))))
+
+(provide 'efrit-preview)
+;;; efrit-preview.el ends here

@@ -1,0 +1,157 @@
+;;; preview-tests.el --- The dry run  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Against a real sidecar and a scripted model that keeps what it is sent.
+
+;;; Code:
+
+(require 'scripted)
+(require 'efrit-preview)
+
+(defconst efrit-preview-tests--script "
+[[reply]]
+text = \"Done.\"
+
+[[reply]]
+text = \"Done again.\"
+"
+  "A model that says two things.")
+
+(defmacro efrit-preview-tests--with-dry-run (buffer &rest body)
+  "Run BODY after a dry run of a task, with its BUFFER."
+  (declare (indent 1))
+  `(efrit-test-with-project '(("AGENTS.md" . "Use tabs.\n"))
+     (efrit-test-with-model efrit-preview-tests--script
+       (save-window-excursion
+         (efrit-do "Tidy the shed." t)
+         (let ((,buffer (efrit-preview-tests--buffer)))
+           (unwind-protect
+               (progn ,@body)
+             (when (buffer-live-p ,buffer)
+               (kill-buffer ,buffer))))))))
+
+(defun efrit-preview-tests--buffer ()
+  "Wait for a dry run to be shown, and return its buffer."
+  (let ((found (efrit-test-wait-until
+                (lambda ()
+                  (seq-find (lambda (buffer)
+                              (string-prefix-p "*efrit dry run" (buffer-name buffer)))
+                            (buffer-list))))))
+    (should found)
+    found))
+
+(defun efrit-preview-tests--requests ()
+  "Return how many requests the model was sent."
+  (if (file-exists-p efrit-test-requests) (length (efrit-test-sent)) 0))
+
+(ert-deftest efrit-preview-shows-tokens-price-and-text-and-sends-nothing ()
+  "The dry run tells tiers, compaction and price, and the model hears nothing."
+  (efrit-preview-tests--with-dry-run buffer
+    (let ((text (with-current-buffer buffer (buffer-string))))
+      (dolist (regexp '("The prompt would have [0-9,]+ tokens" "system +[▓░]+"
+                        "requests +[▓░]+" "Price: \\$0\\.[0-9]+ for the prompt"
+                        "Nothing would be compacted" "Tidy the shed\\." "Use tabs\\."))
+        (ert-info ((format "missing: %s in:\n%s" regexp text))
+          (should (string-match-p regexp text)))))
+    (should (= 0 (efrit-preview-tests--requests)))
+    (should (eq 'idle (efrit-loop-state (efrit-do-loop))))))
+
+(ert-deftest efrit-preview-sends-what-it-showed ()
+  "After a yes the message goes out once, as it was shown."
+  (efrit-preview-tests--with-dry-run buffer
+    (with-current-buffer buffer
+      (call-interactively #'efrit-preview-send))
+    (should (eq 'idle (efrit-test-rest (efrit-do-loop))))
+    (should (= 1 (efrit-preview-tests--requests)))
+    (should (string-match-p "Tidy the shed" (efrit-test-sent-text)))
+    (should-not (buffer-live-p buffer))))
+
+(ert-deftest efrit-preview-drops-what-is-not-wanted ()
+  "After a no nothing was sent, and the next message has the instructions still."
+  (efrit-preview-tests--with-dry-run buffer
+    (with-current-buffer buffer
+      (call-interactively #'efrit-preview-drop))
+    (should (= 0 (efrit-preview-tests--requests)))
+    (efrit-test-finish (efrit-do-loop) "Paint it.")
+    (should (string-match-p "Use tabs" (efrit-test-sent-text)))
+    (should-not (string-match-p "Tidy the shed" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-preview-counts-what-the-turn-then-has ()
+  "The tokens shown are those of the turn that follows, the client's tools too."
+  (efrit-preview-tests--with-dry-run buffer
+    (let ((shown (with-current-buffer buffer
+                   (goto-char (point-min))
+                   (re-search-forward "prompt would have \\([0-9,]+\\) tokens")
+                   (string-to-number (string-replace "," "" (match-string 1)))))
+          begun)
+      (efrit-loop-observe (efrit-do-loop)
+                          (lambda (loop event)
+                            (when (eq (car event) 'begun)
+                              (setq begun (efrit-show-used (efrit-loop-budget loop))))))
+      (with-current-buffer buffer
+        (efrit-preview-send))
+      (efrit-test-rest (efrit-do-loop))
+      (should (= shown begun)))))
+
+(ert-deftest efrit-preview-asks-by-itself-only-above-the-threshold ()
+  "A small prompt goes at once, a larger one is shown first."
+  (efrit-test-with-project nil
+    (efrit-test-with-model efrit-preview-tests--script
+      (save-window-excursion
+        (let ((efrit-do-ask-above 50000))
+          (efrit-do "Tidy the shed.")
+          (should (efrit-test-wait-until
+                   (lambda () (= 1 (efrit-preview-tests--requests)))))
+          (should (eq 'idle (efrit-test-rest (efrit-do-loop)))))
+        (let ((efrit-do-ask-above 100))
+          (efrit-do "Paint it.")
+          (with-current-buffer (efrit-preview-tests--buffer)
+            (should (= 1 (efrit-preview-tests--requests)))
+            (efrit-preview-send))
+          (efrit-test-wait-until (lambda () (= 2 (efrit-preview-tests--requests))))
+          (should (eq 'idle (efrit-test-rest (efrit-do-loop)))))))))
+
+(ert-deftest efrit-preview-shows-what-would-shrink ()
+  "Where older results give way for the message, each of them is listed."
+  (efrit-test-with-project
+      (list (cons "long.txt" (mapconcat (lambda (n) (format "line %d has six words in it\n" n))
+                                        (number-sequence 1 900) "")))
+    (efrit-test-with-model "
+[[reply]]
+tool = [{ name = \"read_file\", input = { path = \"long.txt\" } }]
+
+[[reply]]
+text = \"Read.\"
+"
+      (save-window-excursion
+        (let ((efrit-budget-total-target 21000)
+              (loop nil))
+          (setq loop (efrit-test-loop))
+          (efrit-test-finish loop "Read it.")
+          (efrit-preview loop (efrit-context-blocks
+                               loop (apply #'concat (make-list 1400 "many words ")))
+                         nil)
+          (with-current-buffer (efrit-preview-tests--buffer)
+            (ert-info ((buffer-string))
+              (should (string-match-p "1 result with [0-9,]+ tokens would shrink"
+                                      (buffer-string)))
+              (should (string-match-p "r1 +read_file" (buffer-string))))
+            (kill-buffer)))))))
+
+(ert-deftest efrit-preview-says-what-cannot-be-sent ()
+  "An error of the sidecar is shown in the place of the figures."
+  (efrit-test-with-project nil
+    (save-window-excursion
+      (let ((loop (efrit-test-loop)))
+        (efrit-session-close (efrit-loop-id loop))
+        (efrit-preview loop (list (efrit-context-text "Hello.")) 100)
+        (with-current-buffer (efrit-preview-tests--buffer)
+          (should (string-match-p "is closed" (buffer-string)))
+          (kill-buffer))))))
+
+(provide 'preview-tests)
+;;; preview-tests.el ends here
