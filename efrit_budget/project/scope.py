@@ -25,6 +25,27 @@ class Unsaved:
 
 
 @dataclass(frozen=True)
+class SecretNames:
+    """Which names below a root mean secrets; those of a root elsewhere are whole paths."""
+
+    secrets: Secrets
+    top: str
+
+    def holds(self, name: str) -> bool:
+        """Whether a file usually holds secrets."""
+        return self.secrets.holds(self.top + name)
+
+    def may_be_in(self, names: str) -> bool:
+        """Whether any of these names could mean one: a look at all at once."""
+        return self.secrets.may_be_in(self.top + names)
+
+    @property
+    def globs(self) -> list[str]:
+        """Globs that find every such file below the root, and some others."""
+        return ["**"] if self.secrets.may_be_in(self.top) else self.secrets.globs
+
+
+@dataclass(frozen=True)
 class Scope:
     """The flags of rg that limit a search, and what is searched beside."""
 
@@ -34,7 +55,7 @@ class Scope:
     """Files that are left out because they usually hold secrets."""
     only_unsaved: bool
     """Whether the one file that is meant is unsaved."""
-    secrets: Secrets
+    secrets: SecretNames
     named: str | None
     """The one file that is meant, whatever it holds."""
 
@@ -45,17 +66,23 @@ class Scope:
 
 def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) -> Scope:
     """What a search below `located` covers; the walk is that of the same place."""
+    secrets = SecretNames(project.secrets, _top(walk, project))
     if located.path.is_file():
         text = project.buffer(located)
         unsaved = [] if text is None else [Unsaved(walk.target, text)]
-        return Scope([], unsaved, [], text is not None, project.secrets, walk.target)
+        return Scope([], unsaved, [], text is not None, secrets, walk.target)
     flags = _flags(walk, glob)
-    left_out = _secret(walk, project.secrets)
-    unsaved = _unsaved(walk, project, flags, glob)
+    left_out = _secret(walk, secrets)
+    covered = _covered(walk, project, flags, glob)
+    unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
     secret = left_out & walk.names(flags) if left_out else left_out
-    flags += _without(left_out, project.secrets)
+    flags += _without(left_out, secrets)
     flags += [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
-    return Scope(flags, unsaved, sorted(secret), False, project.secrets, None)
+    return Scope(flags, unsaved, sorted(secret), False, secrets, None)
+
+
+def _top(walk: Walk, project: Project) -> str:
+    return "" if walk.root == project.root.resolve() else f"{walk.root}/"
 
 
 def _flags(walk: Walk, glob: Glob | None) -> list[str]:
@@ -72,21 +99,21 @@ def _flags(walk: Walk, glob: Glob | None) -> list[str]:
     return only + [f"--glob=!{exactly(name)}" for name in sorted(ignored)[:MOST_BY_NAME]]
 
 
-def _secret(walk: Walk, secrets: Secrets) -> set[str]:
+def _secret(walk: Walk, secrets: SecretNames) -> set[str]:
     """The files that usually hold secrets, ignored ones too."""
     globs = [f"--glob={glob}" for glob in secrets.globs]
     candidates = walk.names(["--glob-case-insensitive", *globs])
     return {name for name in candidates if secrets.holds(name)}
 
 
-def _without(names: Iterable[str], secrets: Secrets) -> list[str]:
+def _without(names: Iterable[str], secrets: SecretNames) -> list[str]:
     exact = [f"--glob=!{exactly(name)}" for name in sorted(names)]
     if len(exact) <= MOST_BY_NAME:
         return exact
     return [f"--iglob=!{glob}" for glob in secrets.globs]
 
 
-def _unsaved(
+def _covered(
     walk: Walk, project: Project, flags: Sequence[str], glob: Glob | None
 ) -> list[Unsaved]:
     """The unsaved texts of files that the search would come to, or would once they are there."""
@@ -100,11 +127,7 @@ def _unsaved(
         return []
     covered = walk.names(flags)
     new = {name for name in near if _is_new(walk.root / name) and (not glob or glob.takes(name))}
-    return [
-        Unsaved(name, text)
-        for name, text in sorted(near.items())
-        if name in covered | new and not project.secrets.holds(name)
-    ]
+    return [Unsaved(name, text) for name, text in sorted(near.items()) if name in covered | new]
 
 
 def _is_new(path: Path) -> bool:

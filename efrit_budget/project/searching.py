@@ -13,7 +13,7 @@ from efrit_budget.project.ripgrep import FAILED, PatternError
 from efrit_budget.project.scope import Scope, Unsaved
 from efrit_budget.project.walking import NEVER, Walk
 
-MOST_KEPT_BYTES = 16 * 1024 * 1024
+MOST_KEPT_BYTES = 32 * 1024 * 1024
 """Output of one search that is kept; what comes after it is counted by rg."""
 MOST_STORED = 10_000
 """Matches that are read one by one."""
@@ -79,7 +79,7 @@ class Hits:
     searched_files: int = 0
     unreadable: int = 0
     binary: list[str] = field(default_factory=list)
-    """Files that were searched up to where they turned out to be binary."""
+    """Files of which lines are missing, because they turned out to be binary."""
 
 
 def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hits:
@@ -165,6 +165,8 @@ def _read(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
             block = _block(path, block.lines[: max(0, left.start() - 1)], alone=alone)
         blocks.append(block)
         room -= block.matches
+    if has_binary and not blocks and scope.named is not None:
+        binary.append(scope.named)
     blocks = list(_first(MOST_STORED, blocks))
     return _without_new_secrets(replace(totals, blocks=blocks, binary=binary), scope)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -340,7 +341,12 @@ def test_binary_files_are_left_out_and_one_that_turns_binary_late_is_named(
     _write(project, {"d.txt": "needle\n".encode("utf-16")})
     envelope = search("needle")
     assert _places(envelope) == [("b.dat", 1), ("c", 1), ("d.txt", 1)]
-    assert "Searched up to where they are binary: b.dat" in _lines(envelope)
+    assert "Binary, so not told in full: b.dat" in _lines(envelope)
+    assert _places(search("needle", path="b.dat")) == [("b.dat", 1)]
+    named = search("needle", path="a.bin")
+    assert named["data"]["matches"] == []
+    assert "Binary, so not told in full: a.bin" in _lines(named)
+    assert search("needle", context=1)["data"]["total"] == 3
 
 
 def test_links_are_not_followed_and_paths_outside_are_refused(
@@ -354,6 +360,34 @@ def test_links_are_not_followed_and_paths_outside_are_refused(
     for path in ("link", "file", "..", "/etc", "../outside/a", "a\0b"):
         assert search("x", path=path)["status"] == "error"
     assert "does not exist" in search("x", path="gone")["message"]
+
+
+def test_a_folder_allowed_beside_the_project_is_searched_and_its_secrets_are_not(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path, {"other/.ssh/mine": "x\n", "other/a": "x\n", "other/.ssh/known_hosts": "x\n"})
+    roots = [str(tmp_path / "other"), str(tmp_path / "other/.ssh")]
+    monkeypatch.setenv("EFRIT_BUDGET_TOOLS__EXTRA_ROOTS", json.dumps(roots))
+    other = str(tmp_path / "other")
+    with Sidecar() as sidecar:
+        session = sidecar.request("session/open", root=str(project))["session_id"]
+        call = {"session_id": session, "name": "search_content"}
+        for number, path in enumerate([other, f"{other}/.ssh"]):
+            found = sidecar.request(
+                "tools/call",
+                **call,
+                arguments={"pattern": "x", "path": path},
+                tool_use_id=f"use-{number}",
+            )
+            assert (f"{other}/.ssh/known_hosts", 1) in _places(found)
+            assert f"Not searched, may hold secrets: {other}/.ssh/mine" in _lines(found)
+
+
+def test_a_pipe_is_not_waited_for(search: Search, project: Path) -> None:
+    os.mkfifo(project / "pipe")
+    _write(project, {"a": "x\n"})
+    assert "neither a file nor a folder" in search("x", path="pipe")["message"]
+    assert _places(search("x")) == [("a", 1)]
 
 
 def test_no_configuration_of_rg_is_read(

@@ -92,8 +92,11 @@ def _refused(located: Located, context: ToolContext) -> Outcome | None:
         return failure(".git holds git's own files, which are not searched.")
     if not os.path.lexists(located.path) and context.project.buffer(located) is None:
         return failure(f"{located.shown} does not exist; project_files lists what does.")
-    is_file = not located.path.is_dir()
-    if is_file and context.project.is_secret(located) and not context.confirmed:
+    if located.path.is_dir():
+        return None
+    if os.path.lexists(located.path) and not located.path.is_file():
+        return failure(f"{located.shown} is neither a file nor a folder.")
+    if context.project.is_secret(located) and not context.confirmed:
         return question(f"{located.shown} usually holds secrets. May it be searched?")
     return None
 
@@ -192,7 +195,7 @@ class _Told:
         if self.scope.secret:
             yield f"Not searched, may hold secrets: {self._some(self.scope.secret)}"
         if hits.binary:
-            yield f"Searched up to where they are binary: {self._some(hits.binary)}"
+            yield f"Binary, so not told in full: {self._some(hits.binary)}"
         if hits.unreadable:
             yield f"{_files(hits.unreadable)} or folders could not be read."
 
