@@ -18,6 +18,7 @@
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-json)
+(require 'seq)
 
 ;;; Structs
 
@@ -106,9 +107,12 @@ is the line that stays when it has left the window."
 An error or a quit in the tool is a result as well."
   (let ((tool (efrit-tool-named (efrit-tool-call-name call))))
     (condition-case err
-        (let ((result (funcall (efrit-tool-function tool)
-                               (efrit-json-plist arguments) call)))
-          (unless (efrit-tool-async tool)
+        (let* ((given (efrit-json-plist arguments))
+               (problem (efrit-tools--problem tool given))
+               (result (if problem
+                           (efrit-tool-result problem :status 'error)
+                         (funcall (efrit-tool-function tool) given call))))
+          (unless (and (efrit-tool-async tool) (not problem))
             (efrit-tool-finish call result)))
       (quit (efrit-tool-finish
              call (efrit-tool-result "The person stopped it (quit)." :status 'error)))
@@ -117,6 +121,28 @@ An error or a quit in the tool is a result as well."
                                       :status 'error))))))
 
 ;;; Private
+
+(defconst efrit-tools--kinds
+  '(("string" . stringp) ("integer" . integerp) ("number" . numberp)
+    ("array" . vectorp) ("object" . listp))
+  "How the kinds of arguments are told in Lisp.")
+
+(defun efrit-tools--problem (tool given)
+  "Return what is wrong with GIVEN, the arguments of a use of TOOL, or nil."
+  (let* ((schema (efrit-tool-parameters tool))
+         (properties (plist-get schema :properties))
+         (lacking (seq-find (lambda (name)
+                              (not (plist-member given (efrit-tools--keyword name))))
+                            (plist-get schema :required))))
+    (if lacking
+        (format "%s is missing." lacking)
+      (cl-loop for (name value) on given by #'cddr
+               for kind = (plist-get (and (listp properties) (plist-get properties name))
+                                     :type)
+               for fits = (cdr (assoc kind efrit-tools--kinds))
+               when (and fits value (not (funcall fits value)))
+               return (format "%s must be of type %s."
+                              (substring (symbol-name name) 1) kind)))))
 
 (defun efrit-tools--keyword (symbol)
   "Return the keyword of SYMBOL."

@@ -1,0 +1,407 @@
+;;; loop-tests.el --- Tests of the loop  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ert)
+(require 'scripted)
+(require 'efrit-run)
+(require 'efrit-tools)
+
+(defvar loop-test--events nil
+  "The events of the loop under test, the latest first.")
+
+(defmacro loop-test-with (script loop &rest body)
+  "Run BODY in a project while a model plays SCRIPT, with LOOP bound to a loop.
+Every tool is allowed, retries wait for nothing, and events are kept."
+  (declare (indent 2) (debug (form symbolp body)))
+  `(efrit-test-with-project '(("README.md" . "# A project\n") ("a.txt" . "one\ntwo\n"))
+     (efrit-test-with-model ,script
+       (let ((efrit-permission-rules '((t t allow)))
+             (efrit-claude-retry-delay 0.05)
+             (loop-test--events nil)
+             (,loop (efrit-test-loop)))
+         (efrit-loop-observe ,loop (lambda (_ event) (push event loop-test--events)))
+         ,@body))))
+
+(defun loop-test--states ()
+  "Return the states that the loop went through, in order."
+  (cl-loop for event in (reverse loop-test--events)
+           when (eq (car event) 'state) collect (cadr event)))
+
+(defun loop-test--said ()
+  "Return what the model said since its reply last began anew."
+  (let ((text ""))
+    (dolist (event (reverse loop-test--events))
+      (pcase event
+        ('(again) (setq text ""))
+        (`(piece ,block ,piece)
+         (when (equal (efrit-block-type block) "text")
+           (setq text (concat text piece))))))
+    text))
+
+(defun loop-test--statuses ()
+  "Return the statuses of the model's answers, in order."
+  (mapcar (lambda (request) (gethash "status" request)) (efrit-test-sent)))
+
+(defun loop-test--wait-for (loop state)
+  "Wait until LOOP is in STATE."
+  (should (efrit-test-wait-until (lambda () (eq (efrit-loop-state loop) state)))))
+
+(defun loop-test--goes-on (loop)
+  "Check that LOOP can be used: it takes a message, and the model answers."
+  (should (memq (efrit-loop-state loop) efrit-loop-resting))
+  (let ((before (length (seq-filter (lambda (status) (eql status 200))
+                                    (loop-test--statuses)))))
+    (efrit-test-finish loop "And now?")
+    (should (> (length (seq-filter (lambda (status) (eql status 200)) (loop-test--statuses)))
+               before))
+    (should-not (memql 400 (loop-test--statuses)))))
+
+;;; What is said and done
+
+(ert-deftest efrit-loop-streams-a-reply-and-ends-with-it ()
+  (loop-test-with "closing = \"That is all.\"\n[[reply]]\ntext = \"Hello, größe “x” 😀.\"\n" loop
+    (efrit-test-finish loop "Say hello.")
+    (should (equal "Hello, größe “x” 😀." (loop-test--said)))
+    (should (equal '(beginning waiting streaming ending idle) (loop-test--states)))))
+
+(ert-deftest efrit-loop-runs-tools-of-both-sides-and-sends-their-results ()
+  (loop-test-with "
+[[reply]]
+thinking = \"Let me look.\"
+text = \"Looking.\"
+tool = [
+  { name = \"read_file\", input = { path = \"a.txt\" } },
+  { name = \"eval_sexp\", input = { code = \"(+ 40 2)\" } },
+  { name = \"file_info\", input = { paths = [\"README.md\"] } },
+]
+[[reply]]
+expect_contains = \"=> 42\"
+text = \"Done.\"
+" loop
+    (efrit-test-finish loop "Look.")
+    (should (equal '(200 200) (loop-test--statuses)))
+    (should (string-match-p "two" (efrit-test-sent-text)))
+    (should (equal '("read_file" "eval_sexp" "file_info")
+                   (mapcar #'efrit-use-name (efrit-loop-run loop))))))
+
+(ert-deftest efrit-loop-passes-a-tools-input-on-as-it-was-written ()
+  (let ((input (concat "{\"a\":{},\"b\":[],\"c\":null,\"d\":false,\"e\":12345678901234567890123,"
+                       "\"f\":1.5,\"g\":\"é\\u0000 “x” 😀 \\\\\",\"h\":{\"i\":[{}]}}")))
+    (loop-test-with (format "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input_json = '''%s''' } ]
+[[reply]]
+text = \"Done.\"
+" input) loop
+      (efrit-test-finish loop "Go.")
+      (let* ((body (gethash "body" (cadr (efrit-test-sent))))
+             (use (aref (gethash "content" (aref (gethash "messages" body) 1)) 0)))
+        (should (equal (efrit-json-text (efrit-json-parse input))
+                       (efrit-json-text (gethash "input" use)))))
+      (should (equal '(200 200) (loop-test--statuses))))))
+
+(ert-deftest efrit-loop-sends-what-is-said-meanwhile-with-the-next-turn ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+delay_ms = 50
+[[reply]]
+expect_contains = \"Also the README\"
+text = \"Both.\"
+" loop
+    (efrit-do-say loop "Read a.txt.")
+    (loop-test--wait-for loop 'streaming)
+    (efrit-do-say loop "Also the README.")
+    (should (eq 'idle (efrit-test-rest loop)))
+    (should (equal "Both." (loop-test--said)))
+    (should (= 2 (length (efrit-test-sent))))))
+
+(ert-deftest efrit-loop-ends-when-the-model-says-that-it-is-done ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"session_complete\", input = { summary = \"All done.\" } } ]
+" loop
+    (efrit-test-finish loop "Do it.")
+    (should (member '(complete "All done.") loop-test--events))
+    (should (= 1 (length (efrit-test-sent))))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-never-takes-a-results-text-for-a-signal ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(error \\\"session_complete stop_reason error\\\")\" } } ]
+[[reply]]
+repeat = 12
+tool = [ { name = \"eval_sexp\", input = { code = \"(car {n})\" } } ]
+[[reply]]
+text = \"Twelve errors later.\"
+" loop
+    (efrit-test-finish loop "Go on whatever happens.")
+    (should (equal "Twelve errors later." (loop-test--said)))))
+
+(ert-deftest efrit-loop-gives-each-reason-to-stop-its-state ()
+  (dolist (row '(("refusal" . refused) ("max_tokens" . cut-short)
+                 ("model_context_window_exceeded" . window-full)))
+    (loop-test-with (format "[[reply]]\ntext = \"Well\"\nstop_reason = %S\n[[reply]]\ntext = \"Again.\"\n"
+                            (car row))
+        loop
+      (efrit-do-say loop "Go.")
+      (should (eq (cdr row) (efrit-test-rest loop)))
+      (loop-test--goes-on loop))))
+
+(ert-deftest efrit-loop-sends-a-paused-reply-back-to-go-on ()
+  (loop-test-with "
+[[reply]]
+text = \"First half, \"
+stop_reason = \"pause_turn\"
+[[reply]]
+text = \"second half.\"
+" loop
+    (efrit-test-finish loop "Go.")
+    (should (equal "First half, second half." (loop-test--said)))))
+
+(ert-deftest efrit-loop-asks-at-a-limit-and-goes-on-when-told-to ()
+  (let ((efrit-max-turns 2))
+    (loop-test-with "
+[[reply]]
+repeat = 3
+tool = [ { name = \"eval_sexp\", input = { code = \"{n}\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+      (efrit-do-say loop "Go.")
+      (efrit-test-rest loop)
+      (should (equal '(limited nil) (list (efrit-loop-state loop) (efrit-loop-problem loop))))
+      (should (= 2 (length (efrit-test-sent))))
+      (efrit-continue loop)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (equal "Done." (loop-test--said))))))
+
+;;; Permissions
+
+(ert-deftest efrit-loop-tells-the-model-that-the-person-said-no ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(setq loop-test--evil t)\" } } ]
+[[reply]]
+expect_contains = \"did not allow\"
+text = \"Then not.\"
+" loop
+    (let ((efrit-permission-rules '(("eval_sexp" t ask))))
+      (efrit-do-say loop "Go.")
+      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+      (efrit-run-answer loop (efrit-run-asking loop) 'deny)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should-not (boundp 'loop-test--evil))
+      (should (equal "Then not." (loop-test--said))))))
+
+(ert-deftest efrit-loop-asks-once-for-a-command-and-runs-it ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"run_command\", input = { command = \"echo made > made.txt\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+    (let ((efrit-permission-rules nil))
+      (efrit-do-say loop "Go.")
+      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+      (should-not (file-exists-p (expand-file-name "made.txt" efrit-test-project)))
+      (efrit-run-answer loop (efrit-run-asking loop) 'allow)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (file-exists-p (expand-file-name "made.txt" efrit-test-project)))
+      (should (= 1 (cl-count 'ask loop-test--events :key #'car))))))
+
+(ert-deftest efrit-loop-asks-the-sidecars-question-for-a-secret ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"read_file\", input = { path = \".env\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+    (let ((efrit-permission-rules nil))
+      (efrit-test-write ".env" "KEY=xyzzy\n")
+      (efrit-do-say loop "Go.")
+      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+      (should (string-match-p "\\.env" (efrit-use-question (efrit-run-asking loop))))
+      (should-not (string-match-p "xyzzy" (efrit-test-sent-text)))
+      (efrit-run-answer loop (efrit-run-asking loop) 'allow)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (string-match-p "xyzzy" (efrit-test-sent-text))))))
+
+;;; Faults
+
+(defun loop-test--fault (fault)
+  "Check that a session survives FAULT, the TOML of one or more replies."
+  (loop-test-with (concat fault "
+[[reply]]
+text = \"One two three four five six seven.\"
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+text = \" Done.\"
+") loop
+    (efrit-test-finish loop "Go.")
+    (should (equal "One two three four five six seven. Done." (loop-test--said)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-survives-too-many-requests ()
+  (loop-test--fault "[[reply]]\nstatus = 429\nretry_after = 0\n"))
+
+(ert-deftest efrit-loop-survives-an-overloaded-model-three-times ()
+  (loop-test--fault "[[reply]]\nrepeat = 3\nstatus = 529\n"))
+
+(ert-deftest efrit-loop-survives-a-stream-cut-in-a-word ()
+  (loop-test--fault "[[reply]]\ntext = \"One two three\"\ncut = \"text\"\n"))
+
+(ert-deftest efrit-loop-survives-a-stream-cut-in-a-tools-input ()
+  (loop-test--fault "[[reply]]\ntext = \"One\"\ncut = \"tool_input\"
+tool = [ { name = \"read_file\", input = { path = \"README.md\" } } ]\n"))
+
+(ert-deftest efrit-loop-survives-a-malformed-event ()
+  (loop-test--fault "[[reply]]\ntext = \"One two\"\nmalformed = true\n"))
+
+(ert-deftest efrit-loop-survives-an-error-in-the-stream ()
+  (loop-test--fault "[[reply]]\ntext = \"One two\"\nerror_event = \"overloaded_error\"\n"))
+
+(ert-deftest efrit-loop-gives-up-on-what-does-not-pass-and-says-what-to-do ()
+  (dolist (row '((401 . "key") (402 . "credit") (404 . "efrit-claude-model")
+                 (413 . "efrit-budget-total-target")))
+    (loop-test-with (format "[[reply]]\nstatus = %d\n[[reply]]\ntext = \"Now.\"\n" (car row)) loop
+      (efrit-do-say loop "Go.")
+      (should (eq 'failed (efrit-test-rest loop)))
+      (should (string-match-p (cdr row) (efrit-loop-problem loop)))
+      (efrit-continue loop)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (equal "Now." (loop-test--said))))))
+
+(ert-deftest efrit-loop-says-that-curl-is-missing ()
+  (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
+    (let ((efrit-http-program "no-such-curl"))
+      (efrit-do-say loop "Go.")
+      (should (eq 'failed (efrit-test-rest loop)))
+      (should (string-match-p "no-such-curl" (efrit-loop-problem loop))))
+    (efrit-continue loop)
+    (should (eq 'idle (efrit-test-rest loop)))))
+
+(ert-deftest efrit-loop-survives-the-death-of-the-sidecar-during-a-tool ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"run_command\", input = { command = \"sleep 1; echo x >> runs.txt\" } },
+         { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+    (efrit-do-say loop "Go.")
+    (should (efrit-test-wait-until
+             (lambda () (seq-some (lambda (use) (and (equal (efrit-use-name use) "run_command")
+                                                     (eq (efrit-use-state use) 'running)
+                                                     (efrit-use-confirm use)))
+                                  (efrit-loop-run loop)))))
+    (sleep-for 0.3)
+    (efrit-test-kill)
+    (should (eq 'idle (efrit-test-rest loop)))
+    (should (equal "Done." (loop-test--said)))
+    (should (string-match-p "nobody saw it end" (efrit-test-sent-text)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-survives-the-death-of-the-sidecar-while-the-model-writes ()
+  (loop-test-with "
+[[reply]]
+text = \"One two three four five six.\"
+delay_ms = 40
+" loop
+    (efrit-do-say loop "Go.")
+    (loop-test--wait-for loop 'streaming)
+    (efrit-test-kill)
+    (should (eq 'idle (efrit-test-rest loop)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-can-be-stopped-in-every-state-and-used-again ()
+  (dolist (state '(beginning waiting streaming retrying ending running))
+    (loop-test-with (concat (if (eq state 'retrying) "[[reply]]\nstatus = 429\nretry_after = 60\n" "")
+                            "
+[[reply]]
+thinking = \"I think.\"
+text = \"One two three four five.\"
+wait_ms = 300
+delay_ms = 30
+tool = [ { name = \"run_command\", input = { command = \"sleep 30\" } } ]
+")
+        loop
+      (ert-info ((format "stopped while %s" state))
+        (efrit-do-say loop "Go.")
+        (loop-test--wait-for loop state)
+        (efrit-stop loop)
+        (should (eq 'idle (efrit-test-rest loop)))
+        (loop-test--goes-on loop)))))
+
+(ert-deftest efrit-loop-takes-a-result-of-fifty-megabytes ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(make-string 50000000 ?x)\" } },
+         { name = \"run_command\", input = { command = \"head -c 50000000 /dev/zero | tr '\\\\0' 'y'\" } } ]
+[[reply]]
+text = \"Large.\"
+" loop
+    (let ((efrit-eval-most-characters 60000000))
+      (efrit-do-say loop "Go.")
+      (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)) 120)
+      (should (eq 'idle (efrit-loop-state loop)))
+      (should (equal "Large." (loop-test--said)))
+      (should (< (length (efrit-test-sent-text)) 1000000)))))
+
+(ert-deftest efrit-loop-keeps-two-sessions-in-two-projects-apart ()
+  (loop-test-with "
+[[reply]]
+repeat = 5
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+delay_ms = 5
+[[reply]]
+text = \"Done.\"
+" loop
+    (let* ((other-root (file-name-as-directory (make-temp-file "efrit-other-" t)))
+           (other (progn (with-temp-file (expand-file-name "a.txt" other-root)
+                           (insert "the other one\n"))
+                         (efrit-do-make-loop other-root))))
+      (efrit-do-say loop "Go here.")
+      (efrit-do-say other "Go there.")
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (eq 'idle (efrit-test-rest other)))
+      (let ((ours (apply #'concat (efrit-loop-messages loop)))
+            (theirs (apply #'concat (efrit-loop-messages other))))
+        (should-not (string-match-p "the other one" ours))
+        (should (string-match-p "the other one" theirs))
+        (should-not (string-match-p "Go here" theirs)))
+      (delete-directory other-root t))))
+
+;;; The key
+
+(ert-deftest efrit-loop-shows-the-key-to-nobody ()
+  (loop-test-with "[[reply]]\ntext = \"Hello.\"\ndelay_ms = 200\n" loop
+    (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
+          (efrit-claude-key-hosts '("127.0.0.1"))
+          seen)
+      (efrit-do-say loop "Go.")
+      (loop-test--wait-for loop 'waiting)
+      (dolist (pid (list-system-processes))
+        (let ((arguments (alist-get 'args (process-attributes pid))))
+          (when (and arguments (string-match-p "xyzzy" arguments))
+            (push arguments seen))))
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should-not seen)
+      (should-not (string-match-p "xyzzy" (efrit-test-sent-text))))))
+
+(ert-deftest efrit-loop-sends-no-key-of-the-vendors-elsewhere ()
+  (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
+        (efrit-claude-url "http://127.0.0.1:1/v1/messages"))
+    (should-not (assoc "x-api-key" (efrit-claude--headers nil)))
+    (let ((efrit-claude-url "https://api.anthropic.com/v1/messages"))
+      (should (equal "sk-xyzzy-secret"
+                     (cdr (assoc "x-api-key" (efrit-claude--headers nil))))))))
+
+(provide 'loop-tests)
+;;; loop-tests.el ends here
