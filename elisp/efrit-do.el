@@ -50,12 +50,14 @@
 
 (defun efrit-do-root ()
   "Return the root of the project here; outside of one, ask for a folder.
-Signal a `user-error' for a remote folder."
+Signal a `user-error' for a remote folder.  The home folder is never taken
+without asking, not even where it is a project."
+  (efrit-do--check-local default-directory)
   (let ((root (or (when-let* ((project (project-current)))
                     (project-root project))
                   (efrit-do--ask-for-root))))
-    (when (file-remote-p root)
-      (user-error "Efrit works on local files only, not on %s" root))
+    (efrit-do--check-local root)
+    (efrit-do--check-home root)
     (file-name-as-directory (expand-file-name root))))
 
 (defun efrit-do-loop (&optional root)
@@ -84,12 +86,15 @@ Signal a `user-error' where there is none."
 
 (defun efrit-do-resume-loop (id root)
   "Resume the session ID on ROOT, and return a loop for it."
-  (or (seq-find (lambda (loop) (equal (efrit-loop-id loop) id)) efrit-do--loops)
+  (if-let* ((loop (seq-find (lambda (loop) (equal (efrit-loop-id loop) id))
+                            efrit-do--loops)))
       (progn
-        (efrit-session-resume id)
-        (let ((loop (efrit-do--adopt (efrit-loop-make id root))))
-          (efrit-loop-restore loop)
-          loop))))
+        (setq efrit-do--loops (cons loop (delq loop efrit-do--loops)))
+        loop)
+    (efrit-session-resume id)
+    (let ((loop (efrit-do--adopt (efrit-loop-make id root))))
+      (efrit-loop-restore loop)
+      loop)))
 
 (defun efrit-do-forget (loop)
   "Stop LOOP and let go of it; its session stays in the sidecar."
@@ -155,20 +160,30 @@ DRY, show first what would be sent, and what it would cost."
 
 (defun efrit-do--same-root-p (one other)
   "Return non-nil if ONE and OTHER are the same folder."
-  (string= (file-name-as-directory (expand-file-name one))
-           (file-name-as-directory (expand-file-name other))))
+  (string= (file-name-as-directory (file-truename one))
+           (file-name-as-directory (file-truename other))))
+
+(defun efrit-do--check-local (folder)
+  "Signal a `user-error' where FOLDER is on another machine."
+  (when (file-remote-p folder)
+    (user-error "Efrit works on local files only, not on %s" folder)))
+
+(defun efrit-do--check-home (root)
+  "Ask where ROOT is the home folder; signal a `user-error' unless it is meant.
+Whoever works there already is not asked again."
+  (when (and (efrit-do--home-p root)
+             (not (efrit-do-loop root))
+             (or noninteractive
+                 (not (yes-or-no-p "Really work in your whole home folder? "))))
+    (user-error "Choose a folder with the project in it")))
 
 (defun efrit-do--ask-for-root ()
   "Ask for the folder to work in; the home folder is not taken for granted."
   (when noninteractive
     (user-error "%s is in no project; start in one" default-directory))
   (let* ((folder (read-directory-name "No project is here.  Work in: " nil nil t
-                                      (and (efrit-do--home-p default-directory) "")))
-         (folder (if (string-empty-p folder) default-directory folder)))
-    (if (and (efrit-do--home-p folder)
-             (not (yes-or-no-p "Really work in your whole home folder? ")))
-        (user-error "Choose a folder with the project in it")
-      folder)))
+                                      (and (efrit-do--home-p default-directory) ""))))
+    (if (string-empty-p folder) default-directory folder)))
 
 (defun efrit-do--home-p (folder)
   "Return non-nil if FOLDER is the home folder."
@@ -182,6 +197,7 @@ DRY, show first what would be sent, and what it would cost."
   "Count LOOP among those of this Emacs, and return it."
   (push loop efrit-do--loops)
   (efrit-loop-observe loop #'efrit-do--note-price)
+  (efrit-loop-observe loop #'efrit-do--note-title)
   (efrit-sync-update)
   loop)
 
@@ -205,6 +221,25 @@ With ABOVE, only where the prompt would have more tokens than that."
   (require 'efrit-preview)
   (declare-function efrit-preview "efrit-preview")
   (efrit-preview loop (efrit-context-blocks loop task) above))
+
+(defun efrit-do--note-title (loop event)
+  "Name the session of LOOP, when EVENT is the first message in it."
+  (when (and (eq (car event) 'queued) (efrit-do--first-said-p loop))
+    (efrit-sidecar-request-async
+     'session/rename
+     (list :session_id (efrit-loop-id loop) :title (efrit-do--title (cadr event)))
+     :error #'ignore)))
+
+(defun efrit-do--first-said-p (loop)
+  "Return non-nil if what the person said last in LOOP is all that was said."
+  (not (or (efrit-loop-messages loop) (efrit-loop-stale loop) (efrit-loop-sent loop)
+           (> (efrit-loop-turn loop) 0) (cdr (efrit-loop-queue loop)))))
+
+(defun efrit-do--title (blocks)
+  "Return the first line of the person's own words in BLOCKS."
+  (let ((said (plist-get (car (last blocks)) :text)))
+    (truncate-string-to-width (or (car (split-string (or said "") "\n" t "[ \t]*")) "")
+                              80 nil nil t)))
 
 (defun efrit-do--note-price (loop event)
   "Ask what LOOP has cost, when EVENT is the end of a reply."
