@@ -191,18 +191,18 @@ last used: what is used longest ago gives way first.
            (push (cons text undo) efrit-budget-view--changes)))
        (message "Efrit %s; the next turn sees to it" text)))))
 
-(defun efrit-budget-view--do (changes then)
-  "Make each of CHANGES, a (METHOD . HANDLE); then call THEN, and refresh."
+(defun efrit-budget-view--do (wishes then)
+  "Make each of WISHES, a (METHOD . HANDLE); then call THEN, and refresh."
   (let ((buffer (current-buffer)))
-    (if (null changes)
+    (if (null wishes)
         (progn (funcall then)
                (efrit-budget-view-refresh))
       (efrit-budget-view--ask
-       (caar changes) (list :handle (cdar changes))
+       (caar wishes) (list :handle (cdar wishes))
        (lambda (_)
          (when (buffer-live-p buffer)
            (with-current-buffer buffer
-             (efrit-budget-view--do (cdr changes) then))))))))
+             (efrit-budget-view--do (cdr wishes) then))))))))
 
 (defun efrit-budget-view--ask (method params success)
   "Call METHOD with PARAMS for the session shown here, then SUCCESS."

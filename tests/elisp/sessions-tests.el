@@ -1,0 +1,326 @@
+;;; sessions-tests.el --- Taking sessions up again  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Against real sidecars, a scripted model, and another Emacs that is killed.
+
+;;; Code:
+
+(require 'ert-x)
+(require 'scripted)
+(require 'efrit-sessions)
+(require 'org)
+
+(defconst efrit-sessions-tests--script "
+[[reply]]
+thinking = \"Read it, then wait.\"
+text = \"I will read it.\"
+tool = [{ name = \"read_file\", input = { path = \"a.txt\" } }]
+
+[[reply]]
+tool = [{ name = \"wait\", input = { seconds = 60 } }]
+
+[[reply]]
+text = \"Here we are again.\"
+
+[[reply]]
+text = \"And again.\"
+"
+  "A model that uses a tool that takes long.")
+
+(defmacro efrit-sessions-tests--with-model (&rest body)
+  "Run BODY in a project, with a model that waits long in its second turn."
+  `(efrit-test-with-project '(("a.txt" . "Text of a file.\n"))
+     (efrit-test-with-model efrit-sessions-tests--script
+       ,@body)))
+
+(defun efrit-sessions-tests--other-emacs ()
+  "Start another Emacs that works on the project, and return its process."
+  (make-process
+   :name "efrit-other" :buffer nil :connection-type 'pipe :noquery t :sentinel #'ignore
+   :command
+   (list (expand-file-name invocation-name invocation-directory) "-Q" "--batch"
+         "-L" (expand-file-name "elisp" efrit-test-root) "-l" "efrit-do" "--eval"
+         (format "%S" `(progn
+                         (setq efrit-claude-url ,efrit-claude-url
+                               efrit-claude-features ',efrit-claude-features)
+                         (efrit-do-say (efrit-do-make-loop ,efrit-test-project) "Work.")
+                         (while t (accept-process-output nil 0.1)))))))
+
+(defun efrit-sessions-tests--list ()
+  "Return the sessions of the project as the sidecar has them."
+  (append (plist-get (efrit-sidecar-request 'session/list
+                                            (list :root efrit-test-project
+                                                  :include_closed t))
+                     :sessions)
+          nil))
+
+(defun efrit-sessions-tests--await-wait ()
+  "Wait for the tool `wait' in a session of the project; return its id."
+  (let ((id nil))
+    (should
+     (efrit-test-wait-until
+      (lambda ()
+        (setq id (plist-get (car (efrit-sessions-tests--list)) :session_id))
+        (and id
+             (seq-some (lambda (entry) (equal "wait" (plist-get entry :tool)))
+                       (plist-get (efrit-sidecar-request
+                                   'worklog/list (list :session_id id
+                                                       :states ["announced"]))
+                                  :entries))))))
+    id))
+
+(defun efrit-sessions-tests--all-taken-p ()
+  "Return non-nil if the model took every request that it was sent."
+  (seq-every-p (lambda (request) (eql 200 (gethash "status" request)))
+               (efrit-test-sent)))
+
+;;; After deaths
+
+(ert-deftest efrit-sessions-go-on-after-emacs-was-killed-during-a-tool ()
+  "A new Emacs resumes the session and goes on; nothing that was said is lost."
+  (efrit-sessions-tests--with-model
+   (let* ((other (efrit-sessions-tests--other-emacs))
+          (id (unwind-protect (efrit-sessions-tests--await-wait)
+                (signal-process other 9)))
+          (loop (efrit-resume id)))
+     (efrit-continue loop)
+     (should (eq 'idle (efrit-test-rest loop)))
+     (should (efrit-sessions-tests--all-taken-p))
+     (let ((last (efrit-json-text (car (last (efrit-test-sent))))))
+       (should (string-match-p "Work\\." last))
+       (should (string-match-p "Text of a file" last)))
+     (should (eq loop (efrit-do-loop efrit-test-project))))))
+
+(ert-deftest efrit-sessions-can-be-stopped-and-continued-after-the-sidecar-was-killed ()
+  "While the tool is called again in a new sidecar, stop stops, continue goes on."
+  (efrit-sessions-tests--with-model
+   (let ((loop (efrit-test-loop)))
+     (efrit-do-say loop "Work.")
+     (efrit-sessions-tests--await-wait)
+     (let ((pid (efrit-test-kill)))
+       (should (efrit-test-wait-until
+                (lambda () (and (efrit-sidecar-process) (/= pid (efrit-test-pid)))))))
+     (efrit-stop loop)
+     (should (eq 'idle (efrit-test-rest loop)))
+     (efrit-continue loop)
+     (should (eq 'idle (efrit-test-rest loop)))
+     (should (efrit-sessions-tests--all-taken-p))
+     (should (string-match-p "Here we are again"
+                             (string-join (efrit-loop-messages loop)))))))
+
+(ert-deftest efrit-sessions-resume-after-the-sidecar-was-killed ()
+  "A session that no loop of this Emacs has comes back from the database."
+  (efrit-test-with-project nil
+    (efrit-test-with-model "
+[[reply]]
+text = \"The first answer.\"
+
+[[reply]]
+text = \"The second answer.\"
+"
+      (let* ((loop (efrit-test-loop))
+             (id (efrit-loop-id loop)))
+        (efrit-test-finish loop "The first question.")
+        (efrit-do-forget loop)
+        (efrit-test-kill)
+        (efrit-test-wait-until (lambda () (not (efrit-sidecar-process))))
+        (let ((again (efrit-resume id)))
+          (should-not (eq loop again))
+          (efrit-test-finish again "The second question.")
+          (let ((last (efrit-json-text (car (last (efrit-test-sent))))))
+            (should (string-match-p "The first answer" last))
+            (should (string-match-p "The second question" last)))
+          (should (= 2 (efrit-loop-turn again))))))))
+
+;;; Resuming
+
+(ert-deftest efrit-sessions-a-closed-one-resumes-and-says-so ()
+  "A closed session is open again after it was resumed."
+  (efrit-test-with-project nil
+    (let ((id (efrit-session-open efrit-test-project)))
+      (efrit-session-close id)
+      (ert-with-message-capture messages
+        (efrit-resume id)
+        (should (string-match-p "was closed, and is open again" messages)))
+      (should (equal "open" (plist-get (efrit-session-status id) :state))))))
+
+(ert-deftest efrit-sessions-one-that-is-here-is-resumed-as-it-is ()
+  "Resuming a session of this Emacs gives its loop, and makes it the latest."
+  (efrit-test-with-project nil
+    (let ((first (efrit-test-loop))
+          (second (efrit-test-loop)))
+      (should (eq second (efrit-do-loop efrit-test-project)))
+      (should (eq first (efrit-resume (efrit-loop-id first))))
+      (should (eq first (efrit-do-loop efrit-test-project))))))
+
+(ert-deftest efrit-sessions-are-offered-by-title-the-latest-first ()
+  "What can be resumed is told by id, title, age and state."
+  (efrit-test-with-project nil
+    (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\n"
+      (let ((old (efrit-session-open efrit-test-project))
+            (loop (efrit-test-loop)))
+        (efrit-test-finish loop "Name it so.\nMore of it.")
+        (efrit-session-close old)
+        (efrit-test-wait-until
+         (lambda () (equal "Name it so."
+                           (plist-get (car (efrit-sessions-tests--list)) :title))))
+        (let ((offers (mapcar #'efrit-sessions--offer (efrit-sessions-tests--list))))
+          (should (string-match-p "  Name it so\\.  (just now, here, 0 calls)" (car offers)))
+          (should (string-match-p (concat old "  -  (just now, closed,") (cadr offers))))))))
+
+(ert-deftest efrit-sessions-nothing-to-resume-is-said ()
+  "In a project without sessions, `efrit-resume' says that there are none."
+  (efrit-test-with-project nil
+    (should (string-match-p
+             "No session was ever opened"
+             (cadr (should-error (efrit-sessions--read-id) :type 'user-error))))))
+
+;;; The list
+
+(defmacro efrit-sessions-tests--with-list (ids &rest body)
+  "Run BODY in the list of two sessions of the project, whose ids are IDS."
+  (declare (indent 1))
+  `(efrit-test-with-project nil
+     (let ((,ids (list (efrit-session-open efrit-test-project)
+                       (efrit-session-open efrit-test-project))))
+       (save-window-excursion
+         (with-current-buffer (efrit-sessions)
+           (unwind-protect
+               (progn (efrit-sessions-tests--await (car ,ids))
+                      ,@body)
+             (kill-buffer (current-buffer))))))))
+
+(defun efrit-sessions-tests--await (regexp)
+  "Wait until REGEXP is in this buffer."
+  (efrit-test-wait-until (lambda () (string-match-p regexp (buffer-string))))
+  (should (string-match-p regexp (buffer-string))))
+
+(defun efrit-sessions-tests--go (id)
+  "Move to the line of the session ID."
+  (goto-char (point-min))
+  (while (not (equal id (tabulated-list-get-id)))
+    (should (zerop (forward-line)))))
+
+(defun efrit-sessions-tests--agreeing (function)
+  "Call FUNCTION with a person who agrees to everything."
+  (cl-letf (((symbol-function 'yes-or-no-p) #'always))
+    (funcall function)))
+
+(ert-deftest efrit-sessions-list-renames-purges-and-deletes ()
+  "Each key does its work once the person agrees, and the list shows it."
+  (efrit-sessions-tests--with-list ids
+    (efrit-sessions-tests--go (car ids))
+    (efrit-sessions-rename "The flaky test")
+    (efrit-sessions-tests--await "The flaky test")
+    (efrit-sessions-tests--go (car ids))
+    (efrit-sessions-tests--agreeing #'efrit-sessions-purge)
+    (efrit-sessions-tests--await "purged")
+    (efrit-sessions-tests--go (cadr ids))
+    (efrit-sessions-tests--agreeing #'efrit-sessions-delete)
+    (should (efrit-test-wait-until
+             (lambda () (not (string-match-p (cadr ids) (buffer-string))))))
+    (should (= 1 (length (efrit-sessions-tests--list))))))
+
+(ert-deftest efrit-sessions-nothing-is-deleted-without-a-yes ()
+  "Whoever says no keeps the session."
+  (efrit-sessions-tests--with-list ids
+    (efrit-sessions-tests--go (car ids))
+    (cl-letf (((symbol-function 'yes-or-no-p) #'ignore))
+      (efrit-sessions-delete)
+      (efrit-sessions-purge))
+    (should (equal '("open" "open") (mapcar (lambda (session) (plist-get session :state))
+                                            (efrit-sessions-tests--list))))))
+
+(ert-deftest efrit-sessions-return-resumes-the-one-at-point ()
+  "Return takes the session at point up again."
+  (efrit-sessions-tests--with-list ids
+    (efrit-sessions-tests--go (cadr ids))
+    (efrit-sessions-resume)
+    (should (equal (cadr ids) (efrit-loop-id (efrit-do-loop efrit-test-project))))))
+
+(ert-deftest efrit-sessions-at-work-are-not-deleted ()
+  "A session at work has to be stopped before."
+  (efrit-sessions-tests--with-model
+   (let ((loop (efrit-test-loop)))
+     (efrit-do-say loop "Work.")
+     (efrit-sessions-tests--await-wait)
+     (save-window-excursion
+       (with-current-buffer (efrit-sessions)
+         (efrit-sessions-tests--await "at work")
+         (efrit-sessions-tests--go (efrit-loop-id loop))
+         (should-error (efrit-sessions-tests--agreeing #'efrit-sessions-delete)
+                       :type 'user-error)
+         (kill-buffer)))
+     (efrit-stop loop)
+     (should (eq 'idle (efrit-test-rest loop))))))
+
+;;; Exporting
+
+(defconst efrit-sessions-tests--odd
+  "* no heading\n#+no_keyword\n```\nno fence\n```\n漢字 🧮\n"
+  "A text that Markdown and Org would take for their own.")
+
+(defmacro efrit-sessions-tests--with-export (document format &rest body)
+  "Run BODY with the DOCUMENT of a small session as FORMAT."
+  (declare (indent 2))
+  `(efrit-test-with-project (list (cons "odd.txt" efrit-sessions-tests--odd))
+     (efrit-test-with-model "
+[[reply]]
+thinking = \"A thought.\"
+tool = [{ name = \"read_file\", input = { path = \"odd.txt\" } }]
+
+[[reply]]
+text = \"* The answer.\"
+
+[[reply]]
+text = \"Later.\"
+"
+       (let ((loop (efrit-test-loop))
+             (,document nil))
+         (efrit-test-finish loop "The question.")
+         (efrit-sidecar-request 'worklog/drop (list :session_id (efrit-loop-id loop)
+                                                    :handle "r1"))
+         (efrit-test-finish loop "And later?")
+         (efrit-export-session
+          (car (efrit-sessions-tests--list)) ,format
+          (lambda (buffer)
+            (with-current-buffer buffer
+              (setq ,document (buffer-substring-no-properties (point-min) (point-max))))
+            (kill-buffer buffer)))
+         (should (efrit-test-wait-until (lambda () ,document)))
+         ,@body))))
+
+(ert-deftest efrit-sessions-export-as-markdown-with-what-left-the-window ()
+  "The document has every turn in order, and each text as it was."
+  (efrit-sessions-tests--with-export document 'markdown
+    (ert-info (document)
+      (let ((case-fold-search nil)
+            (at 0))
+        (dolist (part '("# The question." "## Turn 1" "### Person" "The question."
+                        "### Model" "A thought." "Uses read_file" "### Result r1 of read_file"
+                        "````text\n" "```\n" "no fence\n" "漢字 🧮\n" "## Turn 2"
+                        "* The answer." "## Turn 3" "And later?" "Later."))
+          (let ((found (string-search part document at)))
+            (ert-info ((format "missing: %s" part))
+              (should found))
+            (setq at found)))))))
+
+(ert-deftest efrit-sessions-export-as-org-keeps-every-text-in-its-block ()
+  "No text becomes a heading or a keyword of the document."
+  (efrit-sessions-tests--with-export document 'org
+    (with-temp-buffer
+      (insert document)
+      (delay-mode-hooks (org-mode))
+      (let ((headings (org-map-entries (lambda () (org-get-heading t t t t)))))
+        (should (member "Turn 1" headings))
+        (should-not (member "The answer." headings))
+        (should-not (member "no heading" headings)))
+      (goto-char (point-min))
+      (should (search-forward "\n,* The answer.\n" nil t)))))
+
+(provide 'sessions-tests)
+;;; sessions-tests.el ends here
