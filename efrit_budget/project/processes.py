@@ -142,7 +142,12 @@ def _running(
     *,
     merged: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that lives no longer than the block, with all it starts."""
+    """A process that lives no longer than the block, with all it starts.
+
+    One whose streams are merged, as at a terminal, is in a session of its own, without one. For
+    others a group is enough: Linux shares the processor out by sessions, so that on a busy
+    machine a program in a new one waits for its turn.
+    """
 
     def begin() -> subprocess.Popen[bytes]:
         cancellation.check()
@@ -153,7 +158,8 @@ def _running(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=merged,
+            process_group=None if merged else 0,
         )
 
     process = _groups.start(begin)
