@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from operator import add
 
@@ -33,12 +34,16 @@ def of_tree(
             lines += names
         else:
             lines += [_name(folder, name, shown) for name in names]
-    offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
-    text = "\n".join(lines) + "\n" if lines else ""
-    headers = tuple(offsets[head] for head in heads)
     if not lines:
         return Body("", noun, data={**data, noun: []})
-    return Body(text, noun, _without(offsets, heads), headers, data, tree=True)
+    return replace(of_lines(noun, lines, heads, data), tree=True)
+
+
+def of_lines(noun: str, lines: list[str], heads: list[int], data: dict[str, Json]) -> Body:
+    """A body of lines, of which those at `heads` are headers and the others items."""
+    offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
+    headers = tuple(offsets[head] for head in heads)
+    return Body("\n".join(lines) + "\n", noun, _without(offsets, heads), headers, data)
 
 
 def _without(offsets: list[int], heads: list[int]) -> tuple[int, ...]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
-from operator import add
 
 from efrit_budget.errors import Json
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.searching import Block
 from efrit_budget.project.trees import grouped
 from efrit_budget.results.body import COLUMN, UNSAVED, Body, of_items
-from efrit_budget.results.trees import of_tree
+from efrit_budget.results.trees import of_lines, of_tree
 
 MOST_LINE = 300
 BEFORE_MATCH = 80
@@ -36,14 +34,10 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
     for header, block in files:
         heads.append(len(lines))
         lines.append(header)
-        end = begin + block.lines.count(b"\n") + 1
+        end = begin + block.matches
         lines += found[begin:end]
         begin = end
-    offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
-    headers = [offsets[head] for head in heads]
-    items = sorted(set(offsets).difference(headers))
-    body = Body("\n".join(lines) + "\n", "matches", tuple(items), tuple(headers), data)
-    return replace(body, numbered=True)
+    return replace(of_lines("matches", lines, heads, data), numbered=True)
 
 
 def _shortened(text: str) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from efrit_budget.project.secrets import Secrets
 
@@ -59,3 +61,12 @@ def test_the_last_pattern_that_matches_decides() -> None:
     assert secrets.holds("private.key")
     assert not secrets.holds("public.key")
     assert secrets.holds("very/old/public.key")
+
+
+@given(st.text(st.sampled_from("aA._-/idenvpmkysh"), min_size=1, max_size=20))
+@example("x/.ENV.local")
+@example("gcloud/x")
+def test_a_look_at_many_names_at_once_misses_no_secret(name: str) -> None:
+    if Secrets().holds(name):
+        assert Secrets().may_be_in(f"a.py\n{name}\nb.py")
+    assert not Secrets().may_be_in("a.py\nsrc/b.el")

@@ -173,7 +173,10 @@ class _Told:
     def _headers(self) -> list[str]:
         """The files' names; all are looked at once, for hardly any has signs to be quoted."""
         blocks = self.hits.blocks
-        names = [self._name(block) for block in blocks]
+        together = os.fsdecode(b"\0".join(block.path for block in blocks))
+        names = together.split("\0") if blocks else []
+        if self._top:
+            names = [self._top + name for name in names]
         together = "/".join(names)
         plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
         shown = names if plain else list(map(shown_name, names))
