@@ -6,7 +6,6 @@ content stands behind a sign, so that a line that begins otherwise is git's own.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from efrit_budget.project.git_names import unquoted
@@ -21,6 +20,20 @@ COUNT_OPTIONS = (*CHANGE_OPTIONS, "--raw", "--numstat")
 UNMERGED = b"\n* Unmerged path "
 FILE = b"\ndiff --"
 HUNK = b"\n@@"
+PLAIN_HEAD = (b"--- ", b"+++ ", b"similarity ")
+INDEX = b"index "
+BINARY = (b"Binary files ", b"GIT binary patch")
+MEANINGS = {
+    b"old mode ": ("old_mode", ""),
+    b"new mode ": ("mode", ""),
+    b"new file mode ": ("mode", "A"),
+    b"deleted file mode ": ("old_mode", "D"),
+    b"rename from ": ("old_path", "R"),
+    b"rename to ": ("path", "R"),
+    b"copy from ": ("old_path", "C"),
+    b"copy to ": ("path", "C"),
+}
+"""What a line of a file's head tells, and the status that follows from it."""
 LINK, SUBMODULE = "120000", "160000"
 
 
@@ -91,14 +104,22 @@ def _name(line: bytes) -> str:
 def _change(part: bytes, combined_status: str) -> Change:
     """The change that one file's part of a patch tells."""
     end = part.find(HUNK)
-    head = (part if end < 0 else part[:end]).split(b"\n")
-    hunks = b"" if end < 0 else part[end + 1 :].removesuffix(b"\n") + b"\n"
-    kind, _, names = head[0].partition(b" ")
-    change = _with_facts(Change(_same_name(names) if kind == b"git" else unquoted(names)), head)
-    if kind != b"git" and change.status == "M":
-        change = replace(change, status=combined_status)
+    head, hunks = part, b""
+    if end >= 0:
+        head, hunks = part[:end], part[end + 1 :].removesuffix(b"\n") + b"\n"
+    first, *others = head.split(b"\n")
+    kind, _, names = first.partition(b" ")
+    is_combined = kind != b"git"
+    path = unquoted(names) if is_combined else _same_name(names)
+    facts: dict[str, str] = {"path": path}
+    for line in others:
+        if not line.startswith(PLAIN_HEAD):
+            facts.update(_facts(line))
+    if is_combined:
+        facts.setdefault("status", combined_status)
     added, deleted = _counts(hunks) if hunks else (0, 0)
-    return replace(change, hunks=hunks, additions=added, deletions=deleted)
+    binary = bool(facts.pop("binary", ""))
+    return Change(**facts, additions=added, deletions=deleted, binary=binary, hunks=hunks)
 
 
 def _same_name(names: bytes) -> str:
@@ -106,44 +127,18 @@ def _same_name(names: bytes) -> str:
     return unquoted(names[: len(names) // 2])
 
 
-def _with_facts(change: Change, head: list[bytes]) -> Change:
-    facts: dict[str, str] = {}
-    binary = False
-    for line in head[1:]:
-        if line.startswith((b"Binary files ", b"GIT binary patch")):
-            binary = True
-        elif (found := FACT.match(line)) is not None:
-            key, status = KEYS[found[1]]
-            facts[key] = unquoted(found[2]) if key.endswith("path") else found[2].decode()
-            facts |= {"status": status} if status else {}
-    return replace(change, binary=binary, **facts)  # type: ignore[arg-type]
-
-
-FACT = re.compile(
-    rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to"
-    rb"|index [0-9a-f,]+\.\.[0-9a-f]+) (.*)"
-)
-
-
-class _Keys(dict[bytes, tuple[str, str]]):
-    """What a line of a file's head tells, and the status it implies."""
-
-    def __missing__(self, _: bytes) -> tuple[str, str]:
-        return "mode", ""
-
-
-KEYS = _Keys(
-    {
-        b"old mode": ("old_mode", ""),
-        b"new mode": ("mode", ""),
-        b"new file mode": ("mode", "A"),
-        b"deleted file mode": ("old_mode", "D"),
-        b"rename from": ("old_path", "R"),
-        b"rename to": ("path", "R"),
-        b"copy from": ("old_path", "C"),
-        b"copy to": ("path", "C"),
-    }
-)
+def _facts(line: bytes) -> dict[str, str]:
+    """What a line of a file's head tells."""
+    if line.startswith(BINARY):
+        return {"binary": "yes"}
+    if line.startswith(INDEX):
+        mode = line.split(b" ")[2:]
+        return {"mode": mode[0].decode()} if mode else {}
+    for beginning, (key, status) in MEANINGS.items():
+        if line.startswith(beginning):
+            value = unquoted(line[len(beginning) :])
+            return {key: value, "status": status} if status else {key: value}
+    return {}
 
 
 def _counts(hunks: bytes) -> tuple[int, int]:

@@ -31,14 +31,15 @@ Hidden = Callable[[Change], bool]
 
 def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
     """The stat, which is always whole, and the hunks as items."""
-    secret = {change.path for change in found.changes if is_secret(change)}
+    every = [*found.changes, *found.patched] if found.cut else found.changes
+    secret = {change.path for change in every if is_secret(change)}
     lines = [change_line(change, _details(change, found, secret)) for change in found.changes]
     facts = [change_facts(change, secret) for change in found.changes]
     head = f"{preamble}{_totals(found.changes)}\n{LEFT_OUT if secret else ''}"
     groups = [
         (f"{change.status} {_names(change)}", [(hunk, None) for hunk in _hunks(change)])
         for change in found.patched
-        if change.hunks and not is_secret(change)
+        if change.hunks and change.path not in secret
     ]
     if not groups:
         return preceded(head, of_items("files", [(None, list(zip(lines, facts, strict=True)))]))
