@@ -65,7 +65,7 @@
 (defun efrit-past--block (block)
   "Insert BLOCK of a reply; tools have their line where their result stands."
   (pcase (plist-get block :type)
-    ("text" (efrit-view-text (concat (string-trim-right (plist-get block :text)) "\n")))
+    ("text" (efrit-view-text (string-trim-right (plist-get block :text))))
     ("thinking" (efrit-view-thinking (or (plist-get block :thinking) "")))))
 
 (defun efrit-past--result (entry)

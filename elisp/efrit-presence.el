@@ -48,8 +48,12 @@
      (efrit-presence--refresh)
      (when (memq state efrit-loop-resting)
        (efrit-presence--ended loop state buffer)))
-    (`(ask ,use) (efrit-presence--asks buffer (efrit-use-name use)))
-    (`(question . ,_) (efrit-presence--asks buffer "the model"))
+    (`(ask ,use)
+     (efrit-presence--refresh)
+     (efrit-presence--asks buffer (efrit-use-name use)))
+    (`(question . ,_)
+     (efrit-presence--refresh)
+     (efrit-presence--asks buffer "the model"))
     (`(use ,_) (efrit-presence--refresh))))
 
 (defun efrit-presence-working ()
@@ -86,11 +90,19 @@ This is for `kill-emacs-query-functions'."
   "Return what mode lines say of LOOPS, those at work."
   (if (or (null loops) (not efrit-presence-in-mode-line))
       ""
-    (let ((asking (seq-some #'efrit-run-asking loops)))
+    (let ((asking (seq-some #'efrit-presence--waits-p loops)))
       (propertize (format " efrit: %s%s "
                           (if asking "asks" (efrit-show-state (efrit-loop-state (car loops))))
                           (if (cdr loops) (format " (of %d)" (length loops)) ""))
                   'face (if asking 'efrit-question 'efrit-busy)))))
+
+(defun efrit-presence--waits-p (loop)
+  "Return non-nil if LOOP waits for an answer of the person's."
+  (or (efrit-run-asking loop)
+      (seq-some (lambda (use)
+                  (and (equal (efrit-use-name use) "ask_user")
+                       (eq (efrit-use-state use) 'running)))
+                (efrit-loop-run loop))))
 
 (defun efrit-presence--seen-p (buffer)
   "Return non-nil if BUFFER is in a window of a frame that can be seen."

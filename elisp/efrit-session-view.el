@@ -238,7 +238,8 @@ Everywhere:
         (when (memq (car event) '(begun ended price state))
           (force-mode-line-update))
         (when (memq (car event) '(ask question))
-          (efrit-later #'efrit-session-view--come-forward buffer)))
+          (efrit-later #'efrit-session-view--come-forward buffer))
+        (efrit-session-view--keep-end))
       (efrit-presence-take loop event buffer))))
 
 (defun efrit-session-view--come-forward (buffer)
@@ -254,15 +255,25 @@ and not before `efrit-session-view-idle' seconds without a key."
           (when (string-empty-p (efrit-reply-box-text))
             (mapc #'efrit-session-view--to-question (efrit-transcript-windows))))))))
 
+(defun efrit-session-view--keep-end ()
+  "See to it that windows whose point is in the live part show the end, too."
+  (dolist (window (efrit-transcript-windows))
+    (when (and (not noninteractive)
+               (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
+               (not (pos-visible-in-window-p (point-max) window)))
+      (with-selected-window window
+        (save-excursion
+          (goto-char (point-max))
+          (recenter -1))))))
+
 (defun efrit-session-view--to-question (window)
   "Put point of WINDOW, one of this buffer, on the question there."
   (let ((place (efrit-ask-place)))
     (when (and place (efrit-transcript-in-box-p (window-point window)))
       (with-selected-window window
-        (goto-char (point-max))
-        (recenter -1)
         (goto-char place)
-        (skip-chars-forward " ")))))
+        (skip-chars-forward " "))
+      (efrit-session-view--keep-end))))
 
 (defun efrit-session-view--act ()
   "Push the button at point, or open or fold the item there."

@@ -126,11 +126,16 @@
                              (format "%s=%s" name (efrit-show--one-line value))))
           ((null value) (format "%s=no" name))
           ((eq value t) (format "%s=yes" name))
-          ((vectorp value) (format "%s=%s" name
-                                   (string-join (mapcar (lambda (item) (format "%s" item))
-                                                        value)
-                                                ",")))
+          ((vectorp value) (format "%s=%s" name (mapconcat #'efrit-show--item value ",")))
           (t (format "%s=%s" name value)))))
+
+(defun efrit-show--item (value)
+  "Return VALUE, an item of a list, as short text: of an object, its values."
+  (if (and (consp value) (keywordp (car value)))
+      (string-join (cl-loop for (_ member) on value by #'cddr
+                            collect (efrit-show--one-line (format "%s" member)))
+                   " ")
+    (efrit-show--one-line (format "%s" value))))
 
 (defun efrit-show--one-line (text)
   "Return TEXT on one line."

@@ -91,14 +91,14 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
                                         'face 'efrit-said))
                     :data (efrit-live-said blocks))
     (when context
-      (efrit-view--fold 'context "with what was selected, and the like"
+      (efrit-view--fold 'context "Sent along"
                         (mapconcat (lambda (block) (or (plist-get block :text) "")) context
                                    "\n\n")
                         'efrit-note))))
 
 (defun efrit-view-text (text)
   "Add TEXT, which the model wrote, and return its item."
-  (efrit-item-add 'text (concat "\n" (propertize text 'face 'efrit-text))))
+  (efrit-item-add 'text (concat "\n" (propertize (concat text "\n") 'face 'efrit-text))))
 
 (defun efrit-view-thinking (text)
   "Add TEXT, which the model thought, or a function that gives it."
@@ -151,7 +151,7 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
   (let ((item (alist-get block efrit-view--streamed nil nil #'eq)))
     (pcase (efrit-block-type block)
       ("text" (if item
-                  (efrit-item-append item (propertize string 'face 'efrit-text))
+                  (efrit-item-append item (propertize string 'face 'efrit-text) 1)
                 (efrit-view--stream block (efrit-view-text string))))
       ("thinking" (when item (efrit-view--thought item string))))))
 
@@ -169,7 +169,6 @@ then, and at the end."
   "Show that BLOCK has come whole."
   (when-let* ((item (alist-get block efrit-view--streamed nil nil #'eq)))
     (pcase (efrit-block-type block)
-      ("text" (efrit-item-append item "\n"))
       ("thinking" (efrit-item-refresh item))
       ("tool_use"
        (setf (efrit-use-arguments (efrit-item-data item)) (efrit-block-text block))
@@ -197,21 +196,14 @@ then, and at the end."
 (defun efrit-view--ended (loop reply)
   "Show what REPLY, which has ended in LOOP, has cost."
   (pcase-dolist (`(,block . ,item) efrit-view--streamed)
-    (unless (efrit-block-done block)
-      (efrit-view--broken-off block item)))
+    (when (and (equal (efrit-block-type block) "tool_use") (not (efrit-block-done block)))
+      (setf (efrit-use-state (efrit-item-data item)) 'done)
+      (efrit-item-refresh item)))
   (setq efrit-view--streamed nil
         efrit-view--cost (efrit-item-add 'cost #'efrit-view--cost-head
                                          :data (list reply (efrit-loop-turn loop) nil 0)))
   (cl-incf efrit-view--unpriced)
   (efrit-view--warn reply))
-
-(defun efrit-view--broken-off (block item)
-  "Show in ITEM that BLOCK was broken off."
-  (pcase (efrit-block-type block)
-    ("text" (efrit-item-append item "\n"))
-    ("tool_use"
-     (setf (efrit-use-state (efrit-item-data item)) 'done)
-     (efrit-item-refresh item))))
 
 (defun efrit-view--price (dollars)
   "Show that the session has cost DOLLARS by now.
