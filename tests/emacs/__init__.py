@@ -1,0 +1,1 @@
+"""Tests that use the Emacs package as a person would: with keys and eyes."""

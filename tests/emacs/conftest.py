@@ -1,0 +1,29 @@
+"""A scripted model, and an Emacs in a terminal that talks to it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.demo.running import endpoint
+from tests.emacs.terminal import Terminal, emacs
+
+Open = Callable[[str], Terminal]
+
+
+@pytest.fixture
+def open_emacs(tmp_path: Path, project: Path) -> Iterator[Open]:
+    """Open an Emacs in a terminal on a small project; its model plays the scenario given."""
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+    (project / "README.md").write_text("# Sample\n\nA line.\n", encoding="utf-8")
+    with ExitStack() as stack:
+
+        def opened(scenario: str) -> Terminal:
+            model = stack.enter_context(endpoint(scenario, tmp_path))
+            return stack.enter_context(emacs(project, model.server.url))
+
+        yield opened

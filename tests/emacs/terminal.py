@@ -1,0 +1,80 @@
+"""An Emacs in a terminal, driven by keys and read from the screen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.processes import until
+
+ROOT = Path(__file__).resolve().parents[2]
+COLUMNS, LINES = 110, 44
+TIME_LIMIT = 60
+
+
+def settings(url: str) -> str:
+    """The Lisp with which an Emacs talks to the model at a URL."""
+    return f"""(setq efrit-claude-url "{url}/v1/messages"
+  efrit-claude-headers '(("x-api-key" . "sk-test"))
+  efrit-claude-features '(cache thinking effort binding diagnostics)
+  inhibit-startup-screen t)"""
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal with a program in it."""
+
+    name: str
+
+    def press(self, *keys: str) -> None:
+        """Press keys, as tmux names them."""
+        self._tmux("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        """Type a text."""
+        self._tmux("send-keys", "-l", text)
+
+    def screen(self) -> str:
+        """What stands on the screen."""
+        return self._tmux("capture-pane", "-p")
+
+    def see(self, *texts: str) -> str:
+        """Wait until all the texts stand on the screen, and give what stands there."""
+        if until(lambda: all(text in self.screen() for text in texts), TIME_LIMIT):
+            return self.screen()
+        raise AssertionError(f"not on the screen: {texts}\n{self.screen()}")
+
+    def rest_on(self, text: str) -> None:
+        """Wait until the cursor stands on a line with the text."""
+        assert until(lambda: text in self.line(), TIME_LIMIT), self.screen()
+
+    def line(self) -> str:
+        """The line that the cursor is on."""
+        row = int(self._tmux("display-message", "-p", "#{cursor_y}"))
+        return (self.screen().split("\n") + [""] * LINES)[row]
+
+    def _tmux(self, *arguments: str) -> str:
+        command = ["tmux", "-L", self.name, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def emacs(folder: Path, url: str) -> Iterator[Terminal]:
+    """An Emacs in a terminal on a folder, whose model is at a URL."""
+    terminal = Terminal(f"efrit-test-{uuid.uuid4().hex[:12]}")
+    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", "-L", str(ROOT / "elisp")]
+    command += ["-l", "efrit", "--eval", settings(url)]
+    size = ["-x", str(COLUMNS), "-y", str(LINES)]
+    start = ["tmux", "-L", terminal.name, "-f", "/dev/null", "-u", "new-session", "-d", *size]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "TMUX": ""}
+    subprocess.run([*start, *command], check=True, cwd=folder, env=environment)
+    try:
+        terminal.see("*scratch*")
+        yield terminal
+    finally:
+        subprocess.run(["tmux", "-L", terminal.name, "kill-server"], check=False)
