@@ -201,6 +201,8 @@ When the sidecar died, it is asked again: what ran does not run twice."
   (if (efrit-use-seconds use)
       (efrit-loop-happen loop 'failed "The sidecar died again and again while a tool ran")
     (setf (efrit-use-seconds use) 0)
+    ;; The new sidecar is to know of the buffers before it runs the tool.
+    (efrit-sync-forget)
     (efrit-run--call loop use)))
 
 (defun efrit-run--next (loop)
