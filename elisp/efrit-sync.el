@@ -54,6 +54,7 @@
                      (after-revert-hook . efrit-sync-flush)
                      (kill-buffer-hook . efrit-sync--killed)))
       (funcall watch hook function))
+    (efrit-sync--leave)
     (efrit-sync-flush)))
 
 (defun efrit-sync-flush (&rest _)
@@ -97,7 +98,7 @@
 (defun efrit-sync--tell-loop (loop buffers)
   "Tell the session of LOOP how BUFFERS stand, and withdraw what is no more."
   (let* ((id (efrit-loop-id loop))
-         (root (file-truename (efrit-loop-root loop)))
+         (root (file-name-as-directory (file-truename (efrit-loop-root loop))))
          (inside (seq-filter (lambda (buffer)
                                (string-prefix-p root (efrit-sync--file buffer)))
                              buffers))
@@ -108,6 +109,15 @@
       (when (and (equal (caar entry) id) (not (member (cdar entry) files)))
         (setq efrit-sync--told (delq entry efrit-sync--told))
         (efrit-sync--send id (cdar entry) nil)))))
+
+(defun efrit-sync--leave ()
+  "Withdraw what was told to sessions that this Emacs has let go of."
+  (let ((ids (mapcar #'efrit-loop-id (funcall efrit-sync-loops-function))))
+    (dolist (entry efrit-sync--told)
+      (unless (member (caar entry) ids)
+        (setq efrit-sync--told (delq entry efrit-sync--told))
+        (when (efrit-sidecar-process)
+          (efrit-sync--send (caar entry) (cdar entry) nil))))))
 
 (defun efrit-sync--file (buffer)
   "Return the real name of the file of BUFFER."
