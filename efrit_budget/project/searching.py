@@ -163,8 +163,9 @@ def _read(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
         if has_binary and (left := LEFT.search(b"\n" + block.lines)):
             binary.append(os.fsdecode(path))
             block = _block(path, block.lines[: max(0, left.start() - 1)], alone=alone)
-        blocks.append(block)
-        room -= block.matches
+        if block.lines:
+            blocks.append(block)
+            room -= block.matches
     if has_binary and not blocks and scope.named is not None:
         binary.append(scope.named)
     blocks = list(_first(MOST_STORED, blocks))

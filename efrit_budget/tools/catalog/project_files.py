@@ -65,7 +65,12 @@ class ProjectFiles:
             return failure(".git holds git's own files, which are not listed.")
         if not located.path.is_dir():
             return _of_no_folder(located)
-        listing = files_of(located.path, context.rg, context.cancellation)
+        try:
+            listing = files_of(located.path, context.rg, context.cancellation)
+        except OSError as error:
+            return failure(
+                f"{located.shown} cannot be listed: {error.strerror}. Try a folder in it."
+            )
         if not listing.by_git and arguments.kind in ("tracked", "untracked"):
             return failure("kind tracked or untracked needs a git repository; use all.")
         return _Listed(arguments, located, listing, glob, context).outcome()

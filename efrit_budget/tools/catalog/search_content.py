@@ -120,6 +120,8 @@ def _searched(
         )
     except OutsideError as error:
         return failure(f"{error.message}. Give a path of the project.")
+    except OSError as error:
+        return failure(f"{located.shown} cannot be searched: {error.strerror}. Narrow the path.")
     return _Told(arguments, context, located, scope, hits).outcome()
 
 
