@@ -66,6 +66,7 @@ def test_around_a_line_there_are_fifty_on_either_side_or_as_many_as_fit(
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"start_line": 11}, "it has 10 lines"),
     ({"around_line": 11}, "it has 10 lines"),
+    ({"start_line": 10**30}, "it has 10 lines"),
     ({"start_line": 5, "end_line": 4}, "end_line 4 is before start_line 5"),
     ({"start_line": 5, "around_line": 4}, "give one of"),
     ({"tail": 5, "end_line": 4}, "give one of"),

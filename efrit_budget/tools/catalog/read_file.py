@@ -33,7 +33,7 @@ MOST_TAIL = 1_000_000
 EDGE_LINES = 3
 MOST_SHORT = 500
 
-Line = Annotated[int, Field(ge=1, le=10**12)]
+Line = Annotated[int, Field(ge=1)]
 
 
 class ReadFileArguments(Arguments):
@@ -53,10 +53,9 @@ class ReadFile:
 
     name: ClassVar[str] = "read_file"
     description: ClassVar[str] = (
-        "Read a file's lines, numbered: all, from start_line to end_line, around a line, or the "
-        "last ones. Big files come page by page; any part is reached at once. 12:801 begins at "
-        "column 801 of line 12; lines of a tail nobody counted are numbered -1 backwards. "
-        "Binary files are described."
+        "A file's lines, numbered: all, start_line to end_line, around a line, or the last ones. "
+        "Any part of a big file is reached at once. 12:801 is line 12 from column 801 on; lines "
+        "of a tail that nobody counted are numbered -1 backwards. Binary files are described."
     )
     arguments: ClassVar[type[Arguments]] = ReadFileArguments
     policy: ClassVar[Policy] = Policy.ALLOW
