@@ -59,7 +59,7 @@ The first that is there goes with the first message of a session."
   "Return where the person is, a string, or nil."
   (when (and efrit-context-buffer buffer-file-name (not (file-remote-p buffer-file-name)))
     (format "[The person is in %s, line %d%s.]"
-            (abbreviate-file-name buffer-file-name) (line-number-at-pos)
+            (abbreviate-file-name buffer-file-name) (line-number-at-pos nil t)
             (if (buffer-modified-p) ", not saved yet" ""))))
 
 (defun efrit-context--region ()
@@ -67,7 +67,7 @@ The first that is there goes with the first message of a session."
   (when (use-region-p)
     (format "[Selected in %s, lines %d to %d:]\n%s"
             (buffer-name)
-            (line-number-at-pos (region-beginning)) (line-number-at-pos (region-end))
+            (line-number-at-pos (region-beginning) t) (line-number-at-pos (region-end) t)
             (buffer-substring-no-properties (region-beginning) (region-end)))))
 
 (defun efrit-context--instructions (loop)
@@ -76,7 +76,7 @@ They go with the first message."
   (unless (or (efrit-loop-messages loop) (efrit-loop-stale loop)
               (efrit-loop-queue loop) (efrit-loop-sent loop)
               (> (efrit-loop-turn loop) 0))
-    (when-let* ((file (seq-find #'file-readable-p
+    (when-let* ((file (seq-find (lambda (file) (and (file-regular-p file) (file-readable-p file)))
                                 (mapcar (lambda (name)
                                           (expand-file-name name (efrit-loop-root loop)))
                                         efrit-instruction-files))))
