@@ -2,69 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.sidecar import Sidecar
-
-Search = Callable[..., dict[str, Any]]
+from tests.tools.searched import Search, git, lines_of, places_of, searching, write
 
 
 @pytest.fixture
 def search(sidecar: Sidecar, session: str) -> Search:
     """Call the tool with these arguments."""
-    uses = iter(range(1000))
-
-    def call(pattern: str = "", **arguments: Any) -> dict[str, Any]:
-        given = {"pattern": pattern, **arguments} if pattern else arguments
-        found: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name="search_content",
-            arguments=given,
-            tool_use_id=f"use-{next(uses)}",
-        )
-        return found
-
-    return call
-
-
-def _write(project: Path, files: dict[str, str | bytes]) -> None:
-    for name, text in files.items():
-        file = project / os.fsdecode(name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-
-
-def _lines(envelope: dict[str, Any]) -> list[str]:
-    """The text without its footer."""
-    lines: list[str] = envelope["text"].splitlines()
-    assert lines[-1].startswith("📏 ~")
-    return lines[:-1]
-
-
-def _places(envelope: dict[str, Any]) -> list[tuple[str, int]]:
-    return [(match["path"], match["line"]) for match in envelope["data"]["matches"]]
-
-
-def _git(project: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True)
+    return searching(sidecar, session)
 
 
 def test_matches_stand_below_their_files_name_behind_their_lines_number(
     search: Search, project: Path
 ) -> None:
-    _write(
+    write(
         project, {"b.el": "x\n(defun y ())\n  (defun z ())  \n", "a/größe.py": "def f(): defun\n"}
     )
     envelope = search("defun")
-    assert _lines(envelope) == [
+    assert lines_of(envelope) == [
         "a/größe.py",
         "1:def f(): defun",
         "b.el",
@@ -81,24 +41,22 @@ def test_matches_stand_below_their_files_name_behind_their_lines_number(
 
 
 def test_an_empty_result_says_how_much_was_searched(search: Search, project: Path) -> None:
-    _write(
-        project, {"a.py": "Text", "b.md": "text", "ignored.log": "absent", ".gitignore": "*.log"}
-    )
+    write(project, {"a.py": "Text", "b.md": "text", "ignored.log": "absent", ".gitignore": "*.log"})
     envelope = search("absent")
     assert envelope["status"] == "success"
-    assert _lines(envelope) == [
+    assert lines_of(envelope) == [
         "No matches for 'absent' in 3 files, case counts; ignored ones left out."
     ]
-    assert _lines(search("absent", glob="*.py", case="ignore")) == [
+    assert lines_of(search("absent", glob="*.py", case="ignore")) == [
         "No matches for 'absent' in 1 file that fit *.py; ignored ones left out."
     ]
 
 
 def test_case_words_and_plain_text_are_told_apart(search: Search, project: Path) -> None:
-    _write(project, {"a": "Foo(\nfoo(\nfood\nFOO\n"})
+    write(project, {"a": "Foo(\nfoo(\nfood\nFOO\n"})
 
     def numbers(**given: Any) -> list[int]:
-        return [line for _, line in _places(search(**given))]
+        return [line for _, line in places_of(search(**given))]
 
     assert numbers(pattern="foo") == [2, 3]
     assert numbers(pattern="foo", case="ignore") == [1, 2, 3, 4]
@@ -118,37 +76,10 @@ def test_a_bad_pattern_is_told_in_rgs_words_with_the_way_out(search: Search) -> 
     assert "NUL" in search("a\0b")["message"]
 
 
-@pytest.mark.parametrize("pattern", ["--files", "-x", "--pre=sh", "-e", "--", "-"])
-def test_a_pattern_that_looks_like_an_option_is_only_text(
-    search: Search, project: Path, pattern: str
-) -> None:
-    _write(project, {"a": f"one\n{pattern} two\n", pattern.strip("-") + "-": "three\n"})
-    assert _places(search(pattern, literal=True, path="a")) == [("a", 2)]
-
-
-def test_names_that_look_like_options_or_hold_lines_are_exact(
-    search: Search, project: Path
-) -> None:
-    names = ["-dash", "--files", "new\nline", 'quo"te', "\\back", "12:3:x", " lead", "a\n\nb"]
-    _write(project, {f"{name}/in" if name == "-dash" else name: "here\n" for name in names})
-    (project / os.fsdecode(b"latin\xe9")).write_text("here\n")
-    envelope = search("here")
-    paths = {path for path, _ in _places(envelope)}
-    assert paths == {
-        *("-dash/in", "--files", '"new\\nline"', 'quo"te', '"\\\\back"', "12:3:x", " lead"),
-        *('"a\\n\\nb"', '"latin\\351"'),
-    }
-    assert envelope["data"]["matching_files"] == 9
-    assert len(_lines(envelope)) == 2 * 9 + 1
-    for shown in paths:
-        assert [path for path, _ in _places(search("here", path=shown))] == [shown]
-    assert [path for path, _ in _places(search("here", path="-dash"))] == ["-dash/in"]
-
-
 def test_a_long_line_is_cut_around_its_match_and_keeps_the_column(
     search: Search, project: Path
 ) -> None:
-    _write(
+    write(
         project, {"a.js": "ä" * 5_000 + "needle" + "y" * 5_000 + "\n", "b": "needle " + "z" * 900}
     )
     envelope = search("needle")
@@ -156,13 +87,13 @@ def test_a_long_line_is_cut_around_its_match_and_keeps_the_column(
     assert (far["column"], near["column"]) == (5_001, 1)
     assert "needle" in far["text"]
     assert len(far["text"]) <= 302
-    assert f"1, column 5001:{far['text']}" in _lines(envelope)
+    assert f"1, column 5001:{far['text']}" in lines_of(envelope)
 
 
 def test_lines_around_a_match_are_told_with_their_numbers(search: Search, project: Path) -> None:
-    _write(project, {"a": "".join(f"line {n}\r\n" for n in range(1, 30))})
+    write(project, {"a": "".join(f"line {n}\r\n" for n in range(1, 30))})
     envelope = search("line (5|7|20)$", context=1)
-    assert _lines(envelope)[:9] == [
+    assert lines_of(envelope)[:9] == [
         "a",
         *("4-line 4", "5:line 5", "6-line 6", "7:line 7", "8-line 8"),
         *("19-line 19", "20:line 20", "21-line 21"),
@@ -175,20 +106,20 @@ def test_lines_around_a_match_are_told_with_their_numbers(search: Search, projec
 def test_files_alone_and_counts_come_by_folder_with_all_matches_counted(
     search: Search, project: Path
 ) -> None:
-    _write(project, {"src/a.py": "x\nx x\n", "src/b.py": "x\n", "c.py": "y x\n"})
+    write(project, {"src/a.py": "x\nx x\n", "src/b.py": "x\n", "c.py": "y x\n"})
     files = search("x", files_only=True)
-    assert _lines(files) == ["c.py", "src/", "a.py", "b.py", "4 matching lines in 3 files."]
+    assert lines_of(files) == ["c.py", "src/", "a.py", "b.py", "4 matching lines in 3 files."]
     assert files["data"]["files"] == ["c.py", "src/a.py", "src/b.py"]
     counts = search("x", count_only=True)
-    assert _lines(counts)[:4] == ["c.py: 1", "src/", "a.py: 2", "b.py: 1"]
+    assert lines_of(counts)[:4] == ["c.py: 1", "src/", "a.py: 2", "b.py: 1"]
     assert counts["data"]["files"][1] == {"path": "src/a.py", "matches": 2}
 
 
 def test_a_glob_limits_the_files_and_never_brings_back_ignored_ones(
     search: Search, project: Path
 ) -> None:
-    _git(project, "init", "-q")
-    _write(
+    git(project, "init", "-q")
+    write(
         project,
         {
             ".gitignore": "*.gen.py\nbuild/\n",
@@ -198,7 +129,7 @@ def test_a_glob_limits_the_files_and_never_brings_back_ignored_ones(
     )
 
     def found(glob: str) -> list[str]:
-        return [path for path, _ in _places(search("x", glob=glob))]
+        return [path for path, _ in places_of(search("x", glob=glob))]
 
     assert found("*.py") == ["c.py", "include.py", "src/a.py", "src/deep/b.py"]
     assert found("src/**/*.py") == ["src/a.py", "src/deep/b.py"]
@@ -212,65 +143,10 @@ def test_a_glob_limits_the_files_and_never_brings_back_ignored_ones(
     assert search("x", glob="\0")["status"] == "error"
 
 
-def test_tracked_dotfiles_are_searched_and_gits_own_files_never(
-    search: Search, project: Path
-) -> None:
-    _git(project, "init", "-q")
-    _write(project, {".ci/build": "ref\n", ".gitignore": "", "sub/.git": "gitdir: ref\n"})
-    assert _places(search("ref")) == [(".ci/build", 1)]
-    assert search("ref", path=".git")["status"] == "error"
-
-
-def test_files_that_may_hold_secrets_are_left_out_and_named_whether_they_match_or_not(
-    search: Search, project: Path
-) -> None:
-    _git(project, "init", "-q")
-    names = [
-        ".env",
-        "deploy/Server.PEM",
-        "id_rsa",
-        ".ssh/deep/key",
-        "odd [x].key",
-        "id_x ",
-        ".env.example",
-    ]
-    _write(project, {**dict.fromkeys(names, "TOKEN=1\n"), "ignored/.env": "TOKEN", "a": "TOKEN\n"})
-    _write(project, {".gitignore": "ignored\n"})
-    envelope = search("TOKEN")
-    assert _places(envelope) == [(".env.example", 1), ("a", 1)]
-    assert (
-        "Not searched, may hold secrets: .env, .ssh/deep/key, deploy/Server.PEM, "
-        in (envelope["text"])
-    )
-    absent = search("absent")
-    assert [line for line in _lines(absent) if "secrets" in line] == [
-        line for line in _lines(envelope) if "secrets" in line
-    ]
-    assert "2 matching lines in 2 files." in _lines(envelope)
-    assert "secrets" not in search("TOKEN", glob="a")["text"]
-
-
-def test_a_secret_file_is_searched_when_it_is_named_and_the_person_agrees(
-    sidecar: Sidecar, session: str, project: Path
-) -> None:
-    _write(project, {".env": "TOKEN=1\n"})
-    call = {
-        "session_id": session,
-        "name": "search_content",
-        "arguments": {"pattern": "TOKEN", "path": ".env"},
-        "tool_use_id": "use-secret",
-    }
-    asked = sidecar.request("tools/call", **call)
-    assert asked["status"] == "needs_confirmation"
-    assert "TOKEN" not in asked["text"]
-    agreed = sidecar.request("tools/call", **call, confirm_id=asked["confirm"]["id"])
-    assert _places(agreed) == [(".env", 1)]
-
-
 def test_an_unsaved_buffer_is_searched_in_the_place_of_its_file(
     sidecar: Sidecar, session: str, search: Search, project: Path
 ) -> None:
-    _write(project, {"a.py": "saved\n", "b.py": "saved\n", "skip.log": "", ".gitignore": "*.log"})
+    write(project, {"a.py": "saved\n", "b.py": "saved\n", "skip.log": "", ".gitignore": "*.log"})
     texts = {
         "a.py": "new\nunsaved",
         "new.py": "unsaved\n",
@@ -279,33 +155,33 @@ def test_an_unsaved_buffer_is_searched_in_the_place_of_its_file(
     }
     for path, text in texts.items():
         sidecar.notify("buffers/sync", session_id=session, path=path, text=text)
-    assert _places(search("^saved")) == [("b.py", 1)]
+    assert places_of(search("^saved")) == [("b.py", 1)]
     envelope = search("unsaved")
-    assert _lines(envelope)[:4] == [
+    assert lines_of(envelope)[:4] == [
         *("a.py (unsaved buffer)", "2:unsaved"),
         *("new.py (unsaved buffer)", "1:unsaved"),
     ]
-    assert _places(envelope) == [("a.py", 2), ("new.py", 1)]
-    assert _places(search("unsaved", glob="n*.py")) == [("new.py", 1)]
-    assert _places(search("unsaved", path="a.py")) == [("a.py", 2)]
-    assert _lines(search("unsaved", files_only=True))[-1] == "In unsaved buffers: a.py, new.py"
+    assert places_of(envelope) == [("a.py", 2), ("new.py", 1)]
+    assert places_of(search("unsaved", glob="n*.py")) == [("new.py", 1)]
+    assert places_of(search("unsaved", path="a.py")) == [("a.py", 2)]
+    assert lines_of(search("unsaved", files_only=True))[-1] == "In unsaved buffers: a.py, new.py"
     context = search("unsaved", path="a.py", context=2)
-    assert _lines(context)[:3] == ["a.py (unsaved buffer)", "1-new", "2:unsaved"]
+    assert lines_of(context)[:3] == ["a.py (unsaved buffer)", "1-new", "2:unsaved"]
     sidecar.notify("buffers/sync", session_id=session, path="a.py", text=None)
-    assert _places(search("^saved")) == [("a.py", 1), ("b.py", 1)]
+    assert places_of(search("^saved")) == [("a.py", 1), ("b.py", 1)]
 
 
 def test_more_matches_than_are_stored_are_counted_and_the_answer_says_so(
     search: Search, project: Path
 ) -> None:
-    _write(project, {f"f{n:02}": "x\n" * 600 for n in range(30)})
+    write(project, {f"f{n:02}": "x\n" * 600 for n in range(30)})
     envelope = search("x")
     assert envelope["data"]["total"] == 18_000
-    assert "18,000 matching lines in 30 files." in _lines(envelope)
-    places = _places(envelope)
+    assert "18,000 matching lines in 30 files." in lines_of(envelope)
+    places = places_of(envelope)
     while token := envelope["data"].get("continuation_token"):
         envelope = search(continuation_token=token)
-        places += _places(envelope)
+        places += places_of(envelope)
     assert places == sorted(places)
     assert len(places) == 10_000
     assert places[-1] == ("f16", 400)
@@ -315,7 +191,7 @@ def test_more_matches_than_are_stored_are_counted_and_the_answer_says_so(
 def test_matches_beyond_what_is_kept_of_rgs_output_are_counted(
     search: Search, project: Path
 ) -> None:
-    _write(project, {f"f{n}": ("x" * 200 + "\n") * 30_000 for n in range(4)})
+    write(project, {f"f{n}": ("x" * 200 + "\n") * 30_000 for n in range(4)})
     envelope = search("x")
     assert envelope["data"]["total"] == 120_000
     assert envelope["data"]["matching_files"] == 4
@@ -325,82 +201,28 @@ def test_matches_beyond_what_is_kept_of_rgs_output_are_counted(
 def test_max_matches_limits_a_page_and_the_token_brings_the_next(
     search: Search, project: Path
 ) -> None:
-    _write(project, {"a": "x\n" * 5, "b": "x\n" * 2})
+    write(project, {"a": "x\n" * 5, "b": "x\n" * 2})
     first = search("x", max_matches="3")
-    assert _places(first) == [("a", 1), ("a", 2), ("a", 3)]
+    assert places_of(first) == [("a", 1), ("a", 2), ("a", 3)]
     assert "Showing 3 of 7 matches." in first["text"]
     second = search(continuation_token=first["data"]["continuation_token"])
-    assert _places(second) == [("a", 4), ("a", 5), ("b", 1)]
+    assert places_of(second) == [("a", 4), ("a", 5), ("b", 1)]
 
 
 def test_binary_files_are_left_out_and_one_that_turns_binary_late_is_named(
     search: Search, project: Path
 ) -> None:
     late = b"needle\n" + b"x" * 300_000 + b"\n\0needle\n"
-    _write(project, {"a.bin": b"needle\0\n", "b.dat": late, "c": b"needle\xff\n"})
-    _write(project, {"d.txt": "needle\n".encode("utf-16")})
+    write(project, {"a.bin": b"needle\0\n", "b.dat": late, "c": b"needle\xff\n"})
+    write(project, {"d.txt": "needle\n".encode("utf-16")})
     envelope = search("needle")
-    assert _places(envelope) == [("b.dat", 1), ("c", 1), ("d.txt", 1)]
-    assert "Binary, so not told in full: b.dat" in _lines(envelope)
-    assert _places(search("needle", path="b.dat")) == [("b.dat", 1)]
+    assert places_of(envelope) == [("b.dat", 1), ("c", 1), ("d.txt", 1)]
+    assert "Binary, so not told in full: b.dat" in lines_of(envelope)
+    assert places_of(search("needle", path="b.dat")) == [("b.dat", 1)]
     named = search("needle", path="a.bin")
     assert named["data"]["matches"] == []
-    assert "Binary, so not told in full: a.bin" in _lines(named)
+    assert "Binary, so not told in full: a.bin" in lines_of(named)
     assert search("needle", context=1)["data"]["total"] == 3
-
-
-def test_links_are_not_followed_and_paths_outside_are_refused(
-    search: Search, project: Path, tmp_path: Path
-) -> None:
-    _write(tmp_path, {"outside/a": "x\n"})
-    _write(project, {"in": "x\n"})
-    (project / "link").symlink_to(tmp_path / "outside")
-    (project / "file").symlink_to(tmp_path / "outside" / "a")
-    assert _places(search("x")) == [("in", 1)]
-    for path in ("link", "file", "..", "/etc", "../outside/a", "a\0b"):
-        assert search("x", path=path)["status"] == "error"
-    assert "does not exist" in search("x", path="gone")["message"]
-
-
-def test_a_folder_allowed_beside_the_project_is_searched_and_its_secrets_are_not(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _write(tmp_path, {"other/.ssh/mine": "x\n", "other/a": "x\n", "other/.ssh/known_hosts": "x\n"})
-    roots = [str(tmp_path / "other"), str(tmp_path / "other/.ssh")]
-    monkeypatch.setenv("EFRIT_BUDGET_TOOLS__EXTRA_ROOTS", json.dumps(roots))
-    other = str(tmp_path / "other")
-    with Sidecar() as sidecar:
-        session = sidecar.request("session/open", root=str(project))["session_id"]
-        call = {"session_id": session, "name": "search_content"}
-        for number, path in enumerate([other, f"{other}/.ssh"]):
-            found = sidecar.request(
-                "tools/call",
-                **call,
-                arguments={"pattern": "x", "path": path},
-                tool_use_id=f"use-{number}",
-            )
-            assert (f"{other}/.ssh/known_hosts", 1) in _places(found)
-            assert f"Not searched, may hold secrets: {other}/.ssh/mine" in _lines(found)
-
-
-def test_a_pipe_is_not_waited_for(search: Search, project: Path) -> None:
-    os.mkfifo(project / "pipe")
-    _write(project, {"a": "x\n"})
-    assert "neither a file nor a folder" in search("x", path="pipe")["message"]
-    assert _places(search("x")) == [("a", 1)]
-
-
-def test_no_configuration_of_rg_is_read(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "ripgreprc").write_text(f"--pre={tmp_path / 'program'}\n")
-    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "ripgreprc"))
-    _write(project, {"a": "x\n", ".rgignore": "a\n", ".ignore": "a\n", ".git/HEAD": ""})
-    with Sidecar() as sidecar:
-        session = sidecar.request("session/open", root=str(project))["session_id"]
-        call = {"session_id": session, "name": "search_content", "tool_use_id": "use-1"}
-        found = sidecar.request("tools/call", **call, arguments={"pattern": "x"})
-    assert _places(found) == [("a", 1)]
 
 
 @pytest.mark.parametrize(
@@ -425,7 +247,7 @@ def test_arguments_that_do_not_fit_are_a_result_for_the_model(
 def test_the_line_that_stays_names_the_pattern_the_total_and_the_first_files(
     sidecar: Sidecar, session: str, search: Search, project: Path
 ) -> None:
-    _write(project, {f"folder/file-{n:03}.py": "x\n" * (n + 1) for n in range(300)})
+    write(project, {f"folder/file-{n:03}.py": "x\n" * (n + 1) for n in range(300)})
     search("x")
     line = sidecar.request("worklog/list", session_id=session)["entries"][0]["compressed"]
     assert "Found 45,150 matches for 'x' in 300 files: folder/file-000.py (1), " in line

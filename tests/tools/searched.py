@@ -1,0 +1,57 @@
+"""What the tests of `search_content` share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.sidecar import Sidecar
+
+Search = Callable[..., dict[str, Any]]
+
+
+def searching(sidecar: Sidecar, session: str) -> Search:
+    """A function that calls the tool with its arguments."""
+    uses = count()
+
+    def call(pattern: str = "", **arguments: Any) -> dict[str, Any]:
+        given = {"pattern": pattern, **arguments} if pattern else arguments
+        found: dict[str, Any] = sidecar.request(
+            "tools/call",
+            session_id=session,
+            name="search_content",
+            arguments=given,
+            tool_use_id=f"use-{next(uses)}",
+        )
+        return found
+
+    return call
+
+
+def write(project: Path, files: dict[str, str | bytes]) -> None:
+    """Put these files into a folder."""
+    for name, text in files.items():
+        file = project / os.fsdecode(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def lines_of(envelope: dict[str, Any]) -> list[str]:
+    """The text without its footer."""
+    lines: list[str] = envelope["text"].splitlines()
+    assert lines[-1].startswith("📏 ~")
+    return lines[:-1]
+
+
+def places_of(envelope: dict[str, Any]) -> list[tuple[str, int]]:
+    """File and line of each match."""
+    return [(match["path"], match["line"]) for match in envelope["data"]["matches"]]
+
+
+def git(project: Path, *arguments: str) -> None:
+    """Run git in a folder."""
+    subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True)
