@@ -5,7 +5,7 @@ EMACS ?= emacs
 export PYTHON EMACS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test invariants lint bench setup clean
+.PHONY: help demo test invariants lint bench screenshot setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,10 @@ lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled an
 bench: ## measure against the references, in one run
 	@.ci/setup bench
 	@.venv/bin/python -m tests.benchmarks
+
+screenshot: ## picture a session anew, into docs/session.png
+	@.ci/setup test
+	@.venv/bin/python -m tests.emacs.screenshot
 
 setup: ## only set up what is missing for using it: .venv, Emacs, git
 	@.ci/setup demo

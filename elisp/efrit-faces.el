@@ -55,7 +55,7 @@
 (defface efrit-busy '((t :inherit warning))
   "The sign of what is under way.")
 
-(defface efrit-note '((t :inherit font-lock-comment-face))
+(defface efrit-note '((t :inherit shadow))
   "What efrit itself says in a session.")
 
 (defface efrit-question '((t :inherit (bold warning)))

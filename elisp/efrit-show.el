@@ -138,8 +138,8 @@
     (efrit-show--one-line (format "%s" value))))
 
 (defun efrit-show--one-line (text)
-  "Return TEXT on one line."
-  (string-replace "\n" "⏎" text))
+  "Return TEXT on one line, without what lines are set in by."
+  (replace-regexp-in-string "\n[ \t]*" "⏎" text t t))
 
 (defun efrit-show--use-sign (use)
   "Return the sign in front of the line of USE: how it went."
