@@ -13,7 +13,7 @@ from efrit_budget.project.patches import (
     Change,
     changes_of_counts,
     changes_of_patch,
-    whole_hunks,
+    whole_lines,
 )
 from efrit_budget.project.processes import Finished
 
@@ -56,7 +56,7 @@ class Difference:
         notes = []
         if self.cut:
             most = MOST_BYTES // (1024 * 1024)
-            notes.append(f"Only the hunks of the first {most} MiB were taken; give a path.")
+            notes.append(f"Only the first {most} MiB of hunks were taken; give a path for others.")
         if self.renames_skipped:
             notes.append("There are too many files for git to look for every rename.")
         return tuple(notes)
@@ -76,7 +76,7 @@ def patched(repository: Repository, comparison: Comparison) -> Difference:
     finished = _run(repository, comparison, options)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)
     if finished.cut:
-        changes = changes_of_patch(whole_hunks(printed), comparison.combined_status)
+        changes = changes_of_patch(whole_lines(printed), comparison.combined_status)
         return replace(counted(repository, comparison), patched=changes, cut=True)
     changes = changes_of_patch(printed, comparison.combined_status)
     found = Difference(changes, changes, fields=fields)

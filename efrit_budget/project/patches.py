@@ -150,9 +150,9 @@ def _counts(hunks: bytes) -> tuple[int, int]:
     return sum(b"+" in sign for sign in signs), sum(b"-" in sign for sign in signs)
 
 
-def whole_hunks(printed: bytes) -> bytes:
-    """A patch that was cut off somewhere, up to the last hunk that is surely whole."""
-    return printed[: max(printed.rfind(HUNK), printed.rfind(FILE), 0) + 1]
+def whole_lines(printed: bytes) -> bytes:
+    """A patch that was cut off somewhere, up to the last line that is whole."""
+    return printed[: printed.rfind(b"\n") + 1]
 
 
 def changes_of_counts(printed: bytes) -> list[Change]:

@@ -170,3 +170,37 @@ def test_a_link_is_a_file_that_holds_a_path(
     text = shown(call("vcs_diff", path="link"))
     assert "M link +1 -1 (link)" in text
     assert "xyzzy" not in text
+
+
+def test_of_an_enormous_diff_the_stat_is_whole_and_what_was_not_taken_is_said(
+    call: Call, repository: Repository
+) -> None:
+    huge = b"a line of some length, again and again\n" * 500_000
+    repository.commit("first", **{"a": "", "m": "", ".env": "", "z": "1\n"})
+    repository.write("a", "1\n")
+    repository.write("m", huge)
+    repository.write(".env", "KEY=xyzzy\n")
+    repository.write("z", "2\n")
+    envelope = call("vcs_diff", max_tokens=1000)
+    text = shown(envelope)
+    assert "4 files, +500,003 -1\n" in text
+    assert "M m +500000\n" in text
+    assert "M z +1 -1\n" in text
+    assert "Only the first 16 MiB of hunks were taken; give a path for others." in text
+    assert "xyzzy" not in text
+    assert envelope["data"]["total"] == 2
+
+
+def test_when_git_does_not_look_for_every_rename_that_is_said(
+    call: Call, repository: Repository
+) -> None:
+    repository.git("config", "diff.renameLimit", "2")
+    for number in range(4):
+        repository.write(f"old-{number}", f"{number}\n{LINES}")
+    repository.commit("first")
+    for number in range(4):
+        repository.git("mv", f"old-{number}", f"new-{number}")
+        repository.write(f"new-{number}", f"{number}\n{LINES}more\n")
+    repository.git("add", "--all")
+    text = shown(call("vcs_diff", staged=True, stat_only=True))
+    assert "too many files for git to look for every rename" in text
