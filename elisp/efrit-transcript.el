@@ -57,7 +57,7 @@ is in force before the reply box."
     (setq efrit-transcript-begin (point)
           efrit-transcript-end (copy-marker (point))
           efrit-transcript-live-end (copy-marker (point)))
-    (insert (efrit-transcript--dressed prompt nil))
+    (insert (propertize (efrit-transcript--dressed prompt nil) 'field 'efrit-prompt))
     (put-text-property (1- (point)) (point) 'rear-nonsticky t)
     (setq efrit-transcript-box (copy-marker (point)))
     (overlay-put (make-overlay (point-min) (point)) 'local-map keymap)))
@@ -165,7 +165,18 @@ DATA is what it shows."
 (defun efrit-item--head-text (item)
   "Return the head of ITEM as it is to be inserted."
   (let ((head (efrit-item-head item)))
-    (efrit-transcript--dressed (if (functionp head) (funcall head item) head) item)))
+    (efrit-item--clickable
+     (efrit-transcript--dressed (if (functionp head) (funcall head item) head) item)
+     item)))
+
+(defun efrit-item--clickable (text item)
+  "Make TEXT, the head of ITEM, such that a click opens it, where there is more."
+  (when (efrit-item-body item)
+    (add-text-properties 0 (max 0 (1- (length text)))
+                         '(mouse-face highlight follow-link t
+                                      help-echo "RET, mouse-1: open or fold")
+                         text))
+  text)
 
 (defun efrit-item--beyond (step)
   "Return where the item after this place begins, or before it with STEP -1.

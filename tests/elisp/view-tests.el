@@ -83,6 +83,43 @@
     (insert "two")
     (should (equal "one\ntwo" (efrit-reply-box-text)))))
 
+(ert-deftest efrit-view-moves-to-the-beginning-of-the-box-and-not-before-its-prompt ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (goto-char (point-max))
+    (insert "some words")
+    (efrit-viewing-press "C-a")
+    (should (= (point) efrit-transcript-box))
+    (efrit-viewing-press "C-k")
+    (should (string-empty-p (efrit-reply-box-text)))))
+
+(ert-deftest efrit-view-moves-from-item-to-item-in-both-directions ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (goto-char (point-min))
+    (let ((kinds nil))
+      (ignore-errors
+        (while t
+          (efrit-viewing-press "C-c C-n")
+          (push (efrit-item-kind (efrit-item-at (point))) kinds)))
+      (should (equal '(said thinking text use cost text use cost note)
+                     (remq 'context (reverse kinds))))
+      (goto-char (point-max))
+      (dolist (kind kinds)
+        (efrit-viewing-press "C-c C-p")
+        (should (eq kind (efrit-item-kind (efrit-item-at (point))))))
+      (should-error (efrit-viewing-press "C-c C-p") :type 'user-error))))
+
+(ert-deftest efrit-view-shows-all-again-when-its-buffer-was-killed ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (kill-buffer)
+    (set-buffer (efrit-session-view-buffer view-loop))
+    (efrit-viewing-shows "It is a sample.")
+    (efrit-viewing-in-order "You\nWhat is README.md?" "I will read it."
+                            "• read_file README.md" "It is a sample." "● ready")))
+
 ;;; Following
 
 (ert-deftest efrit-view-moves-no-reader-and-keeps-who-types-in-the-box ()
