@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from efrit_budget.errors import Json, ToolNotFoundError
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.verbatim import meant_object
+from efrit_budget.results.delivery import filled
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
 from efrit_budget.sessions.store import Session, SessionStore
@@ -156,7 +157,7 @@ class ToolMethods:
         """What a tool may know."""
         return ToolContext(
             project=self._projects.of(session),
-            allowance=grant.tokens,
+            allowance=filled(grant.tokens),
             cost=cost,
             results=SessionResults(self._database, session.id),
             rg=self._find_rg(),

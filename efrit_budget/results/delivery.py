@@ -15,8 +15,14 @@ FOOTER = "📏 ~"
 TAIL_RESERVE = 12
 """Tokens kept back for what a figure in the tail may grow by."""
 ATTEMPTS = 10
+MARGIN_PERCENT = 6
 WORTH_TRYING = 40
 """Characters for a token, above which a whole text is not tried: hardly any is so cheap."""
+
+
+def filled(allowance: int) -> int:
+    """What of an allowance is filled: an estimate of a page is low by a few percent at times."""
+    return allowance - allowance * MARGIN_PERCENT // 100
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,11 @@ class Terms:
     remaining: int | None
     pressed: bool = False
     """Whether the allowance is only the floor that every result is granted."""
+
+    @property
+    def filled(self) -> int:
+        """What a page may take of the allowance."""
+        return filled(self.allowance)
 
 
 @dataclass(frozen=True)
@@ -49,10 +60,10 @@ def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str,
     Where not even a short page fits, the result is one line with its handle.
     """
     for cut in _cuts(body, number, start, terms, notes):
-        if terms.cost(cut.text) > terms.allowance:
+        if terms.cost(cut.text) > terms.filled:
             continue
         delivery = _delivered(body, number, cut, terms, notes)
-        if delivery.tokens <= terms.allowance:
+        if delivery.tokens <= terms.filled:
             return delivery
     return _one_line(body, number, start, terms)
 
@@ -62,8 +73,8 @@ def _cuts(
 ) -> Iterator[Page]:
     """Pages to try: all that is left, then ever shorter ones."""
     if furthest(body, start) - start <= terms.allowance * WORTH_TRYING:
-        yield rest(body, start, terms.allowance, terms.cost)
-    room = terms.allowance - terms.cost(_tail(body, number, _end_page(body), terms, notes))
+        yield rest(body, start, terms.filled, terms.cost)
+    room = terms.filled - terms.cost(_tail(body, number, _end_page(body), terms, notes))
     for attempt in range(ATTEMPTS):
         if room <= 0 or start >= len(body.text):
             return

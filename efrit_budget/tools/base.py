@@ -84,6 +84,7 @@ class ToolContext:
 
     project: Project
     allowance: int
+    """The tokens that the result may fill."""
     cost: Callable[[str], int]
     """What a text costs in the model's window, calibrated."""
     results: Results

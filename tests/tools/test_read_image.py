@@ -182,7 +182,7 @@ def test_an_image_among_secrets_is_shown_when_the_person_agrees(see: See, projec
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     """A client that holds a conversation."""
-    made = Client(tmp_path)
+    made = Client(tmp_path, configured={"tools.deny": []})
     yield made
     made.close()
 

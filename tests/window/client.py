@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from efrit_budget.app import Application, open_application
 from efrit_budget.settings import load
+from efrit_budget.tools import catalog
 
 Block = dict[str, Any]
 
@@ -19,6 +21,12 @@ MODEL = "claude-sonnet-5-5"
 PLAIN_MODEL = "claude-sonnet-5"
 """Takes none."""
 SYSTEM = "You work in Emacs."
+OTHER_TOOLS = [
+    module.name
+    for module in pkgutil.iter_modules(catalog.__path__)
+    if module.name not in ("file_info", "recall_result")
+]
+"""What these sessions do without, so that their sizes do not change with every tool there is."""
 
 
 def text(said: str) -> Block:
@@ -75,7 +83,11 @@ class Client:
 
     def opened(self) -> Application:
         """A sidecar's application on the database, as a new process has it."""
-        overrides = {"storage.database": self.folder / "db.sqlite", "tools.path": [str(TOOLS)]}
+        overrides = {
+            "storage.database": self.folder / "db.sqlite",
+            "tools.path": [str(TOOLS)],
+            "tools.deny": OTHER_TOOLS,
+        }
         return open_application(load(overrides=overrides | self.configured))
 
     def crash(self) -> None:
