@@ -5,76 +5,91 @@
 
 ;;; Commentary:
 
-;; A script for batch Emacs: open a session on this checkout through the
-;; sidecar, let it run a tool, print what the model would be given and the
-;; budget after it.  It keeps its database in a temporary folder.
+;; A script for batch Emacs: a whole session on this checkout, streaming.
+;; The model is a scripted one on this machine, unless ANTHROPIC_API_KEY and
+;; TASK are set; the first line says which.  With the scripted model the
+;; database is a temporary one.
 
 ;;; Code:
 
 (add-to-list 'load-path (file-name-directory (or load-file-name buffer-file-name)))
 
 (require 'efrit)
+(require 'efrit-batch)
+(require 'efrit-claude)
 (require 'efrit-executable)
-(require 'efrit-session)
 (require 'efrit-sidecar)
+(require 'subr-x)
 
-(defun efrit-demo--tool (session name arguments)
-  "Run the tool NAME with ARGUMENTS in SESSION and return what the model gets."
-  (let ((envelope (efrit-sidecar-request
-                   'tools/call
-                   (list :session_id session :name name :arguments arguments
-                         :tool_use_id "demo-1" :include_data :json-false))))
-    (unless (equal (plist-get envelope :status) "success")
-      (signal 'efrit-error (list (format "%s: %s" name (plist-get envelope :text)))))
-    (plist-get envelope :text)))
+(defconst efrit-demo--task "Show me round this project."
+  "What the scripted model is asked.")
 
-(defun efrit-demo--number (number)
-  "Return NUMBER with its thousands set apart."
-  (let ((text (number-to-string number)))
-    (while (string-match "\\`\\(-?[0-9]+\\)\\([0-9]\\{3\\}\\)" text)
-      (setq text (replace-match "\\1,\\2" t nil text)))
-    text))
+(defun efrit-demo--real-p ()
+  "Return non-nil if the real model is to do the task."
+  (not (or (string-empty-p (or (getenv "ANTHROPIC_API_KEY") ""))
+           (string-empty-p (or (getenv "TASK") "")))))
 
-(defun efrit-demo--tier (name tier)
-  "Return a row of the budget table: NAME, and the use and limit of TIER."
-  (format "%-14s %9s of %7s\n"
-          (string-replace "_" " " (substring (symbol-name name) 1))
-          (efrit-demo--number (plist-get tier :used))
-          (efrit-demo--number (plist-get tier :limit))))
+(defun efrit-demo--root ()
+  "Return the folder of this checkout."
+  (file-name-directory (directory-file-name efrit-directory)))
 
-(defun efrit-demo--budget (budget)
-  "Return BUDGET, a snapshot, as a table of tokens."
-  (let ((tiers (plist-get budget :tiers))
-        (rows (list "Budget, in tokens\n")))
-    (while tiers
-      (push (efrit-demo--tier (pop tiers) (pop tiers)) rows))
-    (push (format "%-14s %9s of %7s\n" "remaining"
-                  (efrit-demo--number (plist-get budget :remaining))
-                  (efrit-demo--number (plist-get budget :total)))
-          rows)
-    (apply #'concat (nreverse rows))))
+(defun efrit-demo--run (task)
+  "Have the model do TASK on this checkout; return non-nil if it ended well."
+  (let* ((default-directory (efrit-demo--root))
+         (efrit-context-buffer nil)
+         (loop (progn (princ (format "> %s\n\n" task))
+                      (efrit-batch-run task))))
+    (eq (efrit-loop-state loop) 'idle)))
 
-(defun efrit-demo--run ()
-  "Run the demo and print it."
-  (let* ((root (file-name-directory (directory-file-name efrit-directory)))
-         (session (efrit-session-open root)))
-    (princ (format "Session %s on %s\n\n" session (directory-file-name root)))
-    (princ "file_info README.md\n")
-    (princ (efrit-demo--tool session "file_info" '(:paths ["README.md"])))
-    (princ "\n\n")
-    (princ (efrit-demo--budget (plist-get (efrit-session-status session) :budget)))
-    (efrit-session-close session)))
+(defun efrit-demo--real ()
+  "Have the real model do the task of the environment."
+  (princ (format "The model is the real one: %s at %s.\n\n"
+                 efrit-claude-model efrit-claude-url))
+  (efrit-demo--run (getenv "TASK")))
 
-(defun efrit-demo ()
-  "Run the demo in a temporary home; return non-nil if it went well."
-  (let ((home (make-temp-file "efrit-demo-" t)))
-    (setenv "EFRIT_BUDGET_HOME" home)
+(defun efrit-demo--scripted ()
+  "Have a scripted model show what a session is like."
+  (princ (concat "The model is a scripted one on this machine: what it says stands in a file, "
+                 "the tools it uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it "
+                 "is the real model.\n\n"))
+  (let* ((home (make-temp-file "efrit-demo-" t))
+         (process-environment (cons (concat "EFRIT_BUDGET_HOME=" home) process-environment))
+         (model (efrit-demo--start-model)))
     (unwind-protect
-        (condition-case err
-            (progn (efrit-demo--run) t)
-          (error (ignore (message "demo: %s" (efrit-error-text err)))))
+        (let ((efrit-claude-url (concat (efrit-demo--url model) "/v1/messages"))
+              (efrit-claude-features '(cache thinking effort binding diagnostics)))
+          (efrit-demo--run efrit-demo--task))
+      (delete-process model)
       (efrit-sidecar-stop)
       (delete-directory home t))))
+
+(defun efrit-demo--start-model ()
+  "Start the scripted model and return its process."
+  (make-process :name "efrit-demo-model"
+                :buffer (generate-new-buffer " *efrit-demo-model*")
+                :command (append (efrit-executable-command)
+                                 '("demo-model" "--no-key" "--quiet" "--until-eof"
+                                   "--scenario" "tour"))
+                :connection-type 'pipe
+                :noquery t
+                :sentinel #'ignore))
+
+(defun efrit-demo--url (model)
+  "Return where MODEL, a process, listens, once it says so."
+  (with-current-buffer (process-buffer model)
+    (while (and (process-live-p model)
+                (not (string-match-p "\n" (buffer-string))))
+      (accept-process-output model 0.1))
+    (goto-char (point-min))
+    (if (re-search-forward "^http://\\S-+" nil t)
+        (match-string 0)
+      (error "The scripted model did not start: %s" (string-trim (buffer-string))))))
+
+(defun efrit-demo ()
+  "Run the demo; return non-nil if it went well."
+  (condition-case err
+      (if (efrit-demo--real-p) (efrit-demo--real) (efrit-demo--scripted))
+    (error (ignore (message "demo: %s" (efrit-error-text err))))))
 
 (when noninteractive
   (kill-emacs (if (efrit-demo) 0 1)))
