@@ -71,9 +71,7 @@
 
 (defun efrit-ask-place ()
   "Return where in this buffer a question is answered, or nil."
-  (let ((place (text-property-any efrit-transcript-end efrit-transcript-live-end
-                                  'efrit-answers t)))
-    place))
+  (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-answers t))
 
 (defun efrit-ask-shown (use)
   "Return exactly what USE will do where it is allowed: its arguments whole."
@@ -137,13 +135,15 @@ See `efrit-permissions-forget'."
 ;;; Private
 
 (defun efrit-ask--decide (decision scope)
-  "Answer the first open permission here with DECISION, remembered for SCOPE."
+  "Answer the first open permission here with DECISION, remembered for SCOPE.
+Who answered on the question goes to the next one, or to the reply box."
   (let* ((loop (efrit-do-loop-here))
          (use (or (efrit-run-asking loop)
-                  (user-error "Nothing waits for a permission"))))
+                  (user-error "Nothing waits for a permission")))
+         (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
     (efrit-run-answer loop use decision scope)
-    (when (and efrit-transcript-box (not (efrit-run-asking loop)))
-      (goto-char (point-max)))))
+    (when there
+      (goto-char (or (efrit-ask-place) (point-max))))))
 
 (defun efrit-ask--permission (loop)
   "Return the text that asks for the first open permission of LOOP."
@@ -188,8 +188,8 @@ See `efrit-permissions-forget'."
 
 (defun efrit-ask--line (parts &optional between)
   "Return PARTS with BETWEEN as the place where a question is answered."
-  (concat (propertize (concat "  " (string-join parts (concat (or between " ") "  ")))
-                      'efrit-answers t)
+  (concat "  "
+          (propertize (string-join parts (concat (or between " ") "  ")) 'efrit-answers t)
           "\n"))
 
 (defun efrit-ask--button (key label command)

@@ -40,7 +40,7 @@
      (concat "\n"
              (efrit-live--todo-text (efrit-loop-todos loop))
              (efrit-live--queue-text loop)
-             (efrit-ask-text loop)
+             (efrit-live--question-text loop)
              (efrit-live--state-text loop)
              "\n"))))
 
@@ -78,6 +78,11 @@
                                 '(nil "☐ " default))))
                  (propertize (format "%s%s\n" sign (plist-get todo :content)) 'face face)))
              todos ""))
+
+(defun efrit-live--question-text (loop)
+  "Return what the person is asked in LOOP, set apart from what is to be done."
+  (let ((text (efrit-ask-text loop)))
+    (concat (and text (efrit-loop-todos loop) "\n") text)))
 
 (defun efrit-live--queue-text (loop)
   "Return what was said in LOOP and not sent yet, as lines."

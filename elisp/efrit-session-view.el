@@ -40,6 +40,9 @@ box, and nowhere else.  nil: never; `efrit-ask-go' goes to the question."
 (defvar efrit-session-view--buffers (make-hash-table :test #'eq :weakness 'key)
   "The buffers of loops.")
 
+(defvar-local efrit-session-view--moved nil
+  "Whether point was put on a question, from the reply box.")
+
 (defvar efrit-session-view-mode-map
   (let ((map (make-sparse-keymap)))
     (pcase-dolist (`(,key ,command)
@@ -239,6 +242,7 @@ Everywhere:
           (force-mode-line-update))
         (when (memq (car event) '(ask question))
           (efrit-later #'efrit-session-view--come-forward buffer))
+        (efrit-session-view--move-back loop)
         (efrit-session-view--keep-end))
       (efrit-presence-take loop event buffer))))
 
@@ -271,9 +275,17 @@ and not before `efrit-session-view-idle' seconds without a key."
   (let ((place (efrit-ask-place)))
     (when (and place (efrit-transcript-in-box-p (window-point window)))
       (with-selected-window window
-        (goto-char place)
-        (skip-chars-forward " "))
+        (goto-char place))
+      (setq efrit-session-view--moved t)
       (efrit-session-view--keep-end))))
+
+(defun efrit-session-view--move-back (loop)
+  "Put point back into the reply box where LOOP asks no more what took it away."
+  (when (and efrit-session-view--moved (not (efrit-ask-pending-p loop)))
+    (setq efrit-session-view--moved nil)
+    (dolist (window (efrit-transcript-windows))
+      (when (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
+        (set-window-point window (point-max))))))
 
 (defun efrit-session-view--act ()
   "Push the button at point, or open or fold the item there."
