@@ -28,6 +28,10 @@
   :group 'efrit
   :type 'natnum)
 
+(defconst efrit-eval--watcher "sleep \"$1\"; while kill -USR2 \"$2\"; do sleep 1; done"
+  "The shell's script that ends an evaluation in time.
+It insists, since code may take the first quit for its own.")
+
 (defconst efrit-eval--frames 12
   "How many frames of a backtrace are shown.")
 
@@ -66,19 +70,21 @@
           (let ((debugger #'efrit-eval--over)
                 (standard-output printed)
                 (debug-on-quit nil))
-            (efrit-eval--forms code)))
-      (setq debug-on-quit (default-toplevel-value 'debug-on-quit))
+            (efrit-eval--forms code (float-time))))
       (when (process-live-p watcher)
-        (delete-process watcher)))))
+        (delete-process watcher))
+      (efrit-eval--forget-signal))))
 
-(defun efrit-eval--forms (code)
-  "Evaluate the forms in CODE; return (STATUS . TEXT)."
+(defun efrit-eval--forms (code start)
+  "Evaluate the forms in CODE from the time START on; return (STATUS . TEXT)."
   (let* ((frames nil)
          (signal-hook-function
           (lambda (&rest _) (setq frames (efrit-eval--backtrace)))))
     (condition-case err
         (cons 'success (efrit-eval--printed (efrit-eval--read-and-eval code)))
-      (quit (cons 'error "The person stopped it (quit)."))
+      (quit (cons 'error (if (efrit-eval--late-p start)
+                             (efrit-eval--over-text)
+                           "The person stopped it (quit).")))
       (error (cons 'error (efrit-eval--error-text err frames))))))
 
 (defun efrit-eval--read-and-eval (code)
@@ -156,7 +162,7 @@
   "Start the process that ends an evaluation in time; return it, or nil."
   (when efrit-eval-seconds
     (make-process :name "efrit-eval-limit"
-                  :command (list "/bin/sh" "-c" "sleep \"$1\" && kill -USR2 \"$2\"" "sh"
+                  :command (list "/bin/sh" "-c" efrit-eval--watcher "sh"
                                  (format "%s" efrit-eval-seconds)
                                  (number-to-string (emacs-pid)))
                   :connection-type 'pipe
@@ -169,9 +175,28 @@ REASON is why a debugger would be entered: a quit, for us."
   (if (and (eq (car reason) 'error)
            (not (eq (car-safe (cadr reason)) 'quit)))
       nil
-    (throw 'efrit-eval--over
-           (cons 'error (format "It was stopped after %s seconds; see `efrit-eval-seconds'."
-                                efrit-eval-seconds)))))
+    (setq quit-flag nil)
+    (throw 'efrit-eval--over (cons 'error (efrit-eval--over-text)))))
+
+(defun efrit-eval--over-text ()
+  "Return what is said of an evaluation that took too long."
+  (format "It was stopped after %s seconds; see `efrit-eval-seconds'." efrit-eval-seconds))
+
+(defun efrit-eval--late-p (start)
+  "Return non-nil if an evaluation that began at START had all its time.
+Emacs enters no debugger twice between two keys, so the second one that
+takes too long ends by a plain quit."
+  (and efrit-eval-seconds
+       (>= (- (float-time) start) efrit-eval-seconds)))
+
+(defun efrit-eval--forget-signal ()
+  "Have what the watching process left behind of its signal take no effect.
+The signal asks for the debugger at the next call, which is the one here."
+  (let ((debugger #'ignore)
+        (inhibit-quit t))
+    (funcall #'ignore)
+    (setq quit-flag nil))
+  (setq debug-on-quit (default-toplevel-value 'debug-on-quit)))
 
 (provide 'efrit-eval)
 ;;; efrit-eval.el ends here

@@ -22,10 +22,10 @@ text = \"Two.\"
 [[reply]]
 text = \"Three.\"
 "
-  "A model that says three things.")
+  "A model with three things to say.")
 
 (defmacro efrit-context-tests--with-model (files &rest body)
-  "Run BODY in a project with FILES, with a model that says three things."
+  "Run BODY in a project with FILES, with a model that has three replies."
   (declare (indent 1))
   `(efrit-test-with-project ,files
      (efrit-test-with-model efrit-context-tests--script
