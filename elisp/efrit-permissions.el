@@ -51,11 +51,16 @@ TOOL is a name or t, PATTERN a regular expression or t."
 (defun efrit-permissions-decide (tool arguments policy root rules)
   "Decide about a call of TOOL, a name, with ARGUMENTS, a JSON text.
 POLICY, `allow' or `ask', stands where no rule fits; ROOT is the project,
-RULES are those of the session.  Return `allow', `ask' or `deny'."
-  (let* ((subject (efrit-permissions-subject arguments))
-         (rule (seq-find (lambda (rule) (efrit-permissions--fits-p rule tool subject))
-                         (append rules (efrit-permissions-of root) efrit-permission-rules))))
-    (if rule (nth 2 rule) policy)))
+RULES are those of the session.  Return `allow', `ask' or `deny'; where
+rules cannot be read, the person is asked."
+  (condition-case err
+      (let* ((subject (efrit-permissions-subject arguments))
+             (rule (seq-find (lambda (rule) (efrit-permissions--fits-p rule tool subject))
+                             (append rules (efrit-permissions-of root)
+                                     efrit-permission-rules))))
+        (if rule (nth 2 rule) policy))
+    (error (message "efrit: permissions cannot be read: %s" (error-message-string err))
+           'ask)))
 
 (defun efrit-permissions-rule (tool arguments decision)
   "Return the rule by which DECISION is remembered for TOOL with ARGUMENTS.
