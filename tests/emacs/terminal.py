@@ -49,6 +49,10 @@ class Terminal:
             return self.screen()
         raise AssertionError(f"not on the screen: {texts}\n{self.screen()}")
 
+    def kill(self) -> None:
+        """Kill the program as a closed window does, without a question."""
+        subprocess.run(["tmux", "-L", self.name, "kill-server"], check=True)
+
     def rest_on(self, text: str) -> None:
         """Wait until the cursor stands on a line with the text."""
         assert until(lambda: text in self.line(), TIME_LIMIT), self.screen()
@@ -77,4 +81,5 @@ def emacs(folder: Path, url: str) -> Iterator[Terminal]:
         terminal.see("*scratch*")
         yield terminal
     finally:
-        subprocess.run(["tmux", "-L", terminal.name, "kill-server"], check=False)
+        command = ["tmux", "-L", terminal.name, "kill-server"]
+        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)

@@ -90,3 +90,22 @@ def test_a_tool_opens_by_return_and_a_menu_shows_the_keys(open_emacs: Open) -> N
     terminal.see("path: README.md", "A line.")
     terminal.press("?")
     terminal.see("k stop", "c continue", "r retry", "o open result", "w copy")
+
+
+def test_a_session_is_shown_as_it_was_after_emacs_was_killed(open_emacs: Open) -> None:
+    killed = open_emacs(SESSION)
+    do(killed, "What is here?")
+    killed.see("May eval_sexp run?")
+    killed.kill()
+
+    terminal = open_emacs('[[reply]]\ntext = "Where was I?"\n')
+    terminal.press("M-x")
+    terminal.type("efrit-resume")
+    terminal.press("Enter")
+    terminal.see("Resume:")
+    terminal.press("Tab")
+    terminal.press("Enter")
+    screen = terminal.see("What is here?", "I will read the README first.", "• read_file README.md")
+    assert "▸ Thinking  28 characters" in screen
+    terminal.press("C-c", "C-t")
+    terminal.see("Where was I?", "● ready")
