@@ -28,7 +28,7 @@
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
 ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  STATE is
-`waiting', `asking', `running', or `done'.  RESULT is the envelope, a
+`waiting', `asking', `denied', `running', or `done'.  RESULT is the envelope, a
 plist, without data.  QUESTION is what the person is asked, CONFIRM the id
 of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
 `efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
@@ -73,10 +73,10 @@ SCOPE says for how long: `session' and `project' are remembered."
       (pcase scope
         ('session (push rule (efrit-loop-rules loop)))
         ('project (efrit-permissions-remember (efrit-loop-root loop) rule))))
-    (setf (efrit-use-state use) 'waiting)
-    (if (eq decision 'allow)
-        (efrit-run--start loop use)
-      (efrit-run--deny loop use))
+    (if (eq decision 'deny)
+        (efrit-run--deny loop use)
+      (efrit-run--set loop use 'waiting)
+      (efrit-run--start loop use))
     (when scope
       (efrit-run--decide-again loop))))
 
@@ -129,7 +129,7 @@ SCOPE says for how long: `session' and `project' are remembered."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)
-        ('allow (setf (efrit-use-state use) 'waiting) (efrit-run--start loop use))
+        ('allow (efrit-run--set loop use 'waiting) (efrit-run--start loop use))
         ('deny (efrit-run--deny loop use))))))
 
 (defun efrit-run--ask (loop use question)
@@ -140,6 +140,7 @@ SCOPE says for how long: `session' and `project' are remembered."
 
 (defun efrit-run--deny (loop use)
   "Book that the person does not allow USE in LOOP."
+  (efrit-run--set loop use 'denied)
   (efrit-run--record
    loop use
    (efrit-tool-result (format "The person did not allow this use of %s."
