@@ -54,6 +54,15 @@ text = \"So it is.\"
     (should-not efrit-viewing-evaluated)
     (efrit-viewing-in-order "✗ eval_sexp" "So it is.")))
 
+(ert-deftest efrit-view-shows-that-a-rule-denied-and-nothing-of-it-runs ()
+  (efrit-viewing-with-view efrit-viewing-asking
+    (setq efrit-viewing-evaluated nil)
+    (let ((efrit-permission-rules '(("eval_sexp" t deny))))
+      (efrit-viewing-type "Evaluate.")
+      (should (eq (efrit-test-rest view-loop) 'idle)))
+    (should-not efrit-viewing-evaluated)
+    (efrit-viewing-in-order "✗ eval_sexp" "So it is.")))
+
 (ert-deftest efrit-view-remembers-an-answer-for-the-session-by-s ()
   (efrit-viewing-with-view (concat efrit-viewing-asking efrit-viewing-asking)
     (efrit-viewing-type "Evaluate.")
@@ -83,6 +92,30 @@ text = \"So it is.\"
             (should (string-search (format "eval_sexp waits for your answer in %s"
                                            (buffer-name view))
                                    (buffer-string)))))))))
+
+(ert-deftest efrit-view-asks-about-one-after-the-other-and-stays-on-the-question ()
+  (efrit-viewing-with-view "
+[[reply]]
+[[reply.tool]]
+name = \"eval_sexp\"
+input.code = \"(setq efrit-viewing-evaluated 1)\"
+[[reply.tool]]
+name = \"eval_sexp\"
+input.code = \"(setq efrit-viewing-evaluated (list efrit-viewing-evaluated 2))\"
+[[reply]]
+text = \"Both.\"
+"
+    (efrit-viewing-type "Evaluate.")
+    (efrit-viewing-shows "(the first of 2)")
+    (efrit-ask-go)
+    (efrit-viewing-press "y")
+    (should (eq (key-binding "y") 'efrit-allow-once))
+    (efrit-viewing-in-order "May eval_sexp run?" "(list efrit-viewing-evaluated 2)" "[y] once")
+    (should-not (string-search "(the first of" (efrit-viewing-view-text)))
+    (efrit-viewing-press "y")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (should (efrit-transcript-in-box-p))
+    (should (equal '(1 2) efrit-viewing-evaluated))))
 
 (ert-deftest efrit-view-makes-hidden-characters-of-a-question-visible ()
   (let ((use (efrit-use-create :name "eval_sexp"
@@ -199,6 +232,33 @@ text = \"Now I may.\"
     (push-button (point))
     (should (eq (efrit-test-rest view-loop) 'idle))
     (efrit-viewing-shows "Now I may.")))
+
+(ert-deftest efrit-view-asks-at-a-limit-and-goes-on-by-its-button ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (let ((efrit-max-turns 1))
+      (efrit-viewing-type "What is README.md?")
+      (should (eq (efrit-test-rest view-loop) 'limited))
+      (efrit-viewing-in-order "I will read it." "the limit of 1 turns was reached; go on?")
+      (efrit-viewing-to "[continue]")
+      (push-button (point))
+      (should (eq (efrit-test-rest view-loop) 'idle))
+      (efrit-viewing-in-order "I will read it." "It is a sample."))))
+
+(ert-deftest efrit-view-says-that-a-reply-was-cut-short-and-goes-on ()
+  (efrit-viewing-with-view "
+[[reply]]
+text = \"There was once\"
+stop_reason = \"max_tokens\"
+[[reply]]
+text = \"a long story.\"
+"
+    (efrit-viewing-type "Tell me.")
+    (should (eq (efrit-test-rest view-loop) 'cut-short))
+    (efrit-viewing-in-order "There was once" "✗ the reply reached its limit of tokens")
+    (efrit-viewing-to "[continue]")
+    (push-button (point))
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "There was once" "Continue." "a long story.")))
 
 (ert-deftest efrit-view-updates-todos-in-their-place ()
   (efrit-viewing-with-view "
