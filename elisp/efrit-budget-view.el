@@ -70,7 +70,7 @@ last used: what is used longest ago gives way first.
 \\{efrit-budget-view-mode-map}"
   (setq tabulated-list-format
         `[("Tokens" 8 ,(efrit-budget-view--by :tokens) :right-align t)
-          ("Item" 6 ,(efrit-budget-view--by :order))
+          ("Item" 8 ,(efrit-budget-view--by :order))
           ("Tool" 18 t)
           ("Age" 5 ,(efrit-budget-view--by :age) :right-align t)
           ("State" 11 t)

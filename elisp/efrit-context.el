@@ -73,8 +73,7 @@ The first that is there goes with the first message of a session."
 (defun efrit-context--instructions (loop)
   "Return the project's instructions for LOOP, a list of at most one string.
 They go with the first message."
-  (unless (or (efrit-loop-messages loop) (efrit-loop-stale loop)
-              (efrit-loop-queue loop) (efrit-loop-sent loop)
+  (unless (or (efrit-loop-messages loop) (efrit-loop-queue loop) (efrit-loop-sent loop)
               (> (efrit-loop-turn loop) 0))
     (when-let* ((file (seq-find (lambda (file) (and (file-regular-p file) (file-readable-p file)))
                                 (mapcar (lambda (name)

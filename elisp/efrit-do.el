@@ -94,6 +94,7 @@ Signal a `user-error' where there is none."
     (efrit-session-resume id)
     (let ((loop (efrit-do--adopt (efrit-loop-make id root))))
       (efrit-loop-restore loop)
+      (efrit-do--know loop)
       loop)))
 
 (defun efrit-do-forget (loop)
@@ -201,6 +202,16 @@ Whoever works there already is not asked again."
   (efrit-sync-update)
   loop)
 
+(defun efrit-do--know (loop)
+  "Ask how far LOOP, which was resumed, has come, and what it has cost."
+  (let* ((status (efrit-sidecar-request 'session/status
+                                        (list :session_id (efrit-loop-id loop) :price t)))
+         (budget (plist-get status :budget)))
+    (setf (efrit-loop-budget loop) budget
+          (efrit-loop-turn loop) (plist-get budget :turn)
+          (efrit-loop-epoch loop) (plist-get budget :epoch)
+          (efrit-loop-usage loop) (list :dollars (plist-get status :dollars)))))
+
 (defun efrit-do--resting-loop (root)
   "Return the loop on ROOT that takes what is said next, or nil."
   (or efrit-do-here (efrit-do-loop root)))
@@ -232,7 +243,7 @@ With ABOVE, only where the prompt would have more tokens than that."
 
 (defun efrit-do--first-said-p (loop)
   "Return non-nil if what the person said last in LOOP is all that was said."
-  (not (or (efrit-loop-messages loop) (efrit-loop-stale loop) (efrit-loop-sent loop)
+  (not (or (efrit-loop-messages loop) (efrit-loop-sent loop)
            (> (efrit-loop-turn loop) 0) (cdr (efrit-loop-queue loop)))))
 
 (defun efrit-do--title (blocks)

@@ -102,6 +102,12 @@ text = \"Three.\"
         (should (= 1 (cl-count-if (lambda (text) (string-match-p "Use tabs" text))
                                   (efrit-context-tests--said))))))))
 
+(ert-deftest efrit-context-a-session-resumed-before-its-first-message-gets-them ()
+  "A session in which nothing was said yet has no instructions before its resume."
+  (efrit-test-with-project '(("AGENTS.md" . "Use tabs.\n"))
+    (let ((id (efrit-session-open efrit-test-project)))
+      (should (efrit-context--instructions (efrit-do-resume-loop id efrit-test-project))))))
+
 ;;; Region and buffer
 
 (ert-deftest efrit-context-the-region-and-the-place-go-with-one-message ()
