@@ -75,7 +75,7 @@
                 :sentinel #'ignore))
 
 (defun efrit-demo--url (model)
-  "Return where MODEL, a process, listens, once it says so."
+  "Return the URL of MODEL, a process, once it is there."
   (with-current-buffer (process-buffer model)
     (while (and (process-live-p model)
                 (not (string-match-p "\n" (buffer-string))))

@@ -23,7 +23,7 @@
   "How many lines each of them has.")
 
 (defun long-session-test--write ()
-  "Write a project whose listings and searches are far more than a window holds."
+  "Write a project of which a listing is far more than a window can hold."
   (dotimes (number long-session-test--files)
     (efrit-test-write
      (format "part_%d/chapter_%d.txt" (% number 30) number)
@@ -34,14 +34,14 @@
                 (number-sequence 1 long-session-test--lines) ""))))
 
 (defun long-session-test--scenario ()
-  "Return the text of the built-in scenario of sixty turns, without delays."
+  "Return the text of the long scenario that is built in."
   (with-temp-buffer
     (insert-file-contents (expand-file-name "efrit_budget/demo/scenarios/long.toml"
                                             efrit-test-root))
     (buffer-string)))
 
 (defun long-session-test--bare (value)
-  "Return VALUE, of a request, as text without marks of the cache."
+  "Return VALUE, of a request, as text without its cache control."
   (cond
    ((hash-table-p value)
     (let (members)
@@ -55,8 +55,8 @@
    (t (format "%S" value))))
 
 (defun long-session-test--check-prefixes (requests begun)
-  "Check that each of REQUESTS extends the one before, but where BEGUN says so.
-BEGUN says of each whether it begins an epoch."
+  "Check each of REQUESTS against the one before, which it must extend.
+For each, BEGUN tells whether it begins an epoch."
   (cl-loop for (one two) on requests
            for (_ rewritten) on begun
            while two

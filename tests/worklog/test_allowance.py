@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from efrit_budget.budget.estimate import estimate
 from tests.window.client import Client, text, tool_use, words
 from tests.window.conftest import OpenClient
 from tests.window.recalled import read
@@ -88,20 +89,28 @@ def pressed(open_client: OpenClient, left: int, *, pinned: bool = True) -> Clien
         total=30_000,
         system=500,
         history=500,
-        user_message=19_500,
-        tool_results=3_500,
+        user_message=21_500,
+        tool_results=1_500,
         response=6_000,
     )
     client.system_text = words(1_500)
     client.begin("Hello.")
     client.end(tool_use("first", "eval_sexp"))
-    client.record("first", words(1_000, 1))
+    client.record("first", words(400, 1))
     if pinned:
         client.call("worklog/pin", handle="r1")
     spare = client.begin()["budget"]["available_for_tools"]
     client.end(text("I see."))
-    client.begin(words(int((spare - left) / 1.4), 2))
+    client.begin(costing(client, spare - left))
     return client
+
+
+def costing(client: Client, tokens: int) -> str:
+    """A text of about so many of the model's tokens."""
+    size = tokens
+    while estimate(words(size, 2)) * client.factor() > tokens:
+        size -= 20
+    return words(size, 2)
 
 
 def test_a_pressed_session_still_grants_the_floor_and_says_so(open_client: OpenClient) -> None:

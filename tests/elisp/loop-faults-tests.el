@@ -1,0 +1,160 @@
+;;; loop-faults-tests.el --- Tests of the loop when something goes wrong  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ert)
+(require 'looping)
+(require 'efrit-run)
+
+;;; Faults
+
+(defun loop-test--fault (fault)
+  "Check that a session survives FAULT, the TOML of one or more replies."
+  (loop-test-with (concat fault "
+[[reply]]
+text = \"One two three four five six seven.\"
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+text = \" Done.\"
+") loop
+    (efrit-test-finish loop "Go.")
+    (should (equal "One two three four five six seven. Done." (loop-test--said)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-survives-too-many-requests ()
+  (loop-test--fault "[[reply]]\nstatus = 429\nretry_after = 0\n"))
+
+(ert-deftest efrit-loop-survives-an-overloaded-model-three-times ()
+  (loop-test--fault "[[reply]]\nrepeat = 3\nstatus = 529\n"))
+
+(ert-deftest efrit-loop-survives-a-stream-cut-in-a-word ()
+  (loop-test--fault "[[reply]]\ntext = \"One two three\"\ncut = \"text\"\n"))
+
+(ert-deftest efrit-loop-survives-a-stream-cut-in-a-tools-input ()
+  (loop-test--fault "[[reply]]\ntext = \"One\"\ncut = \"tool_input\"
+tool = [ { name = \"read_file\", input = { path = \"README.md\" } } ]\n"))
+
+(ert-deftest efrit-loop-survives-a-malformed-event ()
+  (loop-test--fault "[[reply]]\ntext = \"One two\"\nmalformed = true\n"))
+
+(ert-deftest efrit-loop-survives-an-error-in-the-stream ()
+  (loop-test--fault "[[reply]]\ntext = \"One two\"\nerror_event = \"overloaded_error\"\n"))
+
+(ert-deftest efrit-loop-gives-up-on-what-does-not-pass-and-says-what-to-do ()
+  (dolist (row '((401 . "key") (402 . "credit") (404 . "efrit-claude-model")
+                 (413 . "efrit-budget-total-target")))
+    (loop-test-with (format "[[reply]]\nstatus = %d\n[[reply]]\ntext = \"Now.\"\n" (car row)) loop
+      (efrit-do-say loop "Go.")
+      (should (eq 'failed (efrit-test-rest loop)))
+      (should (string-match-p (cdr row) (efrit-loop-problem loop)))
+      (efrit-continue loop)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (equal "Now." (loop-test--said))))))
+
+(ert-deftest efrit-loop-says-that-curl-is-missing ()
+  (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
+    (let ((efrit-http-program "no-such-curl"))
+      (efrit-do-say loop "Go.")
+      (should (eq 'failed (efrit-test-rest loop)))
+      (should (string-match-p "no-such-curl" (efrit-loop-problem loop))))
+    (efrit-continue loop)
+    (should (eq 'idle (efrit-test-rest loop)))))
+
+(ert-deftest efrit-loop-survives-the-death-of-the-sidecar-during-a-tool ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"run_command\", input = { command = \"sleep 1; echo x >> runs.txt\" } },
+         { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+    (efrit-do-say loop "Go.")
+    (should (efrit-test-wait-until
+             (lambda () (seq-some (lambda (use) (and (equal (efrit-use-name use) "run_command")
+                                                     (eq (efrit-use-state use) 'running)
+                                                     (efrit-use-confirm use)))
+                                  (efrit-loop-run loop)))))
+    (sleep-for 0.3)
+    (efrit-test-kill)
+    (should (eq 'idle (efrit-test-rest loop)))
+    (should (equal "Done." (loop-test--said)))
+    (should (string-match-p "nobody saw it end" (efrit-test-sent-text)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-survives-the-death-of-the-sidecar-while-the-model-writes ()
+  (loop-test-with "
+[[reply]]
+text = \"One two three four five six.\"
+delay_ms = 40
+" loop
+    (efrit-do-say loop "Go.")
+    (loop-test--wait-for loop 'streaming)
+    (efrit-test-kill)
+    (should (eq 'idle (efrit-test-rest loop)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-can-be-stopped-in-every-state-and-used-again ()
+  (dolist (state '(beginning waiting streaming retrying ending running))
+    (loop-test-with (concat (if (eq state 'retrying) "[[reply]]\nstatus = 429\nretry_after = 60\n" "")
+                            "
+[[reply]]
+thinking = \"I think.\"
+text = \"One two three four five.\"
+wait_ms = 300
+delay_ms = 30
+tool = [ { name = \"run_command\", input = { command = \"sleep "
+                            (if (eq state 'running) "30" "0") "\" } } ]
+")
+        loop
+      (ert-info ((format "stopped while %s" state))
+        (efrit-do-say loop "Go.")
+        (loop-test--wait-for loop state)
+        (efrit-stop loop)
+        (should (eq 'idle (efrit-test-rest loop)))
+        (loop-test--goes-on loop)))))
+
+(ert-deftest efrit-loop-takes-a-result-of-fifty-megabytes ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(make-string 50000000 ?x)\" } },
+         { name = \"run_command\", input = { command = \"head -c 50000000 /dev/zero | tr '\\\\0' 'y'\" } } ]
+[[reply]]
+text = \"Large.\"
+" loop
+    (let ((efrit-eval-most-characters 60000000))
+      (efrit-do-say loop "Go.")
+      (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)) 120)
+      (should (eq 'idle (efrit-loop-state loop)))
+      (should (equal "Large." (loop-test--said)))
+      (should (< (length (efrit-test-sent-text)) 1000000)))))
+
+(ert-deftest efrit-loop-keeps-two-sessions-in-two-projects-apart ()
+  (loop-test-with "
+[[reply]]
+repeat = 5
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+delay_ms = 5
+[[reply]]
+text = \"Done.\"
+" loop
+    (let* ((other-root (file-name-as-directory (make-temp-file "efrit-other-" t)))
+           (other (progn (with-temp-file (expand-file-name "a.txt" other-root)
+                           (insert "the other one\n"))
+                         (efrit-do-make-loop other-root))))
+      (efrit-do-say loop "Go here.")
+      (efrit-do-say other "Go there.")
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (eq 'idle (efrit-test-rest other)))
+      (let ((ours (apply #'concat (efrit-loop-messages loop)))
+            (theirs (apply #'concat (efrit-loop-messages other))))
+        (should-not (string-match-p "the other one" ours))
+        (should (string-match-p "the other one" theirs))
+        (should-not (string-match-p "Go here" theirs)))
+      (delete-directory other-root t))))
+
+(provide 'loop-faults-tests)
+;;; loop-faults-tests.el ends here
