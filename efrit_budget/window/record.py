@@ -35,6 +35,7 @@ class Window:
     head: str | None = None
     head_raw: int = 0
     must_rewrite: int = 0
+    """Whether the next request is to be a rewrite, whatever its size; see `CAME_BACK`."""
     noticed: int = 0
     band: str = "ample"
     warned: str = "ample"
@@ -52,6 +53,8 @@ class Window:
         return replace(self, clock=self.clock + 1)
 
 
+CAME_BACK = 2
+"""Why it must: what had left is back, and stays so whatever else is wished."""
 COLUMNS = tuple(field.name for field in fields(Window))
 
 
@@ -254,6 +257,15 @@ def forget_places(connection: sqlite3.Connection, session_id: str) -> None:
     connection.execute(
         "UPDATE segments SET place = NULL WHERE session_id = ? AND place IS NOT NULL", (session_id,)
     )
+
+
+def has_wishes(connection: sqlite3.Connection, session_id: str) -> bool:
+    """Whether a person wished something for a piece that was sent."""
+    found = connection.execute(
+        "SELECT 1 FROM calls WHERE session_id = ? AND wish IS NOT NULL AND place IS NOT NULL",
+        (session_id,),
+    ).fetchone()
+    return found is not None
 
 
 def content(connection: sqlite3.Connection, session_id: str, piece: Piece) -> Content:

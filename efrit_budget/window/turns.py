@@ -129,12 +129,18 @@ class Turns:
         return [(row["model"], counts_of(json.loads(row["usage"]))) for row in rows]
 
     def remeasure(
-        self, connection: sqlite3.Connection, session: Session, *, rewrites: bool
+        self, connection: sqlite3.Connection, session: Session, *, comes_back: bool
     ) -> None:
-        """Count the window anew, after a person changed how its pieces stand."""
+        """Count the window anew, after a person changed how its pieces stand.
+
+        A wish that was taken back costs no rewrite; what had left the window and came back does.
+        """
         window = record.load(connection, session.id)
         bounds = bounds_of(connection, session.limits, window.model, self._model_named)
-        must_rewrite = window.must_rewrite or int(rewrites)
+        if comes_back or window.must_rewrite == record.CAME_BACK:
+            must_rewrite = record.CAME_BACK
+        else:
+            must_rewrite = int(record.has_wishes(connection, session.id))
         window = replace(window, must_rewrite=must_rewrite)
         record.save(connection, measured(connection, window, bounds))
 

@@ -20,7 +20,7 @@ IN_FULL = "(state = 'full')"
 WITH_TEXT = "(same_as IS NULL)"
 
 Change = Callable[[sqlite3.Connection, sqlite3.Row], bool]
-"""Changes an entry, and says whether what was sent must be rewritten for it."""
+"""Changes an entry, and says whether something comes back that had left what was sent."""
 
 
 class Wishes:
@@ -102,7 +102,7 @@ class Wishes:
                 return False
             wish = None if row["wish"] == Wish.RESTORE else Wish.DROP
             _set(connection, row, "state = 'compressed', wish = ?", wish)
-            return row["place"] is not None
+            return False
 
         return self._changed(session, number, change, IN_FULL)
 
@@ -122,7 +122,7 @@ class Wishes:
             wish = None if row["wish"] == Wish.DROP else Wish.RESTORE
             _set(connection, row, "state = 'full', wish = ?", wish)
             _bring_back_the_turn(connection, row, clock)
-            return True
+            return bool(row["state"] == State.GONE)
 
         return self._changed(session, number, change, f"NOT {IN_FULL}", shows_text=True)
 
@@ -144,9 +144,9 @@ class Wishes:
             row = _row(connection, session, number, preferred)
             if shows_text and row["same_as"] is not None:
                 row = _row(connection, session, row["same_as"], f"{WITH_TEXT} DESC, {preferred}")
-            rewrites = change(connection, row)
+            comes_back = change(connection, row)
             if row["turn"] is not None:
-                self._turns.remeasure(connection, session, rewrites=rewrites)
+                self._turns.remeasure(connection, session, comes_back=comes_back)
             changed = _again(connection, row)
             clock = load(connection, session.id).clock
         return {"entry": _shown(changed, clock), "budget": self._turns.budget(session)}

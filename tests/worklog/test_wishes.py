@@ -180,6 +180,21 @@ def test_restored_results_outlive_the_rewrite_that_brings_them_back(
     assert client.budget()["tiers"]["tool_results"]["used"] > 12_000 * 0.45
 
 
+def test_a_wish_that_was_taken_back_costs_no_rewrite(client: Client) -> None:
+    client.turn(words(3_000), words(2_000, 1), said="Find it.")
+    client.begin()
+    client.end(text("I see."))
+    wish(client, "drop", "r1")
+    wish(client, "restore", "r1")
+    assert client.begin("Go on.")["rewrite"] is None
+    client.end(text("Yes."))
+    wish(client, "drop", "r1")
+    wish(client, "drop", "r2")
+    wish(client, "restore", "r1")
+    assert client.begin("Go on.")["rewrite"] is not None, "the other wish stands"
+    assert (client.state("r1"), client.state("r2")) == ("full", "compressed")
+
+
 def test_what_never_stood_in_the_conversation_cannot_be_restored(client: Client) -> None:
     client.record("before", words(100))
     client.begin("Hello.")
