@@ -28,15 +28,18 @@
     ("r" "retry" efrit-retry)]
    ["Answers"
     ("y" "allow once" efrit-allow-once)
+    ("s" "allow for the session" efrit-allow-for-session)
+    ("p" "allow for the project" efrit-allow-for-project)
     ("n" "deny once" efrit-deny-once)
+    ("N" "deny for the session" efrit-deny-for-session)
     ("F" "forget permissions" efrit-permissions-forget)]
    ["Look"
-    ("b" "budget" efrit-budget :if (lambda () (fboundp 'efrit-budget)))
+    ("b" "budget" efrit-budget)
     ("o" "open result" efrit-open-result :if (lambda () efrit-do-here))
     ("w" "copy" efrit-copy :if (lambda () efrit-do-here))]
    ["Sessions"
-    ("R" "resume" efrit-resume :if (lambda () (fboundp 'efrit-resume)))
-    ("l" "list" efrit-sessions :if (lambda () (fboundp 'efrit-sessions)))
+    ("R" "resume" efrit-resume)
+    ("l" "list" efrit-sessions)
     ("D" "check the set-up" efrit-doctor)]])
 
 (provide 'efrit-menu)

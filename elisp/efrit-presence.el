@@ -80,11 +80,14 @@ This is for `kill-emacs-query-functions'."
 
 (defun efrit-presence--install ()
   "Have the mode lines say what there is to say, and nothing if there is not."
-  (setq global-mode-string (delq 'efrit-presence-line (or global-mode-string '(""))))
-  (unless (string-empty-p efrit-presence-line)
+  (let ((others (remq 'efrit-presence-line
+                      (cond ((null global-mode-string) '(""))
+                            ((listp global-mode-string) global-mode-string)
+                            (t (list global-mode-string))))))
     (setq global-mode-string
-          (append (if (listp global-mode-string) global-mode-string (list global-mode-string))
-                  '(efrit-presence-line)))))
+          (if (string-empty-p efrit-presence-line)
+              others
+            (append others '(efrit-presence-line))))))
 
 (defun efrit-presence--text (loops)
   "Return what mode lines say of LOOPS, those at work."

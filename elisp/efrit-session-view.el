@@ -8,6 +8,13 @@
 ;; One buffer for each session: what was said and done, how things stand,
 ;; and a box to reply in.  Single letters are commands above the box, and
 ;; text in it; what begins with C-c is a command everywhere in the buffer.
+;;
+;; What makes up the buffer requires one way:
+;;
+;;   efrit-session-view -> efrit-past -> efrit-view-events -> efrit-live
+;;     -> efrit-ask -> efrit-transcript -> efrit-faces
+;;   efrit-session-view -> efrit-reply-box, efrit-result -> efrit-transcript
+;;   efrit-session-view -> efrit-presence
 
 ;;; Code:
 

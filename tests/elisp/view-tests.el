@@ -144,6 +144,31 @@
       (should (= 19 keys))
       (should (= 7 options)))))
 
+;;; Streaming
+
+(ert-deftest efrit-view-lets-a-thought-be-read-while-it-comes ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (let ((block (efrit-block--create :type "thinking"))
+          (text (efrit-block--create :type "text")))
+      (cl-flet ((think (string)
+                  (push string (efrit-block-pieces block))
+                  (efrit-view-take view-loop (list 'piece block string))))
+        (efrit-view-take view-loop (list 'begin block))
+        (think "One")
+        (efrit-viewing-to "Thinking")
+        (efrit-viewing-press "TAB")
+        (think " and two")
+        (efrit-viewing-in-order "▾ Thinking" "One and two\n")
+        (think "\nand three")
+        (efrit-view-take view-loop (list 'end block))
+        (efrit-view-take view-loop (list 'piece text "So it is"))
+        (efrit-view-take view-loop (list 'piece text ", indeed.")))
+      (efrit-viewing-in-order "▾ Thinking  21 characters\nOne and two\nand three\n"
+                              "\nSo it is, indeed.\n")
+      (efrit-viewing-to "Thinking")
+      (efrit-viewing-press "TAB")
+      (efrit-viewing-in-order "▸ Thinking  21 characters\n\nSo it is, indeed.\n"))))
+
 ;;; Following
 
 (ert-deftest efrit-view-moves-no-reader-and-keeps-who-types-in-the-box ()

@@ -89,7 +89,9 @@ def test_a_tool_opens_by_return_and_a_menu_shows_the_keys(open_emacs: Open) -> N
     terminal.press("Enter")
     terminal.see("path: README.md", "A line.")
     terminal.press("?")
-    terminal.see("k stop", "c continue", "r retry", "o open result", "w copy")
+    terminal.see(
+        "k stop", "c continue", "r retry", "o open result", "w copy", "b budget", "R resume"
+    )
 
 
 def test_a_session_is_shown_as_it_was_after_emacs_was_killed(open_emacs: Open) -> None:
