@@ -21,6 +21,10 @@
 (require 'seq)
 (require 'subr-x)
 
+(defvar-local efrit-live-unsent nil
+  "What the person said that no turn has begun with, the latest first.
+Each is a list of blocks, as plists.")
+
 (defvar-local efrit-live--retry nil
   "When the next attempt is made, a time in seconds, and why: a cons.")
 
@@ -91,8 +95,7 @@
                  (concat (propertize (concat "⧗ " sign) 'face 'efrit-note)
                          (propertize (efrit-live-said blocks) 'face 'efrit-said)
                          "\n"))
-               (append (and (efrit-loop-sent loop) (list (efrit-loop-sent loop)))
-                       (reverse (efrit-loop-queue loop)))
+               (reverse efrit-live-unsent)
                "")))
 
 (defun efrit-live--state-text (loop)

@@ -30,9 +30,6 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
   :group 'efrit
   :type 'natnum)
 
-(defvar-local efrit-view--said nil
-  "What the person said that is not in the transcript yet, the latest first.")
-
 (defvar-local efrit-view--streamed nil
   "The items of the reply that streams, an alist of blocks and items.")
 
@@ -56,6 +53,9 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
 (defun efrit-view-events-set-up (loop)
   "Make this buffer ready for the events of LOOP."
   (setq efrit-view--uses (make-hash-table :test #'equal)
+        efrit-live-unsent (append (efrit-loop-queue loop)
+                                  (and (efrit-loop-sent loop)
+                                       (list (efrit-loop-sent loop))))
         efrit-view--dollars (or (plist-get (efrit-loop-usage loop) :dollars)
                                 (and (zerop (efrit-loop-turn loop))
                                      (not (efrit-loop-stale loop))
@@ -68,7 +68,7 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
     (`(begin ,block) (efrit-view--begin block))
     (`(end ,block) (efrit-view--end block))
     (`(,(or 'use 'ask) ,use) (efrit-view--use use) (efrit-live-refresh))
-    (`(queued ,blocks) (push blocks efrit-view--said) (efrit-live-refresh))
+    (`(queued ,blocks) (push blocks efrit-live-unsent) (efrit-live-refresh))
     (`(begun ,rewritten ,notes) (efrit-view--begun loop rewritten notes))
     (`(ended ,reply) (efrit-view--ended loop reply))
     (`(price ,dollars) (efrit-view--price dollars))
@@ -184,8 +184,8 @@ then, and at the end."
 (defun efrit-view--begun (loop rewritten notes)
   "Show that LOOP has begun a turn, with REWRITTEN messages and NOTES."
   (efrit-view--drop-streamed)
-  (mapc #'efrit-view-said (reverse efrit-view--said))
-  (setq efrit-view--said nil)
+  (mapc #'efrit-view-said (reverse efrit-live-unsent))
+  (setq efrit-live-unsent nil)
   (when rewritten
     (efrit-view-note (format "— epoch %d: older results gave way to a line each —"
                              (efrit-loop-epoch loop))))

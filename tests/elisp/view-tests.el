@@ -43,6 +43,19 @@
       (efrit-viewing-press "RET")
       (should (equal folded (efrit-viewing-view-text))))))
 
+(ert-deftest efrit-view-opens-what-is-clicked ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (set-window-buffer nil (current-buffer))
+    (efrit-viewing-to "read_file")
+    (let ((place (point)))
+      (should (get-text-property place 'follow-link))
+      (should (eq (key-binding [mouse-2]) 'efrit-session-view-click))
+      (goto-char (point-max))
+      (efrit-session-view-click `(mouse-2 (,(selected-window) ,place (0 . 0) 0 nil ,place)))
+      (efrit-viewing-in-order "• read_file" "A line." "It is a sample."))))
+
 (ert-deftest efrit-view-opens-the-stored-result-in-a-buffer-of-its-own ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
