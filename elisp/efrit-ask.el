@@ -162,8 +162,8 @@ Who answered on the question goes to the next one, or to the reply box."
 
 (defun efrit-ask--title (use count)
   "Return the first line of the question about USE, the first of COUNT."
-  (concat (or (efrit-use-question use)
-              (format "May %s run?" (efrit-use-name use)))
+  (concat (efrit-ask--visible (or (efrit-use-question use)
+                                  (format "May %s run?" (efrit-use-name use))))
           (if (> count 1) (format "  (the first of %d)" count) "")))
 
 (defun efrit-ask--in-words (question options)
