@@ -115,29 +115,35 @@ text = \"Done again.\"
           (efrit-test-wait-until (lambda () (= 2 (efrit-preview-tests--requests))))
           (should (eq 'idle (efrit-test-rest (efrit-do-loop)))))))))
 
+(defun efrit-preview-tests--long-file (name)
+  "Return a file NAME that is longer than a tool call may deliver, for a project."
+  (cons name (mapconcat (lambda (n) (format "line %d of %s has some words in it\n" n name))
+                        (number-sequence 1 1600) "")))
+
 (ert-deftest efrit-preview-shows-what-would-shrink ()
   "Where older results give way for the message, each of them is listed."
-  (efrit-test-with-project
-      (list (cons "long.txt" (mapconcat (lambda (n) (format "line %d has six words in it\n" n))
-                                        (number-sequence 1 900) "")))
+  (efrit-test-with-project (mapcar #'efrit-preview-tests--long-file '("one.txt" "two.txt"))
     (efrit-test-with-model "
 [[reply]]
-tool = [{ name = \"read_file\", input = { path = \"long.txt\" } }]
+tool = [{ name = \"read_file\", input = { path = \"one.txt\" } }]
+
+[[reply]]
+tool = [{ name = \"read_file\", input = { path = \"two.txt\" } }]
 
 [[reply]]
 text = \"Read.\"
 "
       (save-window-excursion
-        (let ((efrit-budget-total-target 21000)
-              (loop nil))
-          (setq loop (efrit-test-loop))
-          (efrit-test-finish loop "Read it.")
+        (let* ((efrit-budget-total-target 36000)
+               (efrit-budget-per-tool-default 10500)
+               (loop (efrit-test-loop)))
+          (efrit-test-finish loop "Read them.")
           (efrit-preview loop (efrit-context-blocks
-                               loop (apply #'concat (make-list 1400 "many words ")))
+                               loop (apply #'concat (make-list 3000 "many words ")))
                          nil)
           (with-current-buffer (efrit-preview-tests--buffer)
             (ert-info ((buffer-string))
-              (should (string-match-p "1 result with [0-9,]+ tokens would shrink"
+              (should (string-match-p "results? with [0-9,]+ tokens would shrink"
                                       (buffer-string)))
               (should (string-match-p "r1 +read_file" (buffer-string))))
             (kill-buffer)))))))
