@@ -77,7 +77,7 @@
     :state 'done
     :result (and (plist-get entry :handle)
                  (list :status (plist-get entry :status) :handle (plist-get entry :handle)
-                       :text (plist-get entry :text))))))
+                       :tokens (plist-get entry :tokens) :text (plist-get entry :text))))))
 
 (defun efrit-past--json (arguments)
   "Return ARGUMENTS, a plist, as the JSON text of an object."

@@ -234,8 +234,8 @@ def _results_of(
 ) -> Iterator[dict[str, Json]]:
     """The results of a turn's calls; those that belong to none come last."""
     rows = connection.execute(
-        "SELECT tool, arguments, tool_use_id, number, status, delivered, state FROM calls"
-        " WHERE session_id = ? AND turn IS ? ORDER BY ordinal, ended",
+        "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state"
+        " FROM calls WHERE session_id = ? AND turn IS ? ORDER BY ordinal, ended",
         (session_id, turn),
     ).fetchall()
     for row in rows:
@@ -249,6 +249,7 @@ def _results_of(
             "handle": f"r{row['number']}" if row["number"] else None,
             "status": row["status"],
             "text": row["delivered"],
+            "tokens": row["tokens"],
             "in_window": turn is not None and row["state"] in (State.FULL, State.COMPRESSED),
             "state": row["state"],
         }

@@ -300,7 +300,7 @@ text = \"That is all.\"
                             (efrit-do-resume-loop id efrit-test-project))
         (efrit-viewing-shows "It is a sample.")
         (efrit-viewing-in-order "You\nWhat is README.md?" "▸ Thinking  25 characters"
-                                "I will read it." "• read_file README.md" "r1"
+                                "I will read it." "• read_file README.md" " tokens  r1"
                                 "It is a sample." "session_complete" "● ready")
         (efrit-viewing-to "read_file")
         (efrit-viewing-press "RET")

@@ -112,6 +112,18 @@ def test_a_turn_that_never_began_cannot_be_ended(client: Client) -> None:
         client.end(text("Hello."), turn_id=5)
 
 
+def test_the_transcript_says_what_each_result_cost(client: Client) -> None:
+    client.begin("Do it.")
+    client.end(tool_use("one", "eval_sexp"), tool_use("two", "eval_sexp"))
+    given = client.record("one", words(300))
+    results = [
+        entry["tokens"]
+        for entry in client.call("session/transcript")["turns"]
+        if entry["kind"] == "result"
+    ]
+    assert results == [given["tokens"], None]
+
+
 # Results that come late, or early
 
 
