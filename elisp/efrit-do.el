@@ -71,7 +71,7 @@ without asking, not even where it is a project."
   "Return the loop of this buffer, of the project here, or the latest of all.
 Signal a `user-error' where there is none."
   (or efrit-do-here
-      (when-let* ((project (project-current)))
+      (when-let* ((project (and (not (file-remote-p default-directory)) (project-current))))
         (efrit-do-loop (project-root project)))
       (efrit-do-loop)
       (user-error "No session is open in this Emacs: M-x efrit-do begins one")))

@@ -144,7 +144,8 @@ text = \"Three.\"
   (let ((default-directory "/ssh:nowhere.invalid:/tmp/"))
     (should (string-match-p "local files only"
                             (cadr (should-error (efrit-do "Anything.") :type 'user-error))))
-    (should-error (efrit-sessions) :type 'user-error)))
+    (should-error (efrit-sessions) :type 'user-error)
+    (should-error (efrit-stop) :type 'user-error)))
 
 (ert-deftest efrit-context-the-home-folder-is-never-taken-silently ()
   "It is asked about outside of projects, and where it is itself a project."
