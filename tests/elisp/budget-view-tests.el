@@ -136,6 +136,41 @@ That counts every result anew with each reply, and a line keeps its first count.
     (efrit-budget-view-restore)
     (efrit-budget-tests--await-state "r1" "full")))
 
+(ert-deftest efrit-budget-an-evicted-result-comes-back ()
+  "What left the window with its turn is restored in full, and says so meanwhile."
+  (efrit-test-with-project
+      (mapcar (lambda (n) (cons (format "f%d.txt" n)
+                                (mapconcat (lambda (i) (format "line %d of file %d\n" i n))
+                                           (number-sequence 1 60) "")))
+              (number-sequence 1 30))
+    (efrit-test-with-model "
+[[reply]]
+repeat = 30
+text = \"File {n} comes next, and I say so in some words that take room in the history.\"
+tool = [{ name = \"read_file\", input = { path = \"f{n}.txt\" } }]
+
+[[reply]]
+text = \"Read.\"
+
+[[reply]]
+text = \"Back.\"
+"
+      (let* ((efrit-budget-total-target 20000)
+             (efrit-budget-history-max 900)
+             (loop (efrit-test-loop)))
+        (efrit-test-finish loop "Read them all.")
+        (save-window-excursion
+          (with-current-buffer (efrit-budget loop)
+            (efrit-budget-tests--await "r30")
+            (should (equal "evicted" (efrit-budget-tests--state "r1")))
+            (efrit-budget-tests--go "r1")
+            (efrit-budget-view-restore)
+            (efrit-budget-tests--await-state "r1" "full")
+            (efrit-test-finish loop "And the first again.")
+            (should (string-match-p "line 60 of file 1\\\\n"
+                                    (efrit-json-text (car (last (efrit-test-sent))))))
+            (kill-buffer)))))))
+
 (ert-deftest efrit-budget-only-results-can-be-changed ()
   "On what was said, and on what is full already, the keys say so."
   (efrit-budget-tests--with-view loop
