@@ -31,7 +31,7 @@
   (scroll-bar-mode -1)
   (blink-cursor-mode -1)
   (set-frame-font "DejaVu Sans Mono 11" nil t)
-  (set-frame-size nil 104 46))
+  (set-frame-size nil 104 48))
 
 (defun efrit-screenshot--take (loop)
   "Open a result of LOOP, and write the frame to the file."
