@@ -44,7 +44,8 @@
 ID, ROOT: the session's.  STATE: see `efrit-loop-table'.  STEP: counts what
 was begun, so that what comes too late is known.  MESSAGES: JSON texts,
 the latest first; STALE: whether the sidecar is to be asked for them.
-SYSTEM, TOOLS: JSON texts.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
+SYSTEM, TOOLS: JSON texts.  OFFERED: the tools of this Emacs that
+the sidecar knows of.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
 the sidecar's.  MAX-TOKENS: of the next reply.  QUEUE: what the person
 said and was not sent, the latest first; SENT: what is being sent.
 REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
@@ -54,7 +55,7 @@ COUNTS: turns, start and dollars since the person spoke, a plist.
 USAGE: the sums of all replies, a plist.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
 it stops as soon as it can."
-  id root (state 'idle) (step 0) messages stale system tools model
+  id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget (max-tokens 1) queue sent request reply run rules todos
   observers problem counts usage previous complete stopping)
 

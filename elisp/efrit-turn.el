@@ -100,9 +100,13 @@ What was being sent has arrived if a turn began that we did not hear of."
 
 (defun efrit-turn--register (loop)
   "Tell the sidecar which tools this Emacs can run for LOOP, then begin."
-  (efrit-turn-call loop 'tools/register
-                    (list :tools (or (funcall efrit-turn-registered-tools) []))
-                    (lambda (_) (efrit-turn--begin-turn loop))))
+  (let ((tools (or (funcall efrit-turn-registered-tools) [])))
+    (if (equal tools (efrit-loop-offered loop))
+        (efrit-turn--begin-turn loop)
+      (efrit-turn-call loop 'tools/register (list :tools tools)
+                       (lambda (_)
+                         (setf (efrit-loop-offered loop) tools)
+                         (efrit-turn--begin-turn loop))))))
 
 (defun efrit-turn--begin-turn (loop)
   "Ask the sidecar what the next request of LOOP is to be."
