@@ -1,0 +1,137 @@
+"""The loop: what a session costs the Emacs it runs in, and what its tools cost the model."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from efrit_budget.demo.scenario import BUILT_IN
+from tests.benchmarks.session_repository import repository
+from tests.benchmarks.table import Row
+from tests.benchmarks.tokenizers_real import count
+from tests.demo.running import endpoint
+from tests.emacs.terminal import settings
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "tests" / "benchmarks" / "elisp" / "bench-loop.el"
+ROUNDS = 5
+TIME_LIMIT = 600
+SMALL_TOOL = """
+[[reply]]
+repeat = 20
+text = "Looking at it once more."
+tool = [ { name = "file_info", input = { paths = ["README.md"], max_tokens = "{n+200}" } } ]
+"""
+
+
+def run() -> Iterator[Row]:
+    """Every row of the table."""
+    long = [_played((BUILT_IN / "long.toml").read_text(encoding="utf-8")) for _ in range(ROUNDS)]
+    short, lines = _played(SMALL_TOOL)
+    yield from _tokens(short)
+    worst = [measured["late"] for measured, _ in long]
+    yield _most(
+        f"a 100 ms timer is late, the worst of 60 turns, median of {ROUNDS}",
+        statistics.median(worst),
+        150,
+    )
+    yield _most("first word in the view after it was sent, median", _word(short, lines), 20)
+    yield _most("1.2 MB of mixed text encoded", short["encoding"], 150)
+    yield _most("from a reply's end to the next request, a small tool included", _gap(lines), 30)
+
+
+def _most(what: str, found: float, bar: float) -> Row:
+    return Row(what, f"{found:.1f} ms", bar=f"≤ {bar} ms", holds=found <= bar)
+
+
+def _tokens(measured: dict[str, Any]) -> Iterator[Row]:
+    system = "\n".join(block["text"] for block in json.loads(measured["system"]))
+    tools = json.loads(measured["tools"])
+    texts = [system, *(json.dumps(tool, ensure_ascii=False) for tool in tools)]
+    counts = count("claude", texts)
+    yield Row(
+        f"system prompt and all {len(tools)} tool schemas, in real tokens",
+        f"{sum(counts):,}",
+        reference=f"prompt {counts[0]:,}, {len(system):,} characters",
+        bar="≤ 4,500",
+        holds=sum(counts) <= 4_500,
+    )
+
+
+def _word(measured: dict[str, Any], lines: list[Any]) -> float:
+    """From when the first piece went out to when it stood in the view."""
+    sent = [line["times"]["first"] for line in lines if line["times"]["first"]]
+    pairs = zip(sent, measured["words"], strict=False)
+    return float(statistics.median((seen - went) * 1000 for went, seen in pairs))
+
+
+def _gap(lines: list[Any]) -> float:
+    """How long the endpoint was idle between turns."""
+    times = [line["times"] for line in lines]
+    gaps = [after["received"] - before["ended"] for before, after in pairwise(times)]
+    return float(statistics.median(gaps) * 1000)
+
+
+def _played(scenario: str) -> tuple[dict[str, Any], list[Any]]:
+    """A session in an Emacs in a terminal: what it measured, and what the model was sent."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, EFRIT_BUDGET_HOME=str(Path(folder, "home"))),
+        endpoint(scenario, Path(folder)) as running,
+    ):
+        output = Path(folder, "measured.json")
+        _emacs(running.server.url, output)
+        measured = json.loads(output.read_text(encoding="utf-8"))
+        if measured["state"] != "idle":
+            raise RuntimeError(f"the session ended as {measured['state']}: {measured['problem']}")
+        return measured, running.lines()
+
+
+def _emacs(url: str, output: Path) -> None:
+    """Run a session in an Emacs in a terminal to its end."""
+    name = f"efrit-bench-{uuid.uuid4().hex[:8]}"
+    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", "-L", str(_compiled(output.parent))]
+    sidecar = f'(setq efrit-sidecar-command (list "{sys.executable}" "-m" "efrit_budget"))'
+    command += ["--eval", settings(url), "--eval", sidecar]
+    command += ["-l", str(SCRIPT), "-f", "efrit-bench-loop-run"]
+    start = ["tmux", "-L", name, "-f", "/dev/null", "-u", "new-session", "-d", "-x", "120"]
+    environment = {
+        **os.environ,
+        "EFRIT_BENCH_OUTPUT": str(output),
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "TMUX": "",
+    }
+    subprocess.run([*start, "-y", "40", *command], check=True, cwd=repository(), env=environment)
+    limit = time.monotonic() + TIME_LIMIT
+    while _runs(name) and time.monotonic() < limit:
+        time.sleep(0.2)
+    subprocess.run(["tmux", "-L", name, "kill-server"], check=False, capture_output=True)
+
+
+def _runs(name: str) -> bool:
+    asked = subprocess.run(["tmux", "-L", name, "has-session"], check=False, capture_output=True)
+    return asked.returncode == 0
+
+
+def _compiled(folder: Path) -> Path:
+    """The package as installing it leaves it: byte-compiled."""
+    made = folder / "elisp"
+    subprocess.run(["cp", "-r", str(ROOT / "elisp"), str(made)], check=True)
+    (made / "demo.el").unlink()
+    files = [str(file) for file in sorted(made.glob("*.el"))]
+    program = os.environ.get("EMACS", "emacs")
+    compile_all = [program, "-Q", "--batch", "-L", str(made), "-f", "batch-byte-compile", *files]
+    subprocess.run(compile_all, check=True, capture_output=True)
+    return made
