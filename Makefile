@@ -5,7 +5,7 @@ EMACS ?= emacs
 export PYTHON EMACS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test invariants lint bench screenshot setup clean
+.PHONY: help demo test test-api invariants lint bench screenshot setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,10 @@ test: ## set up what is missing, then run every check and every test
 invariants: ## other random sessions against every invariant; takes many minutes
 	@.ci/setup test
 	@EFRIT_BUDGET_EXAMPLES=$${EFRIT_BUDGET_EXAMPLES:-1000} .venv/bin/pytest tests/window/test_invariants.py
+
+test-api: ## a short session against the real API, with ANTHROPIC_API_KEY set; costs a few cents
+	@.ci/setup demo
+	@$(EMACS) -Q --batch -l tests/elisp/real-api.el
 
 lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled and linted
 	@.ci/steps setup style types lisp-lint

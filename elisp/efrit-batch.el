@@ -46,14 +46,17 @@ The exit code is 0 when the model ended its turn or said that it is done,
 
 (defun efrit-batch-run (task)
   "Have the model do TASK in the project here, print it, and return the loop."
-  (let ((loop (efrit-do-make-loop (efrit-do-root))))
-    (setf (efrit-loop-rules loop) (efrit-batch--rules))
-    (efrit-loop-observe loop #'efrit-batch--show)
-    (efrit-do-say loop task)
-    (while (not (efrit-loop-resting-p loop))
-      (accept-process-output nil 0.1))
-    (efrit-batch--end loop)
-    loop))
+  (efrit-batch-play (efrit-do-make-loop (efrit-do-root)) task))
+
+(defun efrit-batch-play (loop task)
+  "Have the model do TASK in LOOP, print it, and return LOOP once it rests."
+  (setf (efrit-loop-rules loop) (efrit-batch--rules))
+  (efrit-loop-observe loop #'efrit-batch--show)
+  (efrit-do-say loop task)
+  (while (not (efrit-loop-resting-p loop))
+    (accept-process-output nil 0.1))
+  (efrit-batch--end loop)
+  loop)
 
 ;;; Private
 
