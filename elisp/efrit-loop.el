@@ -161,7 +161,8 @@ Return non-nil if the table has it."
      (setf (efrit-loop-state loop) next)
      (unless (eq old next)
        (efrit-loop-tell loop 'state next old))
-     (when action
+     ;; An observer may have stopped it just now.
+     (when (and action (eq (efrit-loop-state loop) next))
        (apply action loop arguments))
      t)))
 

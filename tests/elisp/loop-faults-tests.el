@@ -9,6 +9,7 @@
 (require 'ert)
 (require 'looping)
 (require 'efrit-run)
+(require 'seq)
 
 ;;; Faults
 
@@ -111,9 +112,14 @@ tool = [ { name = \"run_command\", input = { command = \"sleep "
 ")
         loop
       (ert-info ((format "stopped while %s" state))
-        (efrit-do-say loop "Go.")
-        (loop-test--wait-for loop state)
-        (efrit-stop loop)
+        (let (stopped)
+          (efrit-loop-observe loop (lambda (loop event)
+                                     (when (and (not stopped) (equal (list 'state state)
+                                                                     (seq-take event 2)))
+                                       (setq stopped t)
+                                       (efrit-stop loop))))
+          (efrit-do-say loop "Go.")
+          (should (efrit-test-wait-until (lambda () stopped))))
         (should (eq 'idle (efrit-test-rest loop)))
         (loop-test--goes-on loop)))))
 
