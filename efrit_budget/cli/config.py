@@ -31,6 +31,8 @@ variables such as EFRIT_BUDGET_BUDGET__TOTAL=80000, flags. A config.toml looks l
   deny = ["shell_exec"]
 """
 
+LIST_SHOWN = 40
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the key, the project and the path."""
@@ -69,9 +71,15 @@ def _print_all(loaded: "LoadedSettings", *, as_json: bool) -> int:
         settings = [_described(loaded, key) for key in loaded.origins]
         print_json({"settings": settings, "warnings": list(loaded.warnings)}, compact=True)
         return 0
-    rows = [(key, _shown(loaded, key), origin) for key, origin in loaded.origins.items()]
+    rows = [(key, _short(_shown(loaded, key)), origin) for key, origin in loaded.origins.items()]
     print_table([("SETTING", "VALUE", "FROM"), *rows])
     return 0
+
+
+def _short(shown: str) -> str:
+    """A long list by its beginning; `config KEY` shows it whole."""
+    is_list = shown.startswith(("[", "{"))
+    return shown if not is_list or len(shown) <= LIST_SHOWN else f"{shown[:LIST_SHOWN]}…"
 
 
 def _print_one(loaded: "LoadedSettings", key: str, *, as_json: bool) -> int:
