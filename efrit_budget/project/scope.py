@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +15,8 @@ from efrit_budget.project.project import Located, Project
 from efrit_budget.project.secrets import Secrets
 from efrit_budget.project.walking import Walk
 
+FRESH_SECONDS = 120.0
+MOST_REMEMBERED = 50
 MOST_BY_NAME = 10_000
 """Files left out one by one; more of them would not fit into a command."""
 
@@ -72,13 +77,12 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
         unsaved = [] if text is None else [Unsaved(walk.target, text)]
         return Scope([], unsaved, [], text is not None, secrets, walk.target)
     flags = _flags(walk, glob)
-    left_out = _secret(walk, secrets)
+    left_out, told = LATEST.secrets(walk, flags, secrets)
     covered = _covered(walk, project, flags, glob)
     unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
-    secret = left_out & walk.names(flags) if left_out else left_out
     flags += _without(left_out, secrets)
     flags += [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
-    return Scope(flags, unsaved, sorted(secret), False, secrets, None)
+    return Scope(flags, unsaved, told, False, secrets, None)
 
 
 def _top(walk: Walk, project: Project) -> str:
@@ -97,6 +101,39 @@ def _flags(walk: Walk, glob: Glob | None) -> list[str]:
     only = [f"--glob={glob.text}"]
     ignored = walk.names(only) - walk.names()
     return only + [f"--glob=!{exactly(name)}" for name in sorted(ignored)[:MOST_BY_NAME]]
+
+
+Found = tuple[list[str], list[str]]
+
+
+class _Latest:
+    """The secrets found a moment ago: looking for them takes as long as many a search.
+
+    What came into being since is taken out of what a search finds.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: OrderedDict[tuple[object, ...], tuple[float, Found]] = OrderedDict()
+
+    def secrets(self, walk: Walk, flags: Sequence[str], names: SecretNames) -> Found:
+        """The files that usually hold secrets, and those of them that would be searched."""
+        key = (walk.root, walk.target, *flags, names)
+        moment = time.monotonic()
+        with self._lock:
+            known = self._found.get(key)
+        if known is not None and moment - known[0] < FRESH_SECONDS:
+            return known[1]
+        secret = _secret(walk, names)
+        found = sorted(secret), sorted(secret & walk.names(flags)) if secret else []
+        with self._lock:
+            self._found[key] = (moment, found)
+            while len(self._found) > MOST_REMEMBERED:
+                self._found.popitem(last=False)
+        return found
+
+
+LATEST = _Latest()
 
 
 def _secret(walk: Walk, secrets: SecretNames) -> set[str]:
