@@ -101,7 +101,7 @@ What the server asks for comes before it."
 
 (cl-defstruct (efrit-claude (:constructor efrit-claude--create) (:copier nil))
   "A request and its retries.
-BODY is a unibyte string.  ON-EVENT is called with what comes, see
+BODY is a list of strings.  ON-EVENT is called with what comes, see
 `efrit-claude-send', ON-END once.  HTTP, READER and REPLY are those of the
 attempt under way, and RAW what came in place of events; TIMER waits for
 the next one.  ENDED says whether ON-END was called."
@@ -197,15 +197,21 @@ into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY"))
           efrit-claude-betas))
 
 (defun efrit-claude--body (parts)
-  "Return the body of a request with PARTS, a plist, as a unibyte string."
-  (encode-coding-string
-   (concat "{" (mapconcat (lambda (member) (concat "\"" (car member) "\":" (cdr member)))
-                          (efrit-claude--members parts) ",")
-           "}")
-   'utf-8-unix))
+  "Return the body of a request with PARTS, a plist, as a list of strings."
+  (let ((first t)
+        strings)
+    (push "{" strings)
+    (pcase-dolist (`(,name . ,value) (efrit-claude--members parts))
+      (push (format "%s\"%s\":" (if first "" ",") name) strings)
+      (setq first nil)
+      (dolist (string (if (listp value) value (list value)))
+        (push string strings)))
+    (push "}" strings)
+    (nreverse strings)))
 
 (defun efrit-claude--members (parts)
-  "Return the members of a request with PARTS: an alist of JSON texts."
+  "Return the members of a request with PARTS: an alist of JSON texts.
+One that is long is a list of strings, to be joined."
   (let ((model (plist-get parts :model))
         (most (plist-get parts :max-tokens)))
     (delq nil
@@ -219,9 +225,13 @@ into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY"))
                 (efrit-claude--diagnostics (plist-get parts :previous-id))
                 (cons "tools" (plist-get parts :tools))
                 (cons "system" (plist-get parts :system))
-                (cons "messages"
-                      (concat "[" (mapconcat #'identity (plist-get parts :messages) ",")
-                              "]"))))))
+                (cons "messages" (efrit-claude--list (plist-get parts :messages)))))))
+
+(defun efrit-claude--list (texts)
+  "Return the strings that make a list of TEXTS."
+  (nconc (list "[")
+         (cdr (cl-mapcan (lambda (text) (list "," text)) texts))
+         (list "]")))
 
 (defun efrit-claude--thinking (model)
   "Return how MODEL is asked to think, a member, or nil."

@@ -16,6 +16,7 @@
 (require 'efrit-claude)
 (require 'efrit-context)
 (require 'efrit-eval)
+(require 'efrit-garbage)
 (require 'efrit-limits)
 (require 'efrit-loop)
 (require 'efrit-run)

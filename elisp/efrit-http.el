@@ -45,8 +45,23 @@ own messages, BODY-FILE holds the request's body."
 
 ;;; Public
 
+(defvar efrit-http--warm nil
+  "A curl that waits for its options, or nil.")
+
+(defun efrit-http-warm ()
+  "Start the curl of the next request, so that it need not be waited for."
+  (unless (or (process-live-p efrit-http--warm)
+              (not (executable-find efrit-http-program)))
+    (setq efrit-http--warm (efrit-http--spawn))))
+
+(defun efrit-http-cool ()
+  "End the curl that was started for a request that does not come."
+  (when (process-live-p efrit-http--warm)
+    (efrit-http--kill efrit-http--warm))
+  (setq efrit-http--warm nil))
+
 (defun efrit-http-post (url headers body on-data on-end)
-  "Post BODY, a unibyte string, to URL with HEADERS; return an `efrit-http'.
+  "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
 HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
 struct.  Signal a `user-error' where there is no curl."
   (unless (executable-find efrit-http-program)
@@ -54,7 +69,6 @@ struct.  Signal a `user-error' where there is no curl."
                 efrit-http-program))
   (let ((request (efrit-http--create
                   :on-data on-data :on-end on-end
-                  :stderr (generate-new-buffer " *efrit-curl-stderr*" t)
                   :body-file (efrit-http--write-body body))))
     (condition-case err
         (efrit-http--start request url headers)
@@ -76,33 +90,52 @@ struct.  Signal a `user-error' where there is no curl."
 ;;; Private
 
 (defun efrit-http--write-body (body)
-  "Write BODY to a new file that only its owner can read; return its name."
+  "Write the strings of BODY to a new file, and return its name.
+Only its owner can read it.  A buffer joins them: strings of that size
+would be garbage."
   (let ((file (make-temp-file "efrit-body-"))
-        (coding-system-for-write 'no-conversion))
-    (write-region body nil file nil 'silent)
+        (coding-system-for-write 'utf-8-unix))
+    (with-temp-buffer
+      (mapc #'insert body)
+      (write-region nil nil file nil 'silent))
     file))
 
 (defun efrit-http--start (request url headers)
   "Start curl for REQUEST to URL with HEADERS."
-  (let* ((process-connection-type nil)
-         (coding-system-for-read 'no-conversion)
-         (coding-system-for-write 'no-conversion)
-         (default-directory temporary-file-directory)
+  (let ((process (if (process-live-p efrit-http--warm) efrit-http--warm
+                   (efrit-http--spawn))))
+    (setq efrit-http--warm nil)
+    (setf (efrit-http-process request) process
+          (efrit-http-stderr request) (process-get process 'stderr))
+    (set-process-filter process (lambda (_ data) (efrit-http--take request data)))
+    (set-process-sentinel process (lambda (_ _event) (efrit-http--over request)))
+    (process-send-string process (efrit-http--config request url headers))
+    (process-send-eof process)))
+
+(defun efrit-http--spawn ()
+  "Start a curl that waits for its options, and return its process."
+  (let* ((default-directory temporary-file-directory)
+         (stderr (generate-new-buffer " *efrit-curl-stderr*" t))
          (process (make-process
                    :name "efrit-curl"
                    :command (list efrit-http-program "-q" "--config" "-")
                    :connection-type 'pipe
                    :coding 'no-conversion
                    :noquery t
-                   :stderr (efrit-http-stderr request)
-                   :filter (lambda (_ data) (efrit-http--take request data))
-                   :sentinel (lambda (_ _event) (efrit-http--over request)))))
-    (setf (efrit-http-process request) process)
-    (when-let* ((errors (get-buffer-process (efrit-http-stderr request))))
+                   :stderr stderr
+                   :filter #'ignore
+                   :sentinel #'ignore)))
+    (process-put process 'stderr stderr)
+    (when-let* ((errors (get-buffer-process stderr)))
       (set-process-query-on-exit-flag errors nil)
       (set-process-sentinel errors #'ignore))
-    (process-send-string process (efrit-http--config request url headers))
-    (process-send-eof process)))
+    process))
+
+(defun efrit-http--kill (process)
+  "End PROCESS, a curl, and what belongs to it."
+  (set-process-sentinel process #'ignore)
+  (delete-process process)
+  (efrit-http--drop-buffer (process-get process 'stderr)))
 
 (defun efrit-http--config (request url headers)
   "Return curl's options for REQUEST to URL with HEADERS, a unibyte string."
@@ -184,11 +217,14 @@ What a proxy or the server says before the reply itself is passed over."
 (defun efrit-http--clean (request)
   "Remove what REQUEST left behind."
   (ignore-errors (delete-file (efrit-http-body-file request)))
-  (let ((buffer (efrit-http-stderr request)))
-    (when-let* ((errors (and (buffer-live-p buffer) (get-buffer-process buffer))))
-      (delete-process errors))
-    (when (buffer-live-p buffer)
-      (kill-buffer buffer))))
+  (efrit-http--drop-buffer (efrit-http-stderr request)))
+
+(defun efrit-http--drop-buffer (buffer)
+  "Kill BUFFER, of a curl's messages, if it is there."
+  (when-let* ((errors (and (buffer-live-p buffer) (get-buffer-process buffer))))
+    (delete-process errors))
+  (when (buffer-live-p buffer)
+    (kill-buffer buffer)))
 
 (provide 'efrit-http)
 ;;; efrit-http.el ends here

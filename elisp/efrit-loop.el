@@ -102,6 +102,12 @@ ACTION is called with the loop once it is in the state NEXT, and with what
 came with the event.  What does not stand here has come too late, and is
 passed over.")
 
+(defvar efrit-loop-work-functions nil
+  "Functions called with a loop that begins to work.")
+
+(defvar efrit-loop-rest-functions nil
+  "Functions called with a loop that begins to wait for the person.")
+
 ;;; Public
 
 (defun efrit-loop-make (id root)
@@ -161,6 +167,10 @@ Return non-nil if the table has it."
      (setf (efrit-loop-state loop) next)
      (unless (eq old next)
        (efrit-loop-tell loop 'state next old))
+     (cond ((memq next efrit-loop-resting)
+            (run-hook-with-args 'efrit-loop-rest-functions loop))
+           ((memq old efrit-loop-resting)
+            (run-hook-with-args 'efrit-loop-work-functions loop)))
      ;; An observer may have stopped it just now.
      (when (and action (eq (efrit-loop-state loop) next))
        (apply action loop arguments))

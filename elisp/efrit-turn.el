@@ -16,6 +16,7 @@
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-claude)
+(require 'efrit-http)
 (require 'efrit-loop)
 (require 'efrit-reply)
 (require 'efrit-sidecar)
@@ -274,7 +275,9 @@ METHOD may be called twice.  TRIES counts the calls made."
 (defun efrit-turn--run (loop &rest _)
   "Run the tools that the reply of LOOP asks for."
   (efrit-turn--step loop)
-  (funcall efrit-turn-run-function loop))
+  (funcall efrit-turn-run-function loop)
+  (unless (efrit-loop-resting-p loop)
+    (efrit-http-warm)))
 
 (defun efrit-turn-tools-done (loop)
   "Go on in LOOP, whose tools have all given a result."
@@ -300,6 +303,8 @@ METHOD may be called twice.  TRIES counts the calls made."
   "Stop the tools of LOOP that run; the sidecar answers for them."
   (efrit-turn--step loop)
   (funcall efrit-turn-stop-tools-function loop))
+
+(add-hook 'efrit-loop-rest-functions (lambda (_) (efrit-http-cool)))
 
 (provide 'efrit-turn)
 ;;; efrit-turn.el ends here

@@ -132,6 +132,14 @@ text = \"Done.\"
       (should (eq 'idle (efrit-test-rest loop)))
       (should (equal "Done." (loop-test--said))))))
 
+(ert-deftest efrit-loop-gives-the-person-their-own-threshold-for-garbage-back ()
+  (loop-test-with "[[reply]]\ntext = \"One two three.\"\ndelay_ms = 50\n" loop
+    (let ((gc-cons-threshold 1000000))
+      (efrit-do-say loop "Go.")
+      (should (= gc-cons-threshold efrit-garbage-threshold))
+      (efrit-test-rest loop)
+      (should (= gc-cons-threshold 1000000)))))
+
 ;;; Permissions
 
 (ert-deftest efrit-loop-tells-the-model-that-the-person-said-no ()
@@ -186,12 +194,12 @@ text = \"Done.\"
 ;;; The key
 
 (ert-deftest efrit-loop-shows-the-key-to-nobody ()
-  (loop-test-with "[[reply]]\ntext = \"Hello.\"\ndelay_ms = 200\n" loop
+  (loop-test-with "[[reply]]\ntext = \"One two three four.\"\ndelay_ms = 200\n" loop
     (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
           (efrit-claude-key-hosts '("127.0.0.1"))
           seen)
       (efrit-do-say loop "Go.")
-      (loop-test--wait-for loop 'waiting)
+      (loop-test--wait-for loop 'streaming)
       (dolist (pid (list-system-processes))
         (let ((arguments (alist-get 'args (process-attributes pid))))
           (when (and arguments (string-match-p "xyzzy" arguments))

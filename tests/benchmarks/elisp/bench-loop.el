@@ -30,6 +30,9 @@
 (defvar efrit-bench-loop--awaits nil
   "Whether no word of the reply under way has come.")
 
+(defvar efrit-bench-loop--tools nil
+  "How many milliseconds each tool took, the latest first.")
+
 (defun efrit-bench-loop--tick ()
   "Note how late this timer is, and set the next."
   (let ((now (float-time)))
@@ -42,6 +45,8 @@
   "Note when the first word of a reply is in the view; EVENT is of a loop."
   (pcase (car event)
     ('begun (setq efrit-bench-loop--awaits t))
+    ('use (when (efrit-use-seconds (cadr event))
+            (push (* 1000 (efrit-use-seconds (cadr event))) efrit-bench-loop--tools)))
     ('piece (when efrit-bench-loop--awaits
               (setq efrit-bench-loop--awaits nil)
               (redisplay)
@@ -98,6 +103,7 @@
                            :problem (or (efrit-loop-problem loop) "")
                            :late late
                            :words (vconcat (nreverse efrit-bench-loop--words))
+                           :took (vconcat (nreverse efrit-bench-loop--tools))
                            :encoding (efrit-bench-loop--encoding)
                            :system (efrit-loop-system loop)
                            :tools (efrit-loop-tools loop)))
