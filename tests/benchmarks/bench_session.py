@@ -31,9 +31,9 @@ from tests.benchmarks.table import Row
 OVERFLOW = 200_000
 MOST_EPOCHS, LEAST_SHARE = 50, 0.80
 CASES: dict[str, Callable[[int], Case]] = {
-    "table 1.3, truth 1.3": lambda seed: Case(seed, recall_all=True),
-    "table 1.0, truth 1.0": lambda seed: Case(seed, OLDER_MODEL, 1.0),
-    "table 1.0, truth 1.3": lambda seed: Case(seed, OLDER_MODEL, 1.3),
+    "table 1.3, truth 1.3": lambda seed: Case(seed, recall_all=True, live=True),
+    "table 1.0, truth 1.0": lambda seed: Case(seed, OLDER_MODEL, 1.0, live=True),
+    "table 1.0, truth 1.3": lambda seed: Case(seed, OLDER_MODEL, 1.3, live=True),
 }
 DEFAULT_CASE = "table 1.3, truth 1.3"
 HALF, CLEARING = 0.5, 0.8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 
 from efrit_budget.errors import Json
@@ -11,6 +12,9 @@ from tests.benchmarks.session_accounting import Brick, Truth, bricks_of, message
 
 THINKING = {"thinking", "redacted_thinking"}
 SIGNATURE_LENGTH = 400
+
+CONTINUED = re.compile(r"\A[^\n]* \(continued\)\n")
+"""The header of a page that goes on within a group."""
 
 
 class Conversation:
@@ -67,9 +71,10 @@ class Conversation:
         return [*self._fixed_bricks, *(brick for bricks in self._bricks for brick in bricks)]
 
     def shows(self, stretch: str) -> bool:
-        """Whether a tool's result in the window begins with this text."""
+        """Whether a tool's result in the window has this text."""
         return any(
-            block["type"] == "tool_result" and _text(block).startswith(stretch)
+            block["type"] == "tool_result"
+            and stretch in CONTINUED.sub("", _text(block), count=1)
             for message in self._messages
             for block in message["content"]
         )

@@ -9,9 +9,12 @@ from typing import Protocol
 from efrit_budget.app import Application
 from efrit_budget.errors import Json
 from efrit_budget.worklog.recall import SessionResults
+from tests.benchmarks.session_conversation import CONTINUED
 
 AT_ONCE = 6
-TAIL = re.compile(r"\n?(?:Showing [^\n]* continues\.\n)?📏 ~[^\n]*\Z")
+TAIL = re.compile(
+    r"\n?(?:[^\n]* continues\.\n|Only the first [\d,]+ of [^\n]* stored\.\n)?\n*📏 ~[^\n]*\Z"
+)
 SAME = re.compile(r"Same as (r\d+), which is in the window in full\.")
 
 
@@ -72,6 +75,8 @@ def _taken(
     start = len(found[handle])
     end = int(token.partition(":")[2].partition("-")[0]) if token else len(originals[handle])
     text = envelope["text"]
+    if start:
+        text = CONTINUED.sub("", text, count=1)
     same = SAME.match(text)
     page = originals[same[1]][start:end] if same else TAIL.sub("", text)
     if same and not turns.shows(page):
@@ -79,4 +84,5 @@ def _taken(
     if not same and page + "\n" == originals[handle][start:end]:
         page += "\n"  # the tail stands on a line of its own, as what ends in a newline leaves it
     found[handle] += page
-    return {"continuation_token": token} if token else None
+    is_over = end >= len(originals[handle])  # what a tool would serve behind it was never stored
+    return {"continuation_token": token} if token and not is_over else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -13,15 +14,15 @@ from efrit_budget.budget.models import model_named
 from efrit_budget.errors import Json
 from efrit_budget.settings import load
 from efrit_budget.settings.places import HOME_VARIABLE
+from efrit_budget.worklog.recall import SessionResults
 from tests.benchmarks.session_accounting import Cache, Meter, Truth, learn
 from tests.benchmarks.session_conversation import Conversation
 from tests.benchmarks.session_lossless import lost
 from tests.benchmarks.session_repository import repository
-from tests.benchmarks.session_script import Script, Step, script
+from tests.benchmarks.session_script import Action, Script, Step, script
 from tests.benchmarks.session_setting import CLIENT_TOOLS, PROMPT_LIMIT, REAL_LIMIT, SYSTEM, Case
 
-LIVE: frozenset[str] = frozenset()
-"""Tools of the script that run in the sidecar themselves; the results of others are recorded."""
+FOOTER_TOKENS = 80
 
 
 @dataclass
@@ -73,6 +74,7 @@ class Driver:
         self._conversation = Conversation(self._truth)
         self._found = Found(case)
         self._handles: dict[int, str] = {}
+        self._originals: dict[str, str] = {}
         self._shows: dict[str, int] = {}
         limits = {} if case.low_water is None else {"low_water": case.low_water}
         opened = application.call("session/open", {"root": str(repository()), "limits": limits})
@@ -102,11 +104,7 @@ class Driver:
             "calibration"
         ]["factor"]
         if self._case.recall_all:
-            originals = {
-                handle: self._script.actions[action].text
-                for action, handle in self._handles.items()
-            }
-            self._found.not_recalled = lost(self, originals, self._application)
+            self._found.not_recalled = lost(self, self._originals, self._application)
         self._found.problems += self._conversation.problems
         return self._found
 
@@ -150,19 +148,34 @@ class Driver:
             self._conversation.delivered[use["id"]] = envelope["text"]
             self._shows[use["id"]] = action
             if use["name"] != "recall_result":
-                self._handles[action] = str(envelope["handle"])
+                handle = self._handles[action] = str(envelope["handle"])
+                self._originals[handle] = self._original(handle, action)
+
+    def _original(self, handle: str, action: int) -> str:
+        """The whole text of a result as it was given: the script's, or what the tool stored."""
+        if not self._case.live:
+            return self._script.actions[action].text
+        return SessionResults(self._application._database, self.session).body(handle).text
 
     def _uses(self, number: int, step: Step) -> Iterator[tuple[dict[str, Json], int]]:
         """The calls of a reply: the script's, and a recall of what is wanted and not in view."""
         for action in step.actions:
             made = self._script.actions[action]
-            yield _use(f"u{number}.{action}", made.tool, dict(made.arguments)), action
+            yield _use(f"u{number}.{action}", made.tool, self._arguments(made)), action
         for action in step.returns:
             self._found.returns += 1
             if action not in self._seen:
                 self._found.recalled += 1
                 handle = {"handle": self._handles[action]}
                 yield _use(f"again{number}.{action}", "recall_result", handle), action
+
+    def _arguments(self, made: Action) -> dict[str, Json]:
+        """What a tool is called with: as much is asked for as the script's result has."""
+        if not self._case.live:
+            return dict(made.arguments)
+        tokens = math.ceil(made.tokens * self._case.factor) + FOOTER_TOKENS
+        wanted = {name: value for name, value in made.arguments.items() if name != "skip"}
+        return {**wanted, "max_tokens": tokens}
 
     def _end(self, turn: Mapping[str, Json], content: list[dict[str, Json]], hidden: int) -> None:
         visible = sum(self._truth.of_block(block) for block in content[1:])
@@ -191,7 +204,7 @@ class Driver:
             "arguments": use["input"],
             "tool_use_id": use["id"],
         }
-        if use["name"] == "recall_result" or use["name"] in LIVE:
+        if use["name"] == "recall_result" or self._case.live:
             return self.call("tools/call", **common)
         made = self._script.actions[action]
         return self.call("tools/record", **common, text=made.text, summary=made.summary[:500])

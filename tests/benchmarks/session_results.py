@@ -108,7 +108,9 @@ class Maker:
         summary = f"Found {len(hits)} matches for {pattern!r} in {len(files)} files: " + ", ".join(
             files[:6]
         )
-        return Made("search_content", {"pattern": pattern, "path": folder}, text, summary)
+        return Made(
+            "search_content", {"pattern": pattern, "path": folder, "literal": True}, text, summary
+        )
 
     def _read(self, size: int) -> Made:
         path = self._file()

@@ -87,6 +87,8 @@ class Case:
     low_water: float | None = None
     """None leaves the default."""
     recall_all: bool = False
+    live: bool = False
+    """Whether the tools run; else what git and rg gave when the script was made is recorded."""
 
 
 OLDER_MODEL = "claude-sonnet-4-6"

@@ -88,7 +88,7 @@ text = \"And again.\"
                 (signal-process other 9)))
           (loop (efrit-resume id)))
      (efrit-continue loop)
-     (should (eq 'idle (efrit-test-rest loop)))
+     (should (equal '(idle nil) (list (efrit-test-rest loop) (efrit-loop-problem loop))))
      (should (efrit-sessions-tests--all-taken-p))
      (let ((last (efrit-json-text (car (last (efrit-test-sent))))))
        (should (string-match-p "Work\\." last))
