@@ -51,8 +51,9 @@ def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
             use = {"type": "tool_use", "id": f"recall{count}", "name": "recall_result"}
             uses.append({**use, "input": each})
         envelopes = turns.extra_turn(uses)
+        beside = "".join(str(envelope["text"]) for envelope in envelopes)
         following = [
-            _taken(turns, found, originals, (each, envelope))
+            _taken(turns, found, originals, (each, envelope), beside)
             for each, envelope in zip(arguments, envelopes, strict=True)
         ]
         waiting = [each for each in following if each] + waiting
@@ -64,10 +65,12 @@ def _taken(
     found: dict[str, str],
     originals: Mapping[str, str],
     answered: tuple[dict[str, Json], dict[str, Json]],
+    beside: str,
 ) -> dict[str, Json] | None:
     """Put a page behind those before it; gives the arguments for the next.
 
-    A page that is said to be in the window counts only if it is there.
+    A page that is said to be in the window counts only if it is there, or comes in the same turn
+    (`beside`).
     """
     arguments, envelope = answered
     token = envelope["data"].get("continuation_token")
@@ -79,7 +82,7 @@ def _taken(
         text = CONTINUED.sub("", text, count=1)
     same = SAME.match(text)
     page = originals[same[1]][start:end] if same else TAIL.sub("", text)
-    if same and not turns.shows(page):
+    if same and page not in beside and not turns.shows(page):
         page = ""
     if not same and page + "\n" == originals[handle][start:end]:
         page += "\n"  # the tail stands on a line of its own, as what ends in a newline leaves it

@@ -65,7 +65,7 @@ def test_each_folder_is_told_once_with_its_files_below_and_totals_by_ending(
     envelope = listing()
     assert _lines(envelope) == [
         *("Makefile", "README.md", "src/", "a.py", "b.py", "src/deep/", "größe.el"),
-        "5 files: .py 2, .md 1, .el 1, no ending 1",
+        "5 files: .py 2, .el 1, .md 1, no ending 1",
     ]
     assert envelope["data"]["files"] == [
         *("Makefile", "README.md", "src/a.py", "src/b.py", "src/deep/größe.el")

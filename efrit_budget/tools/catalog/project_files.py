@@ -184,7 +184,9 @@ def _count(count: int, noun: str) -> str:
 
 
 def _first(types: Counter[str]) -> dict[str, int]:
-    return {name or NO_ENDING: count for name, count in types.most_common(MOST_TYPES)}
+    """The most frequent endings; of those that are equally frequent, no ending comes last."""
+    ordered = sorted(types.items(), key=lambda entry: (-entry[1], not entry[0], entry[0]))
+    return {name or NO_ENDING: count for name, count in ordered[:MOST_TYPES]}
 
 
 def _told(types: Counter[str]) -> str:
