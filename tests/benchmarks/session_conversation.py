@@ -73,8 +73,7 @@ class Conversation:
     def shows(self, stretch: str) -> bool:
         """Whether a tool's result in the window has this text."""
         return any(
-            block["type"] == "tool_result"
-            and stretch in CONTINUED.sub("", _text(block), count=1)
+            block["type"] == "tool_result" and stretch in CONTINUED.sub("", _text(block), count=1)
             for message in self._messages
             for block in message["content"]
         )
