@@ -101,16 +101,25 @@ would be garbage."
     file))
 
 (defun efrit-http--start (request url headers)
-  "Start curl for REQUEST to URL with HEADERS."
-  (let ((process (if (process-live-p efrit-http--warm) efrit-http--warm
-                   (efrit-http--spawn))))
+  "Start curl for REQUEST to URL with HEADERS.
+One that waits is taken, unless it has ended meanwhile."
+  (let ((config (efrit-http--config request url headers))
+        (warm efrit-http--warm))
     (setq efrit-http--warm nil)
-    (setf (efrit-http-process request) process
-          (efrit-http-stderr request) (process-get process 'stderr))
-    (set-process-filter process (lambda (_ data) (efrit-http--take request data)))
-    (set-process-sentinel process (lambda (_ _event) (efrit-http--over request)))
-    (process-send-string process (efrit-http--config request url headers))
-    (process-send-eof process)))
+    (unless (and (process-live-p warm)
+                 (ignore-errors (efrit-http--give request warm config) t))
+      (efrit-http--give request (efrit-http--spawn) config))))
+
+(defun efrit-http--give (request process config)
+  "Give PROCESS, a curl that waits, the CONFIG of REQUEST."
+  (process-send-string process config)
+  (process-send-eof process)
+  (setf (efrit-http-process request) process
+        (efrit-http-stderr request) (process-get process 'stderr))
+  (set-process-filter process (lambda (_ data) (efrit-http--take request data)))
+  (set-process-sentinel process (lambda (_ _event) (efrit-http--over request)))
+  (unless (process-live-p process)
+    (run-at-time 0 nil #'efrit-http--over request)))
 
 (defun efrit-http--spawn ()
   "Start a curl that waits for its options, and return its process."
@@ -208,8 +217,10 @@ What a proxy or the server says before the reply itself is passed over."
   "Return what went wrong with REQUEST, whose PROCESS has ended, or nil."
   (unless (and (eq (process-status process) 'exit)
                (zerop (process-exit-status process)))
-    (let ((said (string-trim (with-current-buffer (efrit-http-stderr request)
-                               (buffer-string)))))
+    (let ((said (string-trim (if (buffer-live-p (efrit-http-stderr request))
+                                 (with-current-buffer (efrit-http-stderr request)
+                                   (buffer-string))
+                               ""))))
       (if (string-empty-p said)
           (format "%s ended with %s" efrit-http-program (process-exit-status process))
         said))))
