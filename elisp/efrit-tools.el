@@ -32,8 +32,10 @@ SUBJECT gives what a permission's pattern is matched with, a string."
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
   "One use of a tool that runs in Emacs.
-OWNER is whose session it is, FINISH takes the result, once."
-  owner id name finish)
+OWNER is whose session it is, FINISH takes the result, once.  STOP, which
+an `:async' tool may set, is called without arguments when the person stops
+the use; it has the tool finish soon, with what there is of a result."
+  owner id name finish stop)
 
 (defvar efrit-tools--all nil
   "The tools by name: an alist of strings and `efrit-tool's.")
