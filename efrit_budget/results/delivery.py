@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from efrit_budget.budget.figures import shortened
@@ -35,6 +35,8 @@ class Terms:
     remaining: int | None
     pressed: bool = False
     """Whether the allowance is only the floor that every result is granted."""
+    budget_line: Callable[[int], str] | None = None
+    """The line before the footer that tells the same figure, where the tool has cut its answer."""
 
     @property
     def filled(self) -> int:
@@ -118,7 +120,8 @@ def _agreeing(text: str, terms: Terms) -> int | None:
 
 def _with_figure(text: str, tokens: int, terms: Terms) -> str:
     left = "" if terms.remaining is None else f" · {_left(terms.remaining - tokens)} left"
-    return f"{text}{_newline(text)}{FOOTER}{tokens:,} tokens{left}"
+    line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
+    return f"{text}{_newline(text)}{line}{FOOTER}{tokens:,} tokens{left}"
 
 
 def _left(tokens: int) -> str:
@@ -183,7 +186,7 @@ def _budget_note(body: Body, returned: int, terms: Terms) -> str:
 
 
 def _one_line(body: Body, number: int, start: int, terms: Terms) -> Delivery:
-    name = handle(number)
+    name, terms = handle(number), replace(terms, budget_line=None)
     why = "no budget is left for it" if terms.pressed else "the allowance is too small for it"
     long = (
         f"{name}: stored, not shown, {body.whole_count:,} {body.noun}: {why}."

@@ -118,6 +118,8 @@ class Outcome:
     stored: Stored | None = None
     notes: tuple[str, ...] = ()
     """Lines the model is shown with the first page, beside what is stored."""
+    budget_line: Callable[[int], str] | None = None
+    """What an answer that was cut to `max_tokens` says of that, given the tokens of it all."""
 
     @property
     def whole(self) -> Body:

@@ -238,7 +238,7 @@ class _Keeper:
         body, start, blob = self._placed(outcome)
         number = self.number
         shows = body.content_tokens if start == 0 else 0
-        terms = self._terms(shows)
+        terms = replace(self._terms(shows), budget_line=outcome.budget_line)
         changed = self._changed_since(outcome, body)
         said = (f"Changed since this was stored: {', '.join(changed)}.",) if changed else ()
         notes = tuple(map(sound_text, outcome.notes + said))

@@ -176,3 +176,10 @@ def test_a_page_is_not_left_empty_because_a_long_item_does_not_fit() -> None:
     body = preceded("1 file\n\n", of_items("hunks", [("a.py", [(item, None)])]))
     first = pages_of(body, 400)[0]
     assert first.startswith("1 file\n\na.py\n+ line 0\n+ line 1\n")
+
+
+def test_the_line_on_a_budget_tells_the_figure_of_the_footer_and_is_counted_in_it() -> None:
+    terms = Terms("s", 400, len, None, budget_line=lambda tokens: f"~{tokens:,}/400 used.")
+    delivery = deliver(Body("one\ntwo\n"), 1, 0, terms, ())
+    assert delivery.text == f"one\ntwo\n~{delivery.tokens}/400 used.\n📏 ~{delivery.tokens} tokens"
+    assert len(delivery.text) == delivery.tokens

@@ -1,0 +1,1 @@
+"""What sessions learned, kept across sessions: observations, retrieval, context packs."""
