@@ -20,6 +20,8 @@ class Packed:
     lines: tuple[str, ...]
     tokens: int
     omitted: int
+    places: tuple[int, ...]
+    """Which of the items each line is."""
 
     @property
     def shown(self) -> int:
@@ -34,15 +36,17 @@ def pack(items: Iterable[Item], allowance: int, cost: Callable[[str], int]) -> P
     with the next in any case.
     """
     lines: list[str] = []
+    places: list[int] = []
     spent = omitted = 0
-    for item in items:
+    for place, item in enumerate(items):
         line, tokens = _fitting(_forms(item, cost), allowance - spent, cost)
         if line is None:
             omitted += 1
             continue
         lines.append(line)
+        places.append(place)
         spent += tokens
-    return Packed(tuple(lines), spent, omitted)
+    return Packed(tuple(lines), spent, omitted, tuple(places))
 
 
 def _forms(item: Item, cost: Callable[[str], int]) -> Sequence[str]:

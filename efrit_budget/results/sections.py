@@ -1,0 +1,98 @@
+"""An answer of sections that share one budget, each item as full as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from efrit_budget.errors import Json
+from efrit_budget.results.body import Body, of_items, preceded
+from efrit_budget.results.ladder import Item, Packed, pack
+from efrit_budget.results.pages import Cost
+
+LEAST_STEP = 4
+"""Tokens by which the room shrinks at the least when a whole costs more than its parts."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Items under a title, the best first."""
+
+    title: str | None
+    items: Sequence[Item]
+    facts: Sequence[Json]
+    """What programs are told of each item."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What of the sections stands in a body, and how many items there are in all."""
+
+    body: Body
+    shown: int
+    total: int
+
+
+def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
+    """Every item in its fullest form, behind the lines that lead."""
+    groups = [
+        (section.title, [(item.forms[0], fact) for item, fact in _pairs(section)])
+        for section in sections
+    ]
+    return preceded(lead, of_items(noun, groups))
+
+
+def within(
+    lead: str, sections: Sequence[Section], noun: str, allowance: int, cost: Cost
+) -> Answer | None:
+    """What of the sections fits; None where not even the lines that lead do.
+
+    The sections share the room equally; what one leaves over goes to those that want more.
+    """
+    room = allowance - cost(lead)
+    while room >= 0:
+        answer = _answer(lead, sections, noun, _packed(sections, room, cost))
+        over = cost(answer.body.text) - allowance
+        if over <= 0:
+            return answer
+        room = max(0, room - max(LEAST_STEP, over)) if room else -1
+    return None
+
+
+def _pairs(section: Section) -> list[tuple[Item, Json]]:
+    return list(zip(section.items, section.facts, strict=True))
+
+
+def _packed(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
+    """What fits of each section; those that want least are served first."""
+    wants = [_want(section, cost) for section in sections]
+    found: dict[int, Packed] = {}
+    order = sorted(range(len(sections)), key=lambda index: (wants[index], index))
+    for served, index in enumerate(order):
+        share = room // (len(order) - served)
+        section = sections[index]
+        title = cost(f"{section.title}\n") if section.title else 0
+        packed = pack(section.items, max(0, share - title), cost)
+        found[index] = packed
+        room -= packed.tokens + (title if packed.shown else 0)
+    return [found[index] for index in range(len(sections))]
+
+
+def _want(section: Section, cost: Cost) -> int:
+    return sum(cost(f"{item.forms[0]}\n") for item in section.items)
+
+
+def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[Packed]) -> Answer:
+    groups = [
+        (section.title, _placed(section, part))
+        for section, part in zip(sections, packed, strict=True)
+    ]
+    total = sum(len(section.items) for section in sections)
+    body = preceded(lead, of_items(noun, groups))
+    return Answer(body, sum(part.shown for part in packed), total)
+
+
+def _placed(section: Section, part: Packed) -> list[tuple[str, Json]]:
+    return [
+        (line, section.facts[place]) for line, place in zip(part.lines, part.places, strict=True)
+    ]
