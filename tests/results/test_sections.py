@@ -41,7 +41,7 @@ def test_an_answer_is_within_its_budget_or_there_is_none(
         return
     assert estimate(answer.body.text) <= allowance
     assert answer.total == sum(len(one.items) for one in sections)
-    assert answer.shown == answer.body.whole_count or answer.shown == 0
+    assert answer.shown in {answer.body.whole_count, 0}
 
 
 @given(WORDS, SECTIONS)
