@@ -1,0 +1,16 @@
+;;; efrit-live-tools.el --- What only Emacs knows, for the model  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; All tools that look at this Emacs and work in it.
+
+;;; Code:
+
+(require 'efrit-buffer-tools)
+(require 'efrit-code-tools)
+
+(provide 'efrit-live-tools)
+;;; efrit-live-tools.el ends here
