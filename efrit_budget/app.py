@@ -11,6 +11,7 @@ from typing import Any
 
 from efrit_budget.budget.models import model_named
 from efrit_budget.errors import EfritError, MethodNotFoundError
+from efrit_budget.methods.changes import ChangesMethods
 from efrit_budget.methods.offers import Offers
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.sessions import SessionMethods
@@ -70,6 +71,7 @@ class Application:
             ),
             offers,
             projects,
+            ChangesMethods(sessions, projects, self._database),
             TurnMethods(sessions, turns, offers),
             WorklogMethods(sessions, Wishes(self._database, turns)),
         )

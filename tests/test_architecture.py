@@ -42,8 +42,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "methods": (
         *("wire.method", "wire.jsontext", "worklog", "window", "tools", "sessions", "results"),
-        *("settings", "project", "budget", "storage.database", "errors"),
+        *("settings", "project", "budget", "changes", "storage.database", "errors"),
     ),
+    "changes": ("project", "storage", "errors"),
     "wire": ("cancellation", "errors"),
     "worklog": ("window", "tools.base", "sessions", "results", "budget", "storage", "errors"),
     "window": ("tools.base", "sessions", "results", "budget", "storage", "errors"),

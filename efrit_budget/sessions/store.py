@@ -197,7 +197,7 @@ def forget(connection: sqlite3.Connection, session_id: str, why: str) -> None:
     row = connection.execute(
         "SELECT next_number FROM windows WHERE session_id = ?", (session_id,)
     ).fetchone()
-    for table in ("calls", "results", "segments", "turns", "windows"):
+    for table in ("calls", "results", "segments", "turns", "windows", "changes", "checkpoints"):
         connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
     connection.execute(
         "INSERT INTO windows (session_id, next_number) VALUES (?, ?)",

@@ -1,0 +1,212 @@
+"""Two contents of a file beside each other: a unified diff, and how many lines it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from efrit_budget.changes.lines import Stretch, differing
+from efrit_budget.project.coding import sniffed
+
+CONTEXT = 3
+BINARY_BYTES = 8000
+"""Where a NUL makes a file binary, as for git."""
+MOST_BYTES = 16_000_000
+"""How much of two contents may differ for it to be shown line by line."""
+BLOCK = 1 << 16
+NOWHERE = "/dev/null"
+NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A content under a name; no content where there is no file."""
+
+    name: str
+    data: bytes | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The lines of two contents where they differ, and a few around them."""
+
+    old: Sequence[bytes]
+    new: Sequence[bytes]
+    first: int
+    """How many lines, which are the same, stand before these."""
+    stretches: Sequence[Stretch]
+
+    @property
+    def added(self) -> int:
+        """How many lines are new."""
+        return sum(end - begin for _, _, begin, end in self.stretches)
+
+    @property
+    def removed(self) -> int:
+        """How many lines are gone."""
+        return sum(end - begin for begin, end, _, _ in self.stretches)
+
+
+def counts(old: bytes | None, new: bytes | None) -> tuple[int, int]:
+    """How many lines are new and how many are gone; none of what is no text."""
+    if old == new or is_binary(old) or is_binary(new):
+        return 0, 0
+    found = _difference(old or b"", new or b"")
+    if isinstance(found, Difference):
+        return found.added, found.removed
+    return found[1], found[0]
+
+
+def unified(old: Side, new: Side) -> str:
+    """The diff, of which the same name and content make nothing."""
+    if (old.data, old.name) == (new.data, new.name):
+        return ""
+    if is_binary(old.data) or is_binary(new.data):
+        return f"{_named(old, new)}: binary, {_size(old)} before, {_size(new)} after\n"
+    found = _difference(old.data or b"", new.data or b"")
+    if not isinstance(found, Difference):
+        before, after = (f"{count:,} lines" for count in found)
+        return f"{_named(old, new)}: {before} became {after}, too many to show\n"
+    header = f"--- {_heading('a', old)}\n+++ {_heading('b', new)}\n"
+    return header + "".join(_hunks(found))
+
+
+def is_binary(data: bytes | None) -> bool:
+    """Whether it is no text, as git has it."""
+    return data is not None and b"\0" in data[:BINARY_BYTES]
+
+
+def as_buffer(data: bytes | None) -> bytes | None:
+    """A file's content as a buffer of Emacs would hold it, in UTF-8: its line ends are LF."""
+    if (
+        data is None
+        or (coding := sniffed(lambda at, size: data[at : at + size], len(data))) is None
+    ):
+        return data
+    text = coding.decoded(coding.whole(data[coding.bom :]))
+    if text.count("\r\n") == text.count("\n"):
+        text = text.replace("\r\n", "\n")
+    return text.encode("utf-8", "surrogateescape" if coding.width == 1 else "replace")
+
+
+def _named(old: Side, new: Side) -> str:
+    return old.name if old.name == new.name else f"{old.name} -> {new.name}"
+
+
+def _size(side: Side) -> str:
+    return "no file" if side.data is None else f"{len(side.data):,} bytes"
+
+
+def _heading(prefix: str, side: Side) -> str:
+    return NOWHERE if side.data is None else f"{prefix}/{side.name}"
+
+
+def _difference(old: bytes, new: bytes) -> Difference | tuple[int, int]:
+    """Where they differ; of what is too much, how many lines were and are there."""
+    begin = _common_lines(old, new)
+    end = _common_end(old[begin:], new[begin:])
+    middle, new_middle = old[begin : len(old) - end], new[begin : len(new) - end]
+    if len(middle) + len(new_middle) > MOST_BYTES:
+        return _count(old), _count(new)
+    lines, new_lines = _lines(middle), _lines(new_middle)
+    return Difference(lines, new_lines, old.count(b"\n", 0, begin), differing(lines, new_lines))
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """The lines with their ends, which are line feeds alone."""
+    *whole, last = data.split(b"\n")
+    lines = [line + b"\n" for line in whole]
+    return [*lines, last] if last else lines
+
+
+def _count(data: bytes) -> int:
+    return data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
+
+
+def _common_lines(old: bytes, new: bytes) -> int:
+    """Where the lines begin that a diff shows before the first that differs."""
+    at = _line_start(old, _common(old, new))
+    for _ in range(CONTEXT):
+        at = _line_start(old, at - 1) if at else 0
+    return at
+
+
+def _line_start(data: bytes, at: int) -> int:
+    return data.rfind(b"\n", 0, max(at, 0)) + 1
+
+
+def _common_end(old: bytes, new: bytes) -> int:
+    """How many bytes at the end are whole lines that a diff does not show."""
+    size = min(len(old), len(new))
+    same = _common_backwards(old[len(old) - size :], new[len(new) - size :])
+    at = len(old) - same
+    for _ in range(CONTEXT + 1):
+        found = old.find(b"\n", at)
+        if found < 0:
+            return 0
+        at = found + 1
+    return len(old) - at
+
+
+def _common(old: bytes, new: bytes) -> int:
+    """How many bytes both begin with, block by block."""
+    size = min(len(old), len(new))
+    at = 0
+    while at < size and old[at : at + BLOCK] == new[at : at + BLOCK]:
+        at += BLOCK
+    if at >= size:
+        return size
+    pairs = zip(old[at : at + BLOCK], new[at : at + BLOCK], strict=False)
+    return at + next((n for n, (one, other) in enumerate(pairs) if one != other), size - at)
+
+
+def _common_backwards(old: bytes, new: bytes) -> int:
+    """How many bytes two contents of one size end with."""
+    at = len(old)
+    while at > 0 and old[max(0, at - BLOCK) : at] == new[max(0, at - BLOCK) : at]:
+        at -= BLOCK
+    if at <= 0:
+        return len(old)
+    begin = max(0, at - BLOCK)
+    return len(old) - at + _common(old[begin:at][::-1], new[begin:at][::-1])
+
+
+def _hunks(found: Difference) -> Iterator[str]:
+    for group in _groups(found.stretches):
+        begin = max(0, group[0][0] - CONTEXT)
+        new_begin = group[0][2] - (group[0][0] - begin)
+        end = min(len(found.old), group[-1][1] + CONTEXT)
+        new_end = group[-1][3] + (end - group[-1][1])
+        old_range = _range(found.first + begin, end - begin)
+        new_range = _range(found.first + new_begin, new_end - new_begin)
+        yield f"@@ -{old_range} +{new_range} @@\n"
+        at = begin
+        for old_begin, old_end, added, added_end in group:
+            yield from _shown(" ", found.old[at:old_begin])
+            yield from _shown("-", found.old[old_begin:old_end])
+            yield from _shown("+", found.new[added:added_end])
+            at = old_end
+        yield from _shown(" ", found.old[at:end])
+
+
+def _groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+    """The stretches that share a hunk: those whose context meets."""
+    group: list[Stretch] = []
+    for stretch in stretches:
+        if group and stretch[0] - group[-1][1] > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(stretch)
+    if group:
+        yield group
+
+
+def _range(begin: int, count: int) -> str:
+    first = begin + 1 if count else begin
+    return f"{first}" if count == 1 else f"{first},{count}"
+
+
+def _shown(mark: str, lines: Sequence[bytes]) -> Iterator[str]:
+    for line in lines:
+        text = line.decode("utf-8", "replace")
+        yield f"{mark}{text}" if line.endswith(b"\n") else f"{mark}{text}\n{NO_NEWLINE}"

@@ -1,0 +1,197 @@
+"""Files as they lie on the disk: read whole, put back whole, never through a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from efrit_budget.changes.errors import ChangeError, failed
+from efrit_budget.project.project import FOLDER, Located, Project
+
+MOST_MEGABYTES = 100
+MOST_BYTES = MOST_MEGABYTES * 1_000_000
+PERMISSIONS = 0o7777
+SCRATCH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file as it was when it was read."""
+
+    data: bytes
+    facts: os.stat_result
+
+    @property
+    def mode(self) -> int:
+        """Its permissions."""
+        return self.facts.st_mode & PERMISSIONS
+
+
+def read(project: Project, located: Located) -> Found | None:
+    """The whole file; None where there is none."""
+    try:
+        descriptor = project.open(located)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise failed(located.shown, "read", error) from error
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
+        if facts.st_size > MOST_BYTES:
+            raise _too_large(located)
+        try:
+            data = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise failed(located.shown, "read", error) from error
+    if len(data) > MOST_BYTES:
+        raise _too_large(located)
+    return Found(data, facts)
+
+
+def _too_large(located: Located) -> ChangeError:
+    return ChangeError(
+        f"{located.shown} has more than {MOST_MEGABYTES} MB, and what it holds could not be kept "
+        "for an undo; it was not changed",
+        data={"path": located.shown},
+    )
+
+
+def put(located: Located, data: bytes, mode: int, found: Found | None, scratch: str) -> None:
+    """Make the file hold these bytes, all or none of them; the one found is replaced."""
+    try:
+        with _parent(located, made=True) as (folder, name):
+            try:
+                _write(folder, scratch, data, mode, found)
+                _require_same(folder, name, found, located)
+                os.rename(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(scratch, dir_fd=folder)
+                raise
+            _settle(folder)
+    except OSError as error:
+        raise failed(located.shown, "put back", error) from error
+
+
+def _write(folder: int, scratch: str, data: bytes, mode: int, found: Found | None) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(scratch, dir_fd=folder)
+    descriptor = os.open(scratch, SCRATCH, 0o600, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        if found is not None:
+            _give(descriptor, found.facts)
+        os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+
+
+def _give(descriptor: int, facts: os.stat_result) -> None:
+    """Give a file the owner and the group of another, as far as that is allowed."""
+    own = os.fstat(descriptor)
+    if (own.st_uid, own.st_gid) != (facts.st_uid, facts.st_gid):
+        with suppress(PermissionError):
+            os.fchown(descriptor, facts.st_uid, facts.st_gid)
+
+
+def remove(located: Located, found: Found) -> None:
+    """Remove the file that was found."""
+    try:
+        with _parent(located) as (folder, name):
+            _require_same(folder, name, found, located)
+            os.unlink(name, dir_fd=folder)
+            _settle(folder)
+    except OSError as error:
+        raise failed(located.shown, "removed", error) from error
+
+
+def move(source: Located, target: Located, mode: int, found: Found) -> None:
+    """Give the file that was found at `source` the name `target`, where there is none."""
+    try:
+        with _parent(source) as (folder, name), _parent(target, made=True) as (other, new):
+            _require_same(folder, name, found, source)
+            _require_same(other, new, None, target)
+            os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
+            if found.mode != mode:
+                os.chmod(new, mode, dir_fd=other)
+            _settle(other)
+            _settle(folder)
+    except OSError as error:
+        raise failed(source.shown, f"moved back to {target.shown}", error) from error
+
+
+def set_mode(located: Located, mode: int) -> None:
+    """Give the file other permissions."""
+    try:
+        with _parent(located) as (folder, name):
+            os.chmod(name, mode, dir_fd=folder)
+    except OSError as error:
+        raise failed(located.shown, "given its permissions", error) from error
+
+
+def remove_empty_folder(located: Located) -> None:
+    """Remove the folder, unless something is in it, or it cannot be removed."""
+    with suppress(OSError), _parent(located) as (folder, name):
+        os.rmdir(name, dir_fd=folder)
+
+
+def missing_folders(project: Project, located: Located) -> tuple[str, ...]:
+    """The folders that a file's making will make too, as they are shown, the innermost first."""
+    missing = []
+    for folder in located.path.parents:
+        if folder == located.root or folder.exists():
+            break
+        missing.append(project.locate(str(folder)).shown)
+    return tuple(missing)
+
+
+def _require_same(folder: int, name: str, found: Found | None, located: Located) -> None:
+    """Raise where the file is not the one that was found."""
+    try:
+        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        same = found is None
+    else:
+        same = found is not None and _identity(facts) == _identity(found.facts)
+    if not same:
+        raise ChangeError(
+            f"{located.shown} was changed this very moment, so nothing was done; try again",
+            data={"path": located.shown},
+        )
+
+
+def _identity(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _settle(folder: int) -> None:
+    """Have the system write the folder itself, where its file system can."""
+    with suppress(OSError):
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _parent(located: Located, *, made: bool = False) -> Iterator[tuple[int, str]]:
+    """The folder that holds the file and the file's name in it; folders lacking can be made."""
+    parts = located.path.relative_to(located.root).parts
+    folder = os.open(located.root, FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for part in parts[:-1]:
+            if made:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+            inner = os.open(part, FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield folder, parts[-1]
+    finally:
+        os.close(folder)

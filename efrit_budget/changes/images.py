@@ -1,0 +1,70 @@
+"""What files held, in the database: each content once, however many changes hold it."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from dataclasses import dataclass
+
+COMPRESSION_LEVEL = 1
+
+
+@dataclass(frozen=True)
+class Image:
+    """A content ready to be stored: what takes long is done before the transaction."""
+
+    sha256: str
+    size: int
+    data: bytes
+    packed: bool
+    """Not where the same was stored already when it was made ready."""
+
+
+def digest(data: bytes) -> str:
+    """The name of a content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def image(connection: sqlite3.Connection, data: bytes | None) -> Image | None:
+    """Make a content ready; None is no content."""
+    if data is None:
+        return None
+    sha256 = digest(data)
+    if _is_known(connection, sha256):
+        return Image(sha256, len(data), data, packed=False)
+    return Image(sha256, len(data), _packed(data), packed=True)
+
+
+def _packed(data: bytes) -> bytes:
+    return zlib.compress(data, COMPRESSION_LEVEL)
+
+
+def _is_known(connection: sqlite3.Connection, sha256: str) -> bool:
+    row = connection.execute("SELECT 1 FROM images WHERE sha256 = ?", (sha256,)).fetchone()
+    return row is not None
+
+
+def hold(
+    connection: sqlite3.Connection, session_id: str, number: int, role: str, ready: Image | None
+) -> None:
+    """Store a content for a change."""
+    if ready is None:
+        return
+    if not _is_known(connection, ready.sha256):
+        connection.execute(
+            "INSERT INTO images (sha256, size, data) VALUES (?, ?, ?)",
+            (ready.sha256, ready.size, ready.data if ready.packed else _packed(ready.data)),
+        )
+    connection.execute(
+        "INSERT INTO held_images (session_id, number, role, sha256) VALUES (?, ?, ?, ?)",
+        (session_id, number, role, ready.sha256),
+    )
+
+
+def content(connection: sqlite3.Connection, sha256: str | None) -> bytes | None:
+    """What is stored under that name."""
+    if sha256 is None:
+        return None
+    row = connection.execute("SELECT data FROM images WHERE sha256 = ?", (sha256,)).fetchone()
+    return zlib.decompress(row["data"])

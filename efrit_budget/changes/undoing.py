@@ -1,0 +1,184 @@
+"""Putting a file back to what it was before a change."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from efrit_budget.changes import disk
+from efrit_budget.changes.change import Change, Role, State
+from efrit_budget.changes.disk import Found
+from efrit_budget.changes.errors import ChangedSinceError, ChangeError
+from efrit_budget.changes.rows import every, later_in_force, numbered, set_state
+from efrit_budget.changes.showing import Held, since
+from efrit_budget.changes.standing import contents, found_at, places
+from efrit_budget.errors import Json
+from efrit_budget.project.paths import meant_name, shown_name
+from efrit_budget.project.project import Located, Project
+from efrit_budget.storage.database import Database
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """One change of a session, about to be undone.
+
+    What is found on the disk decides: an undo that was cut off half way is taken up where it
+    stood, and the row says "undone" only behind what is on the disk.
+    """
+
+    session_id: str
+    project: Project
+    change: Change
+    held: Held
+    places: dict[str, Located]
+    found: dict[str, Found | None]
+
+    def run(self, database: Database) -> dict[str, Json]:
+        """Put the file back, then say so in the change's row."""
+        with database.writing() as connection:
+            self._require_unchanged(connection)
+            touched = self._put_back()
+            set_state(connection, self.session_id, self.change.number, State.UNDONE)
+            folders = _folders_made(connection, self.session_id)
+        self._remove_empty(folders)
+        return self._told(touched=touched)
+
+    def _told(self, *, touched: bool) -> dict[str, Json]:
+        change = self.change
+        on_disk = change.state is State.DONE and change.before != change.after
+        return {
+            "number": change.number,
+            "path": change.path,
+            "to": change.moved_to,
+            "state": str(State.UNDONE),
+            "file": shown_name(str(self.places[change.path].path)),
+            "exists": self.held.before is not None,
+            "sha256": change.images.get(Role.BEFORE),
+            "disk": touched or on_disk,
+            "buffer_text": self.held.text_before and self.held.text_before.decode(),
+        }
+
+    def _require_unchanged(self, connection: sqlite3.Connection) -> None:
+        """Raise where the change was undone or ended since it was looked at."""
+        if numbered(connection, self.session_id, self.change.number).state != self.change.state:
+            raise ChangeError(
+                f"{self.change.label} was ended or undone this very moment; look at it again",
+                data={"number": self.change.number},
+            )
+
+    def _put_back(self) -> bool:
+        """Whether anything on the disk had to change."""
+        change = self.change
+        here, there = self.found[change.path], self.found[change.place_after]
+        moved = change.place_after != change.path and there is not None
+        if self.held.before is None:
+            return self._removed(change.path, here)
+        if moved and here is None and there is not None and there.data == self.held.before:
+            source, target = self.places[change.place_after], self.places[change.path]
+            disk.move(source, target, self._mode(there), there)
+            return True
+        replaced = self._replaced(self.held.before, here, there)
+        return (moved and self._removed(change.place_after, there)) or replaced
+
+    def _removed(self, path: str, found: Found | None) -> bool:
+        if found is not None:
+            disk.remove(self.places[path], found)
+        return found is not None
+
+    def _replaced(self, data: bytes, here: Found | None, there: Found | None) -> bool:
+        place, mode = self.places[self.change.path], self._mode(here or there)
+        if here is None or here.data != data:
+            scratch = f".efrit-undo-{self.session_id}-{self.change.label}"
+            disk.put(place, data, mode, here, scratch)
+            return True
+        if here.mode != mode:
+            disk.set_mode(place, mode)
+        return here.mode != mode
+
+    def _mode(self, found: Found | None) -> int:
+        """The permissions from before, unless somebody gave the file others since."""
+        before, after = self.change.mode_before, self.change.mode_after
+        if found is None or before is None or (after is not None and found.mode != after):
+            return before or 0o600 if found is None else found.mode
+        return before
+
+    def _remove_empty(self, folders: set[str]) -> None:
+        """Remove what this change, or one undone before it, made around its file."""
+        around = PurePath(meant_name(self.change.place_after)).parents
+        for folder in around:
+            if (shown := shown_name(str(folder))) in folders:
+                place = self.project.locate(shown)
+                if place.shown == shown:
+                    disk.remove_empty_folder(place)
+
+
+def looked_at(
+    database: Database, project: Project, session_id: str, number: int, *, force: bool
+) -> Undoing:
+    """A change that may be undone: raises where that would lose what came later."""
+    with database.reading() as connection:
+        change = numbered(connection, session_id, number)
+        later = later_in_force(connection, session_id, change)
+        held = Held.of(connection, change)
+    _require_in_force(change)
+    here = places(project, change)
+    undoing = Undoing(session_id, project, change, held, here, found_at(project, here))
+    if not force:
+        _require_last(change, later)
+        _require_as_left(undoing, held)
+    return undoing
+
+
+def _require_in_force(change: Change) -> None:
+    if change.state is State.UNDONE:
+        reason = "is undone already"
+    elif change.state is State.ABANDONED:
+        reason = "was abandoned: it changed nothing, or what it changed was put back"
+    else:
+        return
+    raise ChangeError(f"{change.label} of {change.path} {reason}", data={"number": change.number})
+
+
+def _require_last(change: Change, later: list[Change]) -> None:
+    if later:
+        labels = ", ".join(one.label for one in reversed(later))
+        raise ChangedSinceError(
+            f"{change.label} of {change.path} is not the last of that file: undo {labels} first",
+            data={"number": change.number, "path": change.path, "since": None, "later": labels},
+        )
+
+
+def _require_as_left(undoing: Undoing, held: Held) -> None:
+    change = undoing.change
+    now = contents(undoing.found)
+    if now == change.before or (change.state is State.DONE and _is_left(change, now)):
+        return
+    if change.state is State.BEGUN:
+        reason = "was begun and nobody told how it ended, so what it holds may be anybody's"
+    else:
+        reason = "is not as the change left it"
+    raise ChangedSinceError(
+        f"{change.label}: {change.path} {reason}; nothing was undone",
+        data={
+            "number": change.number,
+            "path": change.path,
+            "since": since(change, held, undoing.found),
+        },
+    )
+
+
+def _is_left(change: Change, now: dict[str, str | None]) -> bool:
+    """Whether all is as the change left it, or as an undo of it that was cut off left it."""
+    half = {**change.after, change.path: change.before[change.path]}
+    return now in (change.after, half)
+
+
+def _folders_made(connection: sqlite3.Connection, session_id: str) -> set[str]:
+    """The folders that changes made which are undone."""
+    return {
+        folder
+        for change in every(connection, session_id)
+        if change.state is State.UNDONE
+        for folder in change.folders
+    }

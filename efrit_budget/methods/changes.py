@@ -1,0 +1,163 @@
+"""The `changes/*` methods: what was changed in Emacs, kept so that it can be undone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from efrit_budget.changes.change import Kind, State
+from efrit_budget.changes.journal import Journal, Wanted
+from efrit_budget.changes.places import place_of
+from efrit_budget.errors import Json
+from efrit_budget.methods.projects import Projects
+from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.storage.database import Database
+from efrit_budget.wire.method import Call, Lane, Method, Params
+
+MOST_FILES = 1_000
+SessionId = Annotated[str, Field(min_length=1, max_length=64)]
+ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
+GivenPath = Annotated[str, Field(max_length=20_000)]
+Number = Annotated[int, Field(ge=1)]
+
+
+class CheckParams(Params):
+    """The params of `changes/check`."""
+
+    session_id: SessionId
+    paths: Annotated[list[GivenPath], Field(max_length=MOST_FILES)]
+
+
+class FileParams(Params):
+    """A file that is about to be changed."""
+
+    path: GivenPath
+    kind: Literal["edit", "create", "delete", "rename"]
+    to: GivenPath | None = None
+    buffer_text: str | None = None
+
+
+class BeginParams(Params):
+    """The params of `changes/begin`."""
+
+    session_id: SessionId
+    tool_use_id: ToolUseId
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    files: Annotated[list[FileParams], Field(min_length=1, max_length=MOST_FILES)]
+
+
+class EndedParams(Params):
+    """A change that has ended."""
+
+    number: Number
+    buffer_text: str | None = None
+
+
+class EndParams(Params):
+    """The params of `changes/end`."""
+
+    session_id: SessionId
+    tool_use_id: ToolUseId
+    outcome: Literal["done", "abandoned"]
+    files: Annotated[list[EndedParams], Field(max_length=MOST_FILES)] = Field(default_factory=list)
+
+
+class ListParams(Params):
+    """The params of `changes/list`."""
+
+    session_id: SessionId
+    open_only: bool = False
+
+
+class ShowParams(Params):
+    """The params of `changes/show`."""
+
+    session_id: SessionId
+    number: Number
+    most: Annotated[int, Field(ge=0)] | None = None
+
+
+class UndoParams(Params):
+    """The params of `changes/undo`."""
+
+    session_id: SessionId
+    number: Number
+    force: bool = False
+
+
+class CheckpointParams(Params):
+    """The params of `changes/checkpoint`."""
+
+    session_id: SessionId
+    label: Annotated[str, Field(max_length=200)] = ""
+
+
+class SinceParams(Params):
+    """The params of `changes/since`."""
+
+    session_id: SessionId
+    checkpoint: Annotated[str, Field(min_length=1, max_length=20)]
+
+
+class ChangesMethods:
+    """Keeping, showing and undoing what is changed in files."""
+
+    def __init__(self, sessions: SessionStore, projects: Projects, database: Database) -> None:
+        self._sessions = sessions
+        self._projects = projects
+        self._database = database
+
+    def methods(self) -> list[Method]:
+        """The family's methods."""
+        return [
+            Method("changes/check", CheckParams, self._check),
+            Method("changes/begin", BeginParams, self._begin, Lane.SLOW),
+            Method("changes/end", EndParams, self._end, Lane.SLOW),
+            Method("changes/list", ListParams, self._list, Lane.SLOW),
+            Method("changes/show", ShowParams, self._show, Lane.SLOW),
+            Method("changes/undo", UndoParams, self._undo, Lane.SLOW),
+            Method("changes/checkpoint", CheckpointParams, self._checkpoint),
+            Method("changes/since", SinceParams, self._since),
+        ]
+
+    def _check(self, params: CheckParams, _: Call) -> Json:
+        project = self._projects.of(self._sessions.get(params.session_id))
+        return {"files": [place_of(project, path).told() for path in params.paths]}
+
+    def _begin(self, params: BeginParams, _: Call) -> Json:
+        session = self._sessions.get_open(params.session_id)
+        wanted = [
+            Wanted(file.path, Kind(file.kind), file.to, file.buffer_text) for file in params.files
+        ]
+        changes = self._journal(session).begin(params.tool_use_id, params.tool, wanted)
+        return {"changes": changes}
+
+    def _end(self, params: EndParams, _: Call) -> Json:
+        texts = {file.number: file.buffer_text for file in params.files}
+        outcome = State(params.outcome)
+        return {"changes": self._of(params.session_id).end(params.tool_use_id, outcome, texts)}
+
+    def _list(self, params: ListParams, _: Call) -> Json:
+        return self._of(params.session_id).listed(open_only=params.open_only)
+
+    def _show(self, params: ShowParams, _: Call) -> Json:
+        return self._of(params.session_id).show(params.number, params.most)
+
+    def _undo(self, params: UndoParams, _: Call) -> Json:
+        return self._of(params.session_id).undo(params.number, force=params.force)
+
+    def _checkpoint(self, params: CheckpointParams, _: Call) -> Json:
+        session = self._sessions.get_open(params.session_id)
+        return self._journal(session).checkpoint(params.label)
+
+    def _since(self, params: SinceParams, _: Call) -> Json:
+        numbers = self._of(params.session_id).since(params.checkpoint)
+        return {"checkpoint": params.checkpoint, "numbers": numbers}
+
+    def _of(self, session_id: str) -> Journal:
+        """The journal of a session, closed or not: what was changed can be undone later on."""
+        return self._journal(self._sessions.get(session_id))
+
+    def _journal(self, session: Session) -> Journal:
+        return Journal(self._database, self._projects.of(session), session.id)
