@@ -20,6 +20,7 @@ from efrit_budget.methods.turns import TurnMethods
 from efrit_budget.methods.worklog import WorklogMethods
 from efrit_budget.project import ripgrep
 from efrit_budget.project.processes import stop_all_groups
+from efrit_budget.project.specs import Specs
 from efrit_budget.sessions.retention import expire
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings import LoadedSettings, load
@@ -53,7 +54,10 @@ class Application:
         turns = Turns(self._database, lambda name: model_named(name, additions))
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         offers = Offers(registry, sessions, self._database)
-        projects = Projects(sessions, settings.tools.extra_roots, settings.tools.secret_files)
+        specs = Specs(settings.specs.folders, settings.specs.conventions, settings.specs.changes)
+        projects = Projects(
+            sessions, settings.tools.extra_roots, settings.tools.secret_files, specs
+        )
         families = (
             SessionMethods(
                 sessions,

@@ -52,7 +52,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "memory": ("results", "budget", "storage", "errors"),
     "sessions": ("results", "budget", "storage", "errors"),
     "results": ("budget", "storage", "errors"),
-    "settings": ("budget", "project.secrets", "errors"),
+    "settings": ("budget", "project.secrets", "project.specs", "errors"),
     "project": ("cancellation", "errors"),
     "budget": ("errors",),
     "storage": ("errors",),

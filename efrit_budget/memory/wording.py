@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from efrit_budget.budget.plain import plain_tokens_ceil
 
 Cost = Callable[[str], int]
+Detail = Literal["summary", "standard", "full"]
+"""How much of each thing is told: a line, its beginning, or all of it."""
 
 RESULTS = "results. Use limit or mem_get_observation #ID for more."
 OBSERVATIONS = "observations. Increase limit or use mem_get_observation #ID for details."

@@ -12,6 +12,7 @@ from pydantic import Field
 from efrit_budget.errors import Json
 from efrit_budget.project.project import Project
 from efrit_budget.project.secrets import Secrets
+from efrit_budget.project.specs import Specs
 from efrit_budget.results.body import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.wire.method import Call, Lane, Method, Params
@@ -29,11 +30,16 @@ class Projects:
     """Where each session's tools may look; buffers live as long as this process."""
 
     def __init__(
-        self, sessions: SessionStore, extra_roots: Sequence[Path], secret_files: Sequence[str]
+        self,
+        sessions: SessionStore,
+        extra_roots: Sequence[Path],
+        secret_files: Sequence[str],
+        specs: Specs,
     ) -> None:
         self._sessions = sessions
         self._extra_roots = tuple(extra_roots)
         self._secrets = Secrets(tuple(secret_files))
+        self._specs = specs
         self._lock = threading.Lock()
         self._buffers: dict[str, dict[Path, str]] = {}
 
@@ -45,7 +51,7 @@ class Projects:
         """The project as it stands."""
         with self._lock:
             buffers = dict(self._buffers.get(session.id, {}))
-        return Project(Path(session.root), self._extra_roots, self._secrets, buffers)
+        return Project(Path(session.root), self._extra_roots, self._secrets, buffers, self._specs)
 
     def _sync(self, params: SyncParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from efrit_budget.project.paths import OutsideError, inside, meant_name, shown_name
 from efrit_budget.project.secrets import Secrets
+from efrit_budget.project.specs import Specs
 
 BENEATH = os.O_NOFOLLOW | os.O_CLOEXEC
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | BENEATH
@@ -45,6 +46,8 @@ class Project:
     secrets: Secrets = field(default_factory=Secrets)
     buffers: Mapping[Path, str] = field(default_factory=dict)
     """What Emacs has modified and not saved, by resolved path."""
+    specs: Specs = field(default_factory=Specs)
+    """Where it keeps its specification."""
 
     def locate(self, shown: str) -> Located:
         """The path meant by `shown`, relative to the root or absolute; elsewhere is refused."""

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from efrit_budget.budget.tiers import DEFAULT_TOTAL, Tier, tier_sizes
 from efrit_budget.errors import InvalidParamsError
 from efrit_budget.project.secrets import PATTERNS
+from efrit_budget.project.specs import CHANGES, CONVENTIONS, FOLDERS
 from efrit_budget.settings import places
 
 _MIB: Final = 2**20
@@ -174,6 +175,22 @@ class BudgetSettings(_Group):
         return self
 
 
+class SpecSettings(_Group):
+    """Where projects keep their specification; paths are relative to a project's root."""
+
+    folders: tuple[str, ...] = Field(
+        default=FOLDERS,
+        strict=False,
+        description="Folders with documents: `sdd_get_context` and `sdd_context_check` read them.",
+    )
+    conventions: tuple[str, ...] = Field(
+        default=CONVENTIONS, strict=False, description="Files with the project's conventions."
+    )
+    changes: str = Field(
+        default=CHANGES, description="The folder that holds a folder for each change."
+    )
+
+
 class RetentionSettings(_Group):
     """How long closed sessions are kept."""
 
@@ -196,6 +213,7 @@ class Settings(_Group):
     log: LogSettings = Field(default_factory=LogSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    specs: SpecSettings = Field(default_factory=SpecSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
 
     def value(self, key: str) -> Any:

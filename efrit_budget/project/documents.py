@@ -1,0 +1,163 @@
+"""The project's specification: its documents, the stages they are of, and the changes to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.project.coding import shown
+from efrit_budget.project.listing import files_of
+from efrit_budget.project.paths import OutsideError, shown_name
+from efrit_budget.project.project import Located, Project
+from efrit_budget.project.reading import NoFileError, Text, opened
+from efrit_budget.project.specs import STAGES, SUFFIXES
+
+MOST_BYTES = 1024 * 1024
+"""How much of one document is read."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document, of which nothing is read yet."""
+
+    located: Located
+    size: int
+    """Bytes; those of the buffer where Emacs holds it unsaved."""
+    modified_ns: int
+
+    @property
+    def name(self) -> str:
+        """Its path as it is shown."""
+        return shown_name(self.located.given)
+
+    @property
+    def stage(self) -> str | None:
+        """The stage it is the file of."""
+        stem = PurePosixPath(self.located.given).stem.casefold()
+        return stem if stem in STAGES else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change folder and the documents in it."""
+
+    name: str
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What was found, each part in the order of its names."""
+
+    documents: tuple[Document, ...]
+    changes: tuple[Change, ...]
+    conventions: tuple[Document, ...]
+    left_out: tuple[str, ...]
+    """Files that usually hold secrets, lead out of the project or cannot be read."""
+
+    def of_stage(self, stage: str) -> list[Document]:
+        """The files of a stage."""
+        return [document for document in self.documents if document.stage == stage]
+
+    @property
+    def missing_stages(self) -> list[str]:
+        """The stages that have no file."""
+        there = {document.stage for document in self.documents}
+        return [stage for stage in STAGES if stage not in there]
+
+
+def specification(project: Project, rg: Path, cancellation: Cancellation) -> Specification:
+    """Look in the folders, and at the convention files."""
+    specs = project.specs
+    finder = _Finder(project, rg, cancellation)
+    names = sorted({name for folder in specs.folders for name in finder.names(folder)})
+    changes = sorted(finder.names(specs.changes))
+    above = f"{_clean(specs.changes)}/"
+    return Specification(
+        documents=tuple(finder.documents(name for name in names if not name.startswith(above))),
+        changes=tuple(finder.changes(above, changes)),
+        conventions=tuple(finder.documents(iter(specs.conventions), must_be_there=False)),
+        left_out=tuple(map(shown_name, finder.left_out)),
+    )
+
+
+def _clean(folder: str) -> str:
+    return os.path.normpath(folder)
+
+
+class _Finder:
+    """Looks files up, and notes which it leaves out."""
+
+    def __init__(self, project: Project, rg: Path, cancellation: Cancellation) -> None:
+        self._project = project
+        self._rg = rg
+        self._cancellation = cancellation
+        self.left_out: list[str] = []
+
+    def names(self, folder: str) -> list[str]:
+        """The documents below a folder, by their paths from the root on."""
+        try:
+            located = self._project.locate(folder)
+        except OutsideError:
+            self.left_out.append(folder)
+            return []
+        if not located.path.is_dir():
+            return []
+        found = files_of(located.path, self._rg, self._cancellation)
+        below = "" if _clean(folder) == "." else f"{_clean(folder)}/"
+        return [
+            f"{below}{inner}{name}"
+            for tree in (found.tracked, found.untracked)
+            for inner, names in tree.items()
+            for name in names
+            if PurePosixPath(name).suffix.casefold() in SUFFIXES
+        ]
+
+    def documents(self, names: Iterator[str], *, must_be_there: bool = True) -> Iterator[Document]:
+        """Those that may be read."""
+        for name in names:
+            self._cancellation.check()
+            try:
+                yield self._document(name)
+            except FileNotFoundError:
+                if must_be_there:
+                    self.left_out.append(name)
+            except (OSError, OutsideError):
+                self.left_out.append(name)
+
+    def _document(self, name: str) -> Document:
+        located = self._project.locate(shown_name(name))
+        if self._project.is_secret(located):
+            raise PermissionError(name)
+        buffer = self._project.buffer(located)
+        found = self._project.stat(located)
+        size = found.st_size if buffer is None else len(buffer.encode())
+        return Document(located, size, found.st_mtime_ns)
+
+    def changes(self, above: str, names: list[str]) -> Iterator[Change]:
+        """The folders, each with its documents; a document beside them is a change by itself."""
+        folders: dict[str, list[str]] = {}
+        for name in names:
+            folders.setdefault(name.removeprefix(above).partition("/")[0], []).append(name)
+        for folder, members in folders.items():
+            documents = tuple(self.documents(iter(members)))
+            if documents:
+                yield Change(shown_name(above + folder), documents)
+
+
+def text_of(
+    project: Project, document: Document, cancellation: Cancellation, most: int = MOST_BYTES
+) -> str:
+    """The beginning of a document; nothing of one that cannot be read, or is no text."""
+    try:
+        with opened(project, document.located, cancellation.check) as found:
+            text = found.content
+            if not isinstance(text, Text):
+                return ""
+            read = text.part(text.begin, min(text.end, text.begin + most))
+            return shown(read).replace("\r\n", "\n")
+    except (OSError, OutsideError, NoFileError):
+        return ""

@@ -1,0 +1,138 @@
+"""The project's specification: its stages, changes, conventions and other documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from efrit_budget.memory.wording import Detail
+from efrit_budget.project.documents import Change, Document, Specification, specification
+from efrit_budget.project.specs import Specs
+from efrit_budget.results.body import Source
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.fitted import Found, fitted, paged
+from efrit_budget.tools.sizes import counted
+from efrit_budget.tools.specified import Teller, left_out, section
+
+Stage = Literal[
+    "principles",
+    "charter",
+    "requirements",
+    "business-rules",
+    "clarifications",
+    "design",
+    "tasks",
+    "validate",
+]
+
+
+class SddGetContextArguments(Arguments):
+    """The arguments of `sdd_get_context`."""
+
+    stage: Annotated[Stage | None, Field(description="Give this file")] = None
+    detail_level: Detail = "summary"
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+
+class SddGetContext:
+    """Lists what there is, as full as was asked for, or gives the file of one stage."""
+
+    name: ClassVar[str] = "sdd_get_context"
+    description: ClassVar[str] = (
+        "The project's specification: stage files, change folders, convention files, documents. "
+        "A line for each (summary, the default), with excerpts, or in full."
+    )
+    arguments: ClassVar[type[Arguments]] = SddGetContextArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = Hint("artifacts", tokens_each=30, parameter="limit")
+
+    def run(self, arguments: SddGetContextArguments, context: ToolContext) -> Outcome:
+        """Look for the files, and tell of them."""
+        found = specification(context.project, context.rg, context.cancellation)
+        if arguments.stage is not None:
+            return _stage(arguments.stage, found, arguments.max_tokens, context)
+        return _overview(arguments, found, context)
+
+    def compress(self, arguments: SddGetContextArguments, outcome: Outcome) -> str:
+        """What was listed, by its paths; or which file was read."""
+        if arguments.stage is not None:
+            paths = outcome.whole.data.get("paths", [])
+            return f"Read the stage {arguments.stage}: {', '.join(paths) or 'no file'}"[:500]
+        facts = outcome.whole.item_data
+        names = ", ".join(one["path"] for one in facts)
+        return f"Listed {counted(len(facts), 'artifact')} of the specification: {names}"[:500]
+
+
+def _stage(
+    stage: str, found: Specification, max_tokens: int | None, context: ToolContext
+) -> Outcome:
+    """The files of one stage, each behind its path."""
+    documents = found.of_stage(stage)
+    if not documents:
+        return Outcome(_no_file(stage, found, context.project.specs), {"stage": stage, "paths": []})
+    teller = Teller("full", context)
+    text = "\n".join(f"{one.name}\n{teller.read(one)}".rstrip("\n") for one in documents)
+    body = paged(f"{text}\n", max_tokens, context)
+    paths = [document.name for document in documents]
+    data = {**body.data, "stage": stage, "paths": paths}
+    return Outcome(body=replace(body, data=data, sources=_sources(documents)))
+
+
+def _sources(documents: list[Document]) -> tuple[Source, ...]:
+    return tuple(Source(one.located.name, one.modified_ns, one.size) for one in documents)
+
+
+def _no_file(stage: str, found: Specification, specs: Specs) -> str:
+    there = [f"{one.stage} ({one.name})" for one in found.documents if one.stage]
+    others = f"; there are: {', '.join(there)}" if there else ""
+    return f"No file of the stage {stage} in {_folders(specs)}{others}."
+
+
+def _folders(specs: Specs) -> str:
+    return ", ".join(f"{folder.rstrip('/')}/" for folder in specs.folders)
+
+
+def _overview(
+    arguments: SddGetContextArguments, found: Specification, context: ToolContext
+) -> Outcome:
+    """What there is, up to the limit, section by section."""
+    teller = Teller(arguments.detail_level, context)
+    left, sections = arguments.limit, []
+    for title, things in _parts(found):
+        sections.append(section(title, things[:left], teller))
+        left = max(0, left - len(things))
+    total = sum(len(things) for _, things in _parts(found))
+    if not total:
+        return Outcome(_nothing(found, context.project.specs), {"artifacts": []})
+    answer = Found(_lead(found), sections, "artifacts", total, "Increase limit for more.")
+    return fitted(answer, arguments.max_tokens, context)
+
+
+def _parts(found: Specification) -> list[tuple[str, Sequence[Document | Change]]]:
+    """All there is, the most numerous last."""
+    return [
+        ("## Stages", [one for one in found.documents if one.stage]),
+        ("## Changes", found.changes),
+        ("## Conventions", found.conventions),
+        ("## Documents", [one for one in found.documents if not one.stage]),
+    ]
+
+
+def _lead(found: Specification) -> str:
+    missing = f"Stages without a file: {', '.join(found.missing_stages)}\n"
+    return f"# Specification\n{missing if found.missing_stages else ''}{left_out(found)}"
+
+
+def _nothing(found: Specification, specs: Specs) -> str:
+    names = ", ".join(specs.conventions)
+    return (
+        f"No specification: no document in {_folders(specs)}, and none of {names}."
+        f" The settings specs.* name other places.\n{left_out(found)}"
+    )
+
+
+TOOL = SddGetContext()
