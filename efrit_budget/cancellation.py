@@ -18,6 +18,7 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._by_person = False
         self._lock = threading.RLock()
         self._callbacks: list[Callable[[], object]] = []
 
@@ -26,11 +27,17 @@ class Cancellation:
         """Whether the work is to stop."""
         return self._event.is_set()
 
-    def cancel(self) -> None:
+    @property
+    def by_person(self) -> bool:
+        """Whether a person stopped it, who wants to see what there is so far."""
+        return self._by_person
+
+    def cancel(self, *, by_person: bool = False) -> None:
         """Raise the flag and run the callbacks in force; the second time changes nothing."""
         with self._lock:
             if self._event.is_set():
                 return
+            self._by_person = by_person
             self._event.set()
             for callback in tuple(self._callbacks):
                 callback()

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from efrit_budget.errors import Json, ToolNotFoundError
+from efrit_budget.errors import CancelledError, Json, ToolNotFoundError
 from efrit_budget.methods.projects import Projects
+from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.verbatim import meant_object
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.pages import Cost
@@ -91,6 +92,7 @@ class ToolMethods:
         self._database = database
         self._projects = projects
         self._find_rg = find_rg
+        self._stops = Stops()
         self._reservations = Reservations()
         self._confirm_key = secrets.token_bytes(16)
 
@@ -100,6 +102,7 @@ class ToolMethods:
             Method("tools/list", NoParams, self._list),
             Method("tools/call", CallParams, self._call, Lane.SLOW),
             Method("tools/record", RecordParams, self._record, Lane.SLOW),
+            *self._stops.methods(),
         ]
 
     def _list(self, _params: NoParams, _: Call) -> Json:
@@ -123,7 +126,8 @@ class ToolMethods:
                 use, wanted, lambda: self._worklog.standing(session)
             ) as (grant, standing):
                 runner = _Runner(self, session, tool, use, grant, standing)
-                envelope = runner.run(params.confirm_id, call)
+                with self._stops.running(use, call):
+                    envelope = runner.run(params.confirm_id, call)
         return _without_data(envelope, include=params.include_data)
 
     def _record(self, params: RecordParams, _: Call) -> Json:
@@ -212,7 +216,10 @@ class _Runner:
             return self._ran(arguments, confirm_id, call)
         with self._methods.worklog.starting(self._use) as starts:
             if starts:
-                return self._ran(arguments, confirm_id, call)
+                envelope = self._ran(arguments, confirm_id, call)
+                if not call.cancellation.by_person:
+                    call.cancellation.check()
+                return envelope
             return self._ended_before(call)
 
     def _ran(self, arguments: Arguments, confirm_id: str | None, call: Call) -> dict[str, Json]:
@@ -246,7 +253,9 @@ class _Runner:
         context = self._context(call, confirmed=confirmed)
         try:
             return self._tool.run(arguments, context)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, CancelledError) and call.cancellation.by_person:
+                return failure("stopped by the person", interrupted=True)
             if self._tool.has_effects:
                 self._keep(_interrupted(self._use), None)
             raise

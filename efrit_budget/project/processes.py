@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import IO
 
 from efrit_budget.cancellation import Cancellation
+from efrit_budget.project import orphans
 
 TERMINATE_SECONDS = 0.1
 """How long a group may take to leave after SIGTERM, before SIGKILL."""
 PATIENCE_SECONDS = 0.5
 """How long pipes are waited for that a process outside the group holds open."""
 POLL_SECONDS = 0.05
+STOP_SECONDS = 1.0
+"""The same where a person stops one program and waits for what it gives."""
 LOCK_SECONDS = 0.2
 ASKS_ONLY = 0
 """The signal that only tells whether there is anybody."""
@@ -124,12 +127,14 @@ def follow(
 ) -> Finished:
     """Run a program likewise, and give what it writes away as it comes, without an end.
 
-    Both streams come in the order they were written in, as a terminal would show them.
+    Both streams come in the order they were written in, as a terminal would show them. When it is
+    cancelled while it runs, what it wrote has been given away, and nothing is raised.
     """
-    with _running(command, cancellation, cwd, env, merged=True) as process:
-        finished = _Collector(process, cancellation, timeout, take=take).collect(None)
-    cancellation.check()
-    return finished
+    with (
+        _running(command, cancellation, cwd, env, merged=True) as process,
+        orphans.ended_with_this_process(process.pid),
+    ):
+        return _Collector(process, cancellation, timeout, take=take).collect(None)
 
 
 @contextlib.contextmanager
@@ -249,7 +254,7 @@ class _Collector:
                 self._left = _signal(self._process.pid, ASKS_ONLY)
             self._end(0)
         elif self._cancellation.cancelled:
-            self._end(TERMINATE_SECONDS)
+            self._end(STOP_SECONDS if self._cancellation.by_person else TERMINATE_SECONDS)
         elif self._kill_at is None and _passed(self._deadline):
             self._timed_out = True
             _signal(self._process.pid, signal.SIGTERM)

@@ -52,9 +52,18 @@ class Reporter(Protocol):
     def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
         """Say it."""
 
+    def shows(self, output: Callable[[], str]) -> None:
+        """Have the end of what the work writes be shown while it runs; `output` gives it."""
 
-def _say_nothing(message: str, done: int | None = None, total: int | None = None) -> None:
+
+class _Nobody:
     """For work that nobody watches."""
+
+    def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
+        """Say nothing."""
+
+    def shows(self, output: Callable[[], str]) -> None:
+        """Show nothing."""
 
 
 class Results(Protocol):
@@ -92,7 +101,7 @@ class ToolContext:
     confirmed: bool = False
     """Whether the person has agreed to the question this call asked before."""
     cancellation: Cancellation = field(default_factory=Cancellation)
-    progress: Reporter = _say_nothing
+    progress: Reporter = field(default_factory=_Nobody)
 
     @property
     def root(self) -> Path:

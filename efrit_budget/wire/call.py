@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -24,10 +25,16 @@ class Progress:
     message: str = ""
     done: int | None = None
     total: int | None = None
+    output: Callable[[], str] | None = None
+    """Gives the end of what the work has written so far."""
 
     def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
         """Say how far the work is; the wire passes it on when the work takes long."""
         self.message, self.done, self.total = message, done, total
+
+    def shows(self, output: Callable[[], str]) -> None:
+        """Have the end of what the work writes be passed on while it runs."""
+        self.output = output
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ class Job:
     call: Call = field(default_factory=Call)
     begun: float = field(default_factory=time.monotonic)
     next_progress: float = PROGRESS_AFTER_SECONDS
+    shown: str = ""
+    """The output that was passed on last."""
     taken: bool = False
     answered: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -41,25 +43,34 @@ class Job:
     def say_progress(self) -> None:
         """Send `$/progress` when it is due; never once the reply is on its way."""
         with self.lock:
-            if not self.answered and self._owes_progress():
-                params = self._progress_params()
+            if self.answered or self.request.id is None:
+                return
+            seconds = time.monotonic() - self.begun
+            output = self._new_output() if seconds >= PROGRESS_AFTER_SECONDS else None
+            if output is not None or seconds >= self.next_progress:
+                self.next_progress = seconds + PROGRESS_AFTER_SECONDS
+                params = self._progress_params(seconds, output)
                 self.say({"jsonrpc": "2.0", "method": "$/progress", "params": params})
 
-    def _owes_progress(self) -> bool:
-        """Whether half a second has passed since it began, or since its last word."""
-        if self.request.id is None or time.monotonic() - self.begun < self.next_progress:
-            return False
-        self.next_progress = time.monotonic() - self.begun + PROGRESS_AFTER_SECONDS
-        return True
+    def _new_output(self) -> str | None:
+        """The end of what it has written, where that was not passed on yet."""
+        newest = self.call.progress.output
+        output = self.shown if newest is None else newest()
+        if output == self.shown:
+            return None
+        self.shown = output
+        return output
 
-    def _progress_params(self) -> dict[str, Json]:
+    def _progress_params(self, seconds: float, output: str | None) -> dict[str, Json]:
         said = self.call.progress
-        value = {
+        value: dict[str, Json] = {
             "message": said.message or f"{self.request.method} is running",
             "done": said.done,
             "total": said.total,
-            "seconds": round(time.monotonic() - self.begun, 1),
+            "seconds": round(seconds, 1),
         }
+        if output is not None:
+            value["output"] = output
         return {"token": self.request.id, "tool_use_id": self.request.tool_use_id, "value": value}
 
 

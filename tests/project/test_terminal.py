@@ -56,3 +56,27 @@ def test_an_output_that_is_not_huge_is_kept_whole() -> None:
     for _ in range(16):
         kept.add(b"x" * (1024 * 1024 - 1) + b"\n")
     assert (kept.dropped, len(kept.text())) == (0, HEAD_BYTES + TAIL_BYTES)
+
+
+NEWEST: list[tuple[tuple[bytes, ...], str]] = [
+    ((b"a\n", b"b"), "a\nb"),
+    ((b"x" * 5000 + b"\n", b"y" * 4000 + b"\nz"), "y" * 4000 + "\nz"),
+    ((b"z" * 5000,), "z" * 4096),
+    (("é".encode() * 3000,), "é" * 2048),
+    (("é".encode() * 3000 + b"a",), "é" * 2047 + "a"),
+    (("a\né".encode()[:-1],), "a\n"),
+    ((b"a\x1b[31mb\x1b[3",), "ab"),
+    ((b"a\x1b[31mb\x1b]0;titl",), "ab"),
+    ((b"a\x1b",), "a"),
+    ((b"10%\r20%",), "20%"),
+]
+
+
+@pytest.mark.parametrize(("parts", "shown"), NEWEST)
+def test_the_newest_of_an_output_is_shown_without_halves(
+    parts: tuple[bytes, ...], shown: str
+) -> None:
+    kept = Kept()
+    for part in parts:
+        kept.add(part)
+    assert kept.newest() == shown

@@ -41,6 +41,13 @@ def run(sidecar: Sidecar, session: str) -> Run:
     return agreed
 
 
+def _running(sidecar: Sidecar, session: str, command: str) -> tuple[dict[str, Any], int]:
+    """A call of a command to which the person agrees, and its request, which is under way."""
+    call = _call(session, "use", command=command)
+    asked = sidecar.request("tools/call", **call)
+    return call, sidecar.begin("tools/call", **call, confirm_id=asked["confirm"]["id"])
+
+
 def _more(sidecar: Sidecar, session: str, token: str, use: str) -> dict[str, Any]:
     found: dict[str, Any] = sidecar.request(
         "tools/call", **_call(session, use, continuation_token=token)
@@ -242,6 +249,76 @@ def test_a_cancelled_command_is_ended_with_all_it_started_and_never_run_again(
     assert not (project / "pid").exists()
 
 
+def test_what_a_cancelled_command_wrote_is_kept(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    call, running = _running(sidecar, session, "seq 1 3000; echo $$ > new; mv new pid; sleep 600")
+    pid_in(project / "pid")
+    sidecar.notify("$/cancelRequest", tool_use_id="use")
+    with pytest.raises(RpcError):
+        sidecar.result(running)
+    kept = sidecar.request("tools/call", **call)
+    assert kept["status"] == "error"
+    assert kept["text"].startswith("stopped before its end, after ")
+    shown = sidecar.request("worklog/show", session_id=session, handle=kept["handle"])
+    assert shown["text"].endswith("\n2998\n2999\n3000\n")
+
+
+def test_a_stopped_command_gives_what_it_wrote_and_is_ended_with_all_it_started(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    script = "sleep 600 & echo $! > new; seq 1 3000; mv new pid; wait; echo never"
+    call, running = _running(sidecar, session, script)
+    pid = pid_in(project / "pid")
+    stop = {"session_id": session, "tool_use_id": "use"}
+    assert sidecar.request("tools/stop", **stop)["stopped"] is True
+    envelope = sidecar.result(running)
+    assert envelope["status"] == "error"
+    assert envelope["message"].startswith("stopped by the person after ")
+    assert envelope["text"].startswith(envelope["message"] + "\n1\n2\n")
+    assert "\n2999\n3000\nTook " in envelope["text"]
+    assert "never" not in envelope["text"]
+    assert "left running" not in envelope["text"]
+    assert envelope["data"]["interrupted"] is True
+    assert until(lambda: not alive(pid))
+    assert sidecar.request("tools/call", **call) == envelope
+    assert sidecar.request("tools/stop", **stop)["stopped"] is False
+
+
+def test_a_stopped_command_may_end_in_good_order(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    script = "trap 'sleep 0.3; echo tidied; exit 3' TERM; touch ready; sleep 600 & wait"
+    _, running = _running(sidecar, session, script)
+    assert until((project / "ready").exists)
+    sidecar.request("tools/stop", session_id=session, tool_use_id="use")
+    envelope = sidecar.result(running)
+    assert "\ntidied\n" in envelope["text"]
+    assert envelope["data"]["exit_code"] == 3
+
+
+def test_a_command_ends_with_a_sidecar_that_is_killed(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    _running(sidecar, session, "sleep 600 & echo $! > new; mv new pid; trap '' TERM HUP; wait")
+    pid = pid_in(project / "pid")
+    assert alive(pid)
+    sidecar.kill()
+    assert until(lambda: not alive(pid))
+
+
+def test_a_command_ends_with_a_killed_sidecar_after_others_have_ended(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    first = _call(session, "first", command="true")
+    asked = sidecar.request("tools/call", **first)
+    sidecar.request("tools/call", **first, confirm_id=asked["confirm"]["id"])
+    _running(sidecar, session, "echo $$ > new; mv new pid; sleep 600; echo")
+    pid = pid_in(project / "pid")
+    sidecar.kill()
+    assert until(lambda: not alive(pid))
+
+
 def test_the_output_so_far_is_reported_while_a_command_runs(sidecar: Sidecar, session: str) -> None:
     script = "for n in 1 2 3 4 5 6 7 8; do echo line; sleep 0.3; done"
     call = _call(session, "use", command=script)
@@ -249,6 +326,35 @@ def test_the_output_so_far_is_reported_while_a_command_runs(sidecar: Sidecar, se
     sidecar.request("tools/call", **call, confirm_id=asked["confirm"]["id"])
     told = [str(progress) for progress in sidecar.notifications("$/progress")]
     assert any("bytes of output" in message for message in told), told
+
+
+def _output_shown(sidecar: Sidecar) -> list[str]:
+    told = [progress["value"] for progress in sidecar.notifications("$/progress")]
+    return [value["output"] for value in told if "output" in value]
+
+
+def test_the_newest_output_is_passed_on_while_a_command_runs(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    script = (
+        "seq 1 5000; printf '\\033[1mbold\\033[0m 10%%\\r20%%'; "
+        "until test -e go; do sleep 0.05; done; "
+        "echo; echo last; until test -e end; do sleep 0.05; done"
+    )
+    _, running = _running(sidecar, session, script)
+    assert until(lambda: bool(_output_shown(sidecar)))
+    first = _output_shown(sidecar)[-1]
+    assert first.endswith("\n4999\n5000\n20%")
+    assert first[0].isdigit()
+    assert len(first) <= 4096
+    (project / "go").touch()
+    assert until(lambda: _output_shown(sidecar)[-1].endswith("\n20%\nlast\n"))
+    known = len(_output_shown(sidecar))
+    told = len(sidecar.notifications("$/progress"))
+    assert until(lambda: len(sidecar.notifications("$/progress")) > told)
+    assert len(_output_shown(sidecar)) == known, "what is not new is not told again"
+    (project / "end").touch()
+    assert sidecar.result(running)["status"] == "success"
 
 
 # What stays

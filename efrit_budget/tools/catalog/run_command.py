@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.environment import unattended
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.processes import Finished, follow
@@ -116,8 +117,9 @@ def _folder(path: str, context: ToolContext) -> Located:
 
 
 def _ran(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> _Ran:
-    """Run the command, and tell now and then how much it has written."""
+    """Run the command, and tell now and then what it has written."""
     kept, begun = Kept(), time.monotonic()
+    context.progress.shows(kept.newest)
     next_report = begun + REPORT_SECONDS
 
     def take(data: bytes) -> None:
@@ -135,7 +137,8 @@ def _ran(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> 
         timeout=arguments.timeout,
         env=unattended(os.environ),
     )
-    return _Ran(arguments, finished, kept, time.monotonic() - begun)
+    seconds = time.monotonic() - begun
+    return _Ran(arguments, finished, kept, seconds, context.cancellation)
 
 
 @dataclass(frozen=True)
@@ -146,20 +149,29 @@ class _Ran:
     finished: Finished
     kept: Kept
     seconds: float
+    cancellation: Cancellation
 
     def outcome(self, context: ToolContext) -> Outcome:
         """How it ended, and what it wrote: its beginning, and its end beside it if it is long."""
         output = self.kept.text()
         body = Body(f"{self._ended(has_output=output != '')}\n{output}", data=self._facts())
         notes = (*last_lines(body, self._notes(), context), *self._notes())
-        if self.finished.timed_out:
-            status, message = Status.ERROR, f"{self._ended(has_output=True)}; raise timeout"
-        else:
-            status, message = Status.SUCCESS, None
+        status = Status.SUCCESS if (message := self._message()) is None else Status.ERROR
         return Outcome(body=body, notes=notes, status=status, message=message)
+
+    def _message(self) -> str | None:
+        if self.cancellation.cancelled:
+            return self._ended(has_output=True)
+        if self.finished.timed_out:
+            return f"{self._ended(has_output=True)}; raise timeout"
+        return None
 
     def _ended(self, *, has_output: bool) -> str:
         silent = "" if has_output else ", no output"
+        if self.cancellation.by_person:
+            return f"stopped by the person after {self.seconds:,.1f} s{silent}"
+        if self.cancellation.cancelled:
+            return f"stopped before its end, after {self.seconds:,.1f} s{silent}"
         if self.finished.timed_out:
             seconds = counted(self.arguments.timeout, "second")
             return f"ended after {seconds}, the time limit{silent}"
@@ -175,12 +187,17 @@ class _Ran:
             "seconds": round(self.seconds, 3),
             "bytes": self.kept.size,
             "dropped_bytes": self.kept.dropped,
-            "left_running": self.finished.left,
+            "left_running": self._left_running,
+            "interrupted": self.cancellation.cancelled,
         }
+
+    @property
+    def _left_running(self) -> bool:
+        return self.finished.left and not self.cancellation.cancelled
 
     def _notes(self) -> tuple[str, ...]:
         took = f"Took {self.seconds:,.1f} s."
-        left = " What it left running was ended." if self.finished.left else ""
+        left = " What it left running was ended." if self._left_running else ""
         return (took + left,)
 
 
