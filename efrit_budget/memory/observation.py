@@ -1,0 +1,129 @@
+"""What memory holds: observations, as they are given, kept and found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from efrit_budget.errors import EfritError
+
+MOST_CHARACTERS = 100_000
+MOST_TITLE = 500
+MOST_TAGS = 50
+DEFAULT_KIND = "note"
+DEFAULT_SCOPE = "project"
+DEFAULT_IMPORTANCE = 0.5
+
+
+class ObservationError(EfritError):
+    """An observation that cannot be kept, or that is not there."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is to be saved."""
+
+    title: str
+    content: str
+    project: str = ""
+    kind: str = DEFAULT_KIND
+    scope: str = DEFAULT_SCOPE
+    topic_key: str | None = None
+    tags: tuple[str, ...] = ()
+    importance: float = DEFAULT_IMPORTANCE
+    session: str = ""
+    """The session it comes from; nothing where a person saved it."""
+    tool: str = ""
+    """What it was saved with."""
+    related: tuple[int, ...] = ()
+    """The ids of observations it has to do with."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """An observation as it is kept; times are seconds since 1970."""
+
+    id: int
+    kind: str
+    project: str
+    scope: str
+    updated: float
+    importance: float
+    accesses: int
+    accessed: float | None
+    deleted: float | None
+    created: float
+    revision: int
+    duplicates: int
+    session: str
+    tool: str
+    topic_key: str | None
+    tags: tuple[str, ...]
+    title: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What an observation was before it was saved again under its topic key."""
+
+    revision: int
+    kind: str
+    importance: float
+    updated: float
+    session: str
+    tool: str
+    tags: tuple[str, ...]
+    title: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which observations are meant; what is None or empty excludes nothing."""
+
+    project: str | None = None
+    scope: str | None = None
+    kind: str | None = None
+    tags: tuple[str, ...] = ()
+    """Every one of them must be there."""
+    session: str | None = None
+
+
+EVERYTHING = Filters()
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What became of a draft."""
+
+    id: int
+    revision: int
+    outcome: str
+    """`created`, `updated` (its topic key was there) or `duplicate` (saved minutes ago)."""
+    duplicates: int = 0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """An observation and those saved before and after it in the same session."""
+
+    focus: Observation
+    before: list[Observation]
+    after: list[Observation]
+    total: int
+    """How many there are in the session, those not shown included."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What there is in memory."""
+
+    observations: int
+    deleted: int
+    revisions: int
+    """Earlier ones, which stay readable."""
+    kinds: dict[str, int]
+    projects: dict[str, int]
+    scopes: dict[str, int]
+    oldest: float | None
+    newest: float | None

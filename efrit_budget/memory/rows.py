@@ -1,0 +1,70 @@
+"""Observations as rows: their columns, their filters as conditions, their fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import fields
+
+from efrit_budget.errors import Json
+from efrit_budget.memory.observation import Draft, Filters, Observation, Revision
+
+COLUMNS = tuple(field.name for field in fields(Observation))
+REVISION_COLUMNS = tuple(field.name for field in fields(Revision))
+FILTERS = {
+    "project": " AND o.project = :project",
+    "scope": " AND o.scope = :scope",
+    "kind": " AND o.kind = :kind",
+    "session": " AND o.session = :session",
+    "tags": " AND NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted"
+    " WHERE wanted.value NOT IN (SELECT value FROM json_each(o.tags)))",
+}
+
+
+def observation_of(row: sqlite3.Row) -> Observation:
+    """The observation a row holds."""
+    return Observation(**{name: row[name] for name in COLUMNS} | {"tags": _tags_of(row)})
+
+
+def revision_of(row: sqlite3.Row) -> Revision:
+    """The revision a row holds."""
+    return Revision(**{name: row[name] for name in REVISION_COLUMNS} | {"tags": _tags_of(row)})
+
+
+def _tags_of(row: sqlite3.Row) -> tuple[str, ...]:
+    return tuple(json.loads(row["tags"]))
+
+
+def tags_column(tags: Sequence[str]) -> str:
+    """Tags as they are stored: JSON, whose marks are no part of any word."""
+    return json.dumps(list(tags), ensure_ascii=False)
+
+
+def conditions(filters: Filters) -> tuple[str, dict[str, Json]]:
+    """What a row must hold to be meant, as SQL behind a WHERE, and its parameters."""
+    values: dict[str, Json] = {
+        "project": filters.project,
+        "scope": filters.scope,
+        "kind": filters.kind,
+        "session": filters.session,
+        "tags": tags_column(filters.tags) if filters.tags else None,
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    return "".join(FILTERS[name] for name in given), given
+
+
+def digest(draft: Draft) -> bytes:
+    """A fingerprint that is the same for drafts that say the same."""
+    said = (
+        *(draft.kind, draft.project, draft.scope, draft.topic_key),
+        *(draft.title, draft.content, draft.tags, draft.importance),
+    )
+    return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
+
+
+def draft_of(observation: Observation) -> Draft:
+    """The draft from which an observation would come."""
+    names = [field.name for field in fields(Draft) if field.name in COLUMNS]
+    return Draft(**{name: getattr(observation, name) for name in names})

@@ -1,0 +1,184 @@
+"""Writing observations: anew, as a revision of what has their topic key, as a duplicate."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+
+from efrit_budget.errors import Json
+from efrit_budget.memory.observation import (
+    MOST_CHARACTERS,
+    Draft,
+    Observation,
+    ObservationError,
+    Revision,
+    Saved,
+)
+from efrit_budget.memory.private import without_private
+from efrit_budget.memory.rows import (
+    digest,
+    draft_of,
+    tags_column,
+)
+from efrit_budget.results.body import sound_text
+
+DUPLICATE_SECONDS = 15 * 60
+
+RESTORE = """
+INSERT INTO observations (id, kind, project, scope, updated, importance, accesses, accessed,
+  deleted, created, revision, duplicates, session, tool, topic_key, digest, tags, title, content)
+VALUES (:id, :kind, :project, :scope, :updated, :importance, :accesses, :accessed,
+  :deleted, :created, :revision, :duplicates, :session, :tool, :topic_key, :digest, :tags, :title,
+  :content)
+"""
+
+
+def sound(draft: Draft) -> Draft:
+    """The draft without what is private and what no UTF-8 can hold, or an error that says why."""
+
+    def clean(text: str) -> str:
+        return without_private(sound_text(text))
+
+    title, content = clean(draft.title).strip(), clean(draft.content)
+    if not title:
+        raise ObservationError("title: an observation needs one, of at least one character")
+    if not content.strip():
+        raise ObservationError("content: an observation needs some")
+    if len(content) > MOST_CHARACTERS:
+        raise ObservationError(
+            f"content: {len(content):,} characters; at most {MOST_CHARACTERS:,} are kept whole,"
+            " so save it in parts"
+        )
+    tags = dict.fromkeys(tag for tag in map(str.strip, map(clean, draft.tags)) if tag)
+    topic = clean(draft.topic_key).strip() if draft.topic_key else ""
+    return replace(
+        draft,
+        title=title,
+        content=content,
+        project=clean(draft.project).strip(),
+        kind=clean(draft.kind).strip(),
+        scope=clean(draft.scope).strip(),
+        tags=tuple(tags),
+        topic_key=topic or None,
+    )
+
+
+def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
+    """What was saved minutes ago, counted once more."""
+    row = connection.execute(
+        "UPDATE observations SET duplicates = duplicates + 1 WHERE id ="
+        " (SELECT id FROM observations WHERE digest = ? AND updated >= ? AND deleted IS NULL"
+        "  ORDER BY id DESC LIMIT 1) RETURNING id, revision, duplicates",
+        (digest(draft), now - DUPLICATE_SECONDS),
+    ).fetchone()
+    if row is None:
+        return None
+    return Saved(row["id"], row["revision"], "duplicate", row["duplicates"])
+
+
+def as_revision(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
+    """A new revision of what has the draft's topic key."""
+    row = _with_topic(connection, draft)
+    if row is None:
+        return None
+    connection.execute(
+        "INSERT INTO revisions (observation, revision, kind, importance, updated, session, tool,"
+        " tags, title, content) SELECT id, revision, kind, importance, updated, session, tool,"
+        " tags, title, content FROM observations WHERE id = ?",
+        (row["id"],),
+    )
+    connection.execute(
+        "UPDATE observations SET revision = revision + 1, kind = ?, importance = ?, updated = ?,"
+        " session = ?, tool = ?, tags = ?, title = ?, content = ?, digest = ? WHERE id = ?",
+        (*_written(draft, now), row["id"]),
+    )
+    return Saved(row["id"], row["revision"] + 1, "updated")
+
+
+def as_new(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved:
+    added = connection.execute(
+        "INSERT INTO observations (kind, importance, updated, session, tool, tags, title,"
+        " content, digest, project, scope, topic_key, created)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*_written(draft, now), draft.project, draft.scope, draft.topic_key, now),
+    )
+    return Saved(int(added.lastrowid or 0), 1, "created")
+
+
+def _written(draft: Draft, now: float) -> tuple[Json, ...]:
+    """What a new observation and a new revision both write."""
+    return (
+        *(draft.kind, draft.importance, now, draft.session, draft.tool),
+        *(tags_column(draft.tags), draft.title, draft.content, digest(draft)),
+    )
+
+
+def relate(connection: sqlite3.Connection, number: int, related: Iterable[int]) -> None:
+    """Note what an observation has to do with; one that was never there is named."""
+    wanted = set(related) - {number}
+    for other in sorted(wanted):
+        row = connection.execute("SELECT 1 FROM observations WHERE id = ?", (other,)).fetchone()
+        if row is None:
+            raise ObservationError(f"related: there is no observation #{other}")
+        connection.execute(
+            "INSERT OR IGNORE INTO relations (observation, related) VALUES (?, ?)",
+            (number, other),
+        )
+
+
+def restored(connection: sqlite3.Connection, observation: Observation) -> int:
+    """Write an observation with all its facts; gives its id, a new one where its own is taken.
+
+    What is there already, of the same moment and with the same words, stays as it is.
+    """
+    draft = sound(draft_of(observation))
+    values = {
+        **vars(observation),
+        **{name: getattr(draft, name) for name in ("title", "content", "project", "topic_key")},
+        "tags": tags_column(draft.tags),
+        "digest": digest(draft),
+    }
+    there = connection.execute(
+        "SELECT id FROM observations WHERE digest = :digest AND created = :created"
+        " AND deleted IS :deleted",
+        values,
+    ).fetchone()
+    if there is not None:
+        return int(there["id"])
+    _require_free_topic(connection, draft, observation)
+    if connection.execute("SELECT 1 FROM observations WHERE id = :id", values).fetchone():
+        values["id"] = None
+    return int(connection.execute(RESTORE, values).lastrowid or 0)
+
+
+def _require_free_topic(
+    connection: sqlite3.Connection, draft: Draft, observation: Observation
+) -> None:
+    taken = None if observation.deleted is not None else _with_topic(connection, draft)
+    if taken is not None:
+        raise ObservationError(
+            f"topic_key: {draft.topic_key!r} of project {draft.project!r} is that of"
+            f" #{taken['id']}; delete that one, or leave this one out"
+        )
+
+
+def _with_topic(connection: sqlite3.Connection, draft: Draft) -> sqlite3.Row | None:
+    """What has the draft's topic key."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT id, revision FROM observations"
+        " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",
+        (draft.project, draft.scope, draft.topic_key),
+    ).fetchone()
+    return row
+
+
+def keep_revision(connection: sqlite3.Connection, number: int, revision: Revision) -> None:
+    """Write an earlier revision of an observation."""
+    values = {**vars(revision), "observation": number, "tags": tags_column(revision.tags)}
+    connection.execute(
+        "INSERT OR IGNORE INTO revisions (observation, revision, kind, importance, updated,"
+        " session, tool, tags, title, content) VALUES (:observation, :revision, :kind,"
+        " :importance, :updated, :session, :tool, :tags, :title, :content)",
+        values,
+    )

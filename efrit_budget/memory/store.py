@@ -1,0 +1,196 @@
+"""Observations in the database: saved, found, counted, deleted softly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from efrit_budget.memory import finding, saving
+from efrit_budget.memory.observation import (
+    EVERYTHING,
+    Draft,
+    Filters,
+    Observation,
+    Revision,
+    Saved,
+    Stats,
+    Timeline,
+)
+from efrit_budget.memory.query import parsed
+from efrit_budget.memory.ranking import HALF_LIFE_DAYS, Clock, Parts
+from efrit_budget.storage.database import Database
+
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An observation that was found, and what its rank is made of."""
+
+    observation: Observation
+    parts: Parts
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best of what a query matches, the best first."""
+
+    candidates: list[Candidate]
+    total: int
+    """How many match, under the same filters and before any limit."""
+    any_word: bool = False
+    """Whether nothing held all the words, so that those were taken that hold one of them."""
+
+
+class MemoryStore:
+    """What sessions learned, in the one database of all sidecars."""
+
+    def __init__(self, database: Database, half_life_days: float = HALF_LIFE_DAYS) -> None:
+        self._database = database
+        self._half_life_days = half_life_days
+
+    # Saving
+
+    def save(self, draft: Draft, now: float | None = None) -> Saved:
+        """Keep a draft, without what is private in it.
+
+        What was saved minutes ago counts as a duplicate; what has the topic key of another
+        takes its place, and the earlier revision stays readable.
+        """
+        draft = saving.sound(draft)
+        moment = time.time() if now is None else now
+        with self._database.writing() as connection:
+            saved = (
+                saving.as_duplicate(connection, draft, moment)
+                or saving.as_revision(connection, draft, moment)
+                or saving.as_new(connection, draft, moment)
+            )
+            saving.relate(connection, saved.id, draft.related)
+        return saved
+
+    def restore(
+        self,
+        observation: Observation,
+        revisions: Iterable[Revision] = (),
+        related: Iterable[int] = (),
+    ) -> int:
+        """Keep an observation as it was exported; under another id where its own is taken."""
+        with self._database.writing() as connection:
+            number = saving.restored(connection, observation)
+            for revision in revisions:
+                saving.keep_revision(connection, number, revision)
+            saving.relate(connection, number, related)
+        return number
+
+    def delete(self, number: int, now: float | None = None) -> bool:
+        """Delete softly: it is found no more, and its row stays; false if it is not there."""
+        moment = time.time() if now is None else now
+        with self._database.writing() as connection:
+            changed = connection.execute(
+                "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL",
+                (moment, number),
+            )
+        return changed.rowcount > 0
+
+    def note_access(self, number: int, now: float | None = None) -> None:
+        """Count that an observation was read."""
+        moment = time.time() if now is None else now
+        with self._database.writing() as connection:
+            connection.execute(
+                "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?",
+                (moment, number),
+            )
+
+    # Reading
+
+    def get(self, number: int) -> Observation | None:
+        """An observation, a deleted one too: it says when it was."""
+        with self._database.reading() as connection:
+            return finding.with_id(connection, number)
+
+    def revisions(self, number: int) -> list[Revision]:
+        """What an observation was before, the earliest first."""
+        with self._database.reading() as connection:
+            return finding.revisions(connection, number)
+
+    def related(self, number: int) -> list[tuple[int, str]]:
+        """The ids and titles of what an observation has to do with, whichever of them says so."""
+        with self._database.reading() as connection:
+            return finding.related(connection, number)
+
+    def relations(self, number: int) -> list[int]:
+        """The ids an observation itself names, those of deleted ones too."""
+        with self._database.reading() as connection:
+            return finding.relations(connection, number)
+
+    def search(
+        self,
+        query: str,
+        filters: Filters = EVERYTHING,
+        limit: int = 20,
+        *,
+        half_life_days: float | None = None,
+        now: float | None = None,
+    ) -> Found:
+        """What holds every word of the query, or, where nothing does, any of them.
+
+        A query without words finds all that the filters let through.
+        """
+        words = parsed(query)
+        clock = Clock(time.time() if now is None else now, half_life_days or self._half_life_days)
+        with self._database.reading() as connection, finding.snapshot(connection):
+            wanted, any_word = words.all_words, False
+            total = finding.count_matching(connection, filters, wanted)
+            if total == 0 and len(words.words) > 1:
+                wanted, any_word = words.any_word, True
+                total = finding.count_matching(connection, filters, wanted)
+            ranked = finding.matching(connection, filters, wanted, limit, clock) if total else []
+            found = finding.with_ids(connection, [number for number, _ in ranked])
+        parts = dict(ranked)
+        candidates = [Candidate(each, parts[each.id]) for each in found]
+        return Found(candidates, total, any_word=any_word and total > 0)
+
+    def count(self, filters: Filters = EVERYTHING) -> int:
+        """How many observations the filters let through."""
+        with self._database.reading() as connection:
+            return finding.count(connection, filters)
+
+    def recent(
+        self, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
+    ) -> list[Observation]:
+        """What was saved last, the latest first."""
+        with self._database.reading() as connection:
+            return finding.latest(connection, filters, limit, offset)
+
+    def every(self, filters: Filters = EVERYTHING) -> Iterator[Observation]:
+        """All of them in the order of their ids, a few hundred at a time."""
+        last = 0
+        while True:
+            with self._database.reading() as connection:
+                batch = finding.after(connection, filters, last, BATCH)
+            yield from batch
+            if len(batch) < BATCH:
+                return
+            last = batch[-1].id
+
+    def timeline(
+        self, number: int, before: int = 5, after: int = 5, filters: Filters = EVERYTHING
+    ) -> Timeline | None:
+        """An observation between those of its session; None if it is not there.
+
+        What was saved outside of sessions stands among what else of its project was.
+        """
+        with self._database.reading() as connection:
+            focus = finding.with_id(connection, number)
+            if focus is None or focus.deleted is not None:
+                return None
+            within = replace(filters, session=focus.session)
+            if not focus.session:
+                within = replace(within, project=focus.project)
+            return finding.around(connection, focus, within, (before, after))
+
+    def stats(self, filters: Filters = EVERYTHING) -> Stats:
+        """What there is."""
+        with self._database.reading() as connection:
+            return finding.stats(connection, filters)

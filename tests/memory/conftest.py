@@ -1,0 +1,25 @@
+"""A store of its own for each test of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from efrit_budget.memory.store import MemoryStore
+from efrit_budget.storage.database import Database
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """An empty database."""
+    opened = Database(tmp_path / "memory.db", 5000)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def store(database: Database) -> MemoryStore:
+    """An empty memory."""
+    return MemoryStore(database)
