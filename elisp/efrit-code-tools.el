@@ -207,7 +207,7 @@ CALL says which project.  What the person has selected stays selected."
                          (cons (efrit-visit-name call (efrit-code-place-file place)) place))
                        places)))
     (mapcar #'cdr
-            (cl-sort (seq-uniq named) (lambda (a b)
+            (cl-sort (delete-dups named) (lambda (a b)
                                         (or (string< (car a) (car b))
                                             (and (string= (car a) (car b))
                                                  (< (or (efrit-code-place-line (cdr a)) 0)

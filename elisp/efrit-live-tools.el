@@ -11,6 +11,7 @@
 
 (require 'efrit-buffer-tools)
 (require 'efrit-code-tools)
+(require 'efrit-diagnostics)
 
 (provide 'efrit-live-tools)
 ;;; efrit-live-tools.el ends here
