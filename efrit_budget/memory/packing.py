@@ -1,0 +1,152 @@
+"""Memories within a budget: the best first, judged by the price of the whole text they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from efrit_budget.budget.plain import utf8_bytes
+from efrit_budget.memory.observation import Observation
+from efrit_budget.memory.wording import Cost
+
+FIGURE_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Named:
+    """A memory that does not fit, and what it would cost."""
+
+    memory: Observation
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Which memories go, and what is left behind."""
+
+    total: int
+    """How many there are under the same words and filters."""
+    budget: int | None = None
+    project: str | None = None
+    any_word: bool = False
+    """Whether none holds every word that was asked for."""
+    memories: tuple[Observation, ...] = ()
+    named: tuple[Named, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many are not in it, those that were never tried included."""
+        return self.total - len(self.memories)
+
+
+class Form(Protocol):
+    """How a pack is written."""
+
+    def text(self, pack: Pack, tokens: int) -> str:
+        """The whole, which tells what it costs."""
+
+    def entry(self, memory: Observation) -> str:
+        """What one memory takes of it."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A pack as text, and what the text costs."""
+
+    pack: Pack
+    text: str
+    tokens: int
+
+
+def packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
+    """As many of the candidates as fit; one that does not is passed over.
+
+    It is named where it would not fit an empty pack either; the others that were passed over are
+    named as far as there is room in the end. An empty pack is written whatever it costs.
+    """
+    packer = _Packer(empty, form, cost)
+    passed_over = [one for one in candidates if not packer.takes(one)]
+    for one in passed_over:
+        if not packer.names(one):
+            break
+    return packer.written()
+
+
+class _Packer:
+    """Adds to a pack what fits it; while it grows the budget stands for the figure in its text."""
+
+    def __init__(self, empty: Pack, form: Form, cost: Cost) -> None:
+        self._form = form
+        self._cost = cost
+        self._empty = empty
+        self._pack = empty
+        self._bytes = 0
+
+    def takes(self, memory: Observation) -> bool:
+        """Take a memory if it fits; name it if it alone is too long."""
+        entry = self._form.entry(memory)
+        if not self._is_hopeless(entry, self._bytes) and self._fits(_with(self._pack, memory)):
+            self._bytes += utf8_bytes(entry)
+            return True
+        if self._is_hopeless(entry, 0) or not self._is_within(_with(self._empty, memory)):
+            self.names(memory)
+        return False
+
+    def names(self, memory: Observation) -> bool:
+        """Name a memory, if its name still fits."""
+        if any(one.memory.id == memory.id for one in self._pack.named):
+            return True
+        alone = Named(memory, self._cost(self._form.entry(memory)))
+        return self._fits(replace(self._pack, named=(*self._pack.named, alone)))
+
+    def written(self) -> Written:
+        """What came of it, with what it costs in the text."""
+        pack = self._pack
+        while True:
+            text, tokens = self._agreeing(pack)
+            if pack.budget is None or tokens <= pack.budget or pack == _bare(pack):
+                return Written(pack, text, tokens)
+            pack = _smaller(pack)
+
+    def _is_hopeless(self, entry: str, before: int) -> bool:
+        """Whether a quarter of the bytes is too much already, so that no text need be written."""
+        budget = self._empty.budget
+        return budget is not None and (before + utf8_bytes(entry)) // 4 > budget
+
+    def _fits(self, larger: Pack) -> bool:
+        fits = self._is_within(larger)
+        if fits:
+            self._pack = larger
+        return fits
+
+    def _is_within(self, pack: Pack) -> bool:
+        if pack.budget is None:
+            return True
+        return self._cost(self._form.text(pack, pack.budget)) <= pack.budget
+
+    def _agreeing(self, pack: Pack) -> tuple[str, int]:
+        """The text that tells its own price, or one near it where no figure agrees with itself."""
+        tokens = pack.budget or 0
+        for _ in range(FIGURE_TRIES):
+            text = self._form.text(pack, tokens)
+            counted = self._cost(text)
+            if counted == tokens:
+                break
+            tokens = counted
+        return text, counted
+
+
+def _with(pack: Pack, memory: Observation) -> Pack:
+    return replace(pack, memories=(*pack.memories, memory))
+
+
+def _bare(pack: Pack) -> Pack:
+    return replace(pack, memories=(), named=())
+
+
+def _smaller(pack: Pack) -> Pack:
+    """The pack without what came to it last."""
+    if pack.named:
+        return replace(pack, named=pack.named[:-1])
+    return replace(pack, memories=pack.memories[:-1])

@@ -1,0 +1,114 @@
+"""Context packs: whole memories as one text to paste into any conversation, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from efrit_budget.errors import Json
+from efrit_budget.memory.observation import Filters, Observation
+from efrit_budget.memory.packing import Form, Pack, Written, packed
+from efrit_budget.memory.store import MemoryStore
+from efrit_budget.memory.wording import Cost
+
+CANDIDATES = 50
+"""How many of the best are tried."""
+DEFAULT_BUDGET = 2000
+ALL_PROJECTS = "all"
+BETWEEN = "\n\n---\n\n"
+
+
+def context_pack(
+    store: MemoryStore, query: str, filters: Filters, budget: int, form: Form, cost: Cost
+) -> Written:
+    """What there is on a query, or of a project, within the budget."""
+    found = store.search(query, filters, CANDIDATES)
+    empty = Pack(found.total, budget, filters.project, found.any_word)
+    return packed(empty, [each.observation for each in found.candidates], form, cost)
+
+
+class Markdown:
+    """A heading, the memories, and a line on what is left out."""
+
+    def text(self, pack: Pack, tokens: int) -> str:
+        """The whole."""
+        count = f"{len(pack.memories)} memories, ~{tokens} tokens"
+        heading = f"# Project Context: {pack.project or ALL_PROJECTS} ({count})"
+        body = BETWEEN.join(map(self.entry, pack.memories))
+        return "\n\n".join(filter(None, (heading, body, _rest(pack))))
+
+    def entry(self, memory: Observation) -> str:
+        """One memory, whole."""
+        tags = f" | tags: {', '.join(memory.tags)}" if memory.tags else ""
+        facts = f"*{_day(memory.created)} | importance: {memory.importance:g}{tags}*"
+        return f"## {name_of(memory)}\n{facts}\n\n{memory.content.strip()}"
+
+
+def _rest(pack: Pack) -> str:
+    if not pack.left_out:
+        return ""
+    names = ", ".join(f"{name_of(one.memory)} (~{one.tokens} tokens)" for one in pack.named)
+    return f"*Left out: {pack.left_out} of {pack.total}{': ' if names else ''}{names}*"
+
+
+def name_of(memory: Observation) -> str:
+    """Kind and title, on one line."""
+    return f"[{memory.kind}] {' '.join(memory.title.split())}"
+
+
+class PackJson:
+    """The same for programs, on one line."""
+
+    def text(self, pack: Pack, tokens: int) -> str:
+        """The whole."""
+        return compact(
+            {
+                "memories": [facts_of(memory) for memory in pack.memories],
+                "total_tokens": tokens,
+                "budget": pack.budget,
+                "project_id": pack.project,
+                "left_out": pack.left_out,
+                "skipped": [
+                    {"id": one.memory.id, "title": one.memory.title, "tokens": one.tokens}
+                    for one in pack.named
+                ],
+            }
+        )
+
+    def entry(self, memory: Observation) -> str:
+        """One memory, whole."""
+        return compact(facts_of(memory))
+
+
+def compact(facts: Json) -> str:
+    """JSON without blanks."""
+    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+
+
+def facts_of(memory: Observation) -> dict[str, Json]:
+    """A memory for programs."""
+    return {**index_of(memory), "content": memory.content}
+
+
+def index_of(memory: Observation) -> dict[str, Json]:
+    """A memory for programs, without its content."""
+    return {
+        "id": memory.id,
+        "kind": memory.kind,
+        "title": memory.title,
+        "tags": list(memory.tags),
+        "importance": memory.importance,
+        "project_id": memory.project,
+        "scope": memory.scope,
+        "created_at": moment(memory.created),
+        "updated_at": moment(memory.updated),
+    }
+
+
+def moment(seconds: float) -> str:
+    """A time as ISO 8601 has it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _day(seconds: float) -> str:
+    return moment(seconds)[:10]
