@@ -13,8 +13,10 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'efrit-diff)
 (require 'efrit-do)
 (require 'efrit-json)
+(require 'efrit-plan)
 (require 'efrit-run)
 (require 'efrit-tools)
 (require 'efrit-transcript)
@@ -24,17 +26,26 @@
 (defvar-local efrit-ask-question nil
   "What the model asks, a list: the `efrit-tool-call', the question, options.")
 
+(defvar efrit-ask--last-diff nil
+  "The diff that was given faces last, and what it then was.")
+
 (defconst efrit-ask--answers
   '(("y" "once" efrit-allow-once)
     ("s" "this session" efrit-allow-for-session)
     ("p" "this project" efrit-allow-for-project)
     ("n" "no" efrit-deny-once)
+    ("r" "no, because..." efrit-deny-with-reason)
     ("N" "not in this session" efrit-deny-for-session))
   "How a permission is answered: key, label, command.")
 
+(defconst efrit-ask--plan-answers
+  '(("e" "edit it first" efrit-revise)
+    ("d" "diff in a window" efrit-show-diff))
+  "What else can be done about a change of files: key, label, command.")
+
 (defvar efrit-ask-permission-map
   (let ((map (make-sparse-keymap)))
-    (pcase-dolist (`(,key ,_ ,command) efrit-ask--answers)
+    (pcase-dolist (`(,key ,_ ,command) (append efrit-ask--answers efrit-ask--plan-answers))
       (define-key map key command))
     map)
   "Keys on the question for a permission.")
@@ -76,10 +87,12 @@
 (defun efrit-ask-shown (use)
   "Return exactly what USE will do where it is allowed: its arguments whole."
   (let ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
-    (if (null arguments)
-        (efrit-use-arguments use)
+    (cond
+     ((efrit-use-plan use) (efrit-plan-text (efrit-use-plan use)))
+     ((null arguments) (efrit-use-arguments use))
+     (t
       (mapconcat (lambda (pair) (efrit-ask--argument (car pair) (cadr pair)))
-                 (seq-partition arguments 2) "\n"))))
+                 (seq-partition arguments 2) "\n")))))
 
 ;;; Commands
 
@@ -114,6 +127,19 @@ See `efrit-permissions-forget'."
   (interactive)
   (efrit-ask--decide 'deny 'session))
 
+;;;###autoload
+(defun efrit-deny-with-reason (reason)
+  "Deny what the model asks for, this time, and tell it the REASON."
+  (interactive (list (progn (efrit-ask--asking (efrit-do-loop-here))
+                            (read-string "Not allowed, because: "))))
+  (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
+
+(defun efrit-show-diff ()
+  "Show what the model asks to change as a diff in a window of its own."
+  (interactive)
+  (efrit-diff-show
+   (efrit-plan-text (efrit-ask--plan (efrit-ask--asking (efrit-do-loop-here))))))
+
 (defun efrit-choose-option (&optional number)
   "Answer the model's question by the option NUMBER, by default that of the key."
   (interactive)
@@ -134,14 +160,24 @@ See `efrit-permissions-forget'."
 
 ;;; Private
 
-(defun efrit-ask--decide (decision scope)
+(defun efrit-ask--asking (loop)
+  "Return the use in LOOP that waits for a permission, or signal a `user-error'."
+  (or (efrit-run-asking loop)
+      (user-error "Nothing waits for a permission")))
+
+(defun efrit-ask--plan (use)
+  "Return the plan of USE, or signal a `user-error'."
+  (or (efrit-use-plan use)
+      (user-error "%s does not say what it changes" (efrit-use-name use))))
+
+(defun efrit-ask--decide (decision scope &optional reason)
   "Answer the first open permission here with DECISION, remembered for SCOPE.
-Who answered on the question goes to the next one, or to the reply box."
+REASON, a string or nil, goes to the model.  Who answered on the question
+goes to the next one, or to the reply box."
   (let* ((loop (efrit-do-loop-here))
-         (use (or (efrit-run-asking loop)
-                  (user-error "Nothing waits for a permission")))
+         (use (efrit-ask--asking loop))
          (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
-    (efrit-run-answer loop use decision scope)
+    (efrit-run-answer loop use decision scope reason)
     (when there
       (goto-char (or (efrit-ask-place) (point-max))))))
 
@@ -153,12 +189,23 @@ Who answered on the question goes to the next one, or to the reply box."
     (propertize
      (concat (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
              "\n"
-             (efrit-ask--block (efrit-ask-shown use) 'efrit-question-body)
+             (if (efrit-use-plan use)
+                 (efrit-ask--block (efrit-ask--dressed (efrit-ask-shown use)))
+               (efrit-ask--block (efrit-ask-shown use) 'efrit-question-body))
              "\n"
              (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
                                         (efrit-ask--button key label command))
-                                      efrit-ask--answers)))
+                                      (append efrit-ask--answers
+                                              (and (efrit-use-plan use)
+                                                   efrit-ask--plan-answers)))))
      'keymap efrit-ask-permission-map)))
+
+(defun efrit-ask--dressed (diff)
+  "Return DIFF with faces; what it was given last is remembered."
+  (let ((shown (efrit-ask--visible diff)))
+    (unless (equal shown (car efrit-ask--last-diff))
+      (setq efrit-ask--last-diff (cons shown (efrit-diff-dressed shown))))
+    (cdr efrit-ask--last-diff)))
 
 (defun efrit-ask--title (use count)
   "Return the first line of the question about USE, the first of COUNT."
@@ -222,10 +269,11 @@ Who answered on the question goes to the next one, or to the reply box."
                             (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
                             text t t))
 
-(defun efrit-ask--block (text face)
-  "Return TEXT in FACE, each line behind a bar."
+(defun efrit-ask--block (text &optional face)
+  "Return TEXT in FACE, or as it is, each line behind a bar."
   (mapconcat (lambda (line)
-               (concat (propertize "  │ " 'face 'efrit-note) (propertize line 'face face)))
+               (concat (propertize "  │ " 'face 'efrit-note)
+                       (if face (propertize line 'face face) line)))
              (split-string text "\n") "\n"))
 
 (provide 'efrit-ask)

@@ -27,6 +27,10 @@ commas; \"all\" there stands for every tool."
   :group 'efrit
   :type '(repeat string))
 
+(defconst efrit-batch--nobody
+  "it has to be asked about, and this is a batch job with nobody to ask"
+  "Why what has to be asked about is denied.")
+
 ;;; Public
 
 ;;;###autoload
@@ -85,7 +89,7 @@ The exit code is 0 when the model ended its turn or said that it is done,
        (efrit-batch--print "%s\n" (efrit-show-use use))))
     (`(ask ,use)
      (efrit-batch--print "! %s\n" (efrit-show-question use))
-     (efrit-later #'efrit-run-answer loop use 'deny))
+     (efrit-later #'efrit-run-answer loop use 'deny nil efrit-batch--nobody))
     (`(question ,call ,question ,_)
      (efrit-batch--print "? %s\n" question)
      (efrit-tool-finish call (efrit-tool-result "Nobody is there to answer." :status 'error)))

@@ -41,7 +41,6 @@ It insists, since code may take the first quit for its own.")
     ((code "string" "Emacs Lisp; the last form's value is returned"))
   "Evaluate Emacs Lisp in the person's Emacs. Gives what was printed, and the value."
   :policy ask
-  :subject code
   (efrit-eval-string code))
 
 ;;; Public

@@ -54,10 +54,12 @@ vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
 COUNTS: turns, start and dollars since the person spoke, a plist.
 USAGE: the sums of all replies, a plist.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
-it stops as soon as it can."
+it stops as soon as it can.  SEEN: how files were when the model read them;
+SINCE: when the session was last at work before this Emacs took it up."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget (max-tokens 1) queue sent request reply run rules todos
-  observers problem counts usage previous complete stopping)
+  observers problem counts usage previous complete stopping
+  (seen (make-hash-table :test #'equal)) since)
 
 (defconst efrit-loop-resting
   '(idle failed refused cut-short window-full limited)

@@ -31,10 +31,13 @@
     ("s" "allow for the session" efrit-allow-for-session)
     ("p" "allow for the project" efrit-allow-for-project)
     ("n" "deny once" efrit-deny-once)
+    ("e" "edit the new text" efrit-revise)
     ("N" "deny for the session" efrit-deny-for-session)
     ("F" "forget permissions" efrit-permissions-forget)]
    ["Look"
     ("b" "budget" efrit-budget)
+    ("u" "undo the last edit" efrit-undo)
+    ("U" "list the edits" efrit-undo-session)
     ("o" "open result" efrit-open-result :if (lambda () efrit-do-here))
     ("w" "copy" efrit-copy :if (lambda () efrit-do-here))]
    ["Sessions"

@@ -51,14 +51,15 @@ TOOL is a name or t, PATTERN a regular expression or t."
 (defun efrit-permissions-decide (tool arguments policy root rules)
   "Decide about a call of TOOL, a name, with ARGUMENTS, a JSON text.
 POLICY, `allow' or `ask', stands where no rule fits; ROOT is the project,
-RULES are those of the session.  Return `allow', `ask' or `deny'; where
-rules cannot be read, the person is asked."
+RULES are those of the session.  Return `allow', `ask' or `deny': the
+strictest where the call is about several files.  Where rules cannot be
+read, the person is asked."
   (condition-case err
-      (let* ((subject (efrit-permissions-subject arguments))
-             (rule (seq-find (lambda (rule) (efrit-permissions--fits-p rule tool subject))
-                             (append rules (efrit-permissions-of root)
-                                     efrit-permission-rules))))
-        (if rule (nth 2 rule) policy))
+      (let* ((rules (append rules (efrit-permissions-of root) efrit-permission-rules))
+             (decisions (mapcar (lambda (subject)
+                                  (efrit-permissions--decision tool subject policy rules))
+                                (efrit-permissions--subjects-of arguments))))
+        (seq-find (lambda (decision) (memq decision decisions)) '(deny ask allow)))
     (error (message "efrit: permissions cannot be read: %s" (error-message-string err))
            'ask)))
 
@@ -99,6 +100,27 @@ for that very text."
    (assoc-delete-all (efrit-permissions--key root) (efrit-permissions--read))))
 
 ;;; Private
+
+(defun efrit-permissions--subjects-of (arguments)
+  "Return each thing that a call with ARGUMENTS, a JSON text, is about.
+An edit of several files, or a new name, is about each of them."
+  (let* ((plist (ignore-errors (efrit-json-plist arguments)))
+         (edits (plist-get plist :edits))
+         (to (plist-get plist :to)))
+    (or (seq-uniq
+         (seq-filter #'stringp
+                     (append (and to (list (plist-get plist :path) to))
+                             (and (vectorp edits)
+                                  (mapcar (lambda (edit)
+                                            (and (listp edit) (plist-get edit :path)))
+                                          edits)))))
+        (list (efrit-permissions-subject arguments)))))
+
+(defun efrit-permissions--decision (tool subject policy rules)
+  "Return what RULES say of a call of TOOL about SUBJECT, or POLICY."
+  (let ((rule (seq-find (lambda (rule) (efrit-permissions--fits-p rule tool subject))
+                        rules)))
+    (if rule (nth 2 rule) policy)))
 
 (defun efrit-permissions--fits-p (rule tool subject)
   "Return non-nil if RULE is about a call of TOOL about SUBJECT."

@@ -17,7 +17,9 @@
 (require 'efrit-loop)
 (require 'efrit-turn)
 (require 'efrit-permissions)
+(require 'efrit-plan)
 (require 'efrit-reply)
+(require 'efrit-seen)
 (require 'efrit-sidecar)
 (require 'efrit-sync)
 (require 'efrit-tools)
@@ -28,12 +30,13 @@
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
 ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  STATE is
-`waiting', `asking', `denied', `running', or `done'.  RESULT is the envelope, a
+`waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
+what a tool of this Emacs would change, see efrit-plan.el.  RESULT is the envelope, a
 plist, without data.  QUESTION is what the person is asked, CONFIRM the id
 of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
 `efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
 it began to run and how long it ran."
-  id name arguments (state 'waiting) result question confirm token call begun seconds)
+  id name arguments (state 'waiting) plan result question confirm token call begun seconds)
 
 (defvar efrit-run--policies nil
   "The policies of the sidecar's tools, an alist of names and symbols.")
@@ -60,13 +63,16 @@ it began to run and how long it ran."
         (efrit-sidecar-cancel (efrit-use-token use)))
       (when (efrit-use-call use)
         (setf (efrit-tool-call-finish (efrit-use-call use)) nil))
+      (unless (eq (efrit-use-state use) 'running)
+        (efrit-run--drop-plan use))
       (setf (efrit-use-state use) 'done)
       (efrit-loop-tell loop 'use use)))
   (setf (efrit-loop-run loop) nil))
 
-(defun efrit-run-answer (loop use decision &optional scope)
+(defun efrit-run-answer (loop use decision &optional scope reason)
   "Answer the question of USE in LOOP with DECISION, `allow' or `deny'.
-SCOPE says for how long: `session' and `project' are remembered."
+SCOPE says for how long: `session' and `project' are remembered.  REASON,
+why it is denied, goes to the model."
   (when (eq (efrit-use-state use) 'asking)
     (let ((rule (efrit-permissions-rule (efrit-use-name use) (efrit-use-arguments use)
                                         decision)))
@@ -74,7 +80,7 @@ SCOPE says for how long: `session' and `project' are remembered."
         ('session (push rule (efrit-loop-rules loop)))
         ('project (efrit-permissions-remember (efrit-loop-root loop) rule))))
     (if (eq decision 'deny)
-        (efrit-run--deny loop use)
+        (efrit-run--deny loop use reason)
       (efrit-run--set loop use 'waiting)
       (efrit-run--start loop use))
     (when scope
@@ -115,11 +121,14 @@ SCOPE says for how long: `session' and `project' are remembered."
                             (efrit-loop-rules loop)))
 
 (defun efrit-run--decide-all (loop)
-  "Start, ask about, or deny each use of LOOP."
+  "Start, ask about, or deny each use of LOOP.
+One that has a plan is asked about when its turn comes, since what went
+before it may change the same file."
   (dolist (use (efrit-loop-run loop))
     (pcase (efrit-run--decide loop use)
       ('deny (efrit-run--deny loop use))
-      ('ask (efrit-run--ask loop use nil))
+      ('ask (unless (efrit-run--plans-p use)
+              (efrit-run--ask loop use nil)))
       ('allow (unless (efrit-tool-named (efrit-use-name use))
                 (efrit-run--start loop use)))))
   (efrit-run--next loop))
@@ -138,14 +147,51 @@ SCOPE says for how long: `session' and `project' are remembered."
         (efrit-use-question use) question)
   (efrit-loop-tell loop 'ask use))
 
-(defun efrit-run--deny (loop use)
-  "Book that the person does not allow USE in LOOP."
+(defun efrit-run--deny (loop use &optional reason)
+  "Book that the person does not allow USE in LOOP, and REASON, if any."
   (efrit-run--set loop use 'denied)
+  (efrit-run--drop-plan use)
   (efrit-run--record
    loop use
-   (efrit-tool-result (format "The person did not allow this use of %s."
-                              (efrit-use-name use))
+   (efrit-tool-result (if reason
+                          (format "This use of %s was not allowed: %s"
+                                  (efrit-use-name use) reason)
+                        (format "The person did not allow this use of %s."
+                                (efrit-use-name use)))
                       :status 'error :message "Ask for it in another way, or do without.")))
+
+;;; Plans
+
+(defun efrit-run--plans-p (use)
+  "Return non-nil if the tool of USE has a plan before it does anything."
+  (when-let* ((tool (efrit-tool-named (efrit-use-name use))))
+    (efrit-tool-plan tool)))
+
+(defun efrit-run--plan (loop use)
+  "Have the tool of USE in LOOP say what it would change, then decide."
+  (efrit-run--set loop use 'planning)
+  (efrit-plan-make
+   loop (efrit-tool-named (efrit-use-name use)) (efrit-use-arguments use)
+   (lambda (plan)
+     (setf (efrit-use-plan use) plan)
+     (efrit-run--decide-planned loop use plan))
+   (lambda (problem)
+     (efrit-run--record loop use (efrit-tool-result problem :status 'error)))))
+
+(defun efrit-run--decide-planned (loop use plan)
+  "Run USE of LOOP, which has PLAN, or ask about it, or deny it.
+The person is asked about files of secrets whatever was allowed before."
+  (pcase (efrit-run--decide loop use)
+    ('deny (efrit-run--deny loop use))
+    ((and 'allow (guard (not (efrit-plan-secret plan))))
+     (efrit-run--set loop use 'waiting)
+     (efrit-run--next loop))
+    (_ (efrit-run--ask loop use (efrit-plan-asks plan)))))
+
+(defun efrit-run--drop-plan (use)
+  "Let go of the plan of USE, which is not made."
+  (when (efrit-use-plan use)
+    (efrit-plan-drop (efrit-use-plan use))))
 
 ;;; Running
 
@@ -214,15 +260,18 @@ When the sidecar died, it is asked again: what ran does not run twice."
                        (efrit-loop-run loop))))
     (when (and use
                (eq (efrit-use-state use) 'waiting)
-               (memq (efrit-loop-state loop) '(running)))
-      (efrit-run--set loop use 'running)
-      (efrit-later #'efrit-run--here loop use (efrit-loop-step loop)))))
+               (eq (efrit-loop-state loop) 'running))
+      (if (and (efrit-run--plans-p use) (null (efrit-use-plan use)))
+          (efrit-run--plan loop use)
+        (efrit-run--set loop use 'running)
+        (efrit-later #'efrit-run--here loop use (efrit-loop-step loop))))))
 
 (defun efrit-run--here (loop use step)
   "Run USE of LOOP in this Emacs, if nothing was begun there after STEP."
   (when (and (= step (efrit-loop-step loop)) (eq (efrit-use-state use) 'running))
     (let ((call (efrit-tool-call-create
                  :owner loop :id (efrit-use-id use) :name (efrit-use-name use)
+                 :plan (efrit-use-plan use)
                  :finish (lambda (result) (efrit-run--record loop use result)))))
       (setf (efrit-use-call use) call)
       (efrit-tools-run call (efrit-use-arguments use)))))
@@ -244,6 +293,8 @@ When the sidecar died, it is asked again: what ran does not run twice."
 (defun efrit-run--done (loop use envelope)
   "USE of LOOP has ended with ENVELOPE; go on when all have."
   (setf (efrit-use-result use) envelope)
+  (when (equal (plist-get envelope :status) "success")
+    (efrit-seen-take loop (efrit-use-name use) (efrit-use-arguments use)))
   (efrit-run--set loop use 'done)
   (if (seq-every-p (lambda (use) (eq (efrit-use-state use) 'done)) (efrit-loop-run loop))
       (efrit-turn-tools-done loop)

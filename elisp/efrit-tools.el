@@ -27,15 +27,24 @@
 NAME and DESCRIPTION are the model's, PARAMETERS its schema, a plist.
 POLICY is `allow' or `ask'.  FUNCTION takes the arguments, a plist, and
 the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
-SUBJECT gives what a permission's pattern is matched with, a string."
-  name description parameters policy function async subject)
+PLAN, where the tool changes files, makes an `efrit-plan', which the
+person is shown before FUNCTION is called: it takes the loop, the arguments,
+and two functions, one that is called with the plan, and one that is called
+with what is wrong."
+  name description parameters policy function async plan)
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
   "One use of a tool that runs in Emacs.
 OWNER is whose session it is, FINISH takes the result, once.  STOP, which
 an `:async' tool may set, is called without arguments when the person stops
-the use; it has the tool finish soon, with what there is of a result."
-  owner id name finish stop)
+the use; it has the tool finish soon, with what there is of a result.
+PLAN is what the tool would change, see efrit-plan.el."
+  owner id name finish stop plan)
+
+(defconst efrit-tools--kinds
+  '(("string" . stringp) ("integer" . integerp) ("number" . numberp)
+    ("array" . vectorp) ("object" . listp))
+  "How the kinds of arguments are told in Lisp.")
 
 (defvar efrit-tools--all nil
   "The tools by name: an alist of strings and `efrit-tool's.")
@@ -49,9 +58,8 @@ type as a string, or a schema as a plist; with `:optional' non-nil it may
 be left out, and other keys are added to its schema.
 
 BODY may begin with keys: `:policy' (`ask' unless said), `:async', and
-`:subject', the argument that permissions look at.  Then come forms that
-see the arguments by their symbols, nil where left out, and the use itself
-as `call'."
+`:plan', a function.  Then come forms that see the arguments by their
+symbols, nil where left out, and the use itself as `call'."
   (declare (indent 2) (doc-string 3))
   (let ((keys nil))
     (while (keywordp (car body))
@@ -63,8 +71,7 @@ as `call'."
        :parameters ',(efrit-tools--schema arguments)
        :policy ',(or (plist-get keys :policy) 'ask)
        :async ,(plist-get keys :async)
-       :subject ',(and (plist-get keys :subject)
-                       (efrit-tools--keyword (plist-get keys :subject)))
+       :plan ,(plist-get keys :plan)
        :function (lambda (arguments call)
                    (ignore arguments call)
                    (let ,(mapcar (lambda (argument)
@@ -72,6 +79,7 @@ as `call'."
                                      (plist-get arguments
                                                 ,(efrit-tools--keyword (car argument)))))
                                  arguments)
+                     (ignore ,@(mapcar #'car arguments))
                      ,@body))))))
 
 (cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary)
@@ -110,7 +118,7 @@ An error or a quit in the tool is a result as well."
   (let ((tool (efrit-tool-named (efrit-tool-call-name call))))
     (condition-case err
         (let* ((given (efrit-json-plist arguments))
-               (problem (efrit-tools--problem tool given))
+               (problem (efrit-tools-problem tool given))
                (result (if problem
                            (efrit-tool-result problem :status 'error)
                          (funcall (efrit-tool-function tool) given call))))
@@ -122,14 +130,7 @@ An error or a quit in the tool is a result as well."
               call (efrit-tool-result (format "Error: %s" (error-message-string err))
                                       :status 'error))))))
 
-;;; Private
-
-(defconst efrit-tools--kinds
-  '(("string" . stringp) ("integer" . integerp) ("number" . numberp)
-    ("array" . vectorp) ("object" . listp))
-  "How the kinds of arguments are told in Lisp.")
-
-(defun efrit-tools--problem (tool given)
+(defun efrit-tools-problem (tool given)
   "Return what is wrong with GIVEN, the arguments of a use of TOOL, or nil."
   (let* ((schema (efrit-tool-parameters tool))
          (properties (plist-get schema :properties))
@@ -145,6 +146,8 @@ An error or a quit in the tool is a result as well."
                when (and fits value (not (funcall fits value)))
                return (format "%s must be of type %s."
                               (substring (symbol-name name) 1) kind)))))
+
+;;; Private
 
 (defun efrit-tools--keyword (symbol)
   "Return the keyword of SYMBOL."

@@ -224,16 +224,18 @@ What was being sent has arrived if a turn began that we did not hear of."
               :aborted ,(if aborted t :json-false))
    (lambda (ended) (efrit-turn--ended loop ended))))
 
-(defun efrit-turn-call-again (loop method params success &optional tries)
+(defun efrit-turn-call-again (loop method params success &optional failure tries)
   "Call METHOD with PARAMS for LOOP, then SUCCESS; again when the sidecar dies.
-METHOD may be called twice.  TRIES counts the calls made."
+METHOD may be called twice.  FAILURE is called with another error, which
+otherwise stops the loop.  TRIES counts the calls made."
   (let ((tries (or tries 1)))
     (efrit-turn-call
      loop method params success
      (lambda (err)
        (if (and (eq (car err) 'efrit-sidecar-died) (< tries efrit-turn--calls-again))
-           (efrit-turn-call-again loop method params success (1+ tries))
-         (efrit-turn--sidecar-failed loop err))))))
+           (efrit-turn-call-again loop method params success failure (1+ tries))
+         (if failure (funcall failure err)
+           (efrit-turn--sidecar-failed loop err)))))))
 
 (defun efrit-turn--ended (loop ended)
   "Take ENDED, the answer to `turn/end', into LOOP, and go on."

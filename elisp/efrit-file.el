@@ -1,0 +1,171 @@
+;;; efrit-file.el --- Files as their buffers hold them  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Opening a file without a question, setting its buffer's text without
+;; moving anybody's point, and saving it whole or not at all.
+
+;;; Code:
+
+(require 'subr-x)
+
+;;; Public
+
+(defun efrit-file-buffer (file)
+  "Return the buffer that visits FILE, or nil."
+  (find-buffer-visiting file))
+
+(defun efrit-file-open (file)
+  "Return a new buffer that visits FILE.
+Nothing is asked, and nothing is run that its repository says: version
+control is not looked at."
+  (let ((enable-local-variables :safe)
+        (enable-local-eval nil)
+        (large-file-warning-threshold nil)
+        (find-file-suppress-same-file-warnings t)
+        (vc-follow-symlinks t)
+        (vc-handled-backends nil)
+        (inhibit-message t))
+    (find-file-noselect file t)))
+
+(defun efrit-file-text (buffer)
+  "Return the whole text of BUFFER, narrowed or not."
+  (with-current-buffer buffer
+    (save-restriction
+      (widen)
+      (buffer-substring-no-properties (point-min) (point-max)))))
+
+(defun efrit-file-stamp (file)
+  "Return the stamp of FILE, or of its buffer where that is modified.
+As long as it stays the same, so does the text."
+  (let ((buffer (efrit-file-buffer file)))
+    (if (and buffer (buffer-modified-p buffer))
+        (list 'buffer (buffer-chars-modified-tick buffer))
+      (let ((attributes (file-attributes file)))
+        (and attributes
+             (list (file-attribute-size attributes)
+                   (file-attribute-modification-time attributes)))))))
+
+(defun efrit-file-set-text (buffer text)
+  "Make TEXT the whole text of BUFFER in one step of undo.
+Points, marks and windows stay where they are."
+  (with-current-buffer buffer
+    (save-restriction
+      (widen)
+      (undo-boundary)
+      (let ((create-lockfiles nil)
+            (group (prepare-change-group)))
+        (activate-change-group group)
+        (efrit-file--splice text)
+        (undo-amalgamate-change-group group)
+        (accept-change-group group)
+        (undo-boundary)))))
+
+(defun efrit-file-reload (buffer)
+  "Have BUFFER, which is not modified, follow its file.
+Point, windows and the history of undo stay."
+  (with-current-buffer buffer
+    (let ((file buffer-file-name)
+          (coding buffer-file-coding-system)
+          (inhibit-read-only t))
+      (set-visited-file-modtime)
+      (efrit-file-set-text
+       buffer
+       (with-temp-buffer
+         (let ((coding-system-for-read coding))
+           (insert-file-contents file))
+         (buffer-string)))
+      (set-buffer-modified-p nil))))
+
+(defun efrit-file-save (buffer)
+  "Save BUFFER with its hooks: the file is replaced whole or not at all.
+The end of its last line stays as it is, and no backup is made."
+  (with-current-buffer buffer
+    (let ((require-final-newline nil)
+          (mode-require-final-newline nil)
+          (backup-inhibited t)
+          (create-lockfiles nil)
+          (save-silently t)
+          (inhibit-message t))
+      (add-hook 'write-file-functions #'efrit-file-write 100 t)
+      (unwind-protect
+          (condition-case err
+              (basic-save-buffer)
+            ;; A hook that fails after the file was written does not unwrite it.
+            (error (when (buffer-modified-p)
+                     (signal (car err) (cdr err)))
+                   (message "efrit: after %s was saved: %s" (buffer-name)
+                            (error-message-string err))))
+        (remove-hook 'write-file-functions #'efrit-file-write t)))))
+
+(defun efrit-file-write ()
+  "Write this buffer into a new file, to replace its own; return t.
+It is the last of `write-file-functions'."
+  (let* ((file (file-chase-links buffer-file-name))
+         (modes (file-modes file))
+         (more (and modes (file-extended-attributes file)))
+         (new (make-temp-file (expand-file-name (format ".%s.efrit-"
+                                                        (file-name-nondirectory file))
+                                                (file-name-directory file))))
+         (modtime (visited-file-modtime))
+         (coding-system-for-write (efrit-file-coding)))
+    (condition-case err
+        (progn
+          (clear-visited-file-modtime)
+          (write-region nil nil new nil buffer-file-name buffer-file-truename)
+          (set-file-modes new (or modes (logand #o666 (default-file-modes))))
+          (when more
+            (set-file-extended-attributes new more))
+          (rename-file new file t)
+          (set-visited-file-modtime)
+          t)
+      ((error quit)
+       (ignore-errors (delete-file new))
+       (set-visited-file-modtime modtime)
+       (set-buffer-modified-p t)
+       (signal (car err) (cdr err))))))
+
+(defun efrit-file-coding ()
+  "Return the coding system that this buffer is written in."
+  (let ((coding (or buffer-file-coding-system 'utf-8-unix)))
+    (if (memq (coding-system-base coding) '(undecided prefer-utf-8 us-ascii))
+        (coding-system-change-text-conversion coding 'utf-8)
+      coding)))
+
+;;; Private
+
+(defun efrit-file--splice (text)
+  "Make TEXT the whole text of this buffer; what is the same is not touched."
+  (let* ((old (buffer-substring-no-properties (point-min) (point-max)))
+         (most (min (length old) (length text)))
+         (head (efrit-file--alike old text most))
+         (tail (efrit-file--alike-at-end old text (- most head)))
+         (start (+ (point-min) head))
+         (end (- (point-max) tail)))
+    (unless (and (= start end) (= (length text) (+ head tail)))
+      (let ((new (substring text head (- (length text) tail))))
+        (save-excursion
+          (replace-region-contents start end (lambda () new) 0.3))))))
+
+(defun efrit-file--alike (one other most)
+  "Return with how many letters ONE and OTHER begin alike, of MOST."
+  (let ((difference (compare-strings one 0 most other 0 most)))
+    (if (eq difference t) most (1- (abs difference)))))
+
+(defun efrit-file--alike-at-end (one other most)
+  "Return with how many letters ONE and OTHER end alike, of MOST."
+  (let ((low 0)
+        (high most)
+        (ends (lambda (count)
+                (eq t (compare-strings one (- (length one) count) nil
+                                       other (- (length other) count) nil)))))
+    (while (< low high)
+      (let ((middle (/ (+ low high 1) 2)))
+        (if (funcall ends middle) (setq low middle) (setq high (1- middle)))))
+    low))
+
+(provide 'efrit-file)
+;;; efrit-file.el ends here

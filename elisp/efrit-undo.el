@@ -1,0 +1,284 @@
+;;; efrit-undo.el --- Take back what the model changed  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The sidecar knows how each file was before a change and after it, and
+;; puts it back on disk; here its buffer follows.  What the person changed
+;; since is never overwritten, unless the person says so.
+;;
+;; The model can take back its edits by tools, and come back to a checkpoint.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'diff-mode)
+(require 'efrit)
+(require 'efrit-diff)
+(require 'efrit-file)
+(require 'efrit-loop)
+(require 'efrit-plan)
+(require 'efrit-seen)
+(require 'efrit-sidecar)
+(require 'efrit-tools)
+(require 'seq)
+(require 'subr-x)
+
+;;; Tools
+
+(efrit-define-tool undo_edit
+    ((path "string" "Of a file; else your last edit of any" :optional t))
+  "Take back your last edit that was not taken back. Refused where the person changed the \
+file since."
+  :policy ask
+  :async t
+  :plan #'efrit-undo--plan-last
+  (efrit-undo--carry-out call))
+
+(efrit-define-tool checkpoint
+    ((label "string" "What for" :optional t))
+  "Note how things stand, to come back to with restore_checkpoint. Nothing is touched."
+  :policy allow
+  :async t
+  (efrit-undo--checkpoint call label))
+
+(efrit-define-tool restore_checkpoint
+    ((checkpoint "string" "Such as k1"))
+  "Take back all your edits since a checkpoint: files changed, made, renamed and deleted. \
+What commands changed stays."
+  :policy ask
+  :async t
+  :plan #'efrit-undo--plan-checkpoint
+  (efrit-undo--carry-out call))
+
+;;; Public
+
+(defun efrit-undo-list (loop then failure)
+  "Call THEN with the edits of LOOP, plists, the latest last; or FAILURE."
+  (efrit-undo--call loop 'changes/list nil
+                    (lambda (listed) (funcall then (append (plist-get listed :changes) nil)))
+                    failure))
+
+(defun efrit-undo-open-p (change)
+  "Return non-nil if CHANGE, a plist of the sidecar's, can be taken back."
+  (and (member (plist-get change :state) '("done" "begun"))
+       (not (equal (plist-get change :now) "undone"))))
+
+(defun efrit-undo-changes (loop numbers force then)
+  "Take back the edits NUMBERS of LOOP, in that order.
+With FORCE, also where the person changed the file since.  Call THEN with a
+list of what came of each: (NUMBER PATH PROBLEM DIFF), where PROBLEM is nil
+if it was taken back, else DIFF shows what the person changed, or is nil."
+  (efrit-undo--next loop numbers force nil then))
+
+;;; Taking back
+
+(defun efrit-undo--call (loop method params then failure)
+  "Call METHOD with PARAMS for the session of LOOP; then THEN or FAILURE."
+  (efrit-sidecar-request-async
+   method (append (list :session_id (efrit-loop-id loop)) params)
+   :timeout nil :success then :error failure))
+
+(defun efrit-undo--next (loop numbers force outcomes then)
+  "Take back NUMBERS of LOOP; FORCE, THEN as above; OUTCOMES are those before."
+  (if (null numbers)
+      (funcall then (nreverse outcomes))
+    (efrit-undo--one
+     loop (car numbers) force
+     (lambda (outcome)
+       (efrit-undo--next loop (cdr numbers) force (cons outcome outcomes) then)))))
+
+(defun efrit-undo--one (loop number force then)
+  "Take back the change NUMBER of LOOP; call THEN with the outcome.
+FORCE as above."
+  (efrit-undo--call
+   loop 'changes/show (list :number number)
+   (lambda (shown)
+     (let* ((path (plist-get shown :path))
+            (diff (and (not force) (efrit-undo--unsaved-diff loop shown))))
+       (if diff
+           (funcall then (list number path "its buffer has changes that are not saved" diff))
+         (efrit-undo--on-disk loop number shown force then))))
+   (lambda (err) (funcall then (list number nil (efrit-error-text err) nil)))))
+
+(defun efrit-undo--on-disk (loop number shown force then)
+  "Have the sidecar take back the change NUMBER of LOOP, SHOWN; then the buffer.
+FORCE and THEN as above."
+  (let ((path (plist-get shown :path)))
+    (efrit-undo--call
+     loop 'changes/undo (list :number number :force (if force t :json-false))
+     (lambda (undone)
+       (efrit-undo--follow loop shown undone)
+       (funcall then (list number path nil nil)))
+     (lambda (err)
+       (funcall then (list number path (efrit-error-text err)
+                           (plist-get (efrit-rpc-error-data err) :since)))))))
+
+(defun efrit-undo--file (loop name)
+  "Return NAME, a file as the sidecar of LOOP has it, as Emacs has it."
+  (concat (file-remote-p (efrit-loop-root loop)) name))
+
+(defun efrit-undo--buffer (loop shown)
+  "Return the buffer of the file that the change SHOWN of LOOP left, or nil."
+  (let ((to (plist-get shown :to)))
+    (efrit-file-buffer (if to
+                           (expand-file-name to (efrit-loop-root loop))
+                         (efrit-undo--file loop (plist-get shown :file))))))
+
+(defun efrit-undo--unsaved-diff (loop shown)
+  "Return what is not saved in the buffer of the change SHOWN of LOOP, or nil.
+That is the person's own: what came of the change does not count."
+  (let ((buffer (efrit-undo--buffer loop shown)))
+    (when (and buffer (buffer-modified-p buffer))
+      (let* ((left (or (plist-get shown :buffer_text_after)
+                       (efrit-undo--disk-text buffer)))
+             (diff (efrit-diff left (efrit-file-text buffer) (plist-get shown :path))))
+        (and (not (string-empty-p diff)) diff)))))
+
+(defun efrit-undo--disk-text (buffer)
+  "Return the text of the file of BUFFER on disk, as BUFFER would show it."
+  (let ((file (buffer-file-name buffer))
+        (coding (buffer-local-value 'buffer-file-coding-system buffer)))
+    (with-temp-buffer
+      (let ((coding-system-for-read coding))
+        (when (file-exists-p file)
+          (insert-file-contents file)))
+      (buffer-string))))
+
+(defun efrit-undo--follow (loop shown undone)
+  "Have the buffer of the change SHOWN of LOOP follow UNDONE, the sidecar's answer."
+  (let ((buffer (efrit-undo--buffer loop shown))
+        (file (efrit-undo--file loop (plist-get undone :file)))
+        (text (plist-get shown :buffer_text_before)))
+    (efrit-seen-note loop file)
+    (when buffer
+      (cond
+       ((not (eq (plist-get undone :exists) t)) (efrit-undo--close buffer))
+       (t (with-current-buffer buffer
+            (unless (equal (file-truename buffer-file-name) (file-truename file))
+              (let ((inhibit-message t))
+                (set-visited-file-name file t t)))
+            (unless (eq (plist-get undone :disk) :json-false)
+              (set-buffer-modified-p nil)
+              (efrit-file-reload buffer))
+            (when text
+              (efrit-file-set-text buffer text)
+              (set-buffer-modified-p (not (equal text (efrit-undo--disk-text buffer)))))))))))
+
+(defun efrit-undo--close (buffer)
+  "Kill BUFFER, whose file is gone, unless it is in a window."
+  (with-current-buffer buffer
+    (set-buffer-modified-p nil)
+    (unless (get-buffer-window buffer t)
+      (kill-buffer buffer))))
+
+;;; Plans of the tools
+
+(defun efrit-undo--plan-last (loop given then refused)
+  "Plan to take back the last edit in LOOP; GIVEN are the tool's arguments.
+Call THEN with the plan, or REFUSED with what is wrong."
+  (let ((path (plist-get given :path)))
+    (efrit-undo-list
+     loop
+     (lambda (changes)
+       (let ((last (car (last (seq-filter
+                               (lambda (change)
+                                 (and (efrit-undo-open-p change)
+                                      (or (null path)
+                                          (member path (list (plist-get change :path)
+                                                             (plist-get change :to))))))
+                               changes)))))
+         (if last
+             (efrit-undo--plan loop (efrit-undo--of-same-use last changes) then refused)
+           (funcall refused (if path
+                                (format "There is no edit of %s to take back" path)
+                              "There is no edit to take back")))))
+     (lambda (err) (funcall refused (efrit-error-text err))))))
+
+(defun efrit-undo--of-same-use (last changes)
+  "Return the numbers of those of CHANGES made with LAST, latest first."
+  (nreverse
+   (mapcar (lambda (change) (plist-get change :number))
+           (seq-filter (lambda (change)
+                         (and (efrit-undo-open-p change)
+                              (equal (plist-get change :tool_use_id)
+                                     (plist-get last :tool_use_id))))
+                       changes))))
+
+(defun efrit-undo--plan-checkpoint (loop given then refused)
+  "Plan to come back to a checkpoint in LOOP; GIVEN are the tool's arguments.
+Call THEN with the plan, or REFUSED with what is wrong."
+  (efrit-undo--call
+   loop 'changes/since (list :checkpoint (plist-get given :checkpoint))
+   (lambda (since)
+     (let ((numbers (append (plist-get since :numbers) nil)))
+       (if numbers
+           (efrit-undo--plan loop numbers then refused)
+         (funcall refused "Nothing was changed since that checkpoint"))))
+   (lambda (err) (funcall refused (efrit-error-text err)))))
+
+(defun efrit-undo--plan (loop numbers then refused &optional shown)
+  "Plan to take back NUMBERS of LOOP; THEN and REFUSED as above.
+SHOWN are the changes that were looked at, the latest first."
+  (let ((number (nth (length shown) numbers)))
+    (if (null number)
+        (funcall then (efrit-undo--made-plan numbers (reverse shown)))
+      (efrit-undo--call loop 'changes/show (list :number number)
+                        (lambda (change)
+                          (efrit-undo--plan loop numbers then refused (cons change shown)))
+                        (lambda (err) (funcall refused (efrit-error-text err)))))))
+
+(defun efrit-undo--made-plan (numbers shown)
+  "Return the plan to take back NUMBERS; SHOWN are the edits, in that order."
+  (efrit-plan-create
+   :takes-back numbers
+   :question (format "Take back %s"
+                     (mapconcat (lambda (change)
+                                  (format "%s of %s" (plist-get change :kind)
+                                          (plist-get change :path)))
+                                shown ", "))
+   :diff (mapconcat (lambda (change) (efrit-undo--reversed (or (plist-get change :diff) "")))
+                    shown "")))
+
+(defun efrit-undo--reversed (diff)
+  "Return DIFF, a unified one, the other way round."
+  (with-temp-buffer
+    (insert diff)
+    (delay-mode-hooks (diff-mode))
+    (let ((inhibit-read-only t))
+      (ignore-errors
+        (diff-reverse-direction (point-min) (point-max))))
+    (buffer-substring-no-properties (point-min) (point-max))))
+
+(defun efrit-undo--carry-out (call)
+  "Take back what the plan of CALL has, and finish CALL."
+  (efrit-undo-changes
+   (efrit-tool-call-owner call) (efrit-plan-takes-back (efrit-tool-call-plan call)) nil
+   (lambda (outcomes)
+     (efrit-tool-finish
+      call
+      (efrit-tool-result (mapconcat #'efrit-undo-said outcomes "\n")
+                         :status (if (seq-every-p #'caddr outcomes) 'error 'success))))))
+
+(defun efrit-undo-said (outcome)
+  "Return OUTCOME, one of those of `efrit-undo-changes', as text."
+  (pcase-let ((`(,number ,path ,problem ,diff) outcome))
+    (if problem
+        (format "c%d of %s was not taken back: %s%s" number (or path "?") problem
+                (if diff (concat "\n" diff) ""))
+      (format "Took back c%d of %s." number path))))
+
+(defun efrit-undo--checkpoint (call label)
+  "Note a checkpoint with LABEL, and finish CALL with its name."
+  (efrit-undo--call
+   (efrit-tool-call-owner call) 'changes/checkpoint (and label (list :label label))
+   (lambda (made)
+     (efrit-tool-finish call (format "Checkpoint %s%s." (plist-get made :checkpoint)
+                                     (if label (format " (%s)" label) ""))))
+   (lambda (err)
+     (efrit-tool-finish call (efrit-tool-result (efrit-error-text err) :status 'error)))))
+
+(provide 'efrit-undo)
+;;; efrit-undo.el ends here

@@ -1,0 +1,250 @@
+;;; edit-session-tests.el --- Edits in a session: questions, undo, checkpoints  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'editing)
+(require 'ert)
+(require 'looping)
+(require 'viewing)
+(require 'efrit-revise)
+(require 'efrit-undo-view)
+
+(defconst edit-session--asking "
+[[reply]]
+tool = [{ name = \"edit_file\", input = { path = \"README.md\", old_text = \"A line.\", new_text = \"Another.\" } }]
+[[reply]]
+text = \"I see.\"
+"
+  "A session that asks to change a line of README.md.")
+
+(defmacro edit-session-with-question (script &rest body)
+  "Run BODY in the view of a session that plays SCRIPT, once it asks something."
+  (declare (indent 1) (debug (form body)))
+  `(let ((buffers (buffer-list)))
+     (unwind-protect
+         (efrit-viewing-with-view ,script
+           (efrit-viewing-type "Go on.")
+           (should (efrit-test-wait-until (lambda () (efrit-run-asking view-loop))))
+           ,@body)
+       (editing-kill-buffers (seq-difference (buffer-list) buffers)))))
+
+(ert-deftest efrit-view-shows-a-change-as-a-coloured-diff-before-it-is-made ()
+  (edit-session-with-question edit-session--asking
+    (efrit-viewing-in-order "Edit README.md (+1 −1)" "--- a/README.md" "+++ b/README.md"
+                            "│ -A line." "│ +Another." "[y] once" "[r] no, because..."
+                            "[e] edit it first" "[d] diff")
+    (goto-char (point-min))
+    (search-forward "+Another.")
+    (should (memq 'diff-added (ensure-list (get-text-property (1- (point)) 'face))))
+    (should (equal "# Sample\n\nA line.\n" (editing-bytes "README.md")))
+    (efrit-ask-go)
+    (efrit-viewing-press "d")
+    (with-current-buffer "*efrit diff*"
+      (should (derived-mode-p 'diff-mode))
+      (should (string-match-p "^-A line\\.\n\\+Another\\.$" (buffer-string))))
+    (efrit-ask-go)
+    (efrit-viewing-press "y")
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (should (equal "# Sample\n\nAnother.\n" (editing-bytes "README.md")))
+    (should (string-search "Edited README.md: line 3" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-view-tells-the-model-why-a-change-was-refused ()
+  (edit-session-with-question edit-session--asking
+    (let ((unread-command-events nil))
+      (efrit-deny-with-reason "Leave the sample alone."))
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (should (equal "# Sample\n\nA line.\n" (editing-bytes "README.md")))
+    (should-not (efrit-file-buffer (editing-file "README.md")))
+    (should (string-search "was not allowed: Leave the sample alone." (efrit-test-sent-text)))))
+
+(ert-deftest efrit-view-lets-the-person-edit-the-new-text-first ()
+  (edit-session-with-question edit-session--asking
+    (efrit-ask-go)
+    (save-window-excursion
+      (efrit-viewing-press "e")
+      (should (equal "# Sample\n\nAnother.\n" (buffer-string)))
+      (goto-char (point-max))
+      (insert "By hand.\n")
+      (call-interactively #'efrit-revise-accept))
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (should (equal "# Sample\n\nAnother.\nBy hand.\n" (editing-bytes "README.md")))
+    (should (string-search "The person changed the new text" (efrit-test-sent-text)))
+    (should (string-search "+By hand." (efrit-test-sent-text)))))
+
+(ert-deftest efrit-view-does-not-ask-about-a-change-that-cannot-be-made ()
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"edit_file\", input = { path = \"README.md\", old_text = \"B line.\", new_text = \"x\" } }]
+[[reply]]
+text = \"I see.\"
+"
+    (efrit-viewing-type "Go on.")
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (should (string-search "3: A line." (efrit-test-sent-text)))))
+
+(ert-deftest efrit-view-shows-each-of-two-edits-of-a-file-as-it-will-be ()
+  (edit-session-with-question "
+[[reply]]
+tool = [
+ { name = \"edit_file\", input = { path = \"README.md\", old_text = \"A line.\", new_text = \"One.\" } },
+ { name = \"edit_file\", input = { path = \"README.md\", old_text = \"One.\", new_text = \"Two.\" } },
+]
+[[reply]]
+text = \"Done.\"
+"
+    (efrit-viewing-in-order "│ -A line." "│ +One.")
+    (should (= 0 (efrit-viewing-count "│ +Two.")))
+    (efrit-allow-once)
+    (efrit-viewing-shows "│ +Two.")
+    (efrit-viewing-in-order "│ -One." "│ +Two.")
+    (efrit-allow-once)
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (should (equal "# Sample\n\nTwo.\n" (editing-bytes "README.md")))))
+
+(ert-deftest efrit-edit-asks-about-secrets-whatever-was-allowed ()
+  (loop-test-with "
+[[reply]]
+tool = [{ name = \"create_file\", input = { path = \".env\", content = \"KEY=1\\n\" } }]
+[[reply]]
+text = \"Done.\"
+" loop
+    (efrit-do-say loop "Make it.")
+    (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+    (should-not (editing-bytes ".env"))
+    (efrit-run-answer loop (efrit-run-asking loop) 'deny)
+    (efrit-test-rest loop)
+    (should-not (editing-bytes ".env"))))
+
+(ert-deftest efrit-edit-a-rule-about-one-file-holds-for-an-edit-of-several ()
+  (loop-test-with "
+[[reply]]
+tool = [
+ { name = \"multi_edit\", input = { edits = [ { path = \"a.txt\", old_text = \"one\", new_text = \"1\" }, { path = \"README.md\", old_text = \"A\", new_text = \"B\" } ] } },
+ { name = \"rename_file\", input = { path = \"a.txt\", to = \"README.txt\" } },
+]
+[[reply]]
+text = \"Done.\"
+" loop
+    (let ((efrit-permission-rules '((t "README" deny) (t t allow))))
+      (efrit-test-finish loop "Go."))
+    (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
+    (should (equal "# A project\n" (editing-bytes "README.md")))
+    (should (equal 2 (cl-count "error" (efrit-loop-run loop) :test #'equal
+                               :key (lambda (use)
+                                      (plist-get (efrit-use-result use) :status)))))))
+
+;;; Undo
+
+(ert-deftest efrit-edit-the-model-takes-back-its-edits-and-comes-back-to-a-checkpoint ()
+  (loop-test-with "
+[[reply]]
+tool = [
+ { name = \"edit_file\", input = { path = \"a.txt\", old_text = \"one\", new_text = \"1\" } },
+ { name = \"checkpoint\", input = { label = \"before the move\" } },
+ { name = \"edit_file\", input = { path = \"a.txt\", old_text = \"two\", new_text = \"2\" } },
+ { name = \"create_file\", input = { path = \"new/b.txt\", content = \"b\" } },
+ { name = \"rename_file\", input = { path = \"README.md\", to = \"LIESMICH.md\" } },
+ { name = \"delete_file\", input = { path = \"a.txt\" } },
+]
+[[reply]]
+expect_contains = \"Checkpoint k1 (before the move).\"
+tool = [{ name = \"restore_checkpoint\", input = { checkpoint = \"k1\" } }]
+[[reply]]
+tool = [{ name = \"undo_edit\", input = { path = \"a.txt\" } }]
+[[reply]]
+tool = [{ name = \"undo_edit\", input = {} }]
+[[reply]]
+expect_contains = \"There is no edit to take back\"
+text = \"Done.\"
+" loop
+    (let (after-checkpoint)
+      (efrit-loop-observe
+       loop (lambda (_ event)
+              (pcase event
+                (`(use ,use)
+                 (when (and (eq (efrit-use-state use) 'done)
+                            (equal (efrit-use-name use) "restore_checkpoint"))
+                   (setq after-checkpoint (editing-tree)))))))
+      (efrit-test-finish loop "Go.")
+      (should (equal '(("README.md" . "# A project\n") ("a.txt" . "1\ntwo\n"))
+                     after-checkpoint))
+      (should (equal '(("README.md" . "# A project\n") ("a.txt" . "one\ntwo\n"))
+                     (editing-tree)))
+      (should-not (file-exists-p (editing-file "new"))))))
+
+(ert-deftest efrit-undo-works-after-emacs-and-the-sidecar-were-started-anew ()
+  (editing-with '(("a.txt" . "one\ntwo\n"))
+    (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
+    (let ((id (efrit-loop-id editing-loop)))
+      (editing-kill-buffers (list (efrit-file-buffer (editing-file "a.txt"))))
+      (efrit-do-forget editing-loop)
+      (efrit-sidecar-stop)
+      (let ((editing-loop (efrit-do-resume-loop id efrit-test-project)))
+        (should-not (seq-some #'caddr (editing-undo-all)))
+        (should (equal "one\ntwo\n" (editing-bytes "a.txt")))))))
+
+(ert-deftest efrit-undo-refuses-what-the-person-changed-since-and-shows-it ()
+  (editing-with '(("a.txt" . "one\ntwo\n") ("b.txt" . "three\n"))
+    (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
+    (editing-use "edit_file" :path "b.txt" :old_text "three" :new_text "3")
+    (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
+      (goto-char (point-max))
+      (insert "mine\n")
+      (save-buffer))
+    (with-current-buffer (efrit-file-buffer (editing-file "b.txt"))
+      (insert "not saved\n"))
+    (let ((outcomes (editing-undo-all)))
+      (should (seq-every-p #'caddr outcomes))
+      (should (string-match-p "^\\+not saved$" (nth 3 (car outcomes))))
+      (should (string-match-p "^\\+mine$" (nth 3 (cadr outcomes)))))
+    (should (equal "1\ntwo\nmine\n" (editing-bytes "a.txt")))
+    (should (equal "3\n" (editing-bytes "b.txt")))
+    (editing-undo-all t)
+    (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
+    (should (equal "three\n" (editing-bytes "b.txt")))
+    (should (equal "three\n" (with-current-buffer (efrit-file-buffer (editing-file "b.txt"))
+                               (buffer-string))))))
+
+(ert-deftest efrit-undo-takes-back-the-last-edit-by-a-command ()
+  (editing-with '(("a.txt" . "one\ntwo\n"))
+    (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
+    (editing-use "edit_file" :path "a.txt" :old_text "two" :new_text "2")
+    (let ((default-directory efrit-test-project))
+      (efrit-undo)
+      (should (efrit-test-wait-until
+               (lambda () (equal "1\ntwo\n" (editing-bytes "a.txt")))))
+      (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
+        (should (efrit-test-wait-until (lambda () (equal "1\ntwo\n" (buffer-string)))))
+        (should-not (buffer-modified-p))))))
+
+(ert-deftest efrit-undo-lists-what-a-session-changed-and-takes-back-all ()
+  (editing-with '(("a.txt" . "one\n"))
+    (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
+    (editing-use "create_file" :path "b.txt" :content "b\n")
+    (save-window-excursion
+      (efrit-undo-session editing-loop)
+      (unwind-protect
+          (cl-letf (((symbol-function 'yes-or-no-p) #'always))
+            (should (efrit-test-wait-until
+                     (lambda () (string-search "b.txt" (buffer-string)))))
+            (goto-char (point-min))
+            (should (looking-at " c2 +create +b.txt +\\+1 −0 +as the model left it +create_file"))
+            (forward-line)
+            (should (looking-at " c1 +edit +a.txt +\\+1 −1"))
+            (efrit-undo-view-diff)
+            (should (efrit-test-wait-until
+                     (lambda ()
+                       (with-current-buffer (get-buffer-create "*efrit diff*")
+                         (string-match-p "^-one\n\\+1$" (buffer-string))))))
+            (efrit-undo-view-all)
+            (should (efrit-test-wait-until
+                     (lambda () (= 2 (how-many "taken back" (point-min) (point-max))))))
+            (should (equal '(("a.txt" . "one\n")) (editing-tree))))
+        (kill-buffer)))))
+
+(provide 'edit-session-tests)
+;;; edit-session-tests.el ends here
