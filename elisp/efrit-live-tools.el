@@ -12,6 +12,8 @@
 (require 'efrit-buffer-tools)
 (require 'efrit-code-tools)
 (require 'efrit-diagnostics)
+(require 'efrit-docs-tool)
+(require 'efrit-show-tool)
 
 (provide 'efrit-live-tools)
 ;;; efrit-live-tools.el ends here
