@@ -96,6 +96,12 @@ is the line that stays when it has left the window."
     (setf (efrit-tool-call-finish call) nil)
     (funcall finish (efrit-tools--result result))))
 
+(defun efrit-tool-stop (call)
+  "Stop what CALL, an `efrit-tool-call', has under way."
+  (when-let* ((stop (efrit-tool-call-stop call)))
+    (setf (efrit-tool-call-stop call) nil)
+    (funcall stop)))
+
 (defun efrit-tool-named (name)
   "Return the `efrit-tool' NAME of this Emacs, or nil."
   (cdr (assoc name efrit-tools--all)))
