@@ -19,6 +19,7 @@
 (require 'efrit-eval)
 (require 'efrit-garbage)
 (require 'efrit-limits)
+(require 'efrit-live-tools)
 (require 'efrit-loop)
 (require 'efrit-run)
 (require 'efrit-session)
