@@ -212,6 +212,7 @@ Whoever works there already is not asked again."
                                         (list :session_id (efrit-loop-id loop) :price t)))
          (budget (plist-get status :budget)))
     (setf (efrit-loop-budget loop) budget
+          (efrit-loop-since loop) (plist-get status :last_turn)
           (efrit-loop-turn loop) (plist-get budget :turn)
           (efrit-loop-epoch loop) (plist-get budget :epoch)
           (efrit-loop-usage loop) (list :dollars (plist-get status :dollars)))))

@@ -119,6 +119,7 @@ class SessionMethods:
         shown = self._shown(session) | {
             "limits": session.limits.as_dict(),
             "usage": self._turns.usage(session.id),
+            "last_turn": self._turns.last_time(session.id),
         }
         if params.price:
             shown["dollars"] = self._turns.dollars(session.id)

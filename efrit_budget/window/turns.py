@@ -114,6 +114,16 @@ class Turns:
             whole.update(usage)
         return dict(whole)
 
+    def last_time(self, session_id: str) -> float | None:
+        """When the latest turn ended, or began if it did not end; None where there was none."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT max(coalesce(ended, begun)) AS latest FROM turns WHERE session_id = ?",
+                (session_id,),
+            ).fetchone()
+        latest: float | None = row["latest"]
+        return latest
+
     def dollars(self, session_id: str) -> float | None:
         """What the turns of a session cost; None where a model's price is not known."""
         prices = [dollars(model, usage) for model, usage in self._usages(session_id)]

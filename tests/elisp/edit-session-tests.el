@@ -137,6 +137,32 @@ text = \"Done.\"
                                :key (lambda (use)
                                       (plist-get (efrit-use-result use) :status)))))))
 
+(ert-deftest efrit-edit-wants-files-read-again-that-changed-while-nobody-worked ()
+  (loop-test-with "
+[[reply]]
+tool = [{ name = \"read_file\", input = { path = \"a.txt\" } }]
+[[reply]]
+text = \"Read.\"
+[[reply]]
+tool = [
+ { name = \"edit_file\", input = { path = \"a.txt\", old_text = \"two\", new_text = \"2\" } },
+ { name = \"edit_file\", input = { path = \"README.md\", old_text = \"A\", new_text = \"B\" } },
+]
+[[reply]]
+text = \"I see.\"
+" loop
+    (set-file-times (editing-file "README.md") (time-subtract nil 60))
+    (efrit-test-finish loop "Read it.")
+    (efrit-do-forget loop)
+    (efrit-test-write "a.txt" "one\ntwo\nthree\n")
+    (set-file-times (editing-file "a.txt") (time-add nil 2))
+    (let ((again (efrit-do-resume-loop (efrit-loop-id loop) efrit-test-project)))
+      (efrit-test-finish again "Edit it.")
+      (should (string-search "has changed since this session was last at work"
+                             (efrit-test-sent-text)))
+      (should (equal "one\ntwo\nthree\n" (editing-bytes "a.txt")))
+      (should (equal "# B project\n" (editing-bytes "README.md"))))))
+
 ;;; Undo
 
 (ert-deftest efrit-edit-the-model-takes-back-its-edits-and-comes-back-to-a-checkpoint ()
