@@ -38,16 +38,22 @@ def read(project: Project, located: Located) -> Found | None:
         return None
     except OSError as error:
         raise failed(located.shown, "read", error) from error
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
-        if facts.st_size > MOST_BYTES:
-            raise _too_large(located)
-        try:
-            data = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise failed(located.shown, "read", error) from error
+    try:
+        return _found(descriptor, located)
+    except OSError as error:
+        raise failed(located.shown, "read", error) from error
+    finally:
+        os.close(descriptor)
+
+
+def _found(descriptor: int, located: Located) -> Found:
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
+    if facts.st_size > MOST_BYTES:
+        raise _too_large(located)
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise _too_large(located)
     return Found(data, facts)
@@ -55,8 +61,8 @@ def read(project: Project, located: Located) -> Found | None:
 
 def _too_large(located: Located) -> ChangeError:
     return ChangeError(
-        f"{located.shown} has more than {MOST_MEGABYTES} MB, and what it holds could not be kept "
-        "for an undo; it was not changed",
+        f"{located.shown} has more than {MOST_MEGABYTES} MB, and nothing is kept of larger files "
+        "to undo a change with; change it with a command",
         data={"path": located.shown},
     )
 
@@ -144,7 +150,7 @@ def missing_folders(project: Project, located: Located) -> tuple[str, ...]:
     """The folders that a file's making will make too, as they are shown, the innermost first."""
     missing = []
     for folder in located.path.parents:
-        if folder == located.root or folder.exists():
+        if folder == located.root or os.path.lexists(folder):
             break
         missing.append(project.locate(str(folder)).shown)
     return tuple(missing)

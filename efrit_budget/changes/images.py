@@ -7,6 +7,8 @@ import sqlite3
 import zlib
 from dataclasses import dataclass
 
+from efrit_budget.changes.errors import ChangeError
+
 COMPRESSION_LEVEL = 1
 
 
@@ -67,4 +69,6 @@ def content(connection: sqlite3.Connection, sha256: str | None) -> bytes | None:
     if sha256 is None:
         return None
     row = connection.execute("SELECT data FROM images WHERE sha256 = ?", (sha256,)).fetchone()
+    if row is None:
+        raise ChangeError("what the file held is kept no more: the session was purged meanwhile")
     return zlib.decompress(row["data"])

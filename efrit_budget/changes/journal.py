@@ -166,24 +166,24 @@ class Journal:
         with self._database.reading() as connection:
             changes = rows.every(connection, self._session_id)
             checkpoints = rows.checkpoints(connection, self._session_id)
-        standings = Standings(self._project).of(changes)
+        told = [
+            change.told() | {"now": standing}
+            for change, standing in Standings(self._project).of(changes)
+            if not open_only or change.state is State.BEGUN
+        ]
         return {
-            "changes": [
-                change.told() | {"now": standings[change.number]}
-                for change in changes
-                if not open_only or change.state is State.BEGUN
-            ],
+            "changes": told[::-1],
             "checkpoints": [checkpoint.told() for checkpoint in checkpoints],
         }
 
     def show(self, number: int, most: int | None) -> dict[str, Json]:
         """A change with its diff, and with what became of its file since."""
         with self._database.reading() as connection:
-            changes = rows.every(connection, self._session_id)
             change = rows.numbered(connection, self._session_id, number)
+            changes = rows.every(connection, self._session_id, number)
             held = Held.of(connection, change)
         return shown(self._project, change, held, most) | {
-            "now": Standings(self._project).of(changes)[number]
+            "now": Standings(self._project).of_first(changes)
         }
 
     # Undoing

@@ -12,6 +12,8 @@ from efrit_budget.project.paths import OutsideError, meant_name, same_form, show
 from efrit_budget.project.project import Located, Project
 
 GIT = ".git"
+MOST_NAME_BYTES, MOST_PATH_BYTES = 255, 4096
+GITS_NAMES = ("HEAD", "objects", "refs", "commondir")
 GITS_OWN = "inside git's own folder, which is git's alone to change"
 OTHERS = {
     stat.S_IFDIR: "a folder; name a file in it",
@@ -53,13 +55,13 @@ def place_of(project: Project, given: str) -> Place:
     try:
         located = project.locate(given)
         mode = _mode(project, located)
+        problem = _problem(located, mode, given)
     except OutsideError as error:
         return _nowhere(given, error.reason)
     except OSError as error:
         return _nowhere(given, error.strerror or str(error))
     except UnicodeEncodeError:
         return _nowhere(given, "it holds half a character, and no file's name can")
-    problem = _problem(located, mode, given)
     return Place(located.shown, located, mode, project.is_secret(located), problem)
 
 
@@ -79,9 +81,17 @@ def _problem(located: Located, mode: int | None, given: str) -> str | None:
         return GITS_OWN
     if mode is not None:
         return OTHERS.get(stat.S_IFMT(mode))
+    if _is_too_long(located.path):
+        return "its name is too long"
     if meant_name(given).endswith("/"):
         return "a folder, by its last slash; name a file in it"
     return None
+
+
+def _is_too_long(path: Path) -> bool:
+    """Whether no file can have that name, in folders that are not there yet either."""
+    whole = len(os.fsencode(path)) >= MOST_PATH_BYTES
+    return whole or any(len(os.fsencode(name)) > MOST_NAME_BYTES for name in path.parts)
 
 
 def _is_gits(located: Located) -> bool:
@@ -94,7 +104,5 @@ def _is_gits(located: Located) -> bool:
 
 def _is_git_folder(folder: Path) -> bool:
     """Whether a folder is a repository, or what a linked working tree has of its own."""
-    if not os.path.lexists(folder / "HEAD"):
-        return False
-    kept = (folder / "objects").is_dir() and (folder / "refs").is_dir()
-    return kept or (folder / "commondir").is_file()
+    held = {name for name in GITS_NAMES if os.path.lexists(folder / name)}
+    return held >= {"HEAD", "objects", "refs"} or held >= {"HEAD", "commondir"}

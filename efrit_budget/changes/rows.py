@@ -77,9 +77,9 @@ def _change(row: sqlite3.Row) -> Change:
     )
 
 
-def every(connection: sqlite3.Connection, session_id: str) -> list[Change]:
-    """The changes of a session, the latest last."""
-    rows = connection.execute(f"{COLUMNS} ORDER BY number", (session_id,))
+def every(connection: sqlite3.Connection, session_id: str, first: int = 1) -> list[Change]:
+    """The changes of a session from that number on, the latest last."""
+    rows = connection.execute(f"{COLUMNS} AND number >= ? ORDER BY number", (session_id, first))
     return [_change(row) for row in rows.fetchall()]
 
 
@@ -169,10 +169,8 @@ def later_in_force(connection: sqlite3.Connection, session_id: str, change: Chan
     """The changes after this one of the same file that are neither undone nor abandoned."""
     return [
         later
-        for later in every(connection, session_id)
-        if later.number > change.number
-        and later.state in IN_FORCE
-        and not set(later.paths).isdisjoint(change.paths)
+        for later in every(connection, session_id, change.number + 1)
+        if later.state in IN_FORCE and not set(later.paths).isdisjoint(change.paths)
     ]
 
 

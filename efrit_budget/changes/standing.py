@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from efrit_budget.changes.change import IN_FORCE, Change, Contents, State
@@ -53,15 +53,23 @@ class Standings:
     project: Project
     _now: dict[str, str | None] = field(default_factory=dict)
 
-    def of(self, changes: Sequence[Change]) -> dict[int, str]:
-        """By their numbers. A change counts as it left its file for the next one in force."""
+    def of(self, changes: Sequence[Change]) -> Iterator[tuple[Change, str]]:
+        """The latest first. A change counts as it left its file for the next one in force."""
         later: dict[str, Change] = {}
-        found: dict[int, str] = {}
         for change in reversed(changes):
-            found[change.number] = self._standing(change, later)
+            yield change, self._standing(change, later)
             if change.state in IN_FORCE:
                 later.update(dict.fromkeys(change.paths, change))
-        return found
+
+    def of_first(self, changes: Sequence[Change]) -> str:
+        """That of the first of them alone."""
+        later = {
+            path: change
+            for change in reversed(changes[1:])
+            if change.state in IN_FORCE
+            for path in change.paths
+        }
+        return self._standing(changes[0], later)
 
     def _standing(self, change: Change, later: dict[str, Change]) -> str:
         if change.state not in IN_FORCE:

@@ -18,6 +18,8 @@ from efrit_budget.project.paths import meant_name, shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.storage.database import Database
 
+OWNERS_ALONE = 0o600
+
 
 @dataclass(frozen=True)
 class Undoing:
@@ -39,13 +41,13 @@ class Undoing:
         with database.writing() as connection:
             self._require_unchanged(connection)
             touched = self._put_back()
+            self._remove_empty(_folders_made(connection, self.session_id))
             set_state(connection, self.session_id, self.change.number, State.UNDONE)
-            folders = _folders_made(connection, self.session_id)
-        self._remove_empty(folders)
         return self._told(touched=touched)
 
     def _told(self, *, touched: bool) -> dict[str, Json]:
         change = self.change
+        text = self.held.text_before
         on_disk = change.state is State.DONE and change.before != change.after
         return {
             "number": change.number,
@@ -56,7 +58,7 @@ class Undoing:
             "exists": self.held.before is not None,
             "sha256": change.images.get(Role.BEFORE),
             "disk": touched or on_disk,
-            "buffer_text": self.held.text_before and self.held.text_before.decode(),
+            "buffer_text": None if text is None else text.decode(),
         }
 
     def _require_unchanged(self, connection: sqlite3.Connection) -> None:
@@ -99,12 +101,13 @@ class Undoing:
     def _mode(self, found: Found | None) -> int:
         """The permissions from before, unless somebody gave the file others since."""
         before, after = self.change.mode_before, self.change.mode_after
-        if found is None or before is None or (after is not None and found.mode != after):
-            return before or 0o600 if found is None else found.mode
-        return before
+        if found is not None and after is not None and found.mode != after:
+            return found.mode
+        return OWNERS_ALONE if before is None else before
 
     def _remove_empty(self, folders: set[str]) -> None:
         """Remove what this change, or one undone before it, made around its file."""
+        folders = folders.union(self.change.folders)
         around = PurePath(meant_name(self.change.place_after)).parents
         for folder in around:
             if (shown := shown_name(str(folder))) in folders:

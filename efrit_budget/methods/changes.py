@@ -11,6 +11,7 @@ from efrit_budget.changes.journal import Journal, Wanted
 from efrit_budget.changes.places import place_of
 from efrit_budget.errors import Json
 from efrit_budget.methods.projects import Projects
+from efrit_budget.results.body import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.wire.method import Call, Lane, Method, Params
@@ -128,13 +129,14 @@ class ChangesMethods:
     def _begin(self, params: BeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
         wanted = [
-            Wanted(file.path, Kind(file.kind), file.to, file.buffer_text) for file in params.files
+            Wanted(file.path, Kind(file.kind), file.to, _sound(file.buffer_text))
+            for file in params.files
         ]
         changes = self._journal(session).begin(params.tool_use_id, params.tool, wanted)
         return {"changes": changes}
 
     def _end(self, params: EndParams, _: Call) -> Json:
-        texts = {file.number: file.buffer_text for file in params.files}
+        texts = {file.number: _sound(file.buffer_text) for file in params.files}
         outcome = State(params.outcome)
         return {"changes": self._of(params.session_id).end(params.tool_use_id, outcome, texts)}
 
@@ -161,3 +163,7 @@ class ChangesMethods:
 
     def _journal(self, session: Session) -> Journal:
         return Journal(self._database, self._projects.of(session), session.id)
+
+
+def _sound(text: str | None) -> str | None:
+    return None if text is None else sound_text(text)
