@@ -12,6 +12,7 @@
 (require 'efrit)
 (require 'efrit-ask)
 (require 'efrit-do)
+(require 'efrit-output)
 (require 'efrit-result)
 (require 'transient)
 
@@ -25,6 +26,7 @@
     ("v" "show it" efrit-view)
     ("c" "continue" efrit-continue)
     ("k" "stop" efrit-stop)
+    ("x" "stop one tool" efrit-stop-tool)
     ("r" "retry" efrit-retry)]
    ["Answers"
     ("y" "allow once" efrit-allow-once)

@@ -13,6 +13,7 @@
 ;;
 ;;   efrit-session-view -> efrit-past -> efrit-view-events -> efrit-live
 ;;     -> efrit-ask -> efrit-transcript -> efrit-faces
+;;   efrit-view-events -> efrit-output -> efrit-transcript
 ;;   efrit-session-view -> efrit-reply-box, efrit-result -> efrit-transcript
 ;;   efrit-session-view -> efrit-presence
 
@@ -60,6 +61,7 @@ box, and nowhere else.  nil: never; `efrit-ask-go' goes to the question."
                      ("\M-n" efrit-session-view-next)
                      ("\C-c\C-c" efrit-reply-box-send)
                      ("\C-c\C-k" efrit-stop)
+                     ("\C-c\C-x" efrit-stop-tool)
                      ("\C-c\C-t" efrit-continue)
                      ("\C-c\C-r" efrit-retry)
                      ("\C-c\C-o" efrit-open-result)
@@ -83,6 +85,7 @@ box, and nowhere else.  nil: never; `efrit-ask-go' goes to the question."
     (pcase-dolist (`(,key ,command)
                    '(("?" efrit)
                      ("k" efrit-stop)
+                     ("x" efrit-stop-tool)
                      ("c" efrit-continue)
                      ("r" efrit-retry)
                      ("o" efrit-open-result)

@@ -15,6 +15,7 @@
 (require 'efrit-ask)
 (require 'efrit-live)
 (require 'efrit-loop)
+(require 'efrit-output)
 (require 'efrit-reply)
 (require 'efrit-run)
 (require 'efrit-show)
@@ -36,6 +37,9 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
 (defvar-local efrit-view--uses nil
   "The items of tool uses, a hash table by the uses' ids.")
 
+(defvar-local efrit-view--outputs nil
+  "What the tools that run wrote last, a hash table by the uses' ids.")
+
 (defvar-local efrit-view--thought 0
   "When the length of what is being thought was shown last.")
 
@@ -53,6 +57,7 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
 (defun efrit-view-events-set-up (loop)
   "Make this buffer ready for the events of LOOP."
   (setq efrit-view--uses (make-hash-table :test #'equal)
+        efrit-view--outputs (make-hash-table :test #'equal)
         efrit-live-unsent (append (efrit-loop-queue loop)
                                   (and (efrit-loop-sent loop)
                                        (list (efrit-loop-sent loop))))
@@ -68,6 +73,7 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
     (`(begin ,block) (efrit-view--begin block))
     (`(end ,block) (efrit-view--end block))
     (`(,(or 'use 'ask) ,use) (efrit-view--use use) (efrit-live-refresh))
+    (`(output ,id ,text) (efrit-view--output id text))
     (`(queued ,blocks) (push blocks efrit-live-unsent) (efrit-live-refresh))
     (`(begun ,rewritten ,notes) (efrit-view--begun loop rewritten notes))
     (`(ended ,reply) (efrit-view--ended loop reply))
@@ -255,13 +261,24 @@ The price comes a moment after a reply, so it may be that of several."
 (defun efrit-view--use (use)
   "Show USE as it is now."
   (let ((item (gethash (efrit-use-id use) efrit-view--uses)))
+    (unless (eq (efrit-use-state use) 'running)
+      (remhash (efrit-use-id use) efrit-view--outputs))
     (if (null item)
         (efrit-view-use use)
       (setf (efrit-item-data item) use)
       (efrit-item-refresh item))))
 
+(defun efrit-view--output (id text)
+  "Show TEXT, the end of what the tool of the use ID has written so far."
+  (let ((item (gethash id efrit-view--uses)))
+    (when (and item
+               (> efrit-output-lines 0)
+               (eq (efrit-use-state (efrit-item-data item)) 'running))
+      (puthash id text efrit-view--outputs)
+      (efrit-item-refresh item))))
+
 (defun efrit-view--use-head (item)
-  "Return the line of ITEM, a tool use."
+  "Return the line of ITEM, a tool use, with what its tool has written so far."
   (let ((use (efrit-item-data item)))
     (concat (efrit-show-use use)
             (pcase (efrit-use-state use)
@@ -269,7 +286,8 @@ The price comes a moment after a reply, so it may be that of several."
               ('running (propertize "  running" 'face 'efrit-busy))
               ('asking (propertize "  asks you" 'face 'efrit-question))
               (_ ""))
-            "\n")))
+            "\n"
+            (efrit-output-text (gethash (efrit-use-id use) efrit-view--outputs)))))
 
 (defun efrit-view--use-body (item)
   "Return what ITEM, a tool use, was given and gave."

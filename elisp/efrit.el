@@ -73,6 +73,7 @@ Where a parameter was refused, `:fields' in it names which and why."
 (autoload 'efrit-continue "efrit-do" nil t)
 (autoload 'efrit-stop "efrit-do" nil t)
 (autoload 'efrit-retry "efrit-do" nil t)
+(autoload 'efrit-stop-tool "efrit-output" nil t)
 (autoload 'efrit-view "efrit-session-view" nil t)
 (autoload 'efrit-budget "efrit-budget-view" nil t)
 (autoload 'efrit-resume "efrit-sessions" nil t)
