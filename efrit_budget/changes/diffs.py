@@ -67,8 +67,9 @@ def unified(old: Side, new: Side) -> str:
     if not isinstance(found, Difference):
         before, after = (f"{count:,} lines" for count in found)
         return f"{_named(old, new)}: {before} became {after}, too many to show\n"
+    hunks = "".join(_hunks(found))
     header = f"--- {_heading('a', old)}\n+++ {_heading('b', new)}\n"
-    return header + "".join(_hunks(found))
+    return _renamed(old, new) + (header + hunks if hunks or not _renamed(old, new) else "")
 
 
 def is_binary(data: bytes | None) -> bool:
@@ -94,11 +95,25 @@ def _named(old: Side, new: Side) -> str:
 
 
 def _size(side: Side) -> str:
-    return "no file" if side.data is None else f"{len(side.data):,} bytes"
+    if side.data is None:
+        return "no file"
+    return "1 byte" if len(side.data) == 1 else f"{len(side.data):,} bytes"
 
 
 def _heading(prefix: str, side: Side) -> str:
-    return NOWHERE if side.data is None else f"{prefix}/{side.name}"
+    return NOWHERE if side.data is None else _prefixed(prefix, side.name)
+
+
+def _prefixed(prefix: str, name: str) -> str:
+    return f'"{prefix}/{name[1:]}' if name.startswith('"') else f"{prefix}/{name}"
+
+
+def _renamed(old: Side, new: Side) -> str:
+    """The lines by which git says that a file got another name."""
+    if old.name == new.name or old.data is None or new.data is None:
+        return ""
+    names = f"{_prefixed('a', old.name)} {_prefixed('b', new.name)}"
+    return f"diff --git {names}\nrename from {old.name}\nrename to {new.name}\n"
 
 
 def _difference(old: bytes, new: bytes) -> Difference | tuple[int, int]:

@@ -32,6 +32,10 @@ def _differing(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch
     end = _common(old[begin:][::-1], new[begin:][::-1])
     old, new = old[begin : len(old) - end], new[begin : len(new) - end]
     at, new_at = at + begin, new_at + begin
+    if not old or not new:
+        if old or new:
+            yield (at, at + len(old), new_at, new_at + len(new))
+        return
     if len(old) * len(new) <= MOST_COMPARED:
         yield from _compared(old, new, at, new_at)
         return
