@@ -7,16 +7,17 @@
 
 ;; A rule is (TOOL PATTERN DECISION): TOOL a tool's name or t for all,
 ;; PATTERN a regular expression for what the call is about (its command,
-;; its code, its path, else its arguments), or t, DECISION `allow', `ask' or
-;; `deny'.  The first rule that fits decides: those of the session, then
-;; those remembered for the project, then the person's option; where none
-;; does, the tool's own policy.
+;; its code, its address, its path, else its arguments), or t, DECISION
+;; `allow', `ask' or `deny'.  The first rule that fits decides: those of the
+;; session, then those remembered for the project, then the person's option;
+;; where none does, the tool's own policy.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-json)
+(require 'efrit-tools)
 (require 'seq)
 
 ;;; Options
@@ -36,7 +37,7 @@ TOOL is a name or t, PATTERN a regular expression or t."
 
 ;;; Public
 
-(defconst efrit-permissions--subjects '(:command :code :path :paths :pattern)
+(defconst efrit-permissions--subjects '(:command :code :url :path :paths :pattern)
   "What of a call's arguments says what it is about, the first that is there.")
 
 (defun efrit-permissions-subject (arguments)
@@ -66,12 +67,17 @@ read, the person is asked."
 (defun efrit-permissions-rule (tool arguments decision)
   "Return the rule by which DECISION is remembered for TOOL with ARGUMENTS.
 What only looks is remembered for all calls of TOOL; a command or code
-for that very text."
-  (let ((plist (ignore-errors (efrit-json-plist arguments))))
+for that very text, as is what a tool asks in words of its own; an address
+for its site."
+  (let ((plist (ignore-errors (efrit-json-plist arguments)))
+        (own (efrit-tool-named tool)))
     (list tool
-          (if (or (plist-get plist :command) (plist-get plist :code))
-              (concat "\\`" (regexp-quote (efrit-permissions-subject arguments)) "\\'")
-            t)
+          (cond ((plist-get plist :url)
+                 (efrit-permissions--site (plist-get plist :url)))
+                ((or (plist-get plist :command) (plist-get plist :code)
+                     (and own (efrit-tool-question own)))
+                 (efrit-permissions--exactly (efrit-permissions-subject arguments)))
+                (t t))
           decision)))
 
 (defun efrit-permissions-of (root)
@@ -100,6 +106,16 @@ for that very text."
    (assoc-delete-all (efrit-permissions--key root) (efrit-permissions--read))))
 
 ;;; Private
+
+(defun efrit-permissions--exactly (text)
+  "Return the pattern that only TEXT matches."
+  (concat "\\`" (regexp-quote text) "\\'"))
+
+(defun efrit-permissions--site (url)
+  "Return the pattern for addresses of the same site as URL."
+  (if (string-match "\\`https?://[^/?#\\@[:space:]]+" url)
+      (concat "\\`" (regexp-quote (match-string 0 url)) "\\(?:[/?#]\\|\\'\\)")
+    (efrit-permissions--exactly url)))
 
 (defun efrit-permissions--subjects-of (arguments)
   "Return each thing that a call with ARGUMENTS, a JSON text, is about.

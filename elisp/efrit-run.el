@@ -14,6 +14,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-turn)
 (require 'efrit-permissions)
@@ -129,7 +130,7 @@ before it may change the same file."
     (pcase (efrit-run--decide loop use)
       ('deny (efrit-run--deny loop use))
       ('ask (unless (efrit-run--plans-p use)
-              (efrit-run--ask loop use nil)))
+              (efrit-run--ask loop use (efrit-run--own-question loop use))))
       ('allow (unless (efrit-tool-named (efrit-use-name use))
                 (efrit-run--start loop use)))))
   (efrit-run--next loop))
@@ -142,8 +143,15 @@ before it may change the same file."
         ('allow (efrit-run--set loop use 'waiting) (efrit-run--start loop use))
         ('deny (efrit-run--deny loop use))))))
 
+(defun efrit-run--own-question (loop use)
+  "Return what the tool of USE in LOOP has the person asked, or nil."
+  (when-let* ((tool (efrit-tool-named (efrit-use-name use)))
+              (question (efrit-tool-question tool)))
+    (ignore-errors
+      (funcall question loop (efrit-json-plist (efrit-use-arguments use))))))
+
 (defun efrit-run--ask (loop use question)
-  "Ask the person about USE in LOOP; QUESTION is the sidecar's, or nil."
+  "Ask the person about USE in LOOP; QUESTION is the tool's, or nil."
   (setf (efrit-use-state use) 'asking
         (efrit-use-question use) question)
   (efrit-loop-tell loop 'ask use))

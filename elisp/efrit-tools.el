@@ -30,8 +30,9 @@ the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
 PLAN, where the tool changes files, makes an `efrit-plan', which the
 person is shown before FUNCTION is called: it takes the loop, the arguments,
 and two functions, one that is called with the plan, and one that is called
-with what is wrong."
-  name description parameters policy function async plan)
+with what is wrong.  QUESTION, a function of the loop and the arguments, gives
+what the person is asked where they do not say it all, a string, or nil."
+  name description parameters policy function async plan question)
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
   "One use of a tool that runs in Emacs.
@@ -46,6 +47,9 @@ PLAN is what the tool would change, see efrit-plan.el."
     ("array" . vectorp) ("object" . listp))
   "How the kinds of arguments are told in Lisp.")
 
+(defconst efrit-tools--everywhere '(:max_tokens :continuation_token)
+  "Arguments that every tool takes; the sidecar looks at them.")
+
 (defvar efrit-tools--all nil
   "The tools by name: an alist of strings and `efrit-tool's.")
 
@@ -58,8 +62,9 @@ type as a string, or a schema as a plist; with `:optional' non-nil it may
 be left out, and other keys are added to its schema.
 
 BODY may begin with keys: `:policy' (`ask' unless said), `:async', and
-`:plan', a function.  Then come forms that see the arguments by their
-symbols, nil where left out, and the use itself as `call'."
+`:plan' and `:question', functions.  Then come forms that see the
+arguments by their symbols, nil where left out, and the use itself as
+`call'."
   (declare (indent 2) (doc-string 3))
   (let ((keys nil))
     (while (keywordp (car body))
@@ -72,6 +77,7 @@ symbols, nil where left out, and the use itself as `call'."
        :policy ',(or (plist-get keys :policy) 'ask)
        :async ,(plist-get keys :async)
        :plan ,(plist-get keys :plan)
+       :question ,(plist-get keys :question)
        :function (lambda (arguments call)
                    (ignore arguments call)
                    (let ,(mapcar (lambda (argument)
@@ -146,14 +152,14 @@ An error or a quit in the tool is a result as well."
     (if lacking
         (format "%s is missing." lacking)
       (cl-loop for (name value) on given by #'cddr
-               for kind = (plist-get (and (listp properties) (plist-get properties name))
-                                     :type)
+               for property = (and (listp properties) (plist-get properties name))
+               for kind = (plist-get property :type)
                for fits = (cdr (assoc kind efrit-tools--kinds))
+               unless (or property (memq name efrit-tools--everywhere))
+               return (format "There is no argument %s." (substring (symbol-name name) 1))
                when (and fits value (not (funcall fits value)))
                return (format "%s must be of type %s."
                               (substring (symbol-name name) 1) kind)))))
-
-;;; Private
 
 (defun efrit-tools--keyword (symbol)
   "Return the keyword of SYMBOL."
