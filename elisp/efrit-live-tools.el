@@ -11,6 +11,7 @@
 
 (require 'efrit-buffer-tools)
 (require 'efrit-code-tools)
+(require 'efrit-compile)
 (require 'efrit-diagnostics)
 (require 'efrit-docs-tool)
 (require 'efrit-show-tool)
