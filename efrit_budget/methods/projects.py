@@ -24,6 +24,7 @@ class SyncParams(Params):
     session_id: Annotated[str, Field(min_length=1, max_length=64)]
     path: Annotated[str, Field(min_length=1)]
     text: str | None
+    stale: bool = False
 
 
 class Projects:
@@ -42,6 +43,7 @@ class Projects:
         self._specs = specs
         self._lock = threading.Lock()
         self._buffers: dict[str, dict[Path, str]] = {}
+        self._stale: dict[str, set[Path]] = {}
 
     def methods(self) -> list[Method]:
         """The method by which a client tells of its buffers, in force at once."""
@@ -51,15 +53,21 @@ class Projects:
         """The project as it stands."""
         with self._lock:
             buffers = dict(self._buffers.get(session.id, {}))
-        return Project(Path(session.root), self._extra_roots, self._secrets, buffers, self._specs)
+            stale = frozenset(self._stale.get(session.id, ()))
+        return Project(
+            Path(session.root), self._extra_roots, self._secrets, buffers, self._specs, stale
+        )
 
     def _sync(self, params: SyncParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
         located = self.of(session).locate(params.path)
         with self._lock:
             buffers = self._buffers.setdefault(session.id, {})
+            stale = self._stale.setdefault(session.id, set())
+            stale.discard(located.path)
             if params.text is None:
                 buffers.pop(located.path, None)
             else:
                 buffers[located.path] = sound_text(params.text)
+                stale |= {located.path} if params.stale else set()
         return {"session_id": session.id, "path": located.shown, "unsaved": len(buffers)}

@@ -48,6 +48,8 @@ class Project:
     """What Emacs has modified and not saved, by resolved path."""
     specs: Specs = field(default_factory=Specs)
     """Where it keeps its specification."""
+    stale: frozenset[Path] = frozenset()
+    """Those of the buffers whose files on disk have changed since Emacs read them."""
 
     def locate(self, shown: str) -> Located:
         """The path meant by `shown`, relative to the root or absolute; elsewhere is refused."""
@@ -72,6 +74,10 @@ class Project:
     def buffer(self, located: Located) -> str | None:
         """What Emacs holds of it unsaved."""
         return self.buffers.get(located.path)
+
+    def is_stale(self, located: Located) -> bool:
+        """Whether Emacs holds it unsaved, and the file on disk has changed since."""
+        return located.path in self.stale
 
     def open(self, located: Located) -> int:
         """A descriptor to read the file by, opened folder by folder from the allowed one on.

@@ -48,6 +48,8 @@ class Text:
     read: Read
     check: Check
     index: LineIndex
+    stale: bool = False
+    """Whether it is a buffer's, and the file on disk has changed since Emacs read it."""
 
     @property
     def is_buffer(self) -> bool:
@@ -116,7 +118,7 @@ def opened(project: Project, located: Located, check: Check) -> Iterator[Opened]
     """What stands at a path; what Emacs holds of it unsaved comes first."""
     buffer = project.buffer(located)
     if buffer is not None:
-        yield _buffer(located, buffer, check)
+        yield _buffer(located, buffer, project.is_stale(located), check)
         return
     _refuse_others(located, project.stat(located))
     descriptor = project.open(located)
@@ -138,7 +140,7 @@ def _refuse_others(located: Located, found: os.stat_result) -> None:
         raise NoFileError(f"{located.shown} is {kind}")
 
 
-def _buffer(located: Located, text: str, check: Check) -> Opened:
+def _buffer(located: Located, text: str, stale: bool, check: Check) -> Opened:
     data = text.encode()
     digest = hashlib.blake2b(data, digest_size=8).hexdigest()
     coding = Coding("utf-8")
@@ -148,9 +150,8 @@ def _buffer(located: Located, text: str, check: Check) -> Opened:
 
     state: list[Json] = ["buffer", len(data), digest]
     index = LineIndex(coding, len(data))
-    return Opened(
-        located, len(data), Text(located, len(data), coding, state, None, read, check, index)
-    )
+    content = Text(located, len(data), coding, state, None, read, check, index, stale)
+    return Opened(located, len(data), content)
 
 
 def _file(located: Located, found: os.stat_result, read: Read, check: Check) -> Opened:

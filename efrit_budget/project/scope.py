@@ -27,6 +27,8 @@ class Unsaved:
 
     name: str
     text: str = field(repr=False)
+    stale: bool = False
+    """Whether the file on disk has changed since Emacs read it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
     secrets = SecretNames(project.secrets, _top(walk, project))
     if located.path.is_file():
         text = project.buffer(located)
-        unsaved = [] if text is None else [Unsaved(walk.target, text)]
+        unsaved = [] if text is None else [Unsaved(walk.target, text, project.is_stale(located))]
         return Scope([], unsaved, [], text is not None, secrets, walk.target)
     flags = _flags(walk, glob)
     left_out, told = LATEST.secrets(walk, flags, secrets)
@@ -156,15 +158,16 @@ def _covered(
     """The unsaved texts of files that the search would come to, or would once they are there."""
     below = walk.root / walk.target
     near = {
-        os.path.relpath(path, walk.root): text
-        for path, text in project.buffers.items()
-        if below in path.parents
+        os.path.relpath(path, walk.root): path for path in project.buffers if below in path.parents
     }
     if not near:
         return []
     covered = walk.names(flags)
     new = {name for name in near if _is_new(walk.root / name) and (not glob or glob.takes(name))}
-    return [Unsaved(name, text) for name, text in sorted(near.items()) if name in covered | new]
+    return [
+        Unsaved(name, project.buffers[near[name]], near[name] in project.stale)
+        for name in sorted(near.keys() & (covered | new))
+    ]
 
 
 def _is_new(path: Path) -> bool:

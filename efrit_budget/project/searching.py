@@ -23,6 +23,8 @@ CASES = {"smart": "--smart-case", "sensitive": "--case-sensitive", "ignore": "--
 STATS = re.compile(rb"(\d+) matched lines\n(\d+) files contained matches\n(\d+) files searched\n")
 STATS_BYTES = 1000
 COUNT = re.compile(rb"(?s)(.*?)\0(\d+)\n")
+COMPLAINTS = re.compile(rb"(?m)^rg: (?!No files were searched)")
+"""What rg says of each file it cannot read; to find none is no complaint."""
 MATCHED = re.compile(rb"(?m)^\d+:\d+:")
 BINARY = b"binary file"
 LEFT = re.compile(
@@ -66,6 +68,8 @@ class Block(NamedTuple):
     lines: bytes
     matches: int
     unsaved: bool = False
+    stale: bool = False
+    """Whether it is unsaved, and the file on disk has changed since."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
     else:
         totals = Hits(matches=lines, matched_files=files)
         hits = _read(finished.stdout, scope, totals, alone=not query.context)
-    unreadable = len(re.findall(rb"(?m)^rg: ", finished.stderr))
+    unreadable = len(COMPLAINTS.findall(finished.stderr))
     return replace(hits, searched_files=searched, unreadable=unreadable)
 
 
@@ -187,10 +191,10 @@ def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
         begin = behind + 2
 
 
-def _block(path: bytes, lines: bytes, *, alone: bool, unsaved: bool = False) -> Block:
+def _block(path: bytes, lines: bytes, *, alone: bool) -> Block:
     """A block whose matches are counted; where nothing is around them, each line is one."""
     matches = lines.count(b"\n") + 1 if alone else len(MATCHED.findall(lines))
-    return Block(path, lines, matches, unsaved)
+    return Block(path, lines, matches)
 
 
 def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
@@ -227,4 +231,5 @@ def _in_text(walk: Walk, buffer: Unsaved, query: Query) -> Block:
     path = os.fsencode(buffer.name)
     if not found.stdout:
         return Block(path, b"", 0, unsaved=True)
-    return _block(path, found.stdout.rstrip(b"\n"), alone=not query.context, unsaved=True)
+    block = _block(path, found.stdout.rstrip(b"\n"), alone=not query.context)
+    return block._replace(unsaved=True, stale=buffer.stale)

@@ -13,7 +13,18 @@ from efrit_budget.errors import Json
 COLUMN = ", column "
 """Between the number of a long line and the column of what is shown of it."""
 UNSAVED = " (unsaved buffer)"
+STALE = " (unsaved buffer; the file on disk has changed since)"
 """Behind the name of a file that Emacs holds unsaved."""
+
+
+def marked(name: str, *, unsaved: bool, stale: bool) -> str:
+    """The name of a file, and whether its text is Emacs's."""
+    return name + (STALE if stale else UNSAVED if unsaved else "")
+
+
+def unmarked(name: str) -> str:
+    """The name alone."""
+    return name.removesuffix(STALE).removesuffix(UNSAVED)
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,7 @@ def _numbered(header: str, line: str) -> Json:
     """A line of a file, from its number on."""
     place, _, text = line.partition(":")
     number, _, column = place.partition(COLUMN)
-    fact: dict[str, Json] = {"path": header.removesuffix(UNSAVED), "line": int(number)}
+    fact: dict[str, Json] = {"path": unmarked(header), "line": int(number)}
     if column:
         fact["column"] = int(column)
     return fact | {"text": text}

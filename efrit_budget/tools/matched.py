@@ -10,7 +10,7 @@ from efrit_budget.errors import Json
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.searching import Block
 from efrit_budget.project.trees import grouped
-from efrit_budget.results.body import COLUMN, UNSAVED, Body, of_items
+from efrit_budget.results.body import COLUMN, Body, of_items, unmarked
 from efrit_budget.results.trees import of_lines, of_tree
 
 MOST_LINE = 300
@@ -103,7 +103,7 @@ class _Place:
 
 def _item(header: Header, place: _Place) -> tuple[str, Json]:
     match = place.match
-    fact: dict[str, Json] = {"path": header.removesuffix(UNSAVED), "line": match.number}
+    fact: dict[str, Json] = {"path": unmarked(header), "line": match.number}
     if match.column is not None:
         fact["column"] = match.column
     fact |= {"text": match.line, "before": place.before, "after": place.after}

@@ -143,6 +143,11 @@ def test_what_emacs_has_not_saved_is_what_is_listed(
     assert _shown(listed(path="a.py")) == (
         "a.py (unsaved buffer) (1 symbol)\n1 function unsaved()\n"
     )
+    text = "def unsaved(): pass\n"
+    sidecar.notify("buffers/sync", session_id=session, path="a.py", text=text, stale=True)
+    assert _shown(listed(path="a.py")).startswith(
+        "a.py (unsaved buffer; the file on disk has changed since) (1 symbol)\n"
+    )
 
 
 def test_many_symbols_are_paged(listed: List, project: Path) -> None:

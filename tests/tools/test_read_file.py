@@ -261,6 +261,30 @@ def test_an_empty_buffer_and_an_empty_file_are_told(
     assert read(path="bom")["text"].startswith("bom: empty\n")
     sidecar.notify("buffers/sync", session_id=session, path="a", text="")
     assert read(path="a")["text"].startswith("a (unsaved buffer): empty\n")
+    sidecar.notify("buffers/sync", session_id=session, path="a", text="", stale=True)
+    assert read(path="a")["text"].startswith(
+        "a (unsaved buffer; the file on disk has changed since): empty\n"
+    )
+
+
+def test_a_buffer_whose_file_has_changed_on_disk_says_so_until_it_is_told_otherwise(
+    read: Read, sidecar: Sidecar, session: str, project: Path
+) -> None:
+    (project / "a").write_text("of another program\n", encoding="utf-8")
+    told = {"session_id": session, "path": "a", "text": "unsaved"}
+    sidecar.notify("buffers/sync", **told, stale=True)
+    envelope = read(path="a")
+    assert envelope["text"].startswith(
+        "a (unsaved buffer; the file on disk has changed since) (1 line, 7 bytes)\n1\tunsaved\n"
+    )
+    assert envelope["data"]["stale"] is True
+    sidecar.notify("buffers/sync", **told)
+    assert read(path="a")["text"].startswith("a (unsaved buffer) (1 line")
+    sidecar.notify("buffers/sync", **told, stale=True)
+    sidecar.notify("buffers/sync", session_id=session, path="a", text=None)
+    assert read(path="a")["data"]["lines"] == ["of another program"]
+    sidecar.notify("buffers/sync", **told)
+    assert read(path="a")["data"]["stale"] is False
 
 
 # What is refused

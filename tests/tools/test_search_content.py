@@ -171,6 +171,25 @@ def test_an_unsaved_buffer_is_searched_in_the_place_of_its_file(
     assert places_of(search("^saved")) == [("a.py", 1), ("b.py", 1)]
 
 
+def test_a_searched_buffer_whose_file_has_changed_on_disk_says_so(
+    sidecar: Sidecar, session: str, search: Search, project: Path
+) -> None:
+    write(project, {"a.py": "of another program\n", "b.py": "saved\n"})
+    for path, stale in (("a.py", True), ("b.py", False)):
+        text = "new\nunsaved"
+        sidecar.notify("buffers/sync", session_id=session, path=path, text=text, stale=stale)
+    for arguments in ({}, {"context": 1}):
+        envelope = search("unsaved", **arguments)
+        assert "a.py (unsaved buffer; the file on disk has changed since)" in lines_of(envelope)
+        assert "b.py (unsaved buffer)" in lines_of(envelope)
+        assert places_of(envelope) == [("a.py", 2), ("b.py", 2)]
+    assert lines_of(search("unsaved", path="a.py"))[0].endswith("has changed since)")
+    assert lines_of(search("unsaved", files_only=True))[-2:] == [
+        "In unsaved buffers: a.py, b.py",
+        "Changed on disk since Emacs read them: a.py",
+    ]
+
+
 def test_more_matches_than_are_stored_are_counted_and_the_answer_says_so(
     search: Search, project: Path
 ) -> None:

@@ -14,7 +14,7 @@ from efrit_budget.project.coding import shown
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.reading import NoFileError, Text, opened
 from efrit_budget.project.symbols import Symbol, nested
-from efrit_budget.results.body import Body, Source, of_items
+from efrit_budget.results.body import Body, Source, marked, of_items
 from efrit_budget.tools.base import (
     Arguments,
     Hint,
@@ -89,13 +89,13 @@ def _listed(text: Text, context: ToolContext) -> Outcome:
         return failure(INSTALL)
     whole = shown(text.part(text.begin, text.end))
     found = nested(_tags(program, text, whole, context), whole)
-    unsaved = " (unsaved buffer)" if text.is_buffer else ""
-    facts: dict[str, Json] = {"path": name, "unsaved": text.is_buffer}
+    told = marked(name, unsaved=text.is_buffer, stale=text.stale)
+    facts: dict[str, Json] = {"path": name, "unsaved": text.is_buffer, "stale": text.stale}
     if not found:
-        said = f"{name}{unsaved}: no symbols; ctags does not know its language, or it defines none"
+        said = f"{told}: no symbols; ctags does not know its language, or it defines none"
         return Outcome(body=Body(said, data=facts | {"symbols": []}))
     items = [(_line(symbol), _fact(symbol)) for symbol in found]
-    header = f"{name}{unsaved} ({counted(len(items), 'symbol')})"
+    header = f"{told} ({counted(len(items), 'symbol')})"
     body = of_items("symbols", [(header, items)], **facts)
     if text.modified_ns is not None:
         source = Source(text.located.name, text.modified_ns, text.size)

@@ -12,7 +12,7 @@ from efrit_budget.project.contents import Binary
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Located
 from efrit_budget.project.reading import NoFileError, Opened, Pointer, Text, opened
-from efrit_budget.results.body import Body, Source
+from efrit_budget.results.body import Body, Source, marked
 from efrit_budget.tools.asked import Asked, Further, NoLineError, Served
 from efrit_budget.tools.base import (
     Arguments,
@@ -176,11 +176,11 @@ def _source(located: Located, text: Text) -> Source:
 
 def _about(text: Text) -> str:
     """The line that names a file once, but for how its lines end."""
-    unsaved = " (unsaved buffer)" if text.is_buffer else ""
     total = text.known_lines()
     lines = None if total is None else counted(total, "line")
     known = filter(None, (lines, sized(text.size), text.coding.label))
-    return f"{text.located.shown}{unsaved} ({', '.join(known)}"
+    name = marked(text.located.shown, unsaved=text.is_buffer, stale=text.stale)
+    return f"{name} ({', '.join(known)}"
 
 
 def _facts(text: Text, served: Served) -> dict[str, Json]:
@@ -192,6 +192,7 @@ def _facts(text: Text, served: Served) -> dict[str, Json]:
         "bom": text.coding.bom > 0,
         "line_ends": stretch.line_ends,
         "unsaved": text.is_buffer,
+        "stale": text.stale,
         "total_lines": text.known_lines(),
         "start_line": stretch.first.line,
         "end_line": stretch.last_line,
@@ -243,8 +244,9 @@ def _described(found: Opened) -> Outcome:
         said = f"{path}: a Git LFS pointer to {content.size:,} bytes; the content is not here"
         return Outcome(f"{said} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
     if isinstance(content, Text):
-        unsaved = " (unsaved buffer)" if content.is_buffer else ""
-        return Outcome(f"{path}{unsaved}: empty", facts | {"unsaved": content.is_buffer})
+        name = marked(path, unsaved=content.is_buffer, stale=content.stale)
+        unsaved: dict[str, Json] = {"unsaved": content.is_buffer, "stale": content.stale}
+        return Outcome(f"{name}: empty", facts | unsaved)
     return Outcome(_of_binary(path, size, content), facts | _binary_facts(content))
 
 

@@ -18,7 +18,7 @@ from efrit_budget.project.ripgrep import PatternError
 from efrit_budget.project.scope import Scope, scope_of
 from efrit_budget.project.searching import Block, Case, Hits, Query, search
 from efrit_budget.project.walking import Walk
-from efrit_budget.results.body import UNSAVED, Body
+from efrit_budget.results.body import Body, marked
 from efrit_budget.tools import matched
 from efrit_budget.tools.base import (
     Arguments,
@@ -183,8 +183,7 @@ class _Told:
         plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
         shown = names if plain else list(map(shown_name, names))
         for index, block in enumerate(blocks):
-            if block.unsaved:
-                shown[index] += UNSAVED
+            shown[index] = marked(shown[index], unsaved=block.unsaved, stale=block.stale)
         return shown
 
     def _notes(self) -> Iterator[str]:
@@ -197,6 +196,9 @@ class _Told:
         in_emacs = [os.fsdecode(block.path) for block in hits.blocks if block.unsaved]
         if in_emacs and (arguments.files_only or arguments.count_only):
             yield f"In unsaved buffers: {self._some(in_emacs)}"
+        stale = [os.fsdecode(block.path) for block in hits.blocks if block.stale]
+        if stale and (arguments.files_only or arguments.count_only):
+            yield f"Changed on disk since Emacs read them: {self._some(stale)}"
         if self.scope.secret:
             yield f"Not searched, may hold secrets: {self._some(self.scope.secret)}"
         if hits.binary:
