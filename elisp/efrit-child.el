@@ -21,11 +21,12 @@
   (declare (indent 1) (debug t))
   `(efrit-child--finishing ,call (lambda () ,@body)))
 
-(cl-defun efrit-child-run (call command then &key directory seconds most)
+(cl-defun efrit-child-run (call command then &key directory input seconds most over)
   "Run COMMAND, a list of strings, for CALL, then THEN.
 THEN is called with the output, a unibyte string, and the exit code or why
 it has none: `late', after SECONDS, or `long', after MOST bytes.
-DIRECTORY is where it runs.  Return the process."
+DIRECTORY is where it runs, INPUT what it reads.  OVER is called without
+arguments when it has ended, however that was.  Return the process."
   (let* ((default-directory (or directory temporary-file-directory))
          (output (generate-new-buffer " *efrit-child*" t))
          (process (make-process :name "efrit-child" :buffer output :command command
@@ -39,6 +40,8 @@ DIRECTORY is where it runs.  Return the process."
                    (run-at-time seconds nil #'efrit-child--end process 'late)))
     (set-process-sentinel process (lambda (process _)
                                     (unless (process-live-p process)
+                                      (when over
+                                        (funcall over))
                                       (efrit-child--over process call then))))
     (setf (efrit-tool-call-stop call)
           (lambda ()
@@ -46,7 +49,10 @@ DIRECTORY is where it runs.  Return the process."
             (efrit-tool-finish call (efrit-tool-result "The person stopped it."
                                                        :status 'error))))
     ;; It may have ended already.
-    (ignore-errors (process-send-eof process))
+    (ignore-errors
+      (when input
+        (process-send-string process input))
+      (process-send-eof process))
     process))
 
 ;;; Private

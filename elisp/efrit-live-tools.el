@@ -15,6 +15,7 @@
 (require 'efrit-diagnostics)
 (require 'efrit-docs-tool)
 (require 'efrit-show-tool)
+(require 'efrit-web-tools)
 
 (provide 'efrit-live-tools)
 ;;; efrit-live-tools.el ends here
