@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from typing import Any
 
 from efrit_budget.tools.base import Arguments, Tool
 from efrit_budget.tools.registry import discover, schema
-from tests.docs.pages import FOLDER, table
+from tests.docs.pages import FOLDER, ROOT, table
 
 PAGE = FOLDER / "tools.md"
 INTRODUCTION = """\
@@ -15,8 +18,19 @@ INTRODUCTION = """\
 What a model is offered. Each is one file of `efrit_budget/tools/catalog/`;
 [adding-a-tool.md](adding-a-tool.md) tells how to write one. *Asks first* means that a client
 asks the person before it runs the tool, unless the person decided otherwise.
+[Some](#tools-that-run-in-emacs) run in Emacs.
 
-`python -m tests.docs.tools_page` writes this page from the catalog.
+`python -m tests.docs.tools_page` writes this page from the catalog, and asks Emacs for its own.
+"""
+IN_EMACS = """\
+## Tools that run in Emacs
+
+Each is an `efrit-define-tool` form in `elisp/`. They are offered by `efrit-do`; the sidecar counts
+and keeps what they give like any other result.
+"""
+SCHEMAS = """
+(progn (setq locale-coding-system 'utf-8-unix)
+       (princ (decode-coding-string (efrit-json-write (efrit-tools-schemas)) 'utf-8)))
 """
 POLICIES = {"allow": "Runs without asking.", "ask": "Asks first."}
 HEADING = ("argument", "kind", "default", "meaning")
@@ -29,7 +43,9 @@ EFFECTS = {True: "It has effects: it is never run twice for one call.", False: "
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([INTRODUCTION, shared_part(), *(described(tool) for tool in discover())])
+    in_sidecar = (described(tool) for tool in discover())
+    in_emacs = (described_in_emacs(tool) for tool in emacs_tools())
+    return "\n".join([INTRODUCTION, shared_part(), *in_sidecar, IN_EMACS, *in_emacs])
 
 
 def shared_part() -> str:
@@ -50,9 +66,33 @@ def described(tool: Tool) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def emacs_tools() -> list[dict[str, Any]]:
+    """What the tools of Emacs are offered as, by their names."""
+    command = [os.environ.get("EMACS", "emacs"), "-Q", "--batch", "-L", str(ROOT / "elisp")]
+    asked = [*command, "-l", "efrit-do", "--eval", SCHEMAS]
+    found: list[dict[str, Any]] = json.loads(subprocess.check_output(asked))
+    return found
+
+
+def described_in_emacs(tool: dict[str, Any]) -> str:
+    """The part about one tool that runs in Emacs."""
+    rows = list(rows_of(tool["input_schema"]).values())
+    parts = [
+        f"### {tool['name']}",
+        tool["description"],
+        POLICIES[tool["policy"]],
+        table(HEADING, rows) if rows else "No arguments of its own.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def arguments(model: type[Arguments]) -> dict[str, tuple[str, ...]]:
-    """A row for each argument, by its name."""
-    found = schema(model)
+    """A row for each argument of a tool of the sidecar, by its name."""
+    return rows_of(schema(model))
+
+
+def rows_of(found: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """A row for each argument in a schema, by its name."""
     required = found.get("required", [])
     return {
         name: (f"`{name}`", kind(member), needed(member, required=name in required), about(member))
@@ -70,6 +110,8 @@ def kind(member: dict[str, Any]) -> str:
     if member.get("type") == "array":
         items = bounds(member, "minItems", "maxItems", " of them")
         return f"list{items}, each: {kind(member.get('items', {}))}"
+    if "properties" in member:
+        return "object of " + ", ".join(f"`{name}`" for name in member["properties"])
     if isinstance(member.get("additionalProperties"), dict):
         return f"table of names, each with: {kind(member['additionalProperties'])}"
     word = str(member.get("format") or member.get("type", "anything"))
