@@ -12,7 +12,10 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-child)
+(require 'efrit-json)
 (require 'efrit-tools)
+(require 'efrit-turn)
 (require 'efrit-visit)
 (require 'seq)
 (require 'subr-x)
@@ -55,13 +58,15 @@
   "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
 they stand in Emacs. Of a narrowed buffer, what is visible."
   :policy allow
-  (with-current-buffer (efrit-buffer-tools--named call buffer)
-    (efrit-buffer-tools-check)
-    (pcase-let* ((`(,first . ,last) (efrit-buffer-tools--lines start_line end_line tail))
-                 (about (efrit-buffer-tools--about call)))
-      (cond ((= (point-min) (point-max)) (concat about "\nIt is empty."))
-            ((efrit-buffer-tools--binary-p) (concat about "\nIt holds bytes, no text."))
-            (t (efrit-buffer-tools--read about first last))))))
+  :async t
+  (let ((found (efrit-buffer-tools--named call buffer)))
+    (with-current-buffer found
+      (efrit-buffer-tools-check))
+    (efrit-buffer-tools--if-open
+     call found
+     (lambda ()
+       (with-current-buffer found
+         (efrit-buffer-tools--text call start_line end_line tail))))))
 
 ;;; Public
 
@@ -142,6 +147,33 @@ project, eval_sexp about any buffer" (buffer-name))))))
   (format "%d %s%s" count thing (if (= count 1) "" "s")))
 
 ;;; Private: reading
+
+(defun efrit-buffer-tools--if-open (call buffer read)
+  "Finish CALL with what READ gives, unless the file of BUFFER is secret.
+Which files of the project are is the sidecar's to say, by its settings."
+  (let ((file (buffer-file-name (or (buffer-base-buffer buffer) buffer))))
+    (if (not (and file (efrit-visit-inside-p call file)))
+        (efrit-tool-finish call (funcall read))
+      (efrit-turn-call
+       (efrit-tool-call-owner call) 'changes/check
+       (list :paths (vector (efrit-json-sound (efrit-visit-relative call file))))
+       (lambda (checked)
+         (efrit-child-finishing call
+           (when (eq t (plist-get (aref (plist-get checked :files) 0) :secret))
+             (user-error "%s usually holds secrets; read_file asks the person about it"
+                         (buffer-name buffer)))
+           (efrit-tool-finish call (funcall read))))
+       (lambda (err)
+         (efrit-tool-finish call (efrit-tool-result (efrit-error-text err)
+                                                    :status 'error)))))))
+
+(defun efrit-buffer-tools--text (call start end tail)
+  "Return the result for CALL of reading this buffer, lines START to END, or TAIL."
+  (let ((about (efrit-buffer-tools--about call)))
+    (pcase-let ((`(,first . ,last) (efrit-buffer-tools--lines start end tail)))
+      (cond ((= (point-min) (point-max)) (concat about "\nIt is empty."))
+            ((efrit-buffer-tools--binary-p) (concat about "\nIt holds bytes, no text."))
+            (t (efrit-buffer-tools--read about first last))))))
 
 (defun efrit-buffer-tools--named (call name)
   "Return the buffer NAME, or the one with the file NAME of the project of CALL."

@@ -88,8 +88,12 @@ Signal an error where there is no such file, or it may not be looked at."
 It is relative to the project where it is in it."
   (efrit-visit-one-line
    (if (efrit-visit-inside-p call file)
-       (file-relative-name (file-truename file) (efrit-visit-root call))
+       (efrit-visit-relative call file)
      (abbreviate-file-name file))))
+
+(defun efrit-visit-relative (call file)
+  "Return the name of FILE relative to the root of the project of CALL."
+  (file-relative-name (file-truename file) (efrit-visit-root call)))
 
 (defun efrit-visit-one-line (text)
   "Return TEXT with line breaks and other control characters made visible."

@@ -39,7 +39,7 @@
                    "elsewhere  ")))
 
 (ert-deftest efrit-live-buffers-internal-and-dead-ones-are-not-listed ()
-  (live-test-in nil
+  (live-test-in-session nil
     (generate-new-buffer " hidden live")
     (kill-buffer (generate-new-buffer "dead live"))
     (generate-new-buffer "living live")
@@ -55,7 +55,7 @@
 ;;; Reading
 
 (ert-deftest efrit-live-buffers-unsaved-text-is-read-with-its-numbers ()
-  (live-test-in '(("a.txt" . "one\ntwo\n"))
+  (live-test-in-session '(("a.txt" . "one\ntwo\n"))
     (with-current-buffer (find-file-noselect "a.txt")
       (goto-char (point-max))
       (insert "three"))
@@ -66,7 +66,7 @@
     (live-test-has (live-test-text "read_buffer" :buffer "a.txt" :tail 1) "saved)\n3\tthree")))
 
 (ert-deftest efrit-live-buffers-a-file-is-found-by-its-path ()
-  (live-test-in '(("src/a.txt" . "one\n") ("b.txt" . "two\n"))
+  (live-test-in-session '(("src/a.txt" . "one\n") ("b.txt" . "two\n"))
     (find-file-noselect "src/a.txt")
     (live-test-has (live-test-text "read_buffer" :buffer "src/a.txt") "1\tone")
     (live-test-has (live-test-refused "read_buffer" :buffer "b.txt")
@@ -74,7 +74,7 @@
     (live-test-has (live-test-refused "read_buffer" :buffer "c.txt") "There is no buffer c.txt")))
 
 (ert-deftest efrit-live-buffers-of-a-narrowed-one-the-visible-lines-are-read ()
-  (live-test-in '(("a.txt" . "one\ntwo\nthree\nfour\n"))
+  (live-test-in-session '(("a.txt" . "one\ntwo\nthree\nfour\n"))
     (with-current-buffer (find-file-noselect "a.txt")
       (narrow-to-region 5 15))
     (should (equal "a.txt (4 lines, text-mode, a.txt, saved, narrowed to lines 2 to 3)\n2\ttwo\n3\tthree"
@@ -85,7 +85,7 @@
                    "narrowed to lines 2 to 3")))
 
 (ert-deftest efrit-live-buffers-an-indirect-one-says-whose-it-is ()
-  (live-test-in '(("a.txt" . "one\n"))
+  (live-test-in-session '(("a.txt" . "one\n"))
     (make-indirect-buffer (find-file-noselect "a.txt") "other view")
     (live-test-has (live-test-text "read_buffer" :buffer "other view")
                    "a.txt, saved, indirect, of a.txt)\n1\tone")
@@ -93,7 +93,7 @@
                    "other view  fundamental-mode  1 line  a.txt  indirect, of a.txt")))
 
 (ert-deftest efrit-live-buffers-a-huge-line-is-cut-and-the-cut-is-told ()
-  (live-test-in nil
+  (live-test-in-session nil
     (with-current-buffer (generate-new-buffer "huge")
       (insert (make-string 5000 ?x) "\nnext\n"))
     (let ((efrit-buffer-most-characters 1000))
@@ -103,7 +103,7 @@
     (live-test-has (live-test-text "read_buffer" :buffer "huge" :start_line 2) "2\tnext")))
 
 (ert-deftest efrit-live-buffers-bytes-are-not-read-as-text ()
-  (live-test-in nil
+  (live-test-in-session nil
     (with-current-buffer (generate-new-buffer "bytes")
       (set-buffer-multibyte nil)
       (insert "abc\377\376"))
@@ -115,7 +115,7 @@
     (live-test-has (live-test-text "read_buffer" :buffer "empty") "It is empty.")))
 
 (ert-deftest efrit-live-buffers-lines-that-are-none-are-refused ()
-  (live-test-in '(("a.txt" . "one\n"))
+  (live-test-in-session '(("a.txt" . "one\n"))
     (find-file-noselect "a.txt")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 0) "0 is no number")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 2) "no line 2")
@@ -127,7 +127,7 @@
 ;;; Secrets
 
 (ert-deftest efrit-live-buffers-with-secrets-are-not-read ()
-  (live-test-in '((".env" . "KEY=hunter2\n") (".env.example" . "KEY=\n") ("id_rsa" . "hunter2\n"))
+  (live-test-in-session '((".env" . "KEY=hunter2\n") (".env.example" . "KEY=\n") ("id_rsa" . "hunter2\n"))
     (find-file-noselect ".env")
     (find-file-noselect "id_rsa")
     (find-file-noselect ".env.example")
@@ -144,6 +144,15 @@
         (live-test-has said "asks the person")
         (live-test-lacks said "hunter2")))
     (live-test-has (live-test-text "read_buffer" :buffer ".env.example") "1\tKEY=")))
+
+(ert-deftest efrit-live-buffers-what-the-settings-call-secret-is-not-read ()
+  (let ((process-environment (cons "EFRIT_BUDGET_TOOLS__SECRET_FILES=[\"*.hush\"]"
+                                   process-environment)))
+    (live-test-in-session '(("a.hush" . "hunter2\n") ("a.txt" . "one\n"))
+      (find-file-noselect "a.hush")
+      (find-file-noselect "a.txt")
+      (live-test-has (live-test-refused "read_buffer" :buffer "a.hush") "read_file asks the person")
+      (live-test-has (live-test-text "read_buffer" :buffer "a.txt") "1\tone"))))
 
 (provide 'live-tools-buffers-tests)
 ;;; live-tools-buffers-tests.el ends here

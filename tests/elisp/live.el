@@ -26,6 +26,17 @@ it are killed."
   (declare (indent 1) (debug (form body)))
   `(live-test--in ,files (lambda () ,@body)))
 
+(defmacro live-test-in-session (files &rest body)
+  "Run BODY like `live-test-in' with FILES, in a session of a real sidecar."
+  (declare (indent 1) (debug (form body)))
+  `(live-test-in ,files
+     (efrit-test-with-home home
+       (let ((live-test--session (efrit-session-open live-test-root)))
+         ,@body))))
+
+(defvar live-test--session "live"
+  "The id of the session whose tools are used.")
+
 (defun live-test--in (files body)
   "Call BODY in a new folder with FILES."
   (let* ((live-test-root (file-name-as-directory
@@ -49,7 +60,7 @@ it are killed."
   "Use the tool NAME with ARGUMENTS, a plist; THEN is given the result.
 Return the `efrit-tool-call'."
   (let ((call (efrit-tool-call-create
-               :owner (efrit-loop-make "live" live-test-root) :id "use" :name name
+               :owner (efrit-loop-make live-test--session live-test-root) :id "use" :name name
                :finish then)))
     (efrit-tools-run call (decode-coding-string
                            (efrit-json-write (or arguments efrit-json-empty-object)) 'utf-8))
