@@ -7,7 +7,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from efrit_budget.errors import StorageError
@@ -144,21 +144,25 @@ class Database:
 
 
 def _create_private(path: Path) -> None:
-    """Make the file, readable by its owner alone; the journal files inherit its mode."""
+    """Make the file, readable by its owner alone; the journal files inherit its mode.
+
+    One that is there is not opened: closing it would take SQLite's locks on it from this whole
+    process, and the next process to end would remove the journal that is still written to.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _make_private(path: Path) -> None:
-    """Take from others what an older mode gave them; it is certain by now whose file this is."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        found = os.fstat(descriptor)
-        own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-        if own and found.st_mode & 0o077:
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+    """Take from others what an older mode gave them; it is certain by now whose file this is.
+
+    It is not opened, for the same reason.
+    """
+    found = path.stat()
+    own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+    if own and found.st_mode & 0o077:
+        path.chmod(0o600)
 
 
 REMEDIES = {

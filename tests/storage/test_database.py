@@ -318,6 +318,25 @@ def test_a_database_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert database.is_file()
 
 
+def test_what_a_sidecar_keeps_after_another_has_ended_is_seen_and_outlives_its_death(
+    tools_for_tests: Path, project: Path
+) -> None:
+    def listed(sidecar: Sidecar) -> set[str]:
+        sessions = sidecar.request("session/list", include_closed=True)["sessions"]
+        return {session["session_id"] for session in sessions}
+
+    with Sidecar() as first:
+        first.request("session/open", root=str(project), session_id="before")
+        with Sidecar() as other:
+            other.request("session/open", root=str(project), session_id="meanwhile")
+        first.request("session/open", root=str(project), session_id="after")
+        with Sidecar() as other:
+            assert listed(other) == {"before", "meanwhile", "after"}
+        first.kill()
+    with Sidecar() as last:
+        assert listed(last) == {"before", "meanwhile", "after"}
+
+
 # A sidecar that is killed
 
 
