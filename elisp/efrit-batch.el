@@ -84,6 +84,7 @@ The exit code is 0 when the model ended its turn or said that it is done,
     (`(end ,block)
      (when (equal (efrit-block-type block) "text")
        (efrit-batch--print "\n")))
+    (`(note ,text) (efrit-batch--print "— %s\n" text))
     (`(use ,use)
      (when (eq (efrit-use-state use) 'done)
        (efrit-batch--print "%s\n" (efrit-show-use use))))

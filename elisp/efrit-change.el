@@ -138,7 +138,7 @@ Where the person has not changed it and the file has, it is read again."
       (when (buffer-modified-p)
         (efrit-change--refuse "%s has unsaved changes in Emacs, and its file has changed \
 on disk: the person has to settle that first" (efrit-change-path change)))
-      (efrit-file-reload buffer))
+      (efrit-file-reload buffer buffer-file-coding-system))
     (when (buffer-base-buffer)
       (efrit-change--refuse "%s is visited by an indirect buffer"
                             (efrit-change-path change)))))

@@ -21,6 +21,7 @@
 (require 'efrit-limits)
 (require 'efrit-live-tools)
 (require 'efrit-loop)
+(require 'efrit-revert)
 (require 'efrit-run)
 (require 'efrit-session)
 (require 'efrit-sync)

@@ -64,21 +64,21 @@ Points, marks and windows stay where they are."
         (accept-change-group group)
         (undo-boundary)))))
 
-(defun efrit-file-reload (buffer)
+(defun efrit-file-reload (buffer &optional coding)
   "Have BUFFER, which is not modified, follow its file.
-Point, windows and the history of undo stay."
+Point, windows and the history of undo stay.  CODING says how the file is
+encoded; by default that is found out."
   (with-current-buffer buffer
-    (let ((file buffer-file-name)
-          (coding buffer-file-coding-system)
-          (inhibit-read-only t))
-      (set-visited-file-modtime)
-      (efrit-file-set-text
-       buffer
-       (with-temp-buffer
-         (let ((coding-system-for-read coding))
-           (insert-file-contents file))
-         (buffer-string)))
-      (set-buffer-modified-p nil))))
+    (pcase-let ((`(,text ,modtime ,coding) (efrit-file--read buffer-file-name coding))
+                (inhibit-read-only t))
+      ;; Without a name, nobody is asked about a file that changed on disk.
+      ;; Undoing it has to make the buffer modified, so that the time of
+      ;; the file is set after the text, and not before.
+      (let ((buffer-file-name nil))
+        (efrit-file-set-text buffer text))
+      (set-visited-file-modtime modtime)
+      (set-buffer-modified-p nil)
+      (setq buffer-file-coding-system coding))))
 
 (defun efrit-file-save (buffer)
   "Save BUFFER with its hooks: the file is replaced whole or not at all.
@@ -136,6 +136,17 @@ It is the last of `write-file-functions'."
       coding)))
 
 ;;; Private
+
+(defun efrit-file--read (file coding)
+  "Return the text of FILE, when it was written, and how it is encoded.
+That is CODING, if any, or else found out."
+  (let ((coding-system-for-read coding))
+    (with-temp-buffer
+      (insert-file-contents file t)
+      (prog1 (list (buffer-string) (visited-file-modtime)
+                   (or coding buffer-file-coding-system))
+        (set-buffer-modified-p nil)
+        (setq buffer-file-name nil)))))
 
 (defun efrit-file--splice (text)
   "Make TEXT the whole text of this buffer; what is the same is not touched."

@@ -109,7 +109,7 @@ why it is denied, goes to the model."
                 (funcall then))
      :error (lambda (err) (efrit-loop-happen loop 'failed (efrit-error-text err))))))
 
-(defun efrit-run--policy (use)
+(defun efrit-run-policy (use)
   "Return the policy of the tool of USE."
   (let ((tool (efrit-tool-named (efrit-use-name use))))
     (if tool
@@ -119,7 +119,7 @@ why it is denied, goes to the model."
 (defun efrit-run--decide (loop use)
   "Return what permissions say of USE in LOOP."
   (efrit-permissions-decide (efrit-use-name use) (efrit-use-arguments use)
-                            (efrit-run--policy use) (efrit-loop-root loop)
+                            (efrit-run-policy use) (efrit-loop-root loop)
                             (efrit-loop-rules loop)))
 
 (defun efrit-run--decide-all (loop)
@@ -238,7 +238,7 @@ The person is asked about files of secrets whatever was allowed before."
   (if (not (equal (plist-get envelope :status) "needs_confirmation"))
       (efrit-run--done loop use envelope)
     (let ((confirm (plist-get envelope :confirm))
-          (was-asked (and (null (efrit-use-question use)) (eq (efrit-run--policy use) 'ask))))
+          (was-asked (and (null (efrit-use-question use)) (eq (efrit-run-policy use) 'ask))))
       (setf (efrit-use-confirm use) (plist-get confirm :id))
       (if was-asked
           (efrit-run--call loop use)

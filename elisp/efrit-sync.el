@@ -37,7 +37,8 @@
   "The timer that tells of changes, or nil.")
 
 (defvar efrit-sync--told nil
-  "What the sidecar holds: an alist of (SESSION . FILE) and ticks.")
+  "What the sidecar holds: an alist of (SESSION . FILE) and states.
+A state is a tick, and whether the file on disk has changed: a cons.")
 
 (defvar efrit-sync--dying nil
   "A buffer that is being killed.")
@@ -126,22 +127,32 @@
 (defun efrit-sync--tell (id buffer)
   "Tell the session ID how BUFFER stands, unless it knows."
   (let* ((key (cons id (efrit-sync--file buffer)))
-         (tick (buffer-chars-modified-tick buffer))
+         (stale (efrit-sync--stale-p buffer))
+         (state (cons (buffer-chars-modified-tick buffer) stale))
          (known (assoc key efrit-sync--told)))
-    (unless (eql (cdr known) tick)
-      (setf (alist-get key efrit-sync--told nil nil #'equal) tick)
-      (efrit-sync--send id (cdr key) (with-current-buffer buffer
-                                       (save-restriction
-                                         (widen)
-                                         (buffer-substring-no-properties
-                                          (point-min) (point-max))))))))
+    (unless (equal (cdr known) state)
+      (setf (alist-get key efrit-sync--told nil nil #'equal) state)
+      (efrit-sync--send id (cdr key)
+                        (with-current-buffer buffer
+                          (save-restriction
+                            (widen)
+                            (buffer-substring-no-properties (point-min) (point-max))))
+                        stale))))
 
-(defun efrit-sync--send (id file text)
-  "Tell the session ID of TEXT, the buffer of FILE; nil: it is saved."
+(defun efrit-sync--stale-p (buffer)
+  "Return non-nil if the file of BUFFER has changed on disk since it was read.
+Of a remote file that is not known without waiting for it."
+  (not (or (file-remote-p (buffer-file-name buffer))
+           (verify-visited-file-modtime buffer))))
+
+(defun efrit-sync--send (id file text &optional stale)
+  "Tell the session ID of TEXT, the buffer of FILE; nil: it is saved.
+STALE says that the file on disk has changed since Emacs read it."
   (condition-case err
       (efrit-sidecar-notify 'buffers/sync
                             (list :session_id id :path (efrit-json-sound file)
-                                  :text (and text (efrit-json-sound text))))
+                                  :text (and text (efrit-json-sound text))
+                                  :stale (if stale t :json-false)))
     (efrit-error (message "efrit: %s is not synced: %s" file (efrit-error-text err)))))
 
 (provide 'efrit-sync)

@@ -162,7 +162,7 @@ That is the person's own: what came of the change does not count."
                 (set-visited-file-name file t t)))
             (unless (eq (plist-get undone :disk) :json-false)
               (set-buffer-modified-p nil)
-              (efrit-file-reload buffer))
+              (efrit-file-reload buffer buffer-file-coding-system))
             (when text
               (efrit-file-set-text buffer text)
               (set-buffer-modified-p (not (equal text (efrit-undo--disk-text buffer)))))))))))

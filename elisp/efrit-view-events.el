@@ -73,6 +73,7 @@ The whole is shown in a buffer of its own, see `efrit-open-result'."
     (`(begin ,block) (efrit-view--begin block))
     (`(end ,block) (efrit-view--end block))
     (`(,(or 'use 'ask) ,use) (efrit-view--use use) (efrit-live-refresh))
+    (`(note ,text) (efrit-view-note (concat "— " text)))
     (`(output ,id ,text) (efrit-view--output id text))
     (`(queued ,blocks) (push blocks efrit-live-unsent) (efrit-live-refresh))
     (`(begun ,rewritten ,notes) (efrit-view--begun loop rewritten notes))
