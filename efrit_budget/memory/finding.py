@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from efrit_budget.memory.observation import Filters, Observation, Revision, Stats, Timeline
@@ -30,15 +30,15 @@ WHERE observations_words MATCH :words"""
 RANKED = """
 SELECT id, updated, importance, accesses FROM observations
 WHERE id IN (SELECT value FROM json_each(?))"""
-AT_ONCE = 64
+AT_ONCE = 128
 MATCHED = "SELECT count(*) FROM observations_words WHERE observations_words MATCH :words"
 MATCHED_AND_FILTERED = """
 SELECT count(*) FROM observations_words AS w CROSS JOIN observations AS o ON o.id = w.rowid
 WHERE observations_words MATCH :words"""
 WITHOUT_WORDS = """
-SELECT o.id, 1.0, o.updated, o.importance, o.accesses,
-  max(0.0, (:now - o.updated) / :half_life) AS age
-FROM observations AS o WHERE o.deleted IS NULL"""
+SELECT id, 1.0, updated, importance, accesses FROM
+  (SELECT *, max(0.0, (:now - updated) / :half_life) AS age FROM observations) AS o
+WHERE o.deleted IS NULL"""
 BEST_FIRST = """
 ORDER BY :importance * o.importance + :access * o.accesses / (o.accesses + :half_accesses)
   + :recency * (1 - min(age - min(CAST(age AS INTEGER), :halvings), 1.0) / 2)
@@ -75,25 +75,29 @@ def matching(
 ) -> list[tuple[int, Parts]]:
     """The ids of the best that the words and the filters find; without words, of all."""
     where, values = conditions(filters)
+    cursor = connection.cursor()
+    cursor.row_factory = None
     if words:
         statement = MATCHING_AND_FILTERED + where if where else MATCHING
-        found = connection.execute(statement, {**values, "words": words})
-        return best(_by_relevance(connection, found), limit, clock)
+        found = cursor.execute(statement, {**values, "words": words}).fetchall()
+        return best(_by_relevance(cursor, found), limit, clock)
     asked = {**values, **_ranked(clock), "limit": limit}
-    rows = connection.execute(WITHOUT_WORDS + where + BEST_FIRST, asked)
-    return best((Match(*tuple(row)[:5]) for row in rows), limit, clock)
+    return best(cursor.execute(WITHOUT_WORDS + where + BEST_FIRST, asked), limit, clock)
 
 
-def _by_relevance(
-    connection: sqlite3.Connection, found: Iterable[Sequence[float]]
-) -> Iterator[Match]:
+def _by_relevance(cursor: sqlite3.Cursor, found: list[tuple[int, float]]) -> Iterator[Match]:
     """What was found, the most relevant first; what else ranks it is read as it is wanted."""
-    order = sorted(((relevance, int(number)) for number, relevance in found), reverse=True)
-    for start in range(0, len(order), AT_ONCE):
-        batch = order[start : start + AT_ONCE]
-        rows = connection.execute(RANKED, (json.dumps([number for _, number in batch]),))
-        facts = {row[0]: tuple(row)[1:] for row in rows}
-        yield from (Match(number, relevance, *facts[number]) for relevance, number in batch)
+    found.sort(key=_relevance, reverse=True)
+    for start in range(0, len(found), AT_ONCE):
+        batch = found[start : start + AT_ONCE]
+        wanted = json.dumps([number for number, _ in batch])
+        facts = {row[0]: row[1:] for row in cursor.execute(RANKED, (wanted,))}
+        for number, relevance in batch:
+            yield number, relevance, *facts[number]
+
+
+def _relevance(found: tuple[int, float]) -> float:
+    return found[1]
 
 
 def _ranked(clock: Clock) -> dict[str, float]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from heapq import heappush, heappushpop
+from heapq import heappush, heapreplace
+from typing import NamedTuple
 
 DAY = 86_400.0
 HALF_LIFE_DAYS = 30.0
-RECENCY, IMPORTANCE, ACCESS = 0.5, 0.5, 0.2
+RECENCY, IMPORTANCE, ACCESS = 0.25, 0.25, 0.1
 """What each part adds at most, as a share of the relevance."""
 HALF_ACCESSES = 5
 """The number of readings at which the part for them is half of its most."""
@@ -16,8 +17,7 @@ MOST_HALVINGS = 60
 MOST_BLEND = 1 + RECENCY + IMPORTANCE + ACCESS
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """What a rank is made of."""
 
     score: float
@@ -37,29 +37,23 @@ class Clock:
     now: float
     half_life_days: float = HALF_LIFE_DAYS
 
-    def recency(self, updated: float) -> float:
-        """What is left of it: halved with each half-life, and falling evenly in between."""
-        age = max(0.0, self.now - updated) / (self.half_life_days * DAY)
-        halvings = min(int(age), MOST_HALVINGS)
-        return (1 - min(age - halvings, 1.0) / 2) / (1 << halvings)
+
+Match = tuple[int, float, float, float, int]
+"""An id, its relevance, the time of its last change, its importance, and how often it was read."""
 
 
-@dataclass(frozen=True)
-class Match:
-    """What of an observation ranks it."""
-
-    id: int
-    relevance: float
-    updated: float
-    importance: float
-    accesses: int
-
-    def parts(self, clock: Clock) -> Parts:
-        """The parts of the rank and the score they make."""
-        recency = clock.recency(self.updated)
-        access = self.accesses / (self.accesses + HALF_ACCESSES)
-        blend = 1 + RECENCY * recency + IMPORTANCE * self.importance + ACCESS * access
-        return Parts(self.relevance * blend, self.relevance, recency, self.importance, access)
+def parts_of(match: Match, clock: Clock) -> Parts:
+    """The parts of a rank and the score they make."""
+    _, relevance, updated, importance, accesses = match
+    half_life = clock.half_life_days * DAY
+    recency = _recency(updated, clock.now, half_life)
+    return Parts(
+        score=_score(match, clock.now, half_life),
+        relevance=relevance,
+        recency=recency,
+        importance=importance,
+        access=accesses / (accesses + HALF_ACCESSES),
+    )
 
 
 def best(matches: Iterable[Match], limit: int, clock: Clock) -> list[tuple[int, Parts]]:
@@ -67,14 +61,32 @@ def best(matches: Iterable[Match], limit: int, clock: Clock) -> list[tuple[int, 
 
     No more of them are looked at than can be among the best, however the other parts are.
     """
-    kept: list[tuple[float, int, Parts]] = []
+    now, half_life = clock.now, clock.half_life_days * DAY
+    kept: list[tuple[float, Match]] = []
+    worst = 0.0
     for match in matches:
-        if len(kept) == limit and match.relevance * MOST_BLEND < kept[0][0]:
+        if match[1] * MOST_BLEND < worst:
             break
-        parts = match.parts(clock)
-        entry = (parts.score, match.id, parts)
+        entry = (_score(match, now, half_life), match)
         if len(kept) < limit:
             heappush(kept, entry)
-        else:
-            heappushpop(kept, entry)
-    return [(number, parts) for _, number, parts in sorted(kept, reverse=True)]
+        elif entry > kept[0]:
+            heapreplace(kept, entry)
+        worst = kept[0][0] if len(kept) == limit else 0.0
+    return [(match[0], parts_of(match, clock)) for _, match in sorted(kept, reverse=True)]
+
+
+def _score(match: Match, now: float, half_life: float) -> float:
+    _, relevance, updated, importance, accesses = match
+    recency = _recency(updated, now, half_life)
+    access = ACCESS * accesses / (accesses + HALF_ACCESSES) if accesses else 0.0
+    return relevance * (1 + RECENCY * recency + IMPORTANCE * importance + access)
+
+
+def _recency(updated: float, now: float, half_life: float) -> float:
+    """What is left of it: halved with each half-life, and falling evenly in between."""
+    age = (now - updated) / half_life
+    if age <= 1:
+        return 1 - age / 2 if age > 0 else 1.0
+    halvings = min(int(age), MOST_HALVINGS)
+    return (1 - min(age - halvings, 1.0) / 2) / (1 << halvings)

@@ -32,7 +32,7 @@ CREATE INDEX observations_deleted
   ON observations (project, scope, kind, deleted) WHERE deleted IS NOT NULL;
 CREATE INDEX observations_by_session ON observations (session, project, id, deleted)
   WHERE deleted IS NULL;
-CREATE INDEX observations_by_digest ON observations (digest, updated) WHERE deleted IS NULL;
+CREATE INDEX observations_by_digest ON observations (digest, updated);
 CREATE UNIQUE INDEX observations_by_topic ON observations (project, scope, topic_key)
   WHERE deleted IS NULL AND topic_key IS NOT NULL;
 
