@@ -14,6 +14,7 @@
 (require 'efrit-compile)
 (require 'efrit-diagnostics)
 (require 'efrit-docs-tool)
+(require 'efrit-format-tool)
 (require 'efrit-show-tool)
 (require 'efrit-web-tools)
 
