@@ -31,8 +31,8 @@ DOCUMENT = ROOT / "docs" / "architecture.md"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
-        *("serve", "app", "settings", "budget.estimate", "storage.migrate"),
-        *("wire.request", "wire.jsontext", "demo", "errors"),
+        *("serve", "app", "settings", "memory", "budget.estimate", "storage.database"),
+        *("storage.migrate", "wire.request", "wire.jsontext", "demo", "errors"),
     ),
     "demo": ("project.images", "budget", "errors"),
     "serve": ("app", "wire", "settings", "project.processes"),

@@ -66,6 +66,8 @@ def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":
         yield Check("settings", f"{places.config_file()}")
     except EfritError as error:
         yield Check("settings", error.message, "correct it there")
+    except ImportError as error:
+        yield Check("settings", f"not read: {error}", "install the packages named above")
     yield from _check_files(database, log, places.config_folder())
 
 

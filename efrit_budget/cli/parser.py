@@ -7,10 +7,13 @@ from efrit_budget import PROTOCOL_VERSION, __version__
 from efrit_budget.cli import (
     call,
     config,
+    context_pack,
     demo_model,
     doctor,
     estimate,
+    memory,
     repl,
+    search,
     serve,
     sessions,
     tool,
@@ -39,6 +42,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     tool,
     tools,
     sessions,
+    search,
+    context_pack,
+    memory,
     config,
     doctor,
     estimate,
@@ -57,6 +63,7 @@ examples:
   efrit-budget tools                           what a model can be offered
   efrit-budget tool file_info '{"paths": ["README.md"]}'
   efrit-budget sessions                        what was worked on
+  efrit-budget search 'retry policy'           what earlier sessions learned
   efrit-budget config budget.total             a setting, and where its value comes from
   efrit-budget estimate README.md              how many tokens a file has
   efrit-budget call tools/list                 any method of the protocol

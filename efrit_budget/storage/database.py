@@ -13,6 +13,8 @@ from pathlib import Path
 from efrit_budget.errors import StorageError
 from efrit_budget.storage.migrate import migrate
 
+BUSY_TIMEOUT_MS = 10_000
+"""How long a write waits for another sidecar's, unless a setting says otherwise."""
 CACHE_KIB = 1024
 LOCKED = "database is locked"
 MARGIN_SECONDS = 1.0

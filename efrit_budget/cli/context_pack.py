@@ -1,0 +1,53 @@
+"""`efrit-budget context-pack`: a project's knowledge as one text to take along."""
+
+import argparse
+from pathlib import Path
+
+from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.memory_store import add_filters, filters_of, natural, opened_memory, price
+from efrit_budget.cli.output import print_text
+from efrit_budget.cli.writing import replacing
+
+NAME = "context-pack"
+HELP = "Pack a project's memories, whole, into one text within a token budget."
+EXAMPLES = """  efrit-budget context-pack --project thesis --tokens 2000
+  efrit-budget context-pack 'data sources' --project thesis --kind decision --tag methodology
+  efrit-budget context-pack --project thesis --json
+  efrit-budget context-pack --project thesis -o context.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the words, the budget, what chooses, and where it goes."""
+    parser.add_argument(
+        "query", metavar="QUERY", nargs="?", default="", help="only what holds these words"
+    )
+    parser.add_argument(
+        "--tokens", metavar="N", type=natural, default=2000, help="the budget (default: 2000)"
+    )
+    add_filters(parser, project_required=True)
+    add_json_flag(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write it there, replacing the file"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the pack, or write it."""
+    from efrit_budget.memory.packs import (  # noqa: PLC0415 - help must not wait for it
+        Markdown,
+        PackJson,
+        context_pack,
+    )
+
+    form = PackJson() if arguments.as_json else Markdown()
+    with opened_memory(arguments) as store:
+        written = context_pack(
+            store, arguments.query, filters_of(arguments), arguments.tokens, form, price()
+        )
+    if arguments.output is None:
+        print_text(written.text)
+        return 0
+    with replacing(arguments.output) as stream:
+        stream.write(f"{written.text}\n")
+    return 0

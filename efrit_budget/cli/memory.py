@@ -1,0 +1,281 @@
+"""`efrit-budget memory`: save, read, delete, carry over what is remembered."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from efrit_budget.cli.arguments import add_global_flags, add_json_flag
+from efrit_budget.cli.confirmation import can_ask, confirmed
+from efrit_budget.cli.memory_store import (
+    add_filters,
+    filters_of,
+    natural,
+    opened_memory,
+    positive,
+)
+from efrit_budget.cli.output import complain, print_json, print_text
+from efrit_budget.cli.writing import replacing
+
+if TYPE_CHECKING:
+    from efrit_budget.memory.observation import Observation
+    from efrit_budget.memory.store import MemoryStore
+
+NAME = "memory"
+HELP = "Save, read, delete, export and import what is remembered."
+EXAMPLES = """  efrit-budget memory save --title 'Retries back off' --content - < note.md
+  efrit-budget memory list --project thesis
+  efrit-budget memory get 12
+  efrit-budget memory timeline 12
+  efrit-budget memory delete 12 --yes
+  efrit-budget memory export -o memory.jsonl
+  efrit-budget memory import memory.jsonl
+"""
+STDIN: Final = "-"
+Act = Callable[[argparse.Namespace], int]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the actions."""
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    _configure_save(_action(actions, "save", "remember something", _save))
+    _configure_get(_action(actions, "get", "print memories whole", _get))
+    _configure_list(_action(actions, "list", "list memories, the latest first", _list))
+    _configure_timeline(_action(actions, "timeline", "what was saved around one", _timeline))
+    _configure_delete(_action(actions, "delete", "forget memories", _delete))
+    _configure_export(_action(actions, "export", "write memories as JSON lines", _export))
+    _configure_import(_action(actions, "import", "read such lines again", _import))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what the action says."""
+    act: Act = arguments.act
+    return act(arguments)
+
+
+def _action(actions: Any, name: str, text: str, act: Act) -> argparse.ArgumentParser:
+    example = next(line for line in EXAMPLES.splitlines() if f" {name} " in f"{line} ")
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name, help=text, description=text, epilog=f"example: {example.strip()}"
+    )
+    parser.set_defaults(act=act)
+    add_global_flags(parser)
+    return parser
+
+
+# Saving
+
+
+def _configure_save(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--title", metavar="T", required=True, help="what it says, in a line")
+    parser.add_argument("--content", metavar="C", required=True, help="the text; - reads stdin")
+    parser.add_argument("--project", metavar="P", default="", help="the project it belongs to")
+    parser.add_argument("--kind", metavar="K", default="note", help="its kind (default: note)")
+    parser.add_argument("--tag", metavar="T", action="append", default=[], help="repeatable")
+    parser.add_argument(
+        "--importance", metavar="X", type=_share, default=0.5, help="0 to 1 (default: 0.5)"
+    )
+    parser.add_argument("--topic", metavar="KEY", help="what was saved under it is revised")
+    add_json_flag(parser)
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1")
+    return number
+
+
+def _save(arguments: argparse.Namespace) -> int:
+    from efrit_budget.memory.observation import Draft  # noqa: PLC0415 - help must not wait for it
+
+    draft = Draft(
+        title=arguments.title,
+        content=_content(arguments.content),
+        project=arguments.project,
+        kind=arguments.kind,
+        topic_key=arguments.topic,
+        tags=tuple(arguments.tag),
+        importance=arguments.importance,
+        tool="command line",
+    )
+    with opened_memory(arguments) as store:
+        saved = store.save(draft)
+    if arguments.as_json:
+        print_json(vars(saved), compact=True)
+    else:
+        print(f"#{saved.id} {saved.outcome}, revision {saved.revision}")
+    return 0
+
+
+def _content(given: str) -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == STDIN else given
+
+
+# Reading
+
+
+def _configure_get(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", type=positive)
+    parser.add_argument("--revisions", action="store_true", help="the earlier ones, too")
+    add_json_flag(parser)
+
+
+def _get(arguments: argparse.Namespace) -> int:
+    with opened_memory(arguments) as store:
+        found = [_alive(store, number) for number in arguments.ids]
+        for observation in filter(None, found):
+            _show(store, observation, arguments)
+            store.note_access(observation.id)
+    for number, there in zip(arguments.ids, found, strict=True):
+        if there is None:
+            complain(f"there is no memory #{number}")
+    return 0 if all(found) else 1
+
+
+def _alive(store: "MemoryStore", number: int) -> "Observation | None":
+    observation = store.get(number)
+    return None if observation is None or observation.deleted is not None else observation
+
+
+def _show(store: "MemoryStore", observation: "Observation", arguments: argparse.Namespace) -> None:
+    from efrit_budget.memory.packs import Markdown, facts_of  # noqa: PLC0415 - as above
+
+    earlier = store.revisions(observation.id) if arguments.revisions else []
+    if arguments.as_json:
+        more = {"revision": observation.revision, "topic_key": observation.topic_key}
+        revisions = {"revisions": [vars(each) for each in earlier]} if arguments.revisions else {}
+        print_json({**facts_of(observation), **more, **revisions}, compact=True)
+        return
+    print_text(f"#{observation.id} {Markdown().entry(observation).removeprefix('## ')}\n")
+    for each in reversed(earlier):
+        print_text(f"Revision {each.revision}: {each.title}\n\n{each.content.strip()}\n")
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
+    add_filters(parser)
+    parser.add_argument("--limit", metavar="N", type=positive, default=20, help="(default: 20)")
+    add_json_flag(parser)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from efrit_budget.memory.index import Lines, LinesJson  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packing import Pack  # noqa: PLC0415 - as above
+
+    filters = filters_of(arguments)
+    with opened_memory(arguments) as store:
+        latest = store.recent(filters, arguments.limit)
+        pack = Pack(store.count(filters), None, filters.project, memories=tuple(latest))
+    form = LinesJson() if arguments.as_json else Lines()
+    print_text(form.text(pack, 0))
+    return 0
+
+
+def _configure_timeline(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", type=positive)
+    for side in ("before", "after"):
+        parser.add_argument(
+            f"--{side}", metavar="N", type=natural, default=5, help=f"so many {side} (default: 5)"
+        )
+    add_json_flag(parser)
+
+
+def _timeline(arguments: argparse.Namespace) -> int:
+    from efrit_budget.memory.index import Lines  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packs import facts_of, index_of  # noqa: PLC0415 - as above
+    from efrit_budget.memory.wording import IN_SESSION, navigation_hint  # noqa: PLC0415 - as above
+
+    with opened_memory(arguments) as store:
+        line = store.timeline(arguments.id, arguments.before, arguments.after)
+    if line is None:
+        complain(f"there is no memory #{arguments.id}")
+        return 1
+    shown = [*line.before, line.focus, *line.after]
+    if arguments.as_json:
+        facts = {side: [*map(index_of, getattr(line, side))] for side in ("before", "after")}
+        print_json({**facts, "focus": facts_of(line.focus), "total": line.total}, compact=True)
+        return 0
+    for each in shown:
+        print_text(f"{'>' if each.id == arguments.id else ' '} {Lines().entry(each)}")
+    hint = navigation_hint(len(shown), line.total, IN_SESSION)
+    if hint:
+        print(hint)
+    return 0
+
+
+# Deleting
+
+
+def _configure_delete(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", type=positive)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json_flag(parser)
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    numbers: list[int] = list(dict.fromkeys(arguments.ids))
+    names = ", ".join(f"#{number}" for number in numbers)
+    if not arguments.yes and not can_ask():
+        complain("nothing was deleted: nobody is there to ask; --yes does it without asking")
+        return 1
+    if not arguments.yes and not confirmed(f"{names}: to be deleted?"):
+        complain("nothing was deleted")
+        return 1
+    with opened_memory(arguments) as store:
+        deleted = [number for number in numbers if store.delete(number)]
+    for number in numbers:
+        if number not in deleted:
+            complain(f"there is no memory #{number}")
+    if arguments.as_json:
+        print_json({"deleted": deleted}, compact=True)
+    elif deleted:
+        print(f"deleted: {', '.join(f'#{number}' for number in deleted)}")
+    return 0 if len(deleted) == len(numbers) else 1
+
+
+# Carrying over
+
+
+def _configure_export(parser: argparse.ArgumentParser) -> None:
+    add_filters(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write it there, replacing the file"
+    )
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from efrit_budget.memory.transfer import exported  # noqa: PLC0415 - as above
+
+    with opened_memory(arguments) as store:
+        lines = exported(store, filters_of(arguments))
+        if arguments.output is None:
+            for line in lines:
+                sys.stdout.buffer.write(f"{line}\n".encode())
+        else:
+            with replacing(arguments.output) as stream:
+                stream.writelines(f"{line}\n" for line in lines)
+    return 0
+
+
+def _configure_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="JSON lines; - reads stdin")
+    add_json_flag(parser)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from efrit_budget.memory.transfer import imported, records  # noqa: PLC0415 - as above
+
+    given = arguments.file
+    raw = sys.stdin.buffer.read() if given == STDIN else Path(given).read_bytes()
+    found = records(raw.splitlines())
+    with opened_memory(arguments) as store:
+        count = imported(store, found)
+    if arguments.as_json:
+        print_json({"imported": count}, compact=True)
+    else:
+        print(f"imported: {count}")
+    return 0

@@ -1,0 +1,93 @@
+"""The memory as the command line opens it: alone, without waiting for all the rest to load."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from efrit_budget.cli.application import loaded_settings
+
+if TYPE_CHECKING:
+    from efrit_budget.memory.observation import Filters
+    from efrit_budget.memory.store import MemoryStore
+    from efrit_budget.memory.wording import Cost
+
+_PREFIX: Final = "EFRIT_BUDGET_"
+
+
+@contextmanager
+def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
+    """Yield the memory of the database that the flags and settings name, and close it."""
+    from efrit_budget.memory.store import MemoryStore  # noqa: PLC0415 - help must not wait for it
+    from efrit_budget.storage.database import Database  # noqa: PLC0415 - as above
+
+    path, busy_timeout_ms, half_life_days = _in_force(arguments)
+    database = Database(path, busy_timeout_ms)
+    try:
+        yield MemoryStore(database, half_life_days)
+    finally:
+        database.close()
+
+
+def _in_force(arguments: argparse.Namespace) -> tuple[Path, int, float]:
+    """What memory needs of the settings; they are loaded only where something sets any."""
+    from efrit_budget.memory.ranking import HALF_LIFE_DAYS  # noqa: PLC0415 - as above
+    from efrit_budget.settings import places  # noqa: PLC0415 - as above
+    from efrit_budget.storage.database import BUSY_TIMEOUT_MS  # noqa: PLC0415 - as above
+
+    if places.config_file().exists() or any(map(_is_setting, os.environ)):
+        settings = loaded_settings(arguments).settings
+        return settings.storage.database, settings.storage.busy_timeout_ms, HALF_LIFE_DAYS
+    return arguments.db or places.database_file(), BUSY_TIMEOUT_MS, HALF_LIFE_DAYS
+
+
+def _is_setting(variable: str) -> bool:
+    return variable.startswith(_PREFIX) and variable != f"{_PREFIX}HOME"
+
+
+def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = False) -> None:
+    """Add what chooses memories."""
+    parser.add_argument(
+        "--project", metavar="P", required=project_required, help="only those of this project"
+    )
+    parser.add_argument("--kind", metavar="K", help="only this kind, such as decision")
+    parser.add_argument(
+        "--tag", metavar="T", action="append", default=[], help="only with this tag (repeatable)"
+    )
+
+
+def filters_of(arguments: argparse.Namespace) -> "Filters":
+    """What was chosen."""
+    from efrit_budget.memory.observation import Filters  # noqa: PLC0415 - as above
+
+    return Filters(project=arguments.project, kind=arguments.kind, tags=tuple(arguments.tag))
+
+
+def price() -> "Cost":
+    """What texts cost where no model's calibration is at hand."""
+    from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - as above
+    from efrit_budget.memory.wording import dearest  # noqa: PLC0415 - as above
+
+    return dearest(estimate)
+
+
+def natural(text: str) -> int:
+    """A whole number from 0 on."""
+    return _at_least(0, text)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    return _at_least(1, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if not least <= number < 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
+    return number

@@ -1,0 +1,52 @@
+"""`efrit-budget search`: what memory holds, the best first."""
+
+import argparse
+
+from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.memory_store import (
+    add_filters,
+    filters_of,
+    natural,
+    opened_memory,
+    positive,
+    price,
+)
+from efrit_budget.cli.output import print_text
+
+NAME = "search"
+HELP = "Search memory: one line for each, the best first."
+EXAMPLES = """  efrit-budget search 'experiment results' --token-budget 1500
+  efrit-budget search methodology --kind decision --project thesis
+  efrit-budget search 'retry*' --tag network --limit 50 --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the words, what limits the answer, and what chooses."""
+    parser.add_argument("query", metavar="QUERY", help="words; one that ends in * is a beginning")
+    parser.add_argument(
+        "--token-budget",
+        metavar="N",
+        type=natural,
+        help="pack the best until the whole answer has this many tokens",
+    )
+    parser.add_argument(
+        "--limit", metavar="N", type=positive, default=10, help="at most so many (default: 10)"
+    )
+    add_filters(parser)
+    add_json_flag(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is found: first the limit counts, then the budget."""
+    from efrit_budget.memory.index import Lines, LinesJson  # noqa: PLC0415 - help must not wait
+    from efrit_budget.memory.packing import Pack, packed  # noqa: PLC0415 - as above
+
+    filters = filters_of(arguments)
+    with opened_memory(arguments) as store:
+        found = store.search(arguments.query, filters, arguments.limit)
+    empty = Pack(found.total, arguments.token_budget, filters.project, found.any_word)
+    candidates = [each.observation for each in found.candidates]
+    form = LinesJson() if arguments.as_json else Lines()
+    print_text(packed(empty, candidates, form, price()).text)
+    return 0

@@ -1,0 +1,45 @@
+"""Files that commands write: whole, or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+NEW_FILE_MODE: Final = 0o666
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """Yield a file that takes the place of `path` at the end; after an error the old one stays.
+
+    A link stays one: what it leads to is replaced. A device or a pipe is written to.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            yield stream
+            stream.flush()
+            os.fchmod(descriptor, _mode(target))
+            os.fsync(descriptor)
+        Path(name).replace(target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The mode of the file that is replaced, or that of any new one."""
+    try:
+        return target.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return NEW_FILE_MODE & ~mask
