@@ -120,9 +120,10 @@ Return as `efrit-code--ask' does."
       (with-current-buffer buffer
         (unless (or (consp (cdr answer)) (member major-mode asked))
           (push major-mode asked)
-          (let ((found (save-mark-and-excursion
-                         (efrit-visit-and-let-go
-                           (efrit-code--ask-here call symbol question)))))
+          (let ((found (save-excursion
+                         (save-restriction
+                           (efrit-visit-and-let-go
+                             (efrit-code--ask-here call symbol question))))))
             (when (or (null answer) (cdr found))
               (setq answer found))))))
     (or answer
@@ -288,7 +289,8 @@ one of xref that has no index."
                     (efrit-visit-with (efrit-visit-existing-file call path) (syntax-table))
                   (standard-syntax-table))))
     (efrit-child-run
-     call (efrit-code--search-command symbol)
+     call (let ((default-directory (efrit-visit-root call)))
+            (efrit-code--search-command symbol))
      (lambda (output end)
        (efrit-tool-finish
         call (efrit-code--search-result call symbol backend syntax output end)))

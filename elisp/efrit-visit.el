@@ -181,12 +181,15 @@ So are the buffers of other files that BODY opens."
     (funcall body)))
 
 (defun efrit-visit--with (file body)
-  "Call BODY in a buffer that visits FILE, and let go of what was opened."
+  "Call BODY in a buffer that visits FILE, and let go of what was opened.
+Point and narrowing of a person's buffer stay."
   (let ((visit (efrit-visit-open file)))
     (unwind-protect
         (efrit-visit-and-let-go
           (with-current-buffer (car visit)
-            (funcall body)))
+            (save-excursion
+              (save-restriction
+                (funcall body)))))
       (efrit-visit-let-go visit))))
 
 (defun efrit-visit--and-let-go (body)

@@ -17,13 +17,6 @@
 
 ;;; Public
 
-(defun efrit-web-page-command (file url links)
-  "Return the command that prints the page in FILE, UTF-8, from URL as text.
-With LINKS, the address of each link stands behind it."
-  (list (expand-file-name invocation-name invocation-directory)
-        "-Q" "--batch" "-l" (locate-library "efrit-web-page")
-        "-f" "efrit-web-page-print" file url (if links "links" "text")))
-
 (defun efrit-web-page-print ()
   "Print the page named by the rest of the command line, for a batch Emacs."
   (pcase-let ((`(,file ,url ,how) command-line-args-left))

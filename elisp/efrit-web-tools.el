@@ -15,7 +15,6 @@
 (require 'efrit-child)
 (require 'efrit-fetch)
 (require 'efrit-tools)
-(require 'efrit-web-page)
 (require 'subr-x)
 
 ;;; Options
@@ -129,13 +128,20 @@ followed."
              (coding (intern-soft (if (equal name "utf8") "utf-8" name))))
         (and coding (coding-system-p coding) coding)))))
 
+(defun efrit-web--layout-command (file url links)
+  "Return the command that prints the page in FILE, UTF-8, from URL as text.
+With LINKS, the address of each link stands behind it."
+  (list (expand-file-name invocation-name invocation-directory)
+        "-Q" "--batch" "-l" (locate-library "efrit-web-page")
+        "-f" "efrit-web-page-print" file url (if links "links" "text")))
+
 (defun efrit-web--render (call fetched html links)
   "Finish CALL with HTML, from FETCHED, laid out as text, with LINKS if non-nil."
   (let ((file (make-temp-file "efrit-page-" nil ".html"))
         (coding-system-for-write 'utf-8-unix))
     (write-region html nil file nil 'silent)
     (efrit-child-run
-     call (efrit-web-page-command file (efrit-fetched-url fetched) links)
+     call (efrit-web--layout-command file (efrit-fetched-url fetched) links)
      (lambda (output end)
        (let ((text (decode-coding-string output 'utf-8-unix)))
          (if (eql end 0)

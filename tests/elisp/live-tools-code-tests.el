@@ -133,6 +133,22 @@ live-code-sample.el:5: (defun live-code-sample-run (x)"
     (live-test-has (live-test-refused "find_definition" :symbol "x" :path "/ssh:nowhere:/x")
                    "outside of the project")))
 
+;;; What stays
+
+(ert-deftest efrit-live-code-point-and-narrowing-of-open-files-stay ()
+  (live-test-in live-code-tests--lisp
+    (load (expand-file-name "live-code-sample.el") nil t)
+    (with-current-buffer (find-file-noselect "live-code-sample.el")
+      (narrow-to-region 1 20)
+      (goto-char 7)
+      (live-test-text "find_definition" :symbol "live-code-sample-run"
+                      :path "live-code-sample.el" :line 9)
+      (live-test-text "find_definition" :symbol "live-code-sample-run")
+      (live-test-text "find_references" :symbol "live-code-sample-run"
+                      :path "live-code-sample.el" :line 9)
+      (live-test-text "buffer_outline" :path "live-code-sample.el")
+      (should (equal '(7 1 20) (list (point) (point-min) (point-max)))))))
+
 ;;; References
 
 (ert-deftest efrit-live-code-references-are-found-by-text-where-no-index-is ()
