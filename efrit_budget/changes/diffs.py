@@ -90,6 +90,11 @@ def as_buffer(data: bytes | None) -> bytes | None:
     return text.encode("utf-8", "surrogateescape" if coding.width == 1 else "replace")
 
 
+def is_saved(text: bytes | None, data: bytes | None) -> bool:
+    """Whether a file holds what the buffer held that was not saved."""
+    return text is not None and data is not None and as_buffer(data) == text
+
+
 def _named(old: Side, new: Side) -> str:
     return old.name if old.name == new.name else f"{old.name} -> {new.name}"
 

@@ -11,7 +11,7 @@ from efrit_budget.changes.change import IN_FORCE, Change, Kind, Role, State
 from efrit_budget.changes.diffs import counts
 from efrit_budget.changes.disk import missing_folders, read
 from efrit_budget.changes.errors import ChangeError
-from efrit_budget.changes.images import image
+from efrit_budget.changes.images import content, image
 from efrit_budget.changes.places import place_of
 from efrit_budget.changes.rows import Beginning, Ending
 from efrit_budget.changes.showing import Held, shown
@@ -168,7 +168,7 @@ class Journal:
             checkpoints = rows.checkpoints(connection, self._session_id)
         told = [
             change.told() | {"now": standing}
-            for change, standing in Standings(self._project).of(changes)
+            for change, standing in self._standings().of(changes)
             if not open_only or change.state is State.BEGUN
         ]
         return {
@@ -183,8 +183,15 @@ class Journal:
             changes = rows.every(connection, self._session_id, number)
             held = Held.of(connection, change)
         return shown(self._project, change, held, most) | {
-            "now": Standings(self._project).of_first(changes)
+            "now": self._standings().of_first(changes)
         }
+
+    def _standings(self) -> Standings:
+        return Standings(self._project, self._content)
+
+    def _content(self, sha256: str | None) -> bytes | None:
+        with self._database.reading() as connection:
+            return content(connection, sha256)
 
     # Undoing
 

@@ -66,15 +66,16 @@ def diff(change: Change, held: Held) -> str:
 
 
 def since(change: Change, held: Held, found: Mapping[str, Found | None]) -> str:
-    """What became of its files since it was done, or since it was begun."""
-    if change.state is State.DONE:
+    """What became of its files since it was done, or since it was begun; often nothing."""
+    now = {path: None if one is None else one.data for path, one in found.items()}
+    if change.state is not State.DONE:
+        left = {change.path: held.before}
+    elif held.text_after is None or now[change.place_after] == held.after:
         left = {change.place_after: held.after}
     else:
-        left = {change.path: held.before}
-    return "".join(
-        unified(Side(path, left.get(path)), Side(path, None if one is None else one.data))
-        for path, one in found.items()
-    )
+        left = {change.place_after: held.text_after}
+        now[change.place_after] = as_buffer(now[change.place_after])
+    return "".join(unified(Side(path, left.get(path)), Side(path, now[path])) for path in now)
 
 
 def _since(project: Project, change: Change, held: Held) -> str | None:

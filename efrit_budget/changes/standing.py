@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from efrit_budget.changes.change import IN_FORCE, Change, Contents, State
+from efrit_budget.changes.change import IN_FORCE, Change, Contents, Role, State
+from efrit_budget.changes.diffs import is_saved
 from efrit_budget.changes.disk import Found, read
 from efrit_budget.changes.errors import ChangeError
 from efrit_budget.changes.images import digest
@@ -51,6 +52,8 @@ class Standings:
     """How each change of a session stands; every file is read once."""
 
     project: Project
+    content: Callable[[str | None], bytes | None]
+    """What is stored under a name."""
     _now: dict[str, str | None] = field(default_factory=dict)
 
     def of(self, changes: Sequence[Change]) -> Iterator[tuple[Change, str]]:
@@ -76,13 +79,27 @@ class Standings:
             return UNDONE
         try:
             now = self._contents(change, later)
+            left = now == change.after or self._is_saved(change, later)
         except EfritError:
             return UNKNOWN
-        if change.state is State.DONE and now == change.after:
+        if left and change.state is State.DONE:
             return AS_LEFT
         if now == change.before:
             return UNDONE
         return UNKNOWN if change.state is State.BEGUN else CHANGED
+
+    def _is_saved(self, change: Change, later: dict[str, Change]) -> bool:
+        """Whether all that came since is that the person saved the buffer as it was left."""
+        text = change.images.get(Role.TEXT_AFTER)
+        if text is None or change.moved_to is not None:
+            return False
+        taken_up = later.get(change.path)
+        if taken_up is not None:
+            data = self.content(taken_up.before[change.path])
+        else:
+            found = read(self.project, places(self.project, change)[change.path])
+            data = None if found is None else found.data
+        return is_saved(self.content(text), data)
 
     def _contents(self, change: Change, later: dict[str, Change]) -> Contents:
         """What the next change of each path found there, or what is there now."""

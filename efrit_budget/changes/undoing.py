@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from efrit_budget.changes import disk
-from efrit_budget.changes.change import Change, Role, State
+from efrit_budget.changes.change import Change, Contents, Role, State
 from efrit_budget.changes.disk import Found
 from efrit_budget.changes.errors import ChangedSinceError, ChangeError
 from efrit_budget.changes.rows import every, later_in_force, numbered, set_state
@@ -154,8 +154,8 @@ def _require_last(change: Change, later: list[Change]) -> None:
 
 def _require_as_left(undoing: Undoing, held: Held) -> None:
     change = undoing.change
-    now = contents(undoing.found)
-    if now == change.before or (change.state is State.DONE and _is_left(change, now)):
+    became = since(change, held, undoing.found)
+    if not became or contents(undoing.found) in (change.before, _half_undone(change)):
         return
     if change.state is State.BEGUN:
         reason = "was begun and nobody told how it ended, so what it holds may be anybody's"
@@ -166,15 +166,16 @@ def _require_as_left(undoing: Undoing, held: Held) -> None:
         data={
             "number": change.number,
             "path": change.path,
-            "since": since(change, held, undoing.found),
+            "since": became,
         },
     )
 
 
-def _is_left(change: Change, now: dict[str, str | None]) -> bool:
-    """Whether all is as the change left it, or as an undo of it that was cut off left it."""
-    half = {**change.after, change.path: change.before[change.path]}
-    return now in (change.after, half)
+def _half_undone(change: Change) -> Contents | None:
+    """What an undo leaves that was cut off between its two files."""
+    if change.state is State.BEGUN:
+        return None
+    return {**change.after, change.path: change.before[change.path]}
 
 
 def _folders_made(connection: sqlite3.Connection, session_id: str) -> set[str]:

@@ -174,6 +174,46 @@ def test_a_buffer_that_the_change_saved_comes_with_what_it_held_unsaved(hands: H
     assert file.read_text() == "saved"
 
 
+def unsaved_edit(hands: Hands, before: str, after: str) -> int:
+    """Edit a buffer of `a` that was not saved, and is not saved then."""
+    use = hands.use()
+    number: int = hands.begin({"path": "a", "kind": "edit", "buffer_text": before}, use=use)[0][
+        "number"
+    ]
+    texts = [{"number": number, "buffer_text": after}]
+    hands("end", tool_use_id=use, outcome="done", files=texts)
+    return number
+
+
+def test_a_buffer_that_the_person_saved_as_the_change_left_it_was_not_changed_since(
+    hands: Hands,
+) -> None:
+    file = hands.project / "a"
+    file.write_bytes(b"saved\r\n")
+    number = unsaved_edit(hands, "mine\n", "mine\nedited\n")
+    assert hands.now(number) == "as_left"
+    file.write_bytes(b"mine\r\nedited\r\n")
+    assert hands.now(number) == "as_left"
+    assert hands("show", number=number)["since"] is None
+    later = hands.edit("a", "later")
+    assert hands.now(number) == "as_left"
+    hands("undo", number=later)
+    told = hands("undo", number=number)
+    assert (told["disk"], told["buffer_text"]) == (True, "mine\n")
+    assert file.read_bytes() == b"saved\r\n"
+
+
+def test_what_the_person_wrote_before_saving_a_buffer_is_shown_alone(hands: Hands) -> None:
+    file = hands.project / "a"
+    file.write_text("saved\n")
+    number = unsaved_edit(hands, "mine\n", "mine\nedited\n")
+    file.write_text("mine\nedited\nby hand\n")
+    since = "--- a/a\n+++ b/a\n@@ -1,2 +1,3 @@\n mine\n edited\n+by hand\n"
+    assert hands.now(number) == "changed"
+    assert hands("show", number=number)["since"] == since
+    assert hands.error("undo", number=number).data["since"] == since
+
+
 def test_an_empty_buffer_is_not_the_same_as_none(hands: Hands) -> None:
     (hands.project / "a").write_text("saved")
     edited = {"path": "a", "kind": "edit", "buffer_text": ""}
@@ -233,13 +273,11 @@ def test_a_checkpoint_that_there_is_not_is_told_with_those_there_are(hands: Hand
     assert "no k7; there are: k1" in error.told
 
 
-def test_hard_links_and_owners_do_not_keep_a_file_from_being_put_back(hands: Hands) -> None:
+def test_a_file_that_is_put_back_keeps_its_owner_and_group(hands: Hands) -> None:
     file = hands.project / "a"
     file.write_text("before")
-    os.link(file, hands.project / "same")
     owner = (file.stat().st_uid, 12345 if os.geteuid() == 0 else file.stat().st_gid)
     os.chown(file, *owner)
-    number = hands.edit("a", "after")
-    hands("undo", number=number)
+    hands("undo", number=hands.edit("a", "after"))
     assert file.read_text() == "before"
     assert (file.stat().st_uid, file.stat().st_gid) == owner
