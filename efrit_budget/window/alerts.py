@@ -27,8 +27,8 @@ def alert(
     bounds: Bounds,
     *,
     rewritten: bool,
-) -> tuple[Window, bool]:
-    """Append what is to be told now; gives the window, and whether the past was rewritten.
+) -> tuple[Window, bool, str | None]:
+    """Append what is to be told now; gives the window, whether the past was rewritten, and it.
 
     A warning goes as a system message at once. Where the model takes none, the system text is
     rewritten with it, which is an epoch. Behind a reply that is to be continued, and behind
@@ -36,17 +36,19 @@ def alert(
     """
     last = pieces[-1].phase
     if last is Phase.REPLY or (last is Phase.NOTICE and bounds.model.system_messages):
-        return window, rewritten
+        return window, rewritten, None
     band, warned = Band(window.band), Band(window.warned)
     if band.rank < warned.rank:
         window = replace(window, warned=str(band))
     if band.rank > warned.rank:
         window = replace(window, warned=str(band))
+        warning = bands.warning(bounds.prompt_limit - window.kept)
         if not bounds.model.system_messages:
-            return _warned_in_system(connection, window, bounds), True
-        _append(connection, window, "system", bands.warning(bounds.prompt_limit - window.kept))
-        return window, rewritten
-    return _noticed(connection, window, pieces, bounds), rewritten
+            return _warned_in_system(connection, window, bounds), True, warning
+        _append(connection, window, "system", warning)
+        return window, rewritten, warning
+    window, notice = _noticed(connection, window, pieces, bounds)
+    return window, rewritten, notice
 
 
 def warned_system(
@@ -64,15 +66,16 @@ def warned_system(
 
 def _noticed(
     connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece], bounds: Bounds
-) -> Window:
+) -> tuple[Window, str | None]:
     """Once in an epoch, when the next compaction is near."""
     remaining = bounds.prompt_limit - sum(used_now(pieces, window, bounds).values())
     marks = bands.thresholds(bounds.limits.total, bounds.limits.warning_threshold)
     if remaining >= marks.low or window.noticed:
-        return window
+        return window, None
     role = "system" if bounds.model.system_messages else "user"
-    _append(connection, window, role, bands.notice(remaining))
-    return replace(window, noticed=1)
+    notice = bands.notice(remaining)
+    _append(connection, window, role, notice)
+    return replace(window, noticed=1), notice
 
 
 def _warned_in_system(connection: sqlite3.Connection, window: Window, bounds: Bounds) -> Window:

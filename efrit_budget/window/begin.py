@@ -48,6 +48,8 @@ class Begun:
     rewritten: bool
     assembly: Assembly
     notes: tuple[str, ...]
+    """What the person is told: what was stored and sent in part, what the model is told of its
+    budget."""
 
 
 def begin(connection: sqlite3.Connection, window: Window, wanted: Wanted, bounds: Bounds) -> Begun:
@@ -59,13 +61,17 @@ def begin(connection: sqlite3.Connection, window: Window, wanted: Wanted, bounds
         window, notes = request.store(connection, window, wanted.user_message, bounds)
     pieces = record.pieces(connection, window.session_id, bounds.calibration)
     _check_whose_turn_it_is(connection, window, pieces)
+    warned = Band(window.warned)
     window, rewritten = _settled(connection, window, pieces, wanted, bounds)
+    if Band(window.warned).rank > warned.rank:
+        notes += (bands.warning(bounds.prompt_limit - window.kept),)
     if rewritten:
         pieces = record.pieces(connection, window.session_id, bounds.calibration)
-    window, rewritten = alert(connection, window, pieces, bounds, rewritten=rewritten)
+    window, rewritten, told = alert(connection, window, pieces, bounds, rewritten=rewritten)
     window, assembly = _assembled(connection, window, bounds, whole=rewritten)
     _keep_turn(connection, window, wanted)
     record.save(connection, window)
+    notes += () if told is None else (told,)
     return Begun(window, window.turn, rewritten, assembly, notes)
 
 

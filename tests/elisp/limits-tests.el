@@ -12,6 +12,7 @@
 (require 'scripted)
 (require 'efrit-limits)
 (require 'efrit-preview)
+(require 'efrit-session-view)
 
 (defun efrit-limits-tests--status (loop)
   "Return how the session of LOOP stands."
@@ -88,7 +89,11 @@
                (loop (efrit-test-loop)))
           (should (= efrit-budget-warning-threshold
                      (efrit-limits-tests--limit loop :warning_threshold)))
-          (efrit-test-finish loop "Go.")
+          (with-current-buffer (efrit-session-view-buffer loop)
+            (efrit-test-finish loop "Go.")
+            (should (eq (equal (cadr case) "low")
+                        (and (string-match-p "^— \\[Budget Alert: ~" (buffer-string)) t)))
+            (kill-buffer))
           (ert-info ((plist-get (efrit-loop-budget loop) :summary))
             (should (equal (cadr case) (plist-get (efrit-loop-budget loop) :band)))
             (should (eq (equal (cadr case) "low")

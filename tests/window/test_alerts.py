@@ -243,3 +243,55 @@ def test_a_session_that_begins_with_little_left_is_warned_in_its_first_system_te
     assert begun["epoch"] == 1
     assert WARNING.fullmatch(client.system_texts()[-1])
     assert alerts(client, WARNING) == []
+
+
+# The person
+
+
+def told(client: Client) -> list[str]:
+    """What of the budget the person is told in the turn that has begun."""
+    return [note for note in client.begun["notes"] if "Budget Alert" in note]
+
+
+def test_the_person_is_told_of_a_notice_in_the_turn_in_which_the_model_is(
+    open_client: OpenClient,
+) -> None:
+    client = open_client(**SMALL)
+    known = 0
+    for begun in filled(client):
+        found = alerts(client, NOTICE)
+        assert [bool(NOTICE.fullmatch(note)) for note in told(client)] == [True] * (
+            len(found) - known
+        )
+        known = len(found)
+        if begun["epoch"] == 2:
+            break
+
+
+def test_the_person_is_told_of_a_warning_once_wherever_it_stands(open_client: OpenClient) -> None:
+    client = pressed(open_client)
+    (_, _, thousands) = alerts(client, WARNING)[0]
+    (note,) = filter(WARNING.fullmatch, told(client))
+    assert f"~{thousands}k" in note
+    client.end(thinking(), text("I see."))
+    register(client, "show_buffer")
+    client.begin("go on")
+    assert WARNING.fullmatch(client.system_texts()[-1])
+    assert not any(map(WARNING.fullmatch, told(client)))
+
+
+@pytest.mark.parametrize("model", [MODEL, PLAIN_MODEL])
+def test_the_person_is_told_of_a_warning_that_is_in_force_from_the_first_turn_on(
+    open_client: OpenClient, model: str
+) -> None:
+    client = open_client(**PRESSED)
+    client.system_text = words(900)
+    client.begin(words(9_000), model=model)
+    assert client.budget()["band"] == "ample"
+    assert told(client) == []
+    client = open_client(**PRESSED | {"tool_results": 4_000, "response": 24_000})
+    client.system_text = words(900)
+    client.begin(words(9_000), model=model)
+    assert client.budget()["band"] != "ample"
+    (note,) = filter(WARNING.fullmatch, told(client))
+    assert note == client.system_texts()[-1]
