@@ -162,8 +162,8 @@ Return how many seconds to leave to the person then, or nil."
                           "changed on disk, and was not read again: it is encrypted"))
      (t (efrit-revert--revert)))))
 
+(defun efrit-revert--tell (loop state what)
   "Tell in LOOP of WHAT there is about this buffer, once for each STATE."
-  "Tell in LOOP of WHAT there is about this buffer, once for each STATE of its file."
   (unless (equal state efrit-revert--told)
     (setq efrit-revert--told state)
     (efrit-loop-tell loop 'note
