@@ -216,6 +216,7 @@ Whoever works there already is not asked again."
           (efrit-loop-since loop) (plist-get status :last_turn)
           (efrit-loop-turn loop) (plist-get budget :turn)
           (efrit-loop-epoch loop) (plist-get budget :epoch)
+          (efrit-loop-todos loop) (plist-get status :todos)
           (efrit-loop-usage loop) (list :dollars (plist-get status :dollars)))))
 
 (defun efrit-do--resting-loop (root)

@@ -120,6 +120,7 @@ class SessionMethods:
             "limits": session.limits.as_dict(),
             "usage": self._turns.usage(session.id),
             "last_turn": self._turns.last_time(session.id),
+            "todos": self._turns.todos(session.id),
         }
         if params.price:
             shown["dollars"] = self._turns.dollars(session.id)

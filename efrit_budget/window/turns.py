@@ -124,6 +124,16 @@ class Turns:
         latest: float | None = row["latest"]
         return latest
 
+    def todos(self, session_id: str) -> Json:
+        """What is to be done, as the model wrote it last; None where it never did."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT todos FROM calls WHERE session_id = ? AND todos IS NOT NULL"
+                " ORDER BY ended DESC LIMIT 1",
+                (session_id,),
+            ).fetchone()
+        return None if row is None else json.loads(row["todos"])
+
     def dollars(self, session_id: str) -> float | None:
         """What the turns of a session cost; None where a model's price is not known."""
         prices = [dollars(model, usage) for model, usage in self._usages(session_id)]

@@ -273,7 +273,14 @@ text = \"That is all.\"
     (efrit-test-rest view-loop)
     (efrit-viewing-in-order "That is all." "☑ look\n▶ tell\n" "● ready")
     (should (= 1 (efrit-viewing-count "▶ tell")))
-    (should-not (string-search "▶ look" (efrit-viewing-view-text)))))
+    (should-not (string-search "▶ look" (efrit-viewing-view-text)))
+    (let ((id (efrit-loop-id view-loop)))
+      (efrit-do-forget view-loop)
+      (efrit-sidecar-stop)
+      (let ((again (efrit-do-resume-loop id efrit-test-project)))
+        (with-current-buffer (efrit-session-view-buffer again)
+          (efrit-viewing-in-order "☑ look\n▶ tell\n" "● ready")
+          (kill-buffer))))))
 
 (ert-deftest efrit-view-says-in-one-line-that-older-results-gave-way ()
   (efrit-viewing-with-view efrit-viewing-short

@@ -65,6 +65,21 @@ def test_an_entry_carries_what_was_told_with_it(client: Client) -> None:
     assert entry["tokens"] > 500
 
 
+def test_the_status_of_a_session_has_the_todos_that_were_told_last(client: Client) -> None:
+    def todos() -> Any:
+        return client.call("session/status")["todos"]
+
+    assert todos() is None
+    client.record("one", "1 item", todos=[{"task": "look"}])
+    client.record("two", "2 items", todos=[{"task": "look"}, {"task": "tell"}])
+    client.record("three", "no list")
+    assert todos() == [{"task": "look"}, {"task": "tell"}]
+    client.record("four", "0 items", todos=[])
+    assert todos() == []
+    client.call("session/purge")
+    assert todos() is None
+
+
 def test_the_age_of_an_entry_is_counted_in_uses_since_its_last(client: Client) -> None:
     for number in range(4):
         client.record(f"use{number}", words(200, number))
