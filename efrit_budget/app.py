@@ -11,6 +11,7 @@ from typing import Any
 
 from efrit_budget.budget.models import model_named
 from efrit_budget.errors import EfritError, MethodNotFoundError
+from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.changes import ChangesMethods
 from efrit_budget.methods.offers import Offers
 from efrit_budget.methods.projects import Projects
@@ -58,6 +59,7 @@ class Application:
         projects = Projects(
             sessions, settings.tools.extra_roots, settings.tools.secret_files, specs
         )
+        memory = MemoryStore(self._database, settings.memory.half_life_days)
         families = (
             SessionMethods(
                 sessions,
@@ -71,12 +73,13 @@ class Application:
                 self._worklog,
                 self._database,
                 projects,
-                lambda: ripgrep.find(prefer_system=settings.tools.prefer_system_rg),
+                memory=memory,
+                find_rg=lambda: ripgrep.find(prefer_system=settings.tools.prefer_system_rg),
             ),
             offers,
             projects,
             ChangesMethods(sessions, projects, self._database),
-            TurnMethods(sessions, turns, offers),
+            TurnMethods(sessions, turns, offers, registry),
             WorklogMethods(sessions, Wishes(self._database, turns)),
         )
         self.methods: dict[str, Method] = {

@@ -38,11 +38,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "serve": ("app", "wire", "settings", "project.processes"),
     "app": (
         *("wire.method", "wire.request", "methods", "worklog", "window", "tools", "sessions"),
-        *("results", "settings", "project", "budget", "storage.database", "errors"),
+        *("memory.store", "results", "settings", "project", "budget"),
+        *("storage.database", "errors"),
     ),
     "methods": (
         *("wire.method", "wire.jsontext", "worklog", "window", "tools", "sessions", "results"),
-        *("settings", "project", "budget", "changes", "storage.database", "errors"),
+        *("memory", "settings", "project", "budget", "changes", "storage.database", "errors"),
     ),
     "changes": ("project", "storage", "errors"),
     "wire": ("cancellation", "errors"),

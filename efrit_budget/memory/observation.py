@@ -8,6 +8,7 @@ from efrit_budget.errors import EfritError
 
 MOST_CHARACTERS = 100_000
 MOST_TITLE = 500
+MOST_WORD = 200
 MOST_TAGS = 50
 DEFAULT_KIND = "note"
 DEFAULT_SCOPE = "project"
@@ -112,6 +113,25 @@ class Timeline:
     after: list[Observation]
     total: int
     """How many there are in the session, those not shown included."""
+
+
+@dataclass(frozen=True)
+class PastSession:
+    """A session that was held."""
+
+    id: str
+    title: str
+    project: str
+    touched: float
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a person asked for."""
+
+    session: str
+    asked: float
+    text: str
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,12 @@ from dataclasses import replace
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import (
+    DEFAULT_KIND,
+    DEFAULT_SCOPE,
     MOST_CHARACTERS,
+    MOST_TAGS,
+    MOST_TITLE,
+    MOST_WORD,
     Draft,
     Observation,
     ObservationError,
@@ -51,17 +56,36 @@ def sound(draft: Draft) -> Draft:
             " so save it in parts"
         )
     tags = dict.fromkeys(tag for tag in map(str.strip, map(clean, draft.tags)) if tag)
-    topic = clean(draft.topic_key).strip() if draft.topic_key else ""
-    return replace(
+    cleaned = replace(
         draft,
         title=title,
         content=content,
         project=clean(draft.project).strip(),
-        kind=clean(draft.kind).strip(),
-        scope=clean(draft.scope).strip(),
+        kind=clean(draft.kind).strip() or DEFAULT_KIND,
+        scope=clean(draft.scope).strip() or DEFAULT_SCOPE,
         tags=tuple(tags),
-        topic_key=topic or None,
+        topic_key=clean(draft.topic_key or "").strip() or None,
     )
+    _require_short(cleaned)
+    return cleaned
+
+
+def _require_short(draft: Draft) -> None:
+    """What stands in every line about an observation is no place for a content."""
+    for name, text, most in (
+        ("title", draft.title, MOST_TITLE),
+        ("type", draft.kind, MOST_WORD),
+        ("project", draft.project, MOST_WORD),
+        ("scope", draft.scope, MOST_WORD),
+        ("topic_key", draft.topic_key or "", MOST_WORD),
+        *(("tags", tag, MOST_WORD) for tag in draft.tags),
+    ):
+        if len(text) > most:
+            raise ObservationError(f"{name}: {len(text):,} characters; at most {most:,}")
+    if len(draft.tags) > MOST_TAGS:
+        raise ObservationError(f"tags: {len(draft.tags):,} of them; at most {MOST_TAGS}")
+    if not 0 <= draft.importance <= 1:
+        raise ObservationError(f"importance: {draft.importance} is not from 0 to 1")
 
 
 def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:

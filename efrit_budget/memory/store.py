@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from efrit_budget.memory import finding, saving
+from efrit_budget.memory import finding, past, saving
 from efrit_budget.memory.observation import (
     EVERYTHING,
     Draft,
     Filters,
     Observation,
+    PastSession,
+    Prompt,
     Revision,
     Saved,
     Stats,
@@ -194,3 +196,13 @@ class MemoryStore:
         """What there is."""
         with self._database.reading() as connection:
             return finding.stats(connection, filters)
+
+    def sessions(self, project: str | None, but: str, limit: int) -> list[PastSession]:
+        """The sessions worked in last, the latest first, but one."""
+        with self._database.reading() as connection:
+            return past.sessions(connection, project, but, limit)
+
+    def prompts(self, project: str | None, but: str, limit: int) -> list[Prompt]:
+        """What was asked last in these sessions, the latest first."""
+        with self._database.reading() as connection:
+            return past.prompts(connection, project, but, limit)

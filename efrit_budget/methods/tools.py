@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from efrit_budget.errors import CancelledError, Json, ToolNotFoundError
+from efrit_budget.memory.store import MemoryStore
+from efrit_budget.methods.discretion import keepable_arguments
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.verbatim import meant_object
@@ -22,6 +24,7 @@ from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import (
     LEAST_MAX_TOKENS,
     Arguments,
+    Origin,
     Outcome,
     Status,
     Stored,
@@ -84,6 +87,8 @@ class ToolMethods:
         worklog: WorkLog,
         database: Database,
         projects: Projects,
+        *,
+        memory: MemoryStore,
         find_rg: Callable[[], Path],
     ) -> None:
         self._registry = registry
@@ -91,6 +96,7 @@ class ToolMethods:
         self._worklog = worklog
         self._database = database
         self._projects = projects
+        self._memory = memory
         self._find_rg = find_rg
         self._stops = Stops()
         self._reservations = Reservations()
@@ -115,7 +121,7 @@ class ToolMethods:
             raise ToolNotFoundError(
                 f"the settings of {session.root} deny {params.name}", data={"name": params.name}
             )
-        arguments = _given_arguments(params)
+        arguments = keepable_arguments(tool, _given_arguments(params))
         if params.continuation_token is not None:
             arguments["continuation_token"] = params.continuation_token
         use = Use(session.id, params.tool_use_id, params.name, arguments)
@@ -164,6 +170,8 @@ class ToolMethods:
             allowance=filled(grant.tokens),
             cost=cost,
             results=SessionResults(self._database, session.id),
+            memory=self._memory,
+            origin=Origin(Path(session.root).name, session.id),
             rg=self._find_rg(),
             confirmed=confirmed,
             cancellation=call.cancellation,

@@ -8,9 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from efrit_budget.errors import Json, field_error
+from efrit_budget.methods.discretion import keepable_reply
 from efrit_budget.methods.offers import Offers
 from efrit_budget.methods.verbatim import meant, with_texts
 from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.tools.registry import Registry
 from efrit_budget.window.begin import Wanted
 from efrit_budget.window.blocks import is_blank
 from efrit_budget.window.end import Reply
@@ -72,10 +74,13 @@ class SessionParams(Params):
 class TurnMethods:
     """Beginning and ending turns; messages and transcript."""
 
-    def __init__(self, sessions: SessionStore, turns: Turns, offers: Offers) -> None:
+    def __init__(
+        self, sessions: SessionStore, turns: Turns, offers: Offers, registry: Registry
+    ) -> None:
         self._sessions = sessions
         self._turns = turns
         self._offers = offers
+        self._registry = registry
 
     def methods(self) -> list[Method]:
         """The family's methods."""
@@ -109,6 +114,7 @@ class TurnMethods:
         session = self._sessions.get_open(params.session_id)
         content = _reply(params)
         _check_tool_uses(content)
+        content = keepable_reply(self._registry, content)
         reply = Reply(params.turn_id, params.usage, content, params.stop_reason, params.aborted)
         answer = self._turns.end(session, reply)
         return with_texts(answer) if params.as_text else answer

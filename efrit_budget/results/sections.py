@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from efrit_budget.errors import Json
 from efrit_budget.results.body import Body, of_items, preceded
@@ -22,6 +22,8 @@ class Section:
     items: Sequence[Item]
     facts: Sequence[Json]
     """What programs are told of each item."""
+    order: Sequence[int] | None = None
+    """In which order there is room for the items, where it is not the one they are shown in."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,21 @@ def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
 
 
 def within(
-    lead: str, sections: Sequence[Section], noun: str, allowance: int, cost: Cost
+    lead: str,
+    sections: Sequence[Section],
+    noun: str,
+    allowance: int,
+    cost: Cost,
+    tail: str = "",
 ) -> Answer | None:
-    """What of the sections fits; None where not even the lines that lead do.
+    """What of the sections fits before a tail; None where not even the lines that lead do.
 
     The sections share the room equally; what one leaves over goes to those that want more.
     """
-    room = allowance - cost(lead)
+    room = allowance - cost(f"{lead}{tail}")
     while room >= 0:
         answer = _answer(lead, sections, noun, _packed(sections, room, cost))
-        over = cost(answer.body.text) - allowance
+        over = cost(f"{answer.body.text}{tail}") - allowance
         if over <= 0:
             return answer
         room = max(0, room - max(LEAST_STEP, over)) if room else -1
@@ -72,10 +79,22 @@ def _packed(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
         share = room // (len(order) - served)
         section = sections[index]
         title = cost(f"{section.title}\n") if section.title else 0
-        packed = pack(section.items, max(0, share - title), cost)
+        packed = _served(section, max(0, share - title), cost)
         found[index] = packed
         room -= packed.tokens + (title if packed.shown else 0)
     return [found[index] for index in range(len(sections))]
+
+
+def _served(section: Section, room: int, cost: Cost) -> Packed:
+    """What fits of one section, as it is shown."""
+    if section.order is None:
+        return pack(section.items, room, cost)
+    found = pack([section.items[place] for place in section.order], room, cost)
+    shown = sorted(
+        (section.order[place], line) for place, line in zip(found.places, found.lines, strict=True)
+    )
+    lines, places = tuple(line for _, line in shown), tuple(place for place, _ in shown)
+    return replace(found, lines=lines, places=places)
 
 
 def _want(section: Section, cost: Cost) -> int:

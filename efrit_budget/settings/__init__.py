@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from efrit_budget.settings.model import (
         BudgetSettings,
         LogSettings,
+        MemorySettings,
         RetentionSettings,
         Settings,
         SpecSettings,
@@ -36,6 +37,7 @@ __all__ = [
     "BudgetSettings",
     "LoadedSettings",
     "LogSettings",
+    "MemorySettings",
     "RetentionSettings",
     "Settings",
     "SettingsError",

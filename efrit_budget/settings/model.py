@@ -191,6 +191,19 @@ class SpecSettings(_Group):
     )
 
 
+class MemorySettings(_Group):
+    """What sessions learned, kept for later ones."""
+
+    half_life_days: float = Field(
+        default=30.0,
+        gt=0,
+        le=36_500,
+        strict=False,
+        allow_inf_nan=False,
+        description="Days after which how recent a memory is counts half as much in its rank.",
+    )
+
+
 class RetentionSettings(_Group):
     """How long closed sessions are kept."""
 
@@ -214,6 +227,7 @@ class Settings(_Group):
     tools: ToolSettings = Field(default_factory=ToolSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     specs: SpecSettings = Field(default_factory=SpecSettings)
+    memory: MemorySettings = Field(default_factory=MemorySettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
 
     def value(self, key: str) -> Any:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import Json
+from efrit_budget.memory.store import MemoryStore
 from efrit_budget.project.project import Project
 from efrit_budget.results.body import Body
 
@@ -88,6 +89,15 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where what a tool saves comes from."""
+
+    project: str
+    """The name of the project, which is that of its folder."""
+    session: str
+
+
+@dataclass(frozen=True)
 class ToolContext:
     """What a tool may know: never a session."""
 
@@ -97,6 +107,8 @@ class ToolContext:
     cost: Callable[[str], int]
     """What a text costs in the model's window, calibrated."""
     results: Results
+    memory: MemoryStore
+    origin: Origin
     rg: Path
     confirmed: bool = False
     """Whether the person has agreed to the question this call asked before."""
@@ -186,3 +198,11 @@ class Resumable(Protocol):
 
     def resume(self, more: dict[str, Json], context: ToolContext) -> Outcome:
         """Serve what follows a stored result."""
+
+
+@runtime_checkable
+class Discreet(Protocol):
+    """A tool whose arguments may hold what must not be kept anywhere."""
+
+    def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
+        """The arguments without that."""

@@ -15,6 +15,8 @@ from efrit_budget.tools.base import Outcome, ToolContext
 
 FOOTER = "\n📏 ~1,000,000 tokens · 9.4k left"
 """As long as a footer is in any session, and a little longer."""
+DRIFT = 50
+"""The share of a price by which that of a long text can change when its tail does."""
 CONTINUES = "Showing 1 of 1,000 pages. continuation_token r1000:1000000-ffff continues.\n"
 
 
@@ -30,6 +32,12 @@ class Found:
     """How many there are, those left out by the limit included."""
     hint: str
     """What to do about those, behind the noun."""
+    counted: str = ""
+    """What is counted, where that takes more words than the noun."""
+
+    def hint_at(self, shown: int, hint: str) -> str:
+        """The line on how much of it is shown; empty where that is all."""
+        return navigation_hint(shown, self.total, f"{self.counted or self.noun}. {hint}".rstrip())
 
 
 def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcome:
@@ -37,7 +45,7 @@ def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcom
     price = dearest(context.cost)
     body = whole(found.lead, found.sections, found.noun)
     shown = len(body.items)
-    hint = navigation_hint(shown, found.total, f"{found.noun}. {found.hint}")
+    hint = found.hint_at(shown, found.hint)
     if price(f"{body.text}{hint}{FOOTER}") <= context.allowance:
         return Outcome(body=body, notes=(hint,) if hint else ())
     if max_tokens is None:
@@ -53,14 +61,15 @@ def _granted(context: ToolContext) -> int:
 def _cut(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
     """What fits beside the line on the budget; at the least that line, or a shorter one."""
     line = partial(_line, budget=budget, found=found)
-    room = allowance - price(f"{line(budget, found.total)}{FOOTER}")
+    tail = f"{line(budget, found.total)}{FOOTER}"
+    room = allowance - allowance // DRIFT
     for lead in (found.lead, ""):
-        answer = within(lead, found.sections, found.noun, room, price)
+        answer = within(lead, found.sections, found.noun, room, price, tail)
         if answer is not None:
             return Outcome(body=answer.body, budget_line=partial(line, shown=answer.shown))
     if price(f"{line(budget, 0)}{FOOTER}") <= allowance:
         return Outcome(budget_line=partial(line, shown=0))
-    return Outcome(navigation_hint(0, found.total, f"{found.noun}. Increase max_tokens."))
+    return Outcome(found.hint_at(0, "Increase max_tokens."))
 
 
 def _line(tokens: int, shown: int, budget: int, found: Found) -> str:

@@ -93,8 +93,11 @@ SELECT id, title, created, touched, closed,
   replace(root, rtrim(root, replace(root, '/', '')), '') AS project
 FROM sessions WHERE purged IS NULL;
 
+-- Of a request the last text is the person's own: what went with it stands before.
 CREATE VIEW remembered_prompts AS
-SELECT segments.session_id AS session, segments.turn, turns.begun AS asked, segments.content
+SELECT segments.session_id AS session, segments.turn, turns.begun AS asked,
+  (SELECT json_extract(value, '$.text') FROM json_each(segments.content)
+   WHERE json_extract(value, '$.type') = 'text' ORDER BY key DESC LIMIT 1) AS text
 FROM segments JOIN turns ON turns.session_id = segments.session_id
   AND turns.number = segments.turn
 WHERE segments.phase = 0 AND segments.role = 'user';
