@@ -13,7 +13,7 @@ from efrit_budget.project.project import Located, Project
 
 GIT = ".git"
 MOST_NAME_BYTES, MOST_PATH_BYTES = 255, 4096
-GITS_NAMES = ("HEAD", "objects", "refs", "commondir")
+GITS_NAMES = ("HEAD", "objects", "refs")
 GITS_OWN = "inside git's own folder, which is git's alone to change"
 OTHERS = {
     stat.S_IFDIR: "a folder; name a file in it",
@@ -103,6 +103,5 @@ def _is_gits(located: Located) -> bool:
 
 
 def _is_git_folder(folder: Path) -> bool:
-    """Whether a folder is a repository, or what a linked working tree has of its own."""
-    held = {name for name in GITS_NAMES if os.path.lexists(folder / name)}
-    return held >= {"HEAD", "objects", "refs"} or held >= {"HEAD", "commondir"}
+    """Whether a folder is a repository, as git tells one."""
+    return all(os.path.lexists(folder / name) for name in GITS_NAMES)

@@ -122,6 +122,9 @@ def repository(hands: Hands) -> Path:
     added = ["submodule", "add", "-q", "./apart", "module"]
     subprocess.run([*git, *added], cwd=project, check=True, capture_output=True)
     (project / "to-git").symlink_to(".git")
+    (project / "plain").mkdir()
+    (project / "sub").mkdir()
+    (project / "sub" / ".git").symlink_to("../plain")
     return project
 
 
