@@ -46,6 +46,9 @@ Regular expressions for their names, in upper case."
   :group 'efrit
   :type '(repeat regexp))
 
+(defconst efrit-compile--told-every 0.25
+  "Seconds between two tellings of what a compilation has printed.")
+
 (defconst efrit-compile--patience 2
   "Seconds between the interrupt of a compilation and its kill.")
 
@@ -100,7 +103,7 @@ The person is asked."
     (setf (efrit-tool-call-stop call)
           (lambda () (efrit-compile--end process 'stopped)))
     (with-current-buffer buffer
-      (add-hook 'compilation-filter-hook #'efrit-compile--check-length nil t)
+      (add-hook 'compilation-filter-hook (efrit-compile--watcher call) nil t)
       (add-hook 'compilation-finish-functions
                 (lambda (buffer message)
                   (cancel-timer timer)
@@ -146,10 +149,26 @@ A buffer at work, or of another project, is left alone."
                                     efrit-compile-hidden-variables)))
                       process-environment)))
 
-(defun efrit-compile--check-length ()
-  "End the compilation of this buffer if it has printed too much."
-  (when (> (buffer-size) efrit-compile-most-characters)
-    (efrit-compile--end (get-buffer-process (current-buffer)) 'long)))
+(defun efrit-compile--watcher (call)
+  "Return a function for the output of the compilation of CALL as it comes.
+It ends one that prints too much, and tells the loop of the latest lines."
+  (let ((told 0))
+    (lambda ()
+      (when (> (buffer-size) efrit-compile-most-characters)
+        (efrit-compile--end (get-buffer-process (current-buffer)) 'long))
+      (when (> (- (float-time) told) efrit-compile--told-every)
+        (setq told (float-time))
+        (efrit-loop-tell (efrit-tool-call-owner call) 'output (efrit-tool-call-id call)
+                         (buffer-substring-no-properties
+                          (max (efrit-compile--output-start) (- (point-max) 2000))
+                          (point-max)))))))
+
+(defun efrit-compile--output-start ()
+  "Return where the output of the compilation in this buffer begins.
+That is behind Emacs's own lines at the top."
+  (min (point-max)
+       (1+ (or (next-single-property-change (point-min) 'compilation-header-end)
+               (point-min)))))
 
 (defun efrit-compile--end (process why)
   "End PROCESS, a compilation, for the reason WHY: by an interrupt, then a kill."
@@ -212,16 +231,15 @@ HOW it ended is from `efrit-compile--how'; UNSAVED are buffers it did not see."
       (save-restriction
         (widen)
         (goto-char (point-min))
-        ;; Behind Emacs's own lines at the top, and before those at the end.
-        (let ((begin (or (next-single-property-change (point-min) 'compilation-header-end)
-                         (point-min)))
+        ;; Emacs's own lines at the end are left out, too.
+        (let ((begin (efrit-compile--output-start))
               (end (progn (goto-char (point-max))
                           (if (re-search-backward "\n\nCompilation [^\n]+ at [^\n]+\n*\\'"
                                                   nil t)
                               (point)
                             (point-max)))))
           (ansi-color-filter-apply
-           (string-trim (buffer-substring-no-properties (min (1+ begin) end) end)
+           (string-trim (buffer-substring-no-properties (min begin end) end)
                         "\n+" "\n+")))))))
 
 (provide 'efrit-compile)

@@ -69,10 +69,13 @@ text = \"Then not.\"
 (ert-deftest efrit-live-compile-that-never-ends-is-stopped-with-the-session ()
   (loop-test-with "
 [[reply]]
-tool = [ { name = \"compile\", input = { command = \"trap '' INT; echo $$ > pid; while :; do sleep 1; done\" } } ]
+tool = [ { name = \"compile\", input = { command = \"trap '' INT; echo begun; echo $$ > pid; while :; do sleep 1; done\" } } ]
 " loop
     (efrit-do-say loop "Compile.")
     (should (efrit-test-wait-until (lambda () (file-exists-p "pid"))))
+    (should (equal (list (efrit-use-id (car (efrit-loop-run loop))) "begun\n")
+                   (efrit-test-wait-until
+                    (lambda () (cdr (assq 'output loop-test--events))))))
     (efrit-loop-stop loop)
     (should (eq 'idle (efrit-test-rest loop)))
     (should (live-compile-tests--gone-p "pid"))))
