@@ -39,7 +39,8 @@ def _in_force(arguments: argparse.Namespace) -> tuple[Path, int, float]:
 
     if places.config_file().exists() or any(map(_is_setting, os.environ)):
         settings = loaded_settings(arguments).settings
-        return settings.storage.database, settings.storage.busy_timeout_ms, HALF_LIFE_DAYS
+        storage, half_life = settings.storage, settings.memory.half_life_days
+        return storage.database, storage.busy_timeout_ms, half_life
     return arguments.db or places.database_file(), BUSY_TIMEOUT_MS, HALF_LIFE_DAYS
 
 

@@ -100,7 +100,7 @@ def section(title: str, things: Iterable[Document | Change], teller: Teller) -> 
     return Section(title, [teller.item(one) for one in things], list(map(fact, things)))
 
 
-def fact(thing: Document | Change) -> Json:
+def fact(thing: Document | Change) -> dict[str, Json]:
     """What programs are told of a document or a change."""
     if isinstance(thing, Change):
         return {"path": thing.name, "documents": [one.name for one in thing.documents]}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.memory.observation import Draft
+from efrit_budget.memory.ranking import HALF_LIFE_DAYS
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.settings import Settings
 from efrit_budget.storage.database import BUSY_TIMEOUT_MS, Database
@@ -269,5 +270,6 @@ def test_the_settings_say_where_memory_is(home: Path, tmp_path: Path) -> None:
     assert "there is no setting storage.busy_timeout" in memory("list").complaint
 
 
-def test_without_settings_memory_waits_for_others_as_long_as_the_settings_say() -> None:
+def test_without_settings_memory_does_what_the_settings_would_say() -> None:
     assert Settings().storage.busy_timeout_ms == BUSY_TIMEOUT_MS
+    assert Settings().memory.half_life_days == HALF_LIFE_DAYS

@@ -1,0 +1,66 @@
+"""Whole memories as one text, to carry a project's knowledge elsewhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.memory.observation import Filters
+from efrit_budget.memory.packs import DEFAULT_BUDGET, Markdown, context_pack, facts_of
+from efrit_budget.memory.wording import dearest
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.fitted import FOOTER
+from efrit_budget.tools.sizes import counted
+
+
+class ContextPackArguments(Arguments):
+    """The arguments of `context_pack`."""
+
+    query: Annotated[str, Field(description="Only what holds these words")] = ""
+    project: Annotated[str | None, Field(description="Default: this one; empty: all")] = None
+    kind: str | None = None
+    tags: list[str] = Field(default_factory=list)
+
+
+class ContextPack:
+    """Packs the best memories whole, as many as the budget holds."""
+
+    name: ClassVar[str] = "context_pack"
+    description: ClassVar[str] = (
+        "The project's memories whole, the best first, as one Markdown text of at most max_tokens "
+        f"({DEFAULT_BUDGET} unless given). Says what was left out."
+    )
+    arguments: ClassVar[type[Arguments]] = ContextPackArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = None
+
+    def run(self, arguments: ContextPackArguments, context: ToolContext) -> Outcome:
+        """Pack what fits beside the footer."""
+        price = dearest(context.cost)
+        budget = min(context.allowance, arguments.max_tokens or DEFAULT_BUDGET)
+        project = context.origin.project if arguments.project is None else arguments.project
+        filters = Filters(project or None, kind=arguments.kind, tags=tuple(arguments.tags))
+        written = context_pack(
+            context.memory, arguments.query, filters, budget - price(FOOTER), Markdown(), price
+        )
+        pack = written.pack
+        data = {
+            "memories": [facts_of(memory) for memory in pack.memories],
+            "total_tokens": written.tokens,
+            "budget": pack.budget,
+            "project_id": pack.project,
+            "left_out": pack.left_out,
+        }
+        return Outcome(f"{written.text}\n", data)
+
+    def compress(self, arguments: ContextPackArguments, outcome: Outcome) -> str:
+        """How many were packed, and which."""
+        memories = outcome.data["memories"]
+        names = ", ".join(f"#{one['id']} {one['title']}" for one in memories)
+        on = f" on {arguments.query[:100]!r}" if arguments.query else ""
+        return f"Packed {counted(len(memories), 'observation')}{on}: {names}"[:500]
+
+
+TOOL = ContextPack()
