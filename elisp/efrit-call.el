@@ -25,9 +25,10 @@ METHOD is a symbol, PARAMS a plist or nil.  KIND is `request',
 it could be.  STATE is `waiting', `sent', `done', `failed' or `dropped';
 VALUE is the result once done, and once failed the error as
 `condition-case' binds it.  SUCCESS and FAILURE, functions of one
-argument or nil, are told VALUE.  CONNECTION and ID say where a sent
-request went; TIMER ends it when its time is over."
-  method params (kind 'request) (state 'waiting) value
+argument or nil, are told VALUE.  HOST is the `efrit-host' whose sidecar
+it is for.  CONNECTION and ID say where a sent request went; TIMER ends it
+when its time is over."
+  host method params (kind 'request) (state 'waiting) value
   success failure connection id timer)
 
 (defvar efrit-call--due nil

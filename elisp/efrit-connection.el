@@ -18,6 +18,7 @@
 (require 'efrit-call)
 (require 'efrit-json)
 (require 'efrit-process)
+(require 'efrit-remote)
 (require 'subr-x)
 
 ;;; Options
@@ -41,17 +42,16 @@ With 0 none are kept.  In force from the next start of the sidecar on."
 
 ;;; Public
 
-(defun efrit-connection-open (command on-progress on-end)
-  "Start COMMAND, a list of strings, and return the connection to it.
+(defun efrit-connection-open (name spawn on-progress on-end)
+  "Return a connection named NAME to the process that SPAWN, a function, gives.
 ON-PROGRESS is called with a call, or nil, and the parameters of a
 progress notification about it; ON-END with the connection and a text
 that says why it ended, from the process's sentinel."
   (let* ((process nil)
          (connection
           (apply #'make-instance 'efrit-connection
-                 :name efrit-process-name
-                 :process (lambda ()
-                            (setq process (efrit-process-spawn command)))
+                 :name name
+                 :process (lambda () (setq process (funcall spawn)))
                  :request-dispatcher #'efrit-connection--refuse
                  :notification-dispatcher
                  (lambda (connection method params)
@@ -63,6 +63,7 @@ that says why it ended, from the process's sentinel."
     (setf (efrit-connection-process connection) process
           (efrit-connection--on-end connection) on-end)
     (efrit-connection--fit process connection)
+    (efrit-connection--catch-up process)
     connection))
 
 (defun efrit-connection-live-p (connection)
@@ -132,7 +133,9 @@ It is asked to shut down first."
   (add-function :around (process-filter process) #'efrit-connection--filter)
   (add-function :around (process-sentinel process) #'efrit-connection--sentinel)
   (with-current-buffer (jsonrpc-stderr-buffer connection)
-    (set-process-sentinel (get-buffer-process (current-buffer)) #'ignore)
+    (if-let* ((pipe (get-buffer-process (current-buffer))))
+        (set-process-sentinel pipe #'ignore)
+      (add-function :around (process-filter process) #'efrit-connection--split))
     (when (zerop efrit-sidecar-log-events)
       ;; What copies each line to the events buffer.
       (kill-local-variable 'after-change-functions)))
@@ -140,6 +143,14 @@ It is asked to shut down first."
     ;; jsonrpc.el makes the buffer all the same; hidden it is in nobody's way.
     (with-current-buffer (jsonrpc-events-buffer connection)
       (rename-buffer (concat " " (buffer-name)) t))))
+
+(defun efrit-connection--catch-up (process)
+  "Take what PROCESS did before this Emacs listened: it may even have ended."
+  (when-let* ((written (process-get process 'efrit-written)))
+    (funcall (process-filter process) process written)
+    (unless (process-live-p process)
+      (efrit-later (process-sentinel process) process
+                   (format "exited with code %d" (process-exit-status process))))))
 
 (defun efrit-connection--log-arguments ()
   "Return the arguments for jsonrpc.el's events buffer, old or new."
@@ -234,6 +245,18 @@ this was last tried."
                     0)))
        (when (< 0 lying (or left (1+ lying)))
          (efrit-connection--filter inner process "" lying))))))
+
+(defun efrit-connection--split (inner process output)
+  "Give INNER what is a message in OUTPUT of PROCESS on another machine.
+The rest is what it wrote to its standard error."
+  (pcase-let ((`(,messages . ,words) (efrit-remote-split process output)))
+    (unless (string-empty-p messages)
+      (funcall inner process messages))
+    (unless (string-empty-p words)
+      (with-current-buffer (process-get process 'jsonrpc-stderr)
+        (goto-char (point-max))
+        (let ((inhibit-read-only t))
+          (insert words))))))
 
 ;;; Private: ending
 

@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'efrit)
+(require 'efrit-host)
 (require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-system)
@@ -32,7 +33,7 @@ The first that is there goes with the first message of a session."
   :type 'boolean)
 
 (defvar efrit-context--noted nil
-  "What `efrit-context-note' found: strings.")
+  "What `efrit-context-note' found: functions of a loop that give a string or nil.")
 
 ;;; Public
 
@@ -45,7 +46,8 @@ The first that is there goes with the first message of a session."
   "Return the blocks of a message with TASK in LOOP, and what was noted."
   (prog1 (mapcar #'efrit-context-text
                  (append (efrit-context--instructions loop)
-                         efrit-context--noted
+                         (delq nil (mapcar (lambda (noted) (funcall noted loop))
+                                           efrit-context--noted))
                          (list task)))
     (setq efrit-context--noted nil)))
 
@@ -56,19 +58,27 @@ The first that is there goes with the first message of a session."
 ;;; Private
 
 (defun efrit-context--place ()
-  "Return where the person is, a string, or nil."
-  (when (and efrit-context-buffer buffer-file-name (not (file-remote-p buffer-file-name)))
-    (format "[The person is in %s, line %d%s.]"
-            (abbreviate-file-name buffer-file-name) (line-number-at-pos nil t)
-            (if (buffer-modified-p) ", not saved yet" ""))))
+  "Return a function of a loop that gives where the person is, or nil.
+What is on another machine than the loop's project is not said."
+  (when (and efrit-context-buffer buffer-file-name)
+    (let ((file buffer-file-name)
+          (line (line-number-at-pos nil t))
+          (unsaved (if (buffer-modified-p) ", not saved yet" "")))
+      (lambda (loop)
+        (when (equal (file-remote-p file) (file-remote-p (efrit-loop-root loop)))
+          (format "[The person is in %s, line %d%s.]"
+                  (file-local-name (abbreviate-file-name file)) line unsaved))))))
 
 (defun efrit-context--region ()
-  "Return the active region, a string, or nil."
+  "Return a function that gives the active region, a string, or nil."
   (when (use-region-p)
-    (format "[Selected in %s, lines %d to %d:]\n%s"
-            (buffer-name)
-            (line-number-at-pos (region-beginning) t) (line-number-at-pos (region-end) t)
-            (buffer-substring-no-properties (region-beginning) (region-end)))))
+    (let ((selected
+           (format "[Selected in %s, lines %d to %d:]\n%s"
+                   (buffer-name)
+                   (line-number-at-pos (region-beginning) t)
+                   (line-number-at-pos (region-end) t)
+                   (buffer-substring-no-properties (region-beginning) (region-end)))))
+      (lambda (_loop) selected))))
 
 (defun efrit-context--instructions (loop)
   "Return the project's instructions for LOOP, a list of at most one string.

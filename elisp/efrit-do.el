@@ -18,9 +18,11 @@
 (require 'efrit-edit-tools)
 (require 'efrit-eval)
 (require 'efrit-garbage)
+(require 'efrit-host)
 (require 'efrit-limits)
 (require 'efrit-live-tools)
 (require 'efrit-loop)
+(require 'efrit-remote)
 (require 'efrit-revert)
 (require 'efrit-run)
 (require 'efrit-session)
@@ -55,20 +57,20 @@
 
 (defun efrit-do-root ()
   "Return the root of the project here; outside of one, ask for a folder.
-Signal a `user-error' for a remote folder.  The home folder is never taken
+On another machine it is a remote name.  The home folder is never taken
 without asking, not even where it is a project."
-  (efrit-do--check-local default-directory)
+  (when-let* ((remote (file-remote-p default-directory)))
+    (efrit-remote-reach remote))
   (let ((root (or (when-let* ((project (project-current)))
                     (project-root project))
                   (efrit-do--ask-for-root))))
-    (efrit-do--check-local root)
     (efrit-do--check-home root)
     (file-name-as-directory (expand-file-name root))))
 
 (defun efrit-do-loop (&optional root)
   "Return the latest loop of this Emacs on ROOT, or on any root, or nil."
   (if root
-      (seq-find (lambda (loop) (efrit-do--same-root-p (efrit-loop-root loop) root))
+      (seq-find (lambda (loop) (efrit-host-same-file-p (efrit-loop-root loop) root))
                 efrit-do--loops)
     (car efrit-do--loops)))
 
@@ -76,8 +78,10 @@ without asking, not even where it is a project."
   "Return the loop of this buffer, of the project here, or the latest of all.
 Signal a `user-error' where there is none."
   (or efrit-do-here
-      (when-let* ((project (and (not (file-remote-p default-directory)) (project-current))))
-        (efrit-do-loop (project-root project)))
+      (if (file-remote-p default-directory)
+          (efrit-do--loop-above default-directory)
+        (when-let* ((project (project-current)))
+          (efrit-do-loop (project-root project))))
       (efrit-do-loop)
       (user-error "No session is open in this Emacs: M-x efrit-do begins one")))
 
@@ -96,7 +100,7 @@ Signal a `user-error' where there is none."
       (progn
         (setq efrit-do--loops (cons loop (delq loop efrit-do--loops)))
         loop)
-    (efrit-session-resume id)
+    (efrit-session-resume id (file-remote-p root))
     (let ((loop (efrit-do--adopt (efrit-loop-make id root))))
       (efrit-loop-restore loop)
       (efrit-do--know loop)
@@ -164,15 +168,12 @@ DRY, show first what would be sent, and what it would cost."
 
 (setq efrit-sync-loops-function #'efrit-do-loops)
 
-(defun efrit-do--same-root-p (one other)
-  "Return non-nil if ONE and OTHER are the same folder."
-  (string= (file-name-as-directory (file-truename one))
-           (file-name-as-directory (file-truename other))))
-
-(defun efrit-do--check-local (folder)
-  "Signal a `user-error' where FOLDER is on another machine."
-  (when (file-remote-p folder)
-    (user-error "Efrit works on local files only, not on %s" folder)))
+(defun efrit-do--loop-above (folder)
+  "Return the latest loop on FOLDER or on one above it, or nil.
+Nothing is asked of the machine where FOLDER is."
+  (seq-find (lambda (loop)
+              (string-prefix-p (efrit-loop-root loop) (expand-file-name folder)))
+            efrit-do--loops))
 
 (defun efrit-do--check-home (root)
   "Ask where ROOT is the home folder; signal a `user-error' unless it is meant.
@@ -192,8 +193,8 @@ Whoever works there already is not asked again."
     (if (string-empty-p folder) default-directory folder)))
 
 (defun efrit-do--home-p (folder)
-  "Return non-nil if FOLDER is the home folder."
-  (efrit-do--same-root-p folder "~"))
+  "Return non-nil if FOLDER is the home folder of its machine."
+  (efrit-host-same-file-p folder (concat (file-remote-p folder) "~")))
 
 (defun efrit-do--read-task ()
   "Ask for what is to be done."

@@ -6,7 +6,8 @@
 ;;; Commentary:
 
 ;; `efrit-doctor' checks this Emacs and the way to the sidecar, then shows
-;; what the sidecar's own doctor says.  Each line is "ok" or "problem", a
+;; what the sidecar's own doctor says; in a remote folder, also what there is
+;; on that machine.  Each line is "ok" or "problem", a
 ;; name and what was found; a problem says how to fix it.
 
 ;;; Code:
@@ -15,6 +16,7 @@
 (require 'subr-x)
 (require 'efrit)
 (require 'efrit-executable)
+(require 'efrit-remote)
 (require 'efrit-sidecar)
 
 ;;; Structs
@@ -33,15 +35,20 @@ OK is nil for a problem, and FIX says then what to do about it."
 ;;;###autoload
 (defun efrit-doctor ()
   "Check that Emacs, the sidecar and what they need are there, and show it.
-In batch, print it to the standard output and exit with 1 if there is a
+In a remote folder, look at the sidecar on that machine as well.  In
+batch, print it to the standard output and exit with 1 if there is a
 problem."
   (interactive)
   (let* ((checks (efrit-doctor-checks))
          (theirs (efrit-doctor--sidecars))
+         (there (when-let* ((remote (file-remote-p default-directory)))
+                  (efrit-doctor--remote remote)))
          (report (concat "Emacs\n" (efrit-doctor--table checks)
-                         (and theirs (concat "\nSidecar\n" (cdr theirs)))))
+                         (and theirs (concat "\nSidecar\n" (cdr theirs)))
+                         (cdr there)))
          (healthy (and (cl-every #'efrit-doctor-check-ok checks)
-                       (eql (car theirs) 0))))
+                       (eql (car theirs) 0)
+                       (or (null there) (car there)))))
     (if noninteractive
         (progn (princ report)
                (unless healthy (kill-emacs 1)))
@@ -97,12 +104,12 @@ Those that need what an earlier one missed are left out."
     (user-error
      (efrit-doctor--check nil "sidecar's program" "not found" (cadr err)))))
 
-(defun efrit-doctor--connection ()
-  "Check that the sidecar is there, of a fitting version, and answers."
+(defun efrit-doctor--connection (&optional host)
+  "Check that the sidecar of HOST is there, of a fitting version, and answers."
   (condition-case err
-      (let ((server (plist-get (efrit-sidecar-ensure) :server))
+      (let ((server (plist-get (efrit-sidecar-ensure host) :server))
             (start (float-time)))
-        (efrit-sidecar-request 'tools/list nil)
+        (efrit-sidecar-request 'tools/list nil :host host)
         (list
          (efrit-doctor--check
           t "versions" (format "efrit.el %s, %s %s" efrit-version
@@ -129,6 +136,49 @@ Return a cons of its exit code and what it printed, or nil."
       (with-temp-buffer
         (let ((code (apply #'call-process (car command) nil t nil arguments)))
           (cons code (buffer-string)))))))
+
+;;; Another machine
+
+(defun efrit-doctor--remote (remote)
+  "Look at the sidecar on the host REMOTE.
+Return a cons of whether all is well there, and a report."
+  (pcase-let* ((`(,checks . ,theirs) (efrit-doctor--remote-checks remote)))
+    (cons (and (cl-every #'efrit-doctor-check-ok checks) (eql (car theirs) 0))
+          (concat "\nOn " remote "\n" (efrit-doctor--table checks)
+                  (and theirs (concat "\nSidecar on " remote "\n" (cdr theirs)))))))
+
+(defun efrit-doctor--remote-checks (remote)
+  "Look at the sidecar on the host REMOTE.
+Return a cons of what was found and what its own doctor gave, or nil."
+  (condition-case err
+      (let* ((found (efrit-remote-look remote))
+             (problem (efrit-remote-problem remote found)))
+        (if problem
+            (list (list (efrit-doctor--remote-program found problem)))
+          (cons (append (list (efrit-doctor--remote-program found problem)
+                              (efrit-doctor--remote-tools found))
+                        (efrit-doctor--connection remote))
+                (efrit-remote-doctor remote found))))
+    (user-error
+     (list (list (efrit-doctor--check nil "connection" "failed" (cadr err)))))
+    (efrit-remote-busy
+     (list (list (efrit-doctor--check
+                  nil "connection" "TRAMP is at work, or runs no program there"
+                  "try again; if that is of no use, M-x tramp-cleanup-connection"))))))
+
+(defun efrit-doctor--remote-program (found problem)
+  "Check for the sidecar's program where FOUND is what there is; PROBLEM, or nil."
+  (efrit-doctor--check (null problem) "sidecar's program"
+                       (or (efrit-remote-found-program found) "not found") problem))
+
+(defun efrit-doctor--remote-tools (found)
+  "Check for the programs that tools run where FOUND is what there is."
+  (let ((missing (efrit-remote-found-missing found)))
+    (efrit-doctor--check (null missing) "programs of tools"
+                         (if missing (concat "no " (string-join missing ", no ")) "all there")
+                         "install them there, or add their folder to `tramp-remote-path'")))
+
+;;; The report
 
 (defun efrit-doctor--table (findings)
   "Return FINDINGS, a list of `efrit-doctor-check', as a table."

@@ -5,7 +5,7 @@
 
 ;;; Commentary:
 
-;; How the process is started, and where its standard error goes: to the
+;; How the process is started on this machine, and where its standard error goes: to the
 ;; buffer " *efrit sidecar stderr*".  jsonrpc.el (all versions) wants that
 ;; buffer under a name made from the connection's, then hides it.
 
@@ -28,17 +28,17 @@ it is."
   :group 'efrit
   :type '(choice (const :tag "As it is" nil) natnum))
 
-;;; Structs
-
-(defconst efrit-process-name "efrit sidecar"
-  "The connection's name; jsonrpc.el names its buffers by it.")
-
 ;;; Public
+
+(defun efrit-process-name (&optional remote)
+  "Return the name of the connection to the sidecar on the host REMOTE, or here.
+jsonrpc.el names its buffers by it."
+  (concat "efrit sidecar" (and remote (concat " " remote))))
 
 (defun efrit-process-spawn (command)
   "Start COMMAND, a list of strings, and return its process.
 It speaks on pipes, in UTF-8, and Emacs may end without asking about it."
-  (efrit-process--keep-stderr)
+  (efrit-process-keep-stderr)
   (efrit-process--raise-read-output-max)
   (efrit-executable-locally
     (let ((read-process-output-max
@@ -46,21 +46,31 @@ It speaks on pipes, in UTF-8, and Emacs may end without asking about it."
           ;; It delays reading while output comes in small pieces.
           (process-adaptive-read-buffering nil))
       (make-process
-       :name efrit-process-name
+       :name (efrit-process-name)
        :command command
        :connection-type 'pipe
        :coding 'utf-8-emacs-unix
        :noquery t
        ;; jsonrpc.el finds the buffer by this very name, then hides it.
-       :stderr (get-buffer-create (format "*%s stderr*" efrit-process-name))))))
+       :stderr (get-buffer-create (format "*%s stderr*" (efrit-process-name)))))))
 
-(defun efrit-process-stderr ()
+(defun efrit-process-stderr (&optional remote)
   "Return the buffer with what the sidecar wrote to its standard error.
-That is the latest process's, or the one's before if that wrote nothing.
-Return nil where there is none."
+That is the latest process's, here or on the host REMOTE, or the one's
+before if that wrote nothing.  On another machine it comes when the
+process has ended.  Return nil where there is none."
   (seq-find (lambda (buffer) (and buffer (> (buffer-size buffer) 0)))
-            (list (get-buffer (efrit-process--stderr-name))
-                  (get-buffer (efrit-process--stderr-name "before")))))
+            (list (get-buffer (efrit-process--stderr-name remote))
+                  (get-buffer (efrit-process--stderr-name remote "before")))))
+
+(defun efrit-process-keep-stderr (&optional remote)
+  "Set the stderr of the process before on REMOTE aside; jsonrpc.el would kill it."
+  (when-let* ((latest (get-buffer (efrit-process--stderr-name remote)))
+              ((> (buffer-size latest) 0)))
+    (when-let* ((old (get-buffer (efrit-process--stderr-name remote "before"))))
+      (kill-buffer old))
+    (with-current-buffer latest
+      (rename-buffer (efrit-process--stderr-name remote "before")))))
 
 (defun efrit-process-last-words (buffer)
   "Return the last line the process wrote to its stderr BUFFER, or nil."
@@ -74,18 +84,9 @@ Return nil where there is none."
 
 ;;; Private
 
-(defun efrit-process--stderr-name (&optional which)
-  "Return the name of the stderr buffer, of the process WHICH if non-nil."
-  (format " *%s stderr%s*" efrit-process-name (if which (concat " " which) "")))
-
-(defun efrit-process--keep-stderr ()
-  "Set the stderr of the process before aside; jsonrpc.el would kill it."
-  (when-let* ((latest (get-buffer (efrit-process--stderr-name)))
-              ((> (buffer-size latest) 0)))
-    (when-let* ((old (get-buffer (efrit-process--stderr-name "before"))))
-      (kill-buffer old))
-    (with-current-buffer latest
-      (rename-buffer (efrit-process--stderr-name "before")))))
+(defun efrit-process--stderr-name (remote &optional which)
+  "Return the name of the stderr buffer of the process WHICH on the host REMOTE."
+  (format " *%s stderr%s*" (efrit-process-name remote) (if which (concat " " which) "")))
 
 (defun efrit-process--raise-read-output-max ()
   "Raise `read-process-output-max' where it can only be raised globally."

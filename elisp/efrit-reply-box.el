@@ -123,7 +123,10 @@ While the model works, it goes with the next turn."
 (defun efrit-reply-box--list ()
   "List the files of the project here."
   (let ((root (expand-file-name default-directory)))
-    (mapcar (lambda (file) (string-remove-prefix root (expand-file-name file)))
+    (mapcar (lambda (file)
+              ;; To expand a remote name takes much longer than to compare it.
+              (string-remove-prefix root (if (string-prefix-p root file) file
+                                           (expand-file-name file))))
             (project-files (or (project-current nil root) (cons 'transient root))))))
 
 (defun efrit-reply-box--move-undo ()

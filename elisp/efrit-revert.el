@@ -19,6 +19,7 @@
 (require 'efrit-call)
 (require 'efrit-file)
 (require 'efrit-loop)
+(require 'efrit-remote)
 (require 'efrit-run)
 (require 'efrit-sync)
 (require 'efrit-tools)
@@ -69,17 +70,17 @@ A buffer that is modified never does."
 (defun efrit-revert--observe (loop event)
   "Look at buffers where EVENT of LOOP is the end of what may have changed files."
   (pcase event
-    ((and `(use ,use) (guard (efrit-revert--may-have-changed-p use)))
+    ((and `(use ,use) (guard (efrit-revert--may-have-changed-p loop use)))
      (efrit-revert-look loop)
      (unless (efrit-use-result use)
        (run-at-time efrit-revert--after-stop nil #'efrit-revert-look loop)))))
 
-(defun efrit-revert--may-have-changed-p (use)
-  "Return non-nil if USE has ended, and may have changed files behind Emacs."
+(defun efrit-revert--may-have-changed-p (loop use)
+  "Return non-nil if USE of LOOP has ended, and may have changed files."
   (and (eq (efrit-use-state use) 'done)
        (efrit-use-begun use)
        (not (efrit-tool-named (efrit-use-name use)))
-       (eq (efrit-run-policy use) 'ask)))
+       (eq (efrit-run-policy loop use) 'ask)))
 
 (defun efrit-revert--buffers (loop)
   "Return the buffers of files of the project of LOOP, remote ones last."
@@ -126,7 +127,7 @@ Return how many seconds to leave to the person then, or nil."
   (pcase-let* ((`(,loop . ,buffer) entry)
                (visits (and (buffer-live-p buffer) (buffer-file-name buffer)))
                (remote (and visits (efrit-revert--remote-p buffer))))
-    (unless (and remote (input-pending-p))
+    (unless (and remote (or (input-pending-p) (efrit-remote-busy-p)))
       (pop efrit-revert--queue)
       (when visits
         (efrit-revert--look-at loop buffer)))

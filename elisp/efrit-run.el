@@ -14,6 +14,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-host)
 (require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-turn)
@@ -40,7 +41,9 @@ it began to run and how long it ran."
   id name arguments (state 'waiting) plan result question confirm token call begun seconds)
 
 (defvar efrit-run--policies nil
-  "The policies of the sidecar's tools, an alist of names and symbols.")
+  "The policies of the sidecars' tools: an alist of hosts and alists.
+A host is its name, nil for this machine; behind it stand names of tools
+and symbols.")
 
 ;;; Public
 
@@ -96,30 +99,34 @@ why it is denied, goes to the model."
 
 (defun efrit-run--know-policies (loop then)
   "Learn the policies of the sidecar's tools for LOOP, then call THEN."
-  (if efrit-run--policies
-      (funcall then)
-    (efrit-sidecar-request-async
-     'tools/list nil
-     :success (lambda (listed)
-                (setq efrit-run--policies
-                      (mapcar (lambda (tool)
-                                (cons (plist-get tool :name)
-                                      (intern (plist-get tool :policy))))
-                              (plist-get listed :tools)))
-                (funcall then))
-     :error (lambda (err) (efrit-loop-happen loop 'failed (efrit-error-text err))))))
+  (let ((host (efrit-host-of-session (efrit-loop-id loop))))
+    (if (assoc host efrit-run--policies)
+        (funcall then)
+      (efrit-sidecar-request-async
+       'tools/list nil
+       :host host
+       :success (lambda (listed)
+                  (push (cons host (mapcar (lambda (tool)
+                                             (cons (plist-get tool :name)
+                                                   (intern (plist-get tool :policy))))
+                                           (plist-get listed :tools)))
+                        efrit-run--policies)
+                  (funcall then))
+       :error (lambda (err) (efrit-loop-happen loop 'failed (efrit-error-text err)))))))
 
-(defun efrit-run-policy (use)
-  "Return the policy of the tool of USE."
-  (let ((tool (efrit-tool-named (efrit-use-name use))))
+(defun efrit-run-policy (loop use)
+  "Return the policy of the tool of USE in LOOP."
+  (let ((tool (efrit-tool-named (efrit-use-name use)))
+        (known (cdr (assoc (efrit-host-of-session (efrit-loop-id loop))
+                           efrit-run--policies))))
     (if tool
         (efrit-tool-policy tool)
-      (alist-get (efrit-use-name use) efrit-run--policies 'allow nil #'equal))))
+      (alist-get (efrit-use-name use) known 'allow nil #'equal))))
 
 (defun efrit-run--decide (loop use)
   "Return what permissions say of USE in LOOP."
   (efrit-permissions-decide (efrit-use-name use) (efrit-use-arguments use)
-                            (efrit-run-policy use) (efrit-loop-root loop)
+                            (efrit-run-policy loop use) (efrit-loop-root loop)
                             (efrit-loop-rules loop)))
 
 (defun efrit-run--decide-all (loop)
@@ -238,7 +245,7 @@ The person is asked about files of secrets whatever was allowed before."
   (if (not (equal (plist-get envelope :status) "needs_confirmation"))
       (efrit-run--done loop use envelope)
     (let ((confirm (plist-get envelope :confirm))
-          (was-asked (and (null (efrit-use-question use)) (eq (efrit-run-policy use) 'ask))))
+          (was-asked (and (null (efrit-use-question use)) (eq (efrit-run-policy loop use) 'ask))))
       (setf (efrit-use-confirm use) (plist-get confirm :id))
       (if was-asked
           (efrit-run--call loop use)

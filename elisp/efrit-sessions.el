@@ -7,7 +7,8 @@
 
 ;; A session stays in the sidecar's database when Emacs or the sidecar ends.
 ;; M-x efrit-resume takes one of this project up again, a closed one too,
-;; with its conversation as it stood; M-x efrit-sessions lists them.
+;; with its conversation as it stood; M-x efrit-sessions lists them.  In a
+;; remote folder the sessions are those of that machine.
 
 ;;; Code:
 
@@ -15,6 +16,7 @@
 (require 'efrit)
 (require 'efrit-do)
 (require 'efrit-export)
+(require 'efrit-host)
 (require 'efrit-loop)
 (require 'efrit-show)
 (require 'efrit-sidecar)
@@ -25,6 +27,9 @@
 
 (defvar-local efrit-sessions--root nil
   "The project whose sessions this buffer lists; nil: all projects.")
+
+(defvar-local efrit-sessions--host nil
+  "The name of the host whose sessions this buffer lists; nil: this machine.")
 
 (defvar-local efrit-sessions--all nil
   "The sessions listed here by their ids: an alist of strings and plists.")
@@ -65,10 +70,12 @@
   "List the sessions of the project here; with a prefix argument, ALL there are."
   (interactive "P")
   (let* ((root (unless all (efrit-do-root)))
+         (host (file-remote-p (or root default-directory)))
          (buffer (get-buffer-create "*efrit sessions*")))
     (with-current-buffer buffer
       (efrit-sessions-mode)
-      (setq efrit-sessions--root root)
+      (setq efrit-sessions--root root
+            efrit-sessions--host host)
       (efrit-sessions-refresh))
     (pop-to-buffer buffer)
     buffer))
@@ -79,9 +86,10 @@
 A session that was closed is open again afterwards.  Nothing is sent:
 `efrit-continue' has the model go on, `efrit-do' says something new."
   (interactive (list (efrit-sessions--read-id)))
-  (let* ((session (efrit-sidecar-request 'session/status (list :session_id id)))
+  (let* ((host (efrit-host-of-session id (file-remote-p default-directory)))
+         (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
          (loop (efrit-do-resume-loop id (file-name-as-directory
-                                         (plist-get session :root)))))
+                                         (concat host (plist-get session :root))))))
     (funcall efrit-do-show-function loop)
     (message "%s" (efrit-sessions--resumed session))
     loop))
@@ -93,11 +101,15 @@ A session that was closed is open again afterwards.  Nothing is sent:
     (efrit-sidecar-request-async
      'session/list
      (append (list :include_closed t)
-             (and efrit-sessions--root (list :root efrit-sessions--root)))
+             (and efrit-sessions--root
+                  (list :root (efrit-host-local-name efrit-sessions--root))))
+     :host efrit-sessions--host
      :success (lambda (told)
                 (when (buffer-live-p buffer)
                   (with-current-buffer buffer
-                    (efrit-sessions--take (plist-get told :sessions)))))
+                    (efrit-sessions--take
+                     (efrit-sessions--settled (plist-get told :sessions)
+                                              efrit-sessions--host)))))
      :error (lambda (err) (message "%s" (efrit-error-text err))))))
 
 (defun efrit-sessions-resume ()
@@ -180,6 +192,13 @@ Its line stays in the list."
 
 ;;; The list
 
+(defun efrit-sessions--settled (sessions host)
+  "Note that SESSIONS, a vector, lie on HOST; return them as a list."
+  (mapcar (lambda (session)
+            (efrit-host-settle (plist-get session :session_id) host 'keep)
+            session)
+          sessions))
+
 (defun efrit-sessions--by (name)
   "Return a predicate to sort entries by the number NAME of their sessions."
   (lambda (one other)
@@ -204,7 +223,7 @@ Its line stays in the list."
           (format "%d" (plist-get session :calls))
           (plist-get session :session_id)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
-          (abbreviate-file-name (plist-get session :root))))
+          (abbreviate-file-name (concat efrit-sessions--host (plist-get session :root)))))
 
 (defun efrit-sessions--state (session)
   "Return what the state of SESSION is called."
@@ -228,10 +247,12 @@ Its line stays in the list."
 (defun efrit-sessions--read-id ()
   "Ask for a session of the project here, and return its id."
   (let* ((root (efrit-do-root))
-         (sessions (append (plist-get (efrit-sidecar-request
-                                       'session/list (list :root root :include_closed t))
-                                      :sessions)
-                           nil))
+         (host (file-remote-p root))
+         (listed (efrit-sidecar-request 'session/list
+                                        (list :root (efrit-host-local-name root)
+                                              :include_closed t)
+                                        :host host))
+         (sessions (efrit-sessions--settled (plist-get listed :sessions) host))
          (offered (mapcar (lambda (session)
                             (cons (efrit-sessions--offer session)
                                   (plist-get session :session_id)))

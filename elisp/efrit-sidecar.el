@@ -10,6 +10,11 @@
 ;; time-out, or `efrit-sidecar-died'.  All errors are `efrit-error's, but
 ;; for the `user-error's that a person can put right.
 ;;
+;; A call goes to the sidecar of the host where its session lies.  One
+;; without a session goes to that of this machine, or to that of `:host', the
+;; name of a remote one as `file-remote-p' gives it, or of
+;; `efrit-host-default'.
+;;
 ;; JSON objects are plists with keyword keys, arrays vectors, false
 ;; `:json-false', true t, null nil, and so is the empty object when it is
 ;; read; `efrit-json-empty-object' writes one.
@@ -20,6 +25,7 @@
 (require 'efrit)
 (require 'efrit-call)
 (require 'efrit-connection)
+(require 'efrit-host)
 (require 'efrit-process)
 (require 'efrit-supervisor)
 
@@ -33,24 +39,26 @@ With nil there is no limit."
 
 ;;; Public
 
-(cl-defun efrit-sidecar-request (method params &key (timeout efrit-sidecar-timeout))
+(cl-defun efrit-sidecar-request
+    (method params &key (timeout efrit-sidecar-timeout) host)
   "Call METHOD with PARAMS, wait for the result and return it.
-METHOD is a symbol or string, PARAMS a plist or nil.  Signal
+METHOD is a symbol or string, PARAMS a plist or nil, HOST the name of the
+host where a session lies that is not known here.  Signal
 `efrit-rpc-error' for the sidecar's errors, `efrit-timeout' after TIMEOUT
 seconds (nil: no limit), `efrit-sidecar-died' where its process ends
 first, `efrit-unencodable' for what JSON cannot hold.  Timers run, and
 other calls are answered, meanwhile.  When it is left early, as by
 \\[keyboard-quit], the sidecar is told to stop the work."
-  (efrit-sidecar--await (efrit-sidecar--submit method params timeout)))
+  (efrit-sidecar--await (efrit-sidecar--submit method params timeout host)))
 
 (cl-defun efrit-sidecar-request-async
-    (method params &key success error (timeout efrit-sidecar-timeout))
+    (method params &key success error (timeout efrit-sidecar-timeout) host)
   "Call METHOD with PARAMS and return a token of the call at once.
 SUCCESS is called with the result, or ERROR with the error as
 `condition-case' binds it: one of the two, once, later, from a timer.
-Both may be nil.  TIMEOUT and the errors are those of
+Both may be nil.  TIMEOUT, HOST and the errors are those of
 `efrit-sidecar-request'."
-  (efrit-sidecar--submit method params timeout success error))
+  (efrit-sidecar--submit method params timeout host success error))
 
 (defun efrit-sidecar-cancel (token)
   "Cancel the call of TOKEN, and have the sidecar stop working on it.
@@ -62,52 +70,56 @@ ended."
   "Send the sidecar the notification METHOD with PARAMS.
 It is started if need be; nothing tells whether it took notice."
   (efrit-supervisor-submit
-   (efrit-call-create :method (efrit-sidecar--symbol method) :params params
+   (efrit-call-create :host (efrit-host-of-call params nil)
+                      :method (efrit-sidecar--symbol method) :params params
                       :kind 'notification))
   nil)
 
-(defun efrit-sidecar-ensure ()
-  "Start the sidecar if need be, and wait until it is ready.
+(defun efrit-sidecar-ensure (&optional host)
+  "Start the sidecar here, or of HOST, if need be, and wait until it is ready.
 Return its reply to the greeting: a plist of `:server' (`:name',
 `:version'), `:protocol_version' and `:capabilities'."
-  (let ((barrier (efrit-call-create :kind 'barrier)))
+  (let ((barrier (efrit-call-create :host (efrit-host-at host) :kind 'barrier)))
     (efrit-supervisor-submit barrier)
     (efrit-sidecar--await barrier)
-    (efrit-supervisor-server)))
+    (efrit-supervisor-server host)))
 
-(defun efrit-sidecar-process ()
-  "Return the sidecar's process, or nil while there is none."
-  (when-let* ((connection (efrit-supervisor-connection)))
+(defun efrit-sidecar-process (&optional host)
+  "Return the process of the sidecar here, or of HOST, or nil while there is none."
+  (when-let* ((connection (efrit-supervisor-connection host)))
     (efrit-connection-process connection)))
 
 ;;; Commands
 
 ;;;###autoload
-(defun efrit-sidecar-stop ()
+(defun efrit-sidecar-stop (&optional host)
   "Stop the sidecar; what is under way ends with `efrit-sidecar-died'.
-The next call starts it again, with the sessions it had."
-  (interactive)
-  (efrit-supervisor-stop)
+The next call starts it again, with the sessions it had.  In a remote
+folder, it is that HOST's."
+  (interactive (list (file-remote-p default-directory)))
+  (efrit-supervisor-stop host)
   (when (called-interactively-p 'interactive)
     (message "The sidecar is stopped")))
 
 ;;;###autoload
-(defun efrit-sidecar-restart ()
+(defun efrit-sidecar-restart (&optional host)
   "Stop the sidecar, if need be, and start it.
-However often it died before is forgotten."
-  (interactive)
-  (efrit-supervisor-stop)
-  (let ((server (plist-get (efrit-sidecar-ensure) :server)))
+However often it died before is forgotten.  In a remote folder, it is that
+HOST's."
+  (interactive (list (file-remote-p default-directory)))
+  (efrit-supervisor-stop host)
+  (let ((server (plist-get (efrit-sidecar-ensure host) :server)))
     (when (called-interactively-p 'interactive)
       (message "%s %s is started; sessions: %d"
                (plist-get server :name) (plist-get server :version)
-               (length (efrit-supervisor-sessions))))))
+               (length (efrit-supervisor-sessions host))))))
 
 ;;;###autoload
-(defun efrit-sidecar-show-stderr ()
-  "Show what the sidecar wrote to its standard error."
-  (interactive)
-  (pop-to-buffer (or (efrit-process-stderr)
+(defun efrit-sidecar-show-stderr (&optional host)
+  "Show what the sidecar wrote to its standard error.
+In a remote folder, it is that HOST's, and comes when it has ended."
+  (interactive (list (file-remote-p default-directory)))
+  (pop-to-buffer (or (efrit-process-stderr host)
                      (user-error "The sidecar wrote nothing to its standard error"))))
 
 ;;; Private
@@ -116,10 +128,12 @@ However often it died before is forgotten."
   "Return METHOD, a symbol or string, as the symbol jsonrpc.el wants."
   (if (stringp method) (intern method) method))
 
-(defun efrit-sidecar--submit (method params timeout &optional success failure)
+(defun efrit-sidecar--submit (method params timeout host &optional success failure)
   "Make a call of METHOD with PARAMS, submit and return it.
-It may take TIMEOUT seconds; SUCCESS and FAILURE are told its end."
+It may take TIMEOUT seconds; HOST is where its session lies if that is not
+known here; SUCCESS and FAILURE are told its end."
   (let ((call (efrit-call-create
+               :host (efrit-host-of-call params host)
                :method (efrit-sidecar--symbol method) :params params
                :success success :failure failure)))
     (efrit-supervisor-limit call timeout)
@@ -133,7 +147,7 @@ Cancel it when left early; one can quit also where a timer waits."
       (let ((inhibit-quit nil))
         (while (efrit-call-open-p call)
           (efrit-connection-wait (or (efrit-call-connection call)
-                                     (efrit-supervisor-connection)))))
+                                     (efrit-host-connection (efrit-call-host call))))))
     (when (efrit-call-open-p call)
       (efrit-supervisor-cancel call)))
   (efrit-call-result call))

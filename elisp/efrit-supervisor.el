@@ -5,11 +5,12 @@
 
 ;;; Commentary:
 
-;; There is one sidecar per Emacs.  It starts with the first call, and with
-;; the first one after it died; calls made meanwhile wait their turn.  A
-;; new process is greeted, its version compared, and the sessions of this
-;; Emacs are resumed in it, before anybody's call goes out.  All of that
-;; runs from timers, so it goes on whoever waits for what.
+;; There is one sidecar per host, this machine or one behind TRAMP.  It
+;; starts with the first call for that host, and with the first one after it
+;; died; calls made meanwhile wait their turn.  A new process is greeted, its
+;; version compared, and the sessions of this Emacs on that host are resumed
+;; in it, before anybody's call goes out.  All of that runs from timers, so it
+;; goes on whoever waits for what.
 
 ;;; Code:
 
@@ -18,6 +19,9 @@
 (require 'efrit-call)
 (require 'efrit-connection)
 (require 'efrit-executable)
+(require 'efrit-host)
+(require 'efrit-process)
+(require 'efrit-remote)
 (require 'jsonrpc)
 (require 'subr-x)
 
@@ -56,50 +60,31 @@ and under `:value' a plist of `:message', `:done', `:total', `:seconds'."
 (defconst efrit-supervisor--crash-limit 5
   "After so many deaths within a minute the sidecar is not started again.")
 
-(defvar efrit-supervisor--state 'off
-  "What the sidecar does.
-`off', `pausing' after a death, `starting', `ready', `stopping', or
-`given-up' until a person restarts it.")
-
-(defvar efrit-supervisor--connection nil
-  "The connection to the process, while there is one.")
-
-(defvar efrit-supervisor--server nil
-  "The process's reply to the greeting, a plist, while it is ready.")
-
-(defvar efrit-supervisor--queue nil
-  "The calls that wait for the sidecar to be ready, latest first.")
-
-(defvar efrit-supervisor--deaths nil
-  "When the sidecar died, latest first, as far as the last minute goes.")
-
-(defvar efrit-supervisor--sessions nil
-  "The ids of the sessions to resume in a new process, latest first.")
-
 ;;; Public
 
 (defun efrit-supervisor-submit (call)
-  "Send CALL, now or when the sidecar is ready; start that if need be."
-  (pcase efrit-supervisor--state
-    ('ready
-     (unless (and (efrit-connection-live-p efrit-supervisor--connection)
-                  (efrit-connection-send efrit-supervisor--connection call))
-       ;; It is gone, and Emacs has not been told yet.
-       (efrit-connection-kill efrit-supervisor--connection)
-       (efrit-supervisor-submit call)))
-    ('given-up
-     (efrit-call-finish call 'failed (efrit-supervisor--given-up)))
-    (state
-     (push call efrit-supervisor--queue)
-     (when (eq state 'off)
-       (efrit-supervisor--start-when-due)))))
+  "Send CALL to its host's sidecar, now or when that is ready; start it if need be."
+  (let ((host (efrit-call-host call)))
+    (pcase (efrit-host-state host)
+      ('ready
+       (unless (and (efrit-connection-live-p (efrit-host-connection host))
+                    (efrit-connection-send (efrit-host-connection host) call))
+         ;; It is gone, and Emacs has not been told yet.
+         (efrit-connection-kill (efrit-host-connection host))
+         (efrit-supervisor-submit call)))
+      ('given-up
+       (efrit-call-finish call 'failed (efrit-supervisor--given-up)))
+      (state
+       (push call (efrit-host-queue host))
+       (when (eq state 'off)
+         (efrit-supervisor--start-when-due host))))))
 
 (defun efrit-supervisor-cancel (call)
   "Drop CALL, and have the sidecar stop working on it.
 Return non-nil if it had not ended."
   (if (eq (efrit-call-state call) 'sent)
       (efrit-connection-cancel (efrit-call-connection call) call)
-    (setq efrit-supervisor--queue (delq call efrit-supervisor--queue))
+    (efrit-supervisor--unqueue call)
     (efrit-call-drop call)))
 
 (defun efrit-supervisor-limit (call seconds)
@@ -107,135 +92,190 @@ Return non-nil if it had not ended."
 With nil for SECONDS there is no limit."
   (efrit-call-limit call seconds #'efrit-supervisor--time-over))
 
-(defun efrit-supervisor-stop ()
-  "Stop the sidecar, and forget how often it died."
-  (let ((connection efrit-supervisor--connection))
-    (setq efrit-supervisor--state 'stopping)
+(defun efrit-supervisor-stop (&optional remote)
+  "Stop the sidecar here, or on the host REMOTE, and forget how often it died."
+  (let* ((host (efrit-host-at remote))
+         (connection (efrit-host-connection host)))
+    (setf (efrit-host-state host) 'stopping)
     (unwind-protect
         (when connection
           (efrit-connection-close connection))
-      (efrit-supervisor--off)
-      (setq efrit-supervisor--deaths nil)
-      (efrit-supervisor--fail-queue (list 'efrit-sidecar-died "it was stopped")))))
+      (efrit-supervisor--off host)
+      (setf (efrit-host-deaths host) nil)
+      (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died "it was stopped")))))
 
-(defun efrit-supervisor-connection ()
-  "Return the connection to the sidecar, or nil while there is none."
-  efrit-supervisor--connection)
+(defun efrit-supervisor-connection (&optional remote)
+  "Return the connection to the sidecar here, or on the host REMOTE, or nil."
+  (efrit-host-connection (efrit-host-at remote)))
 
-(defun efrit-supervisor-server ()
-  "Return the sidecar's reply to the greeting, or nil while it is not ready."
-  efrit-supervisor--server)
+(defun efrit-supervisor-server (&optional remote)
+  "Return the greeting of the sidecar here, or on the host REMOTE; nil: not ready."
+  (efrit-host-server (efrit-host-at remote)))
 
-(defun efrit-supervisor-remember (session-id)
-  "Resume SESSION-ID in every new process from here on."
-  (cl-pushnew session-id efrit-supervisor--sessions :test #'equal))
+(defun efrit-supervisor-remember (session-id &optional remote)
+  "Resume SESSION-ID in every new process, here or on the host REMOTE."
+  (efrit-host-settle session-id remote)
+  (cl-pushnew session-id (efrit-host-sessions (efrit-host-at remote)) :test #'equal))
 
 (defun efrit-supervisor-forget (session-id)
   "Do not resume SESSION-ID in new processes any more."
-  (setq efrit-supervisor--sessions (delete session-id efrit-supervisor--sessions)))
+  (dolist (host (efrit-hosts))
+    (setf (efrit-host-sessions host) (delete session-id (efrit-host-sessions host)))))
 
-(defun efrit-supervisor-sessions ()
-  "Return the ids of the sessions that are resumed in new processes."
-  (reverse efrit-supervisor--sessions))
+(defun efrit-supervisor-sessions (&optional remote)
+  "Return the ids of the sessions that are resumed here, or on the host REMOTE."
+  (reverse (efrit-host-sessions (efrit-host-at remote))))
 
 ;;; Private: starting
 
-(defun efrit-supervisor--start-when-due ()
-  "Start the sidecar, after a pause where it died just now."
-  (let ((pause (efrit-supervisor--pause)))
-    (if (<= pause 0)
-        (efrit-supervisor--start)
-      (setq efrit-supervisor--state 'pausing)
-      (run-at-time pause nil #'efrit-supervisor--start-after-pause))))
+(defun efrit-supervisor--start-when-due (host)
+  "Start the sidecar of HOST, after a pause where it died just now.
+On another machine that is never done inside of what TRAMP or a process
+filter does."
+  (let ((pause (efrit-supervisor--pause host)))
+    (if (and (<= pause 0) (null (efrit-host-remote host)))
+        (efrit-supervisor--start host)
+      (setf (efrit-host-state host) 'pausing)
+      (run-at-time (max 0 pause) nil #'efrit-supervisor--start-after-pause host))))
 
-(defun efrit-supervisor--pause ()
-  "Return how many seconds to wait before the next start.
+(defun efrit-supervisor--pause (host)
+  "Return how many seconds to wait before the next start on HOST.
 None after the first death of a minute, then 0.5 and twice as many each
 time, counted from the latest death."
-  (let ((count (length (efrit-supervisor--recent-deaths))))
+  (let ((count (length (efrit-supervisor--recent-deaths host))))
     (if (< count 2)
         0
-      (- (+ (car efrit-supervisor--deaths) (min 5 (* 0.5 (expt 2 (- count 2)))))
+      (- (+ (car (efrit-host-deaths host)) (min 5 (* 0.5 (expt 2 (- count 2)))))
          (float-time)))))
 
-(defun efrit-supervisor--recent-deaths ()
-  "Return the deaths of the last minute, and forget those before."
+(defun efrit-supervisor--recent-deaths (host)
+  "Return the deaths of the last minute on HOST, and forget those before."
   (let ((since (- (float-time) 60)))
-    (setq efrit-supervisor--deaths
-          (cl-remove-if (lambda (time) (< time since)) efrit-supervisor--deaths))))
+    (setf (efrit-host-deaths host)
+          (cl-remove-if (lambda (time) (< time since)) (efrit-host-deaths host)))))
 
-(defun efrit-supervisor--start-after-pause ()
-  "Start the sidecar, unless it was stopped or started meanwhile."
-  (when (eq efrit-supervisor--state 'pausing)
-    (efrit-supervisor--start)))
+(defun efrit-supervisor--start-after-pause (host &optional since)
+  "Start the sidecar of HOST, unless it was stopped or started meanwhile.
+That was tried SINCE a time."
+  (when (eq (efrit-host-state host) 'pausing)
+    (efrit-supervisor--start host since)))
 
-(defun efrit-supervisor--start ()
-  "Start the sidecar's process and greet it."
-  (setq efrit-supervisor--state 'starting)
+(defun efrit-supervisor--start (host &optional since)
+  "Start the process of HOST and greet it; that was tried SINCE a time."
+  (setf (efrit-host-state host) 'starting)
   (add-hook 'kill-emacs-hook #'efrit-supervisor--stop-with-emacs)
   (condition-case err
-      (efrit-supervisor--greet
-       (setq efrit-supervisor--connection
-             (efrit-connection-open (append (efrit-executable-command) '("serve"))
-                                    #'efrit-supervisor--progress
-                                    #'efrit-supervisor--ended)))
-    (error (efrit-supervisor--start-failed efrit-supervisor--connection err))))
+      (let ((connection (efrit-supervisor--open host)))
+        ;; It may have been stopped while TRAMP was waiting.
+        (if (or (efrit-host-connection host) (not (eq (efrit-host-state host) 'starting)))
+            (efrit-connection-kill connection)
+          (setf (efrit-host-connection host) connection)
+          (efrit-supervisor--greet host connection)))
+    (efrit-remote-busy (efrit-supervisor--start-later host (or since (float-time))))
+    (error (efrit-supervisor--start-failed host (efrit-host-connection host) err))))
 
-(defun efrit-supervisor--ask (connection method params then &optional otherwise)
-  "Call METHOD with PARAMS over CONNECTION, as a part of its start.
+(defun efrit-supervisor--open (host)
+  "Start the process of HOST, and return the connection to it."
+  (let* ((remote (efrit-host-remote host))
+         (name (efrit-process-name remote)))
+    (efrit-connection-open
+     name
+     (if remote
+         (let ((process (efrit-supervisor--spawn-remote remote name)))
+           (lambda () process))
+       (lambda () (efrit-process-spawn (append (efrit-executable-command) '("serve")))))
+     #'efrit-supervisor--progress
+     (lambda (connection why) (efrit-supervisor--ended host connection why)))))
+
+(defun efrit-supervisor--spawn-remote (remote name)
+  "Start the sidecar on the host REMOTE as the process NAME, and return that.
+A person can quit.  What is missing there is said."
+  (condition-case nil
+      (let* ((inhibit-quit nil)
+             (found (efrit-remote-look remote)))
+        (when-let* ((problem (efrit-remote-problem remote found)))
+          (user-error "%s" problem))
+        (when-let* ((missing (efrit-remote-missing remote found)))
+          (message "efrit: %s" missing))
+        (efrit-process-keep-stderr remote)
+        (efrit-remote-spawn remote name
+                            (append (efrit-remote-found-command found) '("serve"))
+                            efrit-sidecar-start-timeout))
+    (quit (signal 'efrit-cancelled (list "the start was quit")))))
+
+(defun efrit-supervisor--start-later (host since)
+  "Start the sidecar of HOST when TRAMP has done there what it is doing.
+That was tried SINCE a time; it may not take longer than a start."
+  (cond
+   ((not (eq (efrit-host-state host) 'starting)))
+   ((< efrit-sidecar-start-timeout (- (float-time) since))
+    (efrit-supervisor--start-failed
+     host nil (list 'user-error (format "TRAMP runs no program on %s just now, or never"
+                                        (efrit-host-remote host)))))
+   (t
+    (setf (efrit-host-state host) 'pausing)
+    (run-at-time 0.2 nil #'efrit-supervisor--start-after-pause host since))))
+
+(defun efrit-supervisor--ask (host connection method params then &optional otherwise)
+  "Call METHOD with PARAMS over CONNECTION, as a part of the start on HOST.
 THEN is called with the result.  OTHERWISE is called with an error the
 sidecar answers with; without it, and for other errors, the start failed."
   (let ((call (efrit-call-create
-               :method method :params params
+               :host host :method method :params params
                :success (lambda (result)
-                          (when (eq connection efrit-supervisor--connection)
+                          (when (eq connection (efrit-host-connection host))
                             (funcall then result)))
                :failure (lambda (err)
                           (if (and otherwise (eq (car err) 'efrit-rpc-error))
                               (funcall otherwise err)
-                            (efrit-supervisor--start-failed connection err))))))
+                            (efrit-supervisor--start-failed host connection err))))))
     (efrit-supervisor-limit call efrit-sidecar-start-timeout)
     (efrit-connection-send connection call)))
 
-(defun efrit-supervisor--greet (connection)
-  "Exchange names and versions with CONNECTION's process."
+(defun efrit-supervisor--greet (host connection)
+  "Exchange names and versions with the process of HOST, over CONNECTION."
   (efrit-supervisor--ask
-   connection 'initialize
+   host connection 'initialize
    `( :client (:name "efrit.el" :version ,efrit-version)
       :protocol_version ,efrit-supervisor-protocol-version)
    (lambda (server)
-     (if-let* ((problem (efrit-supervisor--version-problem server)))
-         (efrit-supervisor--start-failed connection (list 'user-error problem))
-       (setq efrit-supervisor--server server)
+     (if-let* ((problem (efrit-supervisor--version-problem host server)))
+         (efrit-supervisor--start-failed host connection (list 'user-error problem))
+       (setf (efrit-host-server host) server)
        (jsonrpc-notify connection 'initialized nil)
-       (efrit-supervisor--resume connection)))))
+       (efrit-supervisor--resume host connection)))))
 
-(defun efrit-supervisor--version-problem (server)
-  "Return what to upgrade, as a text, for SERVER to be understood, or nil."
+(defun efrit-supervisor--version-problem (host server)
+  "Return what to upgrade for SERVER, of HOST, to be understood, a text, or nil."
   (let ((theirs (plist-get server :protocol_version))
+        (sidecar (efrit-supervisor--named host))
         (name (plist-get (plist-get server :server) :version)))
     (cond
      ((eql theirs efrit-supervisor-protocol-version) nil)
      ((and (integerp theirs) (> theirs efrit-supervisor-protocol-version))
-      (format "The sidecar (%s) speaks protocol %s, efrit.el (%s) only %s: \
-upgrade efrit.el"
-              name theirs efrit-version efrit-supervisor-protocol-version))
+      (format "The %s (%s) speaks protocol %s, efrit.el (%s) only %s: upgrade efrit.el"
+              sidecar name theirs efrit-version efrit-supervisor-protocol-version))
      (t
-      (format "The sidecar (%s) speaks protocol %s, efrit.el (%s) needs %s: \
-upgrade the sidecar"
-              name theirs efrit-version efrit-supervisor-protocol-version)))))
+      (format "The %s (%s) speaks protocol %s, efrit.el (%s) needs %s: upgrade the %s"
+              sidecar name theirs efrit-version efrit-supervisor-protocol-version sidecar)))))
 
-(defun efrit-supervisor--resume (connection)
-  "Resume this Emacs's sessions in CONNECTION's process; then it is ready."
-  (let* ((sessions (reverse efrit-supervisor--sessions))
+(defun efrit-supervisor--named (host)
+  "Return what the sidecar of HOST is called in a sentence."
+  (if (efrit-host-remote host)
+      (concat "sidecar on " (efrit-host-remote host))
+    "sidecar"))
+
+(defun efrit-supervisor--resume (host connection)
+  "Resume the sessions of HOST in the process of CONNECTION; then it is ready."
+  (let* ((sessions (reverse (efrit-host-sessions host)))
          (left (length sessions))
          (next (lambda (_result)
                  (when (zerop (cl-decf left))
-                   (efrit-supervisor--ready)))))
+                   (efrit-supervisor--ready host)))))
     (if (null sessions)
-        (efrit-supervisor--ready)
+        (efrit-supervisor--ready host)
       (dolist (id sessions)
-        (efrit-supervisor--ask connection 'session/resume (list :session_id id)
+        (efrit-supervisor--ask host connection 'session/resume (list :session_id id)
                                next
                                (lambda (err)
                                  (efrit-supervisor--not-resumed id err)
@@ -246,44 +286,54 @@ upgrade the sidecar"
   (efrit-supervisor-forget id)
   (message "efrit: session %s is not resumed: %s" id (cadr err)))
 
-(defun efrit-supervisor--ready ()
-  "Say that the sidecar has started, and send what waited for it."
-  (setq efrit-supervisor--state 'ready)
-  (efrit-later #'run-hook-with-args 'efrit-sidecar-started-functions
-               efrit-supervisor--server)
-  (let ((calls (reverse efrit-supervisor--queue)))
-    (setq efrit-supervisor--queue nil)
+(defun efrit-supervisor--ready (host)
+  "Say that the sidecar of HOST has started, and send what waited for it."
+  (setf (efrit-host-state host) 'ready)
+  (efrit-later #'efrit-supervisor--run-hook host 'efrit-sidecar-started-functions
+               (efrit-host-server host))
+  (let ((calls (reverse (efrit-host-queue host))))
+    (setf (efrit-host-queue host) nil)
     (dolist (call calls)
       (when (efrit-call-open-p call)
         (efrit-supervisor-submit call)))))
 
-(defun efrit-supervisor--start-failed (connection err)
-  "End CONNECTION, or nil, and what waits for it, with the error ERR."
-  (when (eq connection efrit-supervisor--connection)
-    (efrit-supervisor--off)
+(defun efrit-supervisor--run-hook (host hook &rest arguments)
+  "Run HOOK with ARGUMENTS; it is about the sidecar of HOST."
+  (let ((efrit-host-default (efrit-host-remote host)))
+    (apply #'run-hook-with-args hook arguments)))
+
+(defun efrit-supervisor--start-failed (host connection err)
+  "End CONNECTION, or nil, and what waits for HOST, with the error ERR."
+  (when (eq connection (efrit-host-connection host))
+    (efrit-supervisor--off host)
     (when connection
       (efrit-connection-kill connection))
-    (efrit-supervisor--fail-queue err)))
+    (efrit-supervisor--fail-queue host err)))
 
 ;;; Private: ending
 
-(defun efrit-supervisor--off ()
-  "Note that there is no process."
-  (setq efrit-supervisor--state 'off
-        efrit-supervisor--connection nil
-        efrit-supervisor--server nil))
+(defun efrit-supervisor--off (host)
+  "Note that there is no process of HOST."
+  (setf (efrit-host-state host) 'off
+        (efrit-host-connection host) nil
+        (efrit-host-server host) nil))
 
-(defun efrit-supervisor--fail-queue (err)
-  "End what waits in the queue with the error ERR."
-  (let ((calls (reverse efrit-supervisor--queue)))
-    (setq efrit-supervisor--queue nil)
+(defun efrit-supervisor--unqueue (call)
+  "Take CALL out of the queue it waits in, if any."
+  (let ((host (efrit-call-host call)))
+    (setf (efrit-host-queue host) (delq call (efrit-host-queue host)))))
+
+(defun efrit-supervisor--fail-queue (host err)
+  "End what waits in the queue of HOST with the error ERR."
+  (let ((calls (reverse (efrit-host-queue host))))
+    (setf (efrit-host-queue host) nil)
     (dolist (call calls)
       (efrit-call-finish call 'failed err))))
 
 (defun efrit-supervisor--time-over (call)
   "End CALL, whose time is over, and have the sidecar stop working on it."
   (let ((sent (eq (efrit-call-state call) 'sent)))
-    (setq efrit-supervisor--queue (delq call efrit-supervisor--queue))
+    (efrit-supervisor--unqueue call)
     (efrit-call-finish call 'failed
                        (list 'efrit-timeout (format "%s" (efrit-call-method call))))
     (when sent
@@ -293,27 +343,28 @@ upgrade the sidecar"
   "Pass on the progress PARAMS about CALL."
   (run-hook-with-args 'efrit-sidecar-progress-functions call params))
 
-(defun efrit-supervisor--ended (connection why)
-  "Note that the process of CONNECTION has ended; WHY is a text."
-  (when (and (eq connection efrit-supervisor--connection)
-             (not (eq efrit-supervisor--state 'stopping)))
-    (efrit-supervisor--off)
-    (push (float-time) efrit-supervisor--deaths)
-    (efrit-supervisor--fail-queue (list 'efrit-sidecar-died why))
-    (efrit-later #'efrit-supervisor--mourn why (efrit-supervisor--give-up-p))))
+(defun efrit-supervisor--ended (host connection why)
+  "Note that the process of HOST, behind CONNECTION, has ended; WHY is a text."
+  (when (and (eq connection (efrit-host-connection host))
+             (not (eq (efrit-host-state host) 'stopping)))
+    (efrit-supervisor--off host)
+    (push (float-time) (efrit-host-deaths host))
+    (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died why))
+    (efrit-later #'efrit-supervisor--mourn host why (efrit-supervisor--give-up-p host))))
 
-(defun efrit-supervisor--give-up-p ()
-  "Give up if the sidecar died too often; return non-nil then."
-  (when (>= (length (efrit-supervisor--recent-deaths)) efrit-supervisor--crash-limit)
-    (setq efrit-supervisor--state 'given-up)))
+(defun efrit-supervisor--give-up-p (host)
+  "Give up if the sidecar of HOST died too often; return non-nil then."
+  (when (>= (length (efrit-supervisor--recent-deaths host)) efrit-supervisor--crash-limit)
+    (setf (efrit-host-state host) 'given-up)))
 
-(defun efrit-supervisor--mourn (why given-up)
-  "Tell the person that the sidecar died, and WHY, and what follows.
+(defun efrit-supervisor--mourn (host why given-up)
+  "Tell the person that the sidecar of HOST died, and WHY, and what follows.
 GIVEN-UP is non-nil where it is not started again by itself."
   (if given-up
       (message "%s" (efrit-error-text (efrit-supervisor--given-up)))
-    (message "efrit: the sidecar ended (%s); the next call starts it again" why))
-  (run-hook-with-args 'efrit-sidecar-died-functions why))
+    (message "efrit: the %s ended (%s); the next call starts it again"
+             (efrit-supervisor--named host) why))
+  (efrit-supervisor--run-hook host 'efrit-sidecar-died-functions why))
 
 (defun efrit-supervisor--given-up ()
   "Return the error of a call to a sidecar that is not started again."
@@ -324,13 +375,13 @@ GIVEN-UP is non-nil where it is not started again by itself."
                  efrit-supervisor--crash-limit))))
 
 (defun efrit-supervisor--stop-with-emacs ()
-  "Have the sidecar end because Emacs does: it ends when its input does.
+  "Have the sidecars end because Emacs does: each ends when its input does.
 Nothing is waited for.  Where a signal ends Emacs, waiting for a process
-in `kill-emacs-hook' takes for ever."
-  (when efrit-supervisor--connection
+in `kill-emacs-hook' takes for ever.  The input of one on another machine
+is a terminal, which ends with Emacs."
+  (when-let* ((connection (efrit-supervisor-connection)))
     (ignore-errors
-      (process-send-eof
-       (efrit-connection-process efrit-supervisor--connection)))))
+      (process-send-eof (efrit-connection-process connection)))))
 
 (provide 'efrit-supervisor)
 ;;; efrit-supervisor.el ends here

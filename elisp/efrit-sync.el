@@ -13,6 +13,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-host)
 (require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-sidecar)
@@ -49,7 +50,7 @@ A state is a tick, and whether the file on disk has changed: a cons.")
   "Watch buffers while there are loops, and tell how they stand."
   (let ((watch (if (funcall efrit-sync-loops-function) #'add-hook #'remove-hook)))
     (pcase-dolist (`(,hook . ,function)
-                   '((efrit-sidecar-started-functions . efrit-sync-forget)
+                   '((efrit-sidecar-started-functions . efrit-sync--started)
                      (after-change-functions . efrit-sync--changed)
                      (after-save-hook . efrit-sync-flush)
                      (after-revert-hook . efrit-sync-flush)
@@ -74,6 +75,14 @@ A state is a tick, and whether the file on disk has changed: a cons.")
 
 ;;; Private
 
+(defun efrit-sync--started (&rest _)
+  "Take it that the sidecar of `efrit-host-default' knows of nothing."
+  (setq efrit-sync--told
+        (seq-remove (lambda (entry)
+                      (equal (efrit-host-of-session (caar entry)) efrit-host-default))
+                    efrit-sync--told))
+  (efrit-sync-flush))
+
 (defun efrit-sync--changed (&rest _)
   "Tell of a change soon."
   (when (and buffer-file-name (null efrit-sync--timer))
@@ -87,23 +96,22 @@ A state is a tick, and whether the file on disk has changed: a cons.")
       (efrit-sync-flush))))
 
 (defun efrit-sync--modified ()
-  "Return the buffers of local files that are not saved."
+  "Return the buffers of files that are not saved."
   (seq-filter (lambda (buffer)
                 (and (not (eq buffer efrit-sync--dying))
                      (buffer-file-name buffer)
                      (buffer-modified-p buffer)
-                     (not (file-remote-p (buffer-file-name buffer)))
                      (<= (buffer-size buffer) efrit-sync-most-characters)))
               (buffer-list)))
 
 (defun efrit-sync--tell-loop (loop buffers)
   "Tell the session of LOOP how BUFFERS stand, and withdraw what is no more."
   (let* ((id (efrit-loop-id loop))
-         (root (file-name-as-directory (file-truename (efrit-loop-root loop))))
+         (root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop))))
          (inside (seq-filter (lambda (buffer)
-                               (string-prefix-p root (efrit-sync--file buffer)))
+                               (string-prefix-p root (efrit-host-true-file buffer)))
                              buffers))
-         (files (mapcar #'efrit-sync--file inside)))
+         (files (mapcar #'efrit-host-true-file inside)))
     (dolist (buffer inside)
       (efrit-sync--tell id buffer))
     (dolist (entry efrit-sync--told)
@@ -117,16 +125,12 @@ A state is a tick, and whether the file on disk has changed: a cons.")
     (dolist (entry efrit-sync--told)
       (unless (member (caar entry) ids)
         (setq efrit-sync--told (delq entry efrit-sync--told))
-        (when (efrit-sidecar-process)
+        (when (efrit-sidecar-process (efrit-host-of-session (caar entry)))
           (efrit-sync--send (caar entry) (cdar entry) nil))))))
-
-(defun efrit-sync--file (buffer)
-  "Return the real name of the file of BUFFER."
-  (file-truename (buffer-file-name buffer)))
 
 (defun efrit-sync--tell (id buffer)
   "Tell the session ID how BUFFER stands, unless it knows."
-  (let* ((key (cons id (efrit-sync--file buffer)))
+  (let* ((key (cons id (efrit-host-true-file buffer)))
          (stale (efrit-sync--stale-p buffer))
          (state (cons (buffer-chars-modified-tick buffer) stale))
          (known (assoc key efrit-sync--told)))
@@ -150,7 +154,8 @@ Of a remote file that is not known without waiting for it."
 STALE says that the file on disk has changed since Emacs read it."
   (condition-case err
       (efrit-sidecar-notify 'buffers/sync
-                            (list :session_id id :path (efrit-json-sound file)
+                            (list :session_id id
+                                  :path (efrit-json-sound (file-local-name file))
                                   :text (and text (efrit-json-sound text))
                                   :stale (if stale t :json-false)))
     (efrit-error (message "efrit: %s is not synced: %s" file (efrit-error-text err)))))

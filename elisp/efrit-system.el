@@ -11,6 +11,7 @@
 ;;; Code:
 
 (require 'efrit)
+(require 'efrit-host)
 (require 'efrit-loop)
 (require 'efrit-turn)
 (require 'subr-x)
@@ -31,7 +32,8 @@
   (with-temp-buffer
     (insert-file-contents efrit-system-file)
     (string-trim (string-replace "{root}"
-                                 (directory-file-name (efrit-loop-root loop))
+                                 (directory-file-name
+                                  (efrit-host-local-name (efrit-loop-root loop)))
                                  (buffer-string)))))
 
 (setq efrit-turn-system-function #'efrit-system-prompt)

@@ -139,14 +139,6 @@ text = \"Three.\"
 
 ;;; Roots
 
-(ert-deftest efrit-context-a-remote-folder-is-refused-clearly ()
-  "In a remote folder `efrit-do' says so, and connects to nothing."
-  (let ((default-directory "/ssh:nowhere.invalid:/tmp/"))
-    (should (string-match-p "local files only"
-                            (cadr (should-error (efrit-do "Anything.") :type 'user-error))))
-    (should-error (efrit-sessions) :type 'user-error)
-    (should-error (efrit-stop) :type 'user-error)))
-
 (ert-deftest efrit-context-the-home-folder-is-never-taken-silently ()
   "It is asked about outside of projects, and where it is itself a project."
   (let ((default-directory (file-name-as-directory (expand-file-name "~")))

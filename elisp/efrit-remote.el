@@ -1,0 +1,283 @@
+;;; efrit-remote.el --- The sidecar's process on another machine  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; TRAMP runs the process in a shell behind a terminal.  A terminal cuts
+;; long lines and takes some bytes for its own, so the shell first makes it
+;; raw, and says when that is done; nothing is sent before.  There is one
+;; stream back.  What the sidecar writes to its standard error waits there
+;; in a file without a name, and comes when the sidecar has ended, behind a
+;; null, which no message holds.
+;;
+;; While TRAMP waits, timers run; whatever is asked of it then breaks what it
+;; was doing, or is done on this machine instead, without a word.  So nothing
+;; is, and what is run is checked to be where it was meant to be.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'seq)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-remote-commands nil
+  "The commands that run the sidecar on other machines.
+An alist: a regular expression that fits the name of the machine, such as
+\"/ssh:me@host:\", and the program there, a string, or a list of the
+program and its first arguments.  Where none fits, the program
+efrit-budget is looked for on the PATH there, see `tramp-remote-path', and
+in ~/.local/bin.  The value may be connection-local."
+  :group 'efrit
+  :type '(alist :key-type (regexp :tag "Machine")
+                :value-type (choice (string :tag "Program")
+                                    (repeat :tag "Program and arguments" string))))
+
+(define-error 'efrit-remote-busy "TRAMP is at work just now")
+
+;;; Structs
+
+(cl-defstruct (efrit-remote-found (:constructor efrit-remote-found-create) (:copier nil))
+  "What there is on another machine.
+COMMAND is the sidecar's, PROGRAM its file, or nil, and VERSION what that
+tells of itself, or nil where it does not run.  PYTHON is the version of Python
+there, or nil.  MISSING are the names of programs that tools need."
+  command program version python missing)
+
+;;; The scripts
+
+(defconst efrit-remote--elsewhere 99
+  "The exit code of a script that is not run where it was meant to be.")
+
+(defconst efrit-remote--look
+  (concat "[ \"$(pwd)\" = / ] || exit 99; PATH=$PATH:$HOME/.local/bin; "
+          "p=$(command -v \"$1\"); echo \"program $p\"; "
+          "echo \"version $(\"$@\" --version 2>&1 </dev/null | tail -n 1)\"; "
+          "echo \"python $(python3 -c 'import sys; print(*sys.version_info[:2], sep=\".\")' "
+          "2>/dev/null)\"; for t in git diff ctags; do "
+          "command -v $t >/dev/null || echo \"missing $t\"; done; "
+          ;; The sidecar has an rg of its own, beside itself.
+          "f=$(command -v rg); for d in \"$p\" \"$@\"; do "
+          "d=$(readlink -f \"$d\" 2>/dev/null); [ -x \"${d%/*}/rg\" ] && f=$d; done; "
+          "[ \"$f\" ] || echo 'missing rg'")
+  "A script that tells what is there of the command in its arguments.
+Each line is a word and what was found: the program's file, what it says
+of its version, the version of Python, a program that is missing.")
+
+(defconst efrit-remote--ready "\0efrit ready\0"
+  "What the script that runs the sidecar says before that begins.")
+
+(defconst efrit-remote--run
+  (concat "stty raw -echo 2>/dev/null; PATH=$PATH:$HOME/.local/bin; "
+          "l=$(mktemp) && exec 3>\"$l\" 4<\"$l\" && rm -f \"$l\" || exit 98; "
+          "printf '\\000efrit ready\\000'; exec 2>&3; "
+          "\"$@\" 3>&- 4<&-; c=$?; printf '\\000'; tail -c 4000 <&4; exit $c")
+  "A script that runs the command in its arguments behind a raw terminal.")
+
+;;; Doing it there
+
+(defmacro efrit-remote--in (remote &rest body)
+  "Run BODY in the root of REMOTE, in the environment Emacs was started in.
+TRAMP passes on what differs from that; the key of the model is not to be
+with a program that TRAMP starts on this machine, either.  An error of
+TRAMP's becomes a `user-error', and nothing is done here in its place."
+  (declare (indent 1) (debug t))
+  `(let ((default-directory (efrit-remote--check-idle (efrit-remote--root ,remote)))
+         (process-environment (cons "ANTHROPIC_API_KEY"
+                                    (default-toplevel-value 'process-environment)))
+         (non-essential nil))
+     (condition-case err
+         (progn ,@body)
+       (file-error (efrit-remote--failed ,remote err)))))
+
+;;; Public
+
+(defun efrit-remote-command (remote)
+  "Return the sidecar's command on the host REMOTE, a list of strings."
+  (with-temp-buffer
+    (setq default-directory (efrit-remote--root remote))
+    (with-connection-local-variables
+     (ensure-list (or (cdr (seq-find (lambda (entry) (string-match-p (car entry) remote))
+                                     efrit-remote-commands))
+                      "efrit-budget")))))
+
+(defun efrit-remote-busy-p ()
+  "Return non-nil while TRAMP is at work, and has this done because it waits.
+To ask anything of it then breaks what it is doing."
+  (catch 'busy
+    (mapbacktrace (lambda (_ function _ _)
+                    (when (eq function 'tramp-file-name-handler)
+                      (throw 'busy t))))
+    nil))
+
+(defun efrit-remote-reach (remote)
+  "Have TRAMP connect to the host REMOTE; signal a `user-error' if it cannot.
+Return nil where TRAMP did not try.  Signal `efrit-remote-busy' where it is
+at work just now; so does all that is here."
+  (efrit-remote--in remote
+    (file-directory-p default-directory)))
+
+(defun efrit-remote-look (remote)
+  "Look what there is on the host REMOTE; return an `efrit-remote-found'.
+Signal a `user-error' where it cannot be reached."
+  (let* ((command (efrit-remote-command remote))
+         (told (efrit-remote--ask remote command)))
+    (efrit-remote-found-create
+     :command command
+     :program (efrit-remote--told told "program" "/")
+     :version (efrit-remote--told told "version" "efrit-budget ")
+     :python (efrit-remote--told told "python" "[0-9]")
+     :missing (cl-loop for (word . value) in told
+                       when (equal word "missing") collect value))))
+
+(defun efrit-remote-problem (remote found)
+  "Return what is to be done before the sidecar can run on REMOTE, or nil.
+FOUND is what there is, an `efrit-remote-found'."
+  (let ((program (car (efrit-remote-found-command found))))
+    (cond
+     ((efrit-remote-found-version found) nil)
+     ((efrit-remote-found-program found)
+      (format "%s on %s does not run.  Install it there anew: %s"
+              (efrit-remote-found-program found) remote (efrit-remote--advice found)))
+     (t
+      (format "There is no program %s on %s.  Install it there: %s.  Or name it in \
+`efrit-remote-commands', or its folder in `tramp-remote-path'"
+              program remote (efrit-remote--advice found))))))
+
+(defun efrit-remote-missing (remote found)
+  "Return which programs are missing on REMOTE, a text, or nil for none.
+FOUND is what there is, an `efrit-remote-found'."
+  (when-let* ((missing (efrit-remote-found-missing found)))
+    (format "%s has no %s: install what you need there; tools that lack it say so"
+            remote (string-join missing ", no "))))
+
+(defun efrit-remote-doctor (remote found)
+  "Run the sidecar's own doctor on REMOTE, where FOUND is what there is.
+Return a cons of its exit code and what it printed."
+  (efrit-remote--in remote
+    (with-temp-buffer
+      (let* ((coding-system-for-read 'utf-8-unix)
+             (code (apply #'process-file "sh" nil t nil "-c"
+                          "PATH=$PATH:$HOME/.local/bin; exec \"$@\"" "sh"
+                          (append (efrit-remote-found-command found) '("doctor")))))
+        (cons code (buffer-string))))))
+
+(defun efrit-remote-spawn (remote name command seconds)
+  "Start COMMAND on the host REMOTE as the process NAME, and return it.
+It can be spoken to at once.  It may take SECONDS to begin.  What it wrote
+by then is its property `efrit-written'."
+  (let ((process (efrit-remote--in remote
+                   (make-process
+                    :name name
+                    :command `("sh" "-c" ,efrit-remote--run "sh" ,@command)
+                    :connection-type 'pipe
+                    :coding 'utf-8-emacs-unix
+                    :noquery t
+                    :filter #'efrit-remote--keep
+                    :sentinel #'ignore
+                    :file-handler t))))
+    (efrit-remote--check-place process)
+    (efrit-remote--await process remote (+ (float-time) seconds))
+    (set-process-coding-system process 'utf-8-emacs-unix 'utf-8-emacs-unix)
+    process))
+
+(defun efrit-remote-split (process output)
+  "Return what OUTPUT of PROCESS is: a cons of messages and last words.
+PROCESS runs what `efrit-remote-spawn' started."
+  (let ((end (if (process-get process 'efrit-last-words) 0
+               (string-search "\0" output))))
+    (if (null end)
+        (cons output "")
+      (prog1 (cons (substring output 0 end)
+                   (string-remove-prefix "\0" (substring output end)))
+        (process-put process 'efrit-last-words t)))))
+
+;;; Private
+
+(defun efrit-remote--root (remote)
+  "Return the root folder of REMOTE."
+  (concat remote "/"))
+
+(defun efrit-remote--check-idle (root)
+  "Return ROOT, or signal `efrit-remote-busy'."
+  (if (efrit-remote-busy-p)
+      (signal 'efrit-remote-busy (list root))
+    root))
+
+(defun efrit-remote--failed (remote err)
+  "Signal that REMOTE cannot be reached because of ERR, an error of TRAMP's."
+  (user-error "%s cannot be reached: %s" remote (string-trim (error-message-string err))))
+
+(defun efrit-remote--ask (remote command)
+  "Look for COMMAND on REMOTE; return what was told, conses of words and texts."
+  (efrit-remote--in remote
+    (unless (efrit-remote-reach remote)
+      (signal 'efrit-remote-busy (list remote)))
+    (with-temp-buffer
+      (let* ((coding-system-for-read 'utf-8-unix)
+             (code (apply #'process-file "sh" nil t nil "-c" efrit-remote--look "sh"
+                          command)))
+        (cond ((eql code efrit-remote--elsewhere) (signal 'efrit-remote-busy (list remote)))
+              ;; Without a connection process-file gives a code like any other.
+              ((not (string-prefix-p "program " (buffer-string)))
+               (user-error "The shell of %s does not answer: %s" remote
+                           (string-trim (buffer-string)))))
+        (mapcar (lambda (line)
+                  (string-match "\\`\\([a-z]*\\) ?\\(.*\\)" line)
+                  (cons (match-string 1 line) (match-string 2 line)))
+                (split-string (buffer-string) "\n" t))))))
+
+(defun efrit-remote--told (told word prefix)
+  "Return what was TOLD of WORD where it begins with the regexp PREFIX, or nil."
+  (let ((value (cdr (assoc word told))))
+    (and value (string-match-p (concat "\\`" prefix) value) value)))
+
+(defun efrit-remote--advice (found)
+  "Return how the sidecar is installed where FOUND is what there is."
+  (let ((python (efrit-remote-found-python found)))
+    (concat "pip install --user ., in a checkout of efrit-budget"
+            (cond ((null python) "; it needs Python 3.11, and there is no python3")
+                  ((version< python "3.11")
+                   (format "; it needs Python 3.11, and python3 there is %s" python))
+                  (t "")))))
+
+;;; The process
+
+(defun efrit-remote--keep (process output)
+  "Keep OUTPUT of PROCESS, which has not begun yet."
+  (process-put process 'efrit-written (concat (process-get process 'efrit-written) output)))
+
+(defun efrit-remote--check-place (process)
+  "Signal `efrit-remote-busy' where PROCESS is not on another machine, or nil."
+  (when (or (null process) (member efrit-remote--run (process-command process)))
+    (when process
+      (delete-process process))
+    (signal 'efrit-remote-busy nil)))
+
+(defun efrit-remote--await (process remote end)
+  "Wait until PROCESS on REMOTE begins, until the time END at most."
+  (let (begun)
+    (unwind-protect
+        (while (not (setq begun (efrit-remote--begun-p process)))
+          (unless (and (process-live-p process) (< (float-time) end))
+            (user-error "The shell of %s does not run the sidecar: %s" remote
+                        (string-trim (or (process-get process 'efrit-written) ""))))
+          (accept-process-output process 0.05))
+      (unless begun
+        (delete-process process)))))
+
+(defun efrit-remote--begun-p (process)
+  "Return non-nil if PROCESS has said that it begins; keep what came then."
+  (let* ((written (or (process-get process 'efrit-written) ""))
+         (ready (string-search efrit-remote--ready written)))
+    (when ready
+      (process-put process 'efrit-written
+                   (substring written (+ ready (length efrit-remote--ready))))
+      t)))
+
+(provide 'efrit-remote)
+;;; efrit-remote.el ends here
