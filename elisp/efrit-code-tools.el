@@ -235,11 +235,10 @@ What stands in files outside of the project of CALL is not read."
         (goto-char marker)
         (efrit-code-place-create
          :file file :line (line-number-at-pos nil t)
-         :text (cond ((efrit-visit-secret-p file) "(a file of secrets)")
-                     ((efrit-visit-inside-p call file)
-                      (buffer-substring-no-properties (line-beginning-position)
-                                                      (line-end-position)))
-                     (t (xref-item-summary item))))))))
+         :text (if (efrit-visit-inside-p call file)
+                   (buffer-substring-no-properties (line-beginning-position)
+                                                   (line-end-position))
+                 (xref-item-summary item)))))))
 
 (defun efrit-code--place-line (call place)
   "Return the line about PLACE, for CALL."
@@ -247,7 +246,9 @@ What stands in files outside of the project of CALL is not read."
           (if (efrit-code-place-line place) (format ":%d" (efrit-code-place-line place)) "")
           ": "
           (truncate-string-to-width
-           (efrit-visit-one-line (string-trim (or (efrit-code-place-text place) "")))
+           (if (efrit-visit-secret-p (efrit-code-place-file place))
+               "(a file of secrets)"
+             (efrit-visit-one-line (string-trim (or (efrit-code-place-text place) ""))))
            efrit-code--most-columns nil nil "…")))
 
 (defun efrit-code--found-result (call symbol answer thing)

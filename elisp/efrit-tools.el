@@ -47,6 +47,9 @@ PLAN is what the tool would change, see efrit-plan.el."
     ("array" . vectorp) ("object" . listp))
   "How the kinds of arguments are told in Lisp.")
 
+(defconst efrit-tools--most-summary 500
+  "The longest summary that the sidecar takes, in characters.")
+
 (defconst efrit-tools--everywhere '(:max_tokens :continuation_token)
   "Arguments that every tool takes; the sidecar looks at them.")
 
@@ -193,11 +196,18 @@ An error or a quit in the tool is a result as well."
   (setf (alist-get (efrit-tool-name tool) efrit-tools--all nil nil #'equal) tool))
 
 (defun efrit-tools--result (result)
-  "Return RESULT, which came from a tool's body, as a plist."
-  (let ((plist (if (and (consp result) (plist-member result :text))
-                   result
-                 (efrit-tool-result (if (stringp result) result (format "%S" result))))))
-    (plist-put (copy-sequence plist) :text (efrit-json-sound (plist-get plist :text)))))
+  "Return RESULT, which came from a tool's body, as a plist that can be booked."
+  (let* ((plist (copy-sequence
+                 (if (and (consp result) (plist-member result :text))
+                     result
+                   (efrit-tool-result (if (stringp result) result (format "%S" result))))))
+         (summary (plist-get plist :summary)))
+    (when summary
+      (setq plist (plist-put plist :summary
+                             (efrit-json-sound
+                              (substring summary 0 (min (length summary)
+                                                        efrit-tools--most-summary))))))
+    (plist-put plist :text (efrit-json-sound (plist-get plist :text)))))
 
 (provide 'efrit-tools)
 ;;; efrit-tools.el ends here

@@ -178,6 +178,14 @@ shop.py:9: return self.open()\nshop.py:13: shop.open()"
                                    (expand-file-name "shop.py" live-test-root) line 0)))
           '(13 9)))
 
+(ert-deftest efrit-live-code-a-line-of-a-file-of-secrets-is-not-shown ()
+  (live-test-in (cons '(".env" . "OPEN=hunter2\n") live-code-tests--python)
+    (with-temp-file "TAGS"
+      (insert "\f\n.env,20\nOPEN=hunter2\177OPEN\0011,0\n"))
+    (let ((said (live-test-text "find_definition" :symbol "OPEN" :path "shop.py")))
+      (live-test-has said ".env:1: (a file of secrets)")
+      (live-test-lacks said "hunter2"))))
+
 (cl-defmethod xref-backend-identifier-at-point ((_ (eql 'live-code-index)))
   "Return what is at point."
   (thing-at-point 'symbol))

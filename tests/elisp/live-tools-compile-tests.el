@@ -80,6 +80,18 @@ tool = [ { name = \"compile\", input = { command = \"trap '' INT; echo begun; ec
     (should (eq 'idle (efrit-test-rest loop)))
     (should (live-compile-tests--gone-p "pid"))))
 
+(ert-deftest efrit-live-compile-bytes-that-are-no-letters-reach-the-model ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"compile\", input = { command = \"\"\"
+printf 'x.c:1: error: od\\\\377d\\\\n'; for i in $(seq 600); do printf 'e\\\\314\\\\201'; done\"\"\" } } ]
+[[reply]]
+expect_contains = \"od\ufffdd\"
+text = \"Done.\"
+" loop
+    (efrit-test-finish loop "Compile.")
+    (should (equal "Done." (loop-test--said)))))
+
 ;;; Ends
 
 (ert-deftest efrit-live-compile-the-output-follows-the-errors ()
