@@ -128,8 +128,11 @@ DRY, show first what would be sent, and what it would cost."
     (user-error "There is nothing to do"))
   (efrit-context-note)
   (let* ((root (efrit-do-root))
-         (loop (or (efrit-do--resting-loop root) (efrit-do-make-loop root))))
+         (resting (efrit-do--resting-loop root))
+         (loop (or resting (efrit-do-make-loop root))))
     (funcall efrit-do-show-function loop)
+    (unless resting
+      (efrit-do--note-missing loop))
     (if (or dry efrit-do-ask-above)
         (efrit-do--with-preview loop task (and (not dry) efrit-do-ask-above))
       (efrit-do-say loop task))
@@ -240,6 +243,12 @@ With ABOVE, only where the prompt would have more tokens than that."
   (require 'efrit-preview)
   (declare-function efrit-preview "efrit-preview")
   (efrit-preview loop (efrit-context-blocks loop task) above))
+
+(defun efrit-do--note-missing (loop)
+  "Say in LOOP which programs are missing on its machine, if any."
+  (when-let* ((host (efrit-host-at (efrit-host-of-session (efrit-loop-id loop))))
+              (missing (efrit-host-missing host)))
+    (efrit-loop-tell loop 'note missing)))
 
 (defun efrit-do--note-title (loop event)
   "Name the session of LOOP, when EVENT is the first message in it."

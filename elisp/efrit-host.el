@@ -30,8 +30,9 @@ REMOTE is its name, or nil for this one.  STATE is what the sidecar does:
 a process, SERVER, its reply to the greeting, while it is ready.  QUEUE
 holds the calls that wait for that, latest first.  DEATHS says when it
 died, latest first, as far as the last minute goes.  SESSIONS are the ids
-to resume in a new process, latest first."
-  remote (state 'off) connection server queue deaths sessions)
+to resume in a new process, latest first.  MISSING says, as a text or nil,
+which programs its tools lack."
+  remote (state 'off) connection server queue deaths sessions missing)
 
 (defvar efrit-host--all (list (efrit-host--create))
   "The hosts, this machine first.")

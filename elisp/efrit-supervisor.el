@@ -181,22 +181,23 @@ That was tried SINCE a time."
     (efrit-connection-open
      name
      (if remote
-         (let ((process (efrit-supervisor--spawn-remote remote name)))
+         (let ((process (efrit-supervisor--spawn-remote host name)))
            (lambda () process))
        (lambda () (efrit-process-spawn (append (efrit-executable-command) '("serve")))))
      #'efrit-supervisor--progress
      (lambda (connection why) (efrit-supervisor--ended host connection why)))))
 
-(defun efrit-supervisor--spawn-remote (remote name)
-  "Start the sidecar on the host REMOTE as the process NAME, and return that.
+(defun efrit-supervisor--spawn-remote (host name)
+  "Start the sidecar on HOST, a remote one, as the process NAME, and return that.
 A person can quit.  What is missing there is said."
   (condition-case nil
       (let* ((inhibit-quit nil)
+             (remote (efrit-host-remote host))
              (found (efrit-remote-look remote)))
         (when-let* ((problem (efrit-remote-problem remote found)))
           (user-error "%s" problem))
-        (when-let* ((missing (efrit-remote-missing remote found)))
-          (message "efrit: %s" missing))
+        (when (setf (efrit-host-missing host) (efrit-remote-missing remote found))
+          (message "efrit: %s" (efrit-host-missing host)))
         (efrit-process-keep-stderr remote)
         (efrit-remote-spawn remote name
                             (append (efrit-remote-found-command found) '("serve"))

@@ -19,7 +19,8 @@
 ;;
 ;;   efrit-doctor, efrit-session -> efrit-sidecar -> efrit-supervisor
 ;;     -> efrit-connection -> efrit-process -> efrit-executable -> efrit
-;;        efrit-connection -> efrit-call -> efrit, efrit-connection -> efrit-json
+;;        efrit-connection -> efrit-call, efrit-json, efrit-remote -> efrit
+;;     -> efrit-host -> efrit
 
 ;;; Code:
 

@@ -112,6 +112,33 @@
                                                                     '(:path "a.txt"))
                                                    :text))))))))
 
+(ert-deftest efrit-remote-missing-programs-are-said-in-the-session ()
+  "A new session says what its machine lacks, and one that goes on does not."
+  (efrit-over-there-with-project nil
+    (remote-ends-tests--with-bare-shell '("sh" "env" "stty" "mktemp" "rm" "tail" "readlink"
+                                          "test" "ls" "cat" "id" "uname" "stat" "getconf")
+      (efrit-test-with-model "
+[[reply]]
+text = \"One.\"
+[[reply]]
+text = \"Two.\"
+"
+        (let* ((inhibit-message t)
+               (notes nil)
+               (efrit-do-show-function
+                (lambda (loop)
+                  (efrit-loop-observe loop (lambda (_ event)
+                                             (pcase event
+                                               (`(note ,text) (push text notes)))))))
+               (loop (efrit-do "Begin.")))
+          (should (eq 'idle (efrit-test-rest loop)))
+          (should (= 1 (length notes)))
+          (should (string-match-p "has no git, no diff" (car notes)))
+          (setq efrit-do-show-function #'ignore)
+          (should (eq loop (efrit-do "And now?")))
+          (should (eq 'idle (efrit-test-rest loop)))
+          (should (= 1 (length notes))))))))
+
 (ert-deftest efrit-remote-a-machine-that-cannot-be-reached-is-named ()
   "Where nobody answers, `efrit-do' says so, and nothing is started here instead."
   (let ((default-directory "/ssh:nowhere.invalid:/tmp/")
