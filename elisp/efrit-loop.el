@@ -123,10 +123,11 @@ passed over.")
 (defun efrit-loop-say (loop blocks)
   "Have the person say BLOCKS, a list of plists, in LOOP.
 While the model works, it is sent with the next turn."
-  (push blocks (efrit-loop-queue loop))
-  (efrit-loop-tell loop 'queued blocks)
-  (when (efrit-loop-resting-p loop)
-    (efrit-loop-go loop)))
+  (let ((inhibit-quit t))
+    (push blocks (efrit-loop-queue loop))
+    (efrit-loop-tell loop 'queued blocks)
+    (when (efrit-loop-resting-p loop)
+      (efrit-loop-go loop))))
 
 (defun efrit-loop-go (loop)
   "Have LOOP go on from where it rests."
@@ -150,16 +151,42 @@ While the model works, it is sent with the next turn."
   (cl-pushnew observer (efrit-loop-observers loop)))
 
 (defun efrit-loop-tell (loop &rest event)
-  "Tell the observers of LOOP of EVENT.  An error in one is that one's own."
+  "Tell the observers of LOOP of EVENT.
+An error in one, or a quit, is that one's own."
   (dolist (observer (efrit-loop-observers loop))
     (condition-case err
         (funcall observer loop event)
-      (error (message "efrit: %S cannot show %S: %s"
-                      observer (car event) (error-message-string err))))))
+      ((error quit)
+       (message "efrit: %S cannot show %S: %s"
+                observer (car event) (error-message-string err))))))
 
 (defun efrit-loop-happen (loop event &rest arguments)
   "Let EVENT happen to LOOP; ARGUMENTS come with it.
-Return non-nil if the table has it."
+Return non-nil if the table has it.  \\[keyboard-quit] waits until the state
+and what goes with it fit together."
+  (let ((inhibit-quit t))
+    (efrit-loop--happen loop event arguments)))
+
+(defun efrit-loop-act (loop function &rest arguments)
+  "Call FUNCTION with ARGUMENTS; where it does not end, LOOP stops and says why.
+A quit gets here from where the person is asked for something, such as the
+passphrase of a key."
+  (condition-case err
+      (apply function arguments)
+    ((error quit)
+     (cl-incf (efrit-loop-step loop))
+     (efrit-loop-restore loop)
+     (unless (efrit-loop-happen loop 'failed (error-message-string err))
+       (message "efrit: %s" (error-message-string err))))))
+
+(defun efrit-loop-restore (loop)
+  "Have LOOP ask the sidecar for its conversation before anything else."
+  (setf (efrit-loop-stale loop) t))
+
+;;; Private
+
+(defun efrit-loop--happen (loop event arguments)
+  "Let EVENT happen to LOOP with ARGUMENTS, see `efrit-loop-happen'."
   (pcase (seq-find (lambda (row)
                      (and (eq (car row) (efrit-loop-state loop)) (eq (cadr row) event)))
                    efrit-loop-table)
@@ -170,19 +197,23 @@ Return non-nil if the table has it."
      (unless (eq old next)
        (efrit-loop-tell loop 'state next old))
      (cond ((memq next efrit-loop-resting)
-            (run-hook-with-args 'efrit-loop-rest-functions loop))
+            (efrit-loop--run 'efrit-loop-rest-functions loop))
            ((memq old efrit-loop-resting)
-            (run-hook-with-args 'efrit-loop-work-functions loop)))
+            (efrit-loop--run 'efrit-loop-work-functions loop)))
      ;; An observer may have stopped it just now.
      (when (and action (eq (efrit-loop-state loop) next))
-       (apply action loop arguments))
+       (apply #'efrit-loop-act loop action loop arguments))
      t)))
 
-(defun efrit-loop-restore (loop)
-  "Have LOOP ask the sidecar for its conversation before anything else."
-  (setf (efrit-loop-stale loop) t))
-
-;;; Private
+(defun efrit-loop--run (hook loop)
+  "Call the functions of HOOK with LOOP.  An error in one is that one's own."
+  (run-hook-wrapped hook (lambda (function)
+                           (condition-case err
+                               (funcall function loop)
+                             ((error quit)
+                              (message "efrit: %S: %s" function
+                                       (error-message-string err))))
+                           nil)))
 
 (defun efrit-loop--new-counts ()
   "Return what is counted from a person's message on."

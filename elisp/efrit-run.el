@@ -78,6 +78,11 @@ and symbols.")
   "Answer the question of USE in LOOP with DECISION, `allow' or `deny'.
 SCOPE says for how long: `session' and `project' are remembered.  REASON,
 why it is denied, goes to the model."
+  (let ((inhibit-quit t))
+    (efrit-run--answer loop use decision scope reason)))
+
+(defun efrit-run--answer (loop use decision scope reason)
+  "Answer the question of USE in LOOP with DECISION, SCOPE and REASON."
   (when (eq (efrit-use-state use) 'asking)
     (let ((rule (efrit-permissions-rule (efrit-use-name use) (efrit-use-arguments use)
                                         decision)))

@@ -101,7 +101,8 @@ is the line that stays when it has left the window."
 
 (defun efrit-tool-finish (call result)
   "End CALL, an `efrit-tool-call', with RESULT, unless it has ended."
-  (when-let* ((finish (efrit-tool-call-finish call)))
+  (when-let* ((finish (efrit-tool-call-finish call))
+              (inhibit-quit t))
     (setf (efrit-tool-call-finish call) nil)
     (funcall finish (efrit-tools--result result))))
 

@@ -58,12 +58,13 @@ FAILURE, if any, with the error, which otherwise stops the loop."
          method (append (list :session_id (efrit-loop-id loop)) params)
          :timeout nil
          :success (lambda (result)
-                    (efrit-turn--if-current loop step (funcall success result)))
+                    (efrit-turn--if-current loop step
+                      (efrit-loop-act loop success result)))
          :error (lambda (err)
                   (efrit-turn--if-current loop step
-                    (if failure (funcall failure err)
+                    (if failure (efrit-loop-act loop failure err)
                       (efrit-turn--sidecar-failed loop err)))))
-      (error (efrit-turn--sidecar-failed loop err) nil))))
+      ((error quit) (efrit-turn--sidecar-failed loop err) nil))))
 
 (defun efrit-turn--sidecar-failed (loop err)
   "Stop LOOP for ERR, an error of a call of the sidecar's."
@@ -164,11 +165,12 @@ What was being sent has arrived if a turn began that we did not hear of."
                :previous-id (efrit-loop-previous loop)
                :on-event (lambda (event)
                            (efrit-turn--if-current loop step
-                             (efrit-turn--event loop event)))
+                             (efrit-loop-act loop #'efrit-turn--event loop event)))
                :on-end (lambda (reply problem)
                          (efrit-turn--if-current loop step
-                           (efrit-turn--replied loop reply problem)))))
-      (error (efrit-loop-happen loop 'failed (error-message-string err))))))
+                           (efrit-loop-act loop #'efrit-turn--replied
+                                           loop reply problem)))))
+      ((error quit) (efrit-loop-happen loop 'failed (error-message-string err))))))
 
 (defun efrit-turn--task-budget-left (loop)
   "Return what is left of the task budget in LOOP, or nil."

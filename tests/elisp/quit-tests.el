@@ -1,0 +1,147 @@
+;;; quit-tests.el --- Tests of quitting while a loop is at work  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A person may quit at any moment: while a command runs, while a timer or a
+;; filter of the loop does, or while the loop itself asks for something.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ert)
+(require 'looping)
+(require 'efrit-run)
+(require 'seq)
+
+(defun quit-test--script (state)
+  "Return a scenario with STATE in it, which then answers whatever is said."
+  (concat
+   (pcase state
+     ('retrying "[[reply]]\nstatus = 429\nretry_after = 0\n")
+     ('failed "[[reply]]\nstatus = 401\n")
+     ('refused "[[reply]]\ntext = \"No\"\nstop_reason = \"refusal\"\n")
+     ('cut-short "[[reply]]\ntext = \"Well\"\nstop_reason = \"max_tokens\"\n")
+     ('window-full
+      "[[reply]]\ntext = \"Well\"\nstop_reason = \"model_context_window_exceeded\"\n")
+     (_ ""))
+   "
+[[reply]]
+thinking = \"I think.\"
+text = \"One two three.\"
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } },
+         { name = \"eval_sexp\", input = { code = \"(+ 1 2)\" } } ]
+[[reply]]
+text = \"Done.\"
+[[reply]]
+text = \"Yes.\"
+"))
+
+(defconst quit-test--states
+  (seq-uniq (mapcar #'car efrit-loop-table))
+  "All states there are.")
+
+(defmacro quit-test--swallowing (&rest body)
+  "Run BODY as a command loop would: a quit ends it, and no more.
+Return what it gave, or `quit'."
+  (declare (indent 0) (debug t))
+  `(condition-case nil
+       (prog1 (progn ,@body)
+         (when quit-flag
+           (setq quit-flag nil)))
+     (quit 'quit)))
+
+(defun quit-test--rest (loop)
+  "Wait until LOOP rests, however often the waiting is quit."
+  (let ((end (+ (float-time) 60)))
+    (while (and (not (efrit-loop-resting-p loop)) (< (float-time) end))
+      (quit-test--swallowing (accept-process-output nil 0.02)))
+    (should (efrit-loop-resting-p loop))))
+
+(defun quit-test--in-each-state (quit)
+  "Check that the loop can be used when QUIT is called as it enters a state."
+  (dolist (state quit-test--states)
+    (let ((efrit-max-turns (and (eq state 'limited) 1))
+          (entered nil))
+      (loop-test-with (quit-test--script state) loop
+        (ert-info ((format "quit as it is %s" state))
+          (efrit-loop-observe loop (lambda (_ event)
+                                     (when (and (not entered) (equal (list 'state state)
+                                                                     (seq-take event 2)))
+                                       (setq entered t)
+                                       (funcall quit))))
+          (quit-test--swallowing (efrit-do-say loop "Go."))
+          (quit-test--rest loop)
+          (should entered)
+          (setq efrit-max-turns nil)
+          (quit-test--swallowing (efrit-continue loop))
+          (quit-test--rest loop)
+          (loop-test--goes-on loop))))))
+
+(ert-deftest efrit-quit-by-what-shows-a-loop-leaves-it-usable-in-every-state ()
+  (quit-test--in-each-state (lambda () (signal 'quit nil))))
+
+(ert-deftest efrit-quit-by-the-person-leaves-a-loop-usable-in-every-state ()
+  (quit-test--in-each-state (lambda () (setq quit-flag t))))
+
+(ert-deftest efrit-quit-in-a-command-waits-until-the-loop-is-whole ()
+  (loop-test-with "[[reply]]\ntext = \"Done.\"\n" loop
+    (let ((quit nil))
+      (efrit-loop-observe loop (lambda (_ event)
+                                 (when (eq (car event) 'queued) (setq quit-flag t))))
+      (setq quit (quit-test--swallowing (efrit-do-say loop "Go.") nil))
+      (should (memq quit '(quit nil)))
+      (quit-test--rest loop)
+      (should (eq (efrit-loop-state loop) 'idle))
+      (should (equal "Done." (loop-test--said))))))
+
+(ert-deftest efrit-quit-where-the-loop-asks-for-something-stops-it-and-it-goes-on-later ()
+  "As where the passphrase of the file with the key is asked for."
+  (dolist (place '(efrit-turn-system-function efrit-turn-registered-tools))
+    (loop-test-with "[[reply]]\ntext = \"Done.\"\n" loop
+      (ert-info ((symbol-name place))
+        (cl-progv (list place) (list (lambda (&rest _) (signal 'quit nil)))
+          (quit-test--swallowing (efrit-do-say loop "Go."))
+          (quit-test--rest loop)
+          (should (eq (efrit-loop-state loop) 'failed))
+          (should (equal (efrit-loop-problem loop) "Quit")))
+        (efrit-continue loop)
+        (should (eq (efrit-test-rest loop) 'idle))
+        (should (equal "Done." (loop-test--said)))
+        (loop-test--goes-on loop)))))
+
+(ert-deftest efrit-quit-where-the-key-is-asked-for-stops-the-loop-and-it-goes-on-later ()
+  (loop-test-with "[[reply]]\ntext = \"Done.\"\n" loop
+    (let ((quits (lambda (&rest _) (signal 'quit nil))))
+      (unwind-protect
+          (progn
+            (advice-add 'auth-source-search :override quits)
+            (quit-test--swallowing (efrit-do-say loop "Go."))
+            (quit-test--rest loop))
+        (advice-remove 'auth-source-search quits)))
+    (should (eq (efrit-loop-state loop) 'failed))
+    (efrit-continue loop)
+    (should (eq (efrit-test-rest loop) 'idle))
+    (should (equal "Done." (loop-test--said)))))
+
+(ert-deftest efrit-quit-while-a-permission-is-answered-loses-no-answer ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(+ 1 2)\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+    (let ((efrit-permission-rules nil))
+      (efrit-do-say loop "Go.")
+      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+      (efrit-loop-observe loop (lambda (_ event)
+                                 (when (eq (car event) 'use) (setq quit-flag t))))
+      (quit-test--swallowing (efrit-run-answer loop (efrit-run-asking loop) 'allow))
+      (quit-test--rest loop)
+      (should (eq (efrit-loop-state loop) 'idle))
+      (should (equal "Done." (loop-test--said))))))
+
+(provide 'quit-tests)
+;;; quit-tests.el ends here
