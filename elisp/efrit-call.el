@@ -14,6 +14,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-remote)
 (require 'subr-x)
 
 ;;; Structs
@@ -81,16 +82,19 @@ With nil for SECONDS there is no limit."
 (defun efrit-later (function &rest arguments)
   "Call FUNCTION with ARGUMENTS soon, from a timer.
 What is put off so runs in the order in which it was put off, and an
-error in one does not touch the next."
+error in one does not touch the next.  It may ask things of another
+machine: it never runs inside of what TRAMP does."
   (setq efrit-call--due (nconc efrit-call--due (list (cons function arguments))))
   (run-at-time 0 nil #'efrit-call--run-next))
 
 ;;; Private
 
 (defun efrit-call--run-next ()
-  "Run the oldest of `efrit-call--due'."
-  (when-let* ((next (pop efrit-call--due)))
-    (apply (car next) (cdr next))))
+  "Run the oldest of `efrit-call--due', now or when TRAMP has done what it does."
+  (if (efrit-remote-busy-p)
+      (run-at-time 0.1 nil #'efrit-call--run-next)
+    (when-let* ((next (pop efrit-call--due)))
+      (apply (car next) (cdr next)))))
 
 (defun efrit-call--tell (call)
   "Tell whoever made CALL how it ended."

@@ -14,8 +14,10 @@
 (require 'efrit-batch)
 (require 'efrit-context)
 (require 'efrit-reply-box)
+(require 'efrit-run)
 (require 'efrit-sessions)
 (require 'efrit-sync)
+(require 'seq)
 
 ;;; Working there
 
@@ -85,6 +87,63 @@ text = \"Done.\"
           (should (eq loop (efrit-do-loop-here))))
         (set-buffer-modified-p nil)
         (kill-buffer)))))
+
+(ert-deftest efrit-remote-files-are-edited-and-undone-from-here ()
+  "The model's edit of a remote file is made, recorded there, and taken back."
+  (efrit-over-there-with-project '(("a.txt" . "one\ntwo ü\n"))
+    (efrit-test-with-model "
+[[reply]]
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+tool = [
+  { name = \"edit_file\", input = { path = \"a.txt\", old_text = \"two ü\", new_text = \"zwei\" } },
+  { name = \"create_file\", input = { path = \"new/b.txt\", content = \"made\\n\" } },
+]
+[[reply]]
+tool = [ { name = \"undo_edit\", input = {} } ]
+[[reply]]
+text = \"Done.\"
+"
+      (let* ((inhibit-message t)
+             (efrit-permission-rules '((t t allow)))
+             (before (buffer-list))
+             (edited nil)
+             (loop (efrit-test-loop))
+             (here (expand-file-name "a.txt" efrit-over-there-local))
+             (made (expand-file-name "new/b.txt" efrit-over-there-local)))
+        (cl-flet ((text (file) (with-temp-buffer
+                                 (insert-file-contents file)
+                                 (buffer-string))))
+          (efrit-loop-observe
+           loop (lambda (_ event)
+                  (pcase event
+                    ((and `(use ,use) (guard (and (equal "create_file" (efrit-use-name use))
+                                                  (eq 'done (efrit-use-state use)))))
+                     (setq edited (cons (text here) (text made)))))))
+          (unwind-protect
+              (progn
+                (efrit-test-finish loop "Translate.")
+                (should (equal '("one\nzwei\n" . "made\n") edited))
+                (should (equal "one\nzwei\n" (text here)))
+                (should-not (file-exists-p made))
+                (should-not (efrit-sidecar-process)))
+            (dolist (buffer (seq-difference (buffer-list) before))
+              (when (buffer-file-name buffer)
+                (kill-buffer buffer)))))))))
+
+(ert-deftest efrit-remote-what-is-put-off-waits-for-what-tramp-is-doing ()
+  "Work that is due while TRAMP waits is done afterwards, and breaks nothing."
+  (efrit-over-there-with-project '(("a.txt" . "one\n"))
+    (let ((file (expand-file-name "a.txt"))
+          found within)
+      (run-at-time 0.2 nil (lambda ()
+                             (setq within (efrit-remote-busy-p))
+                             (efrit-later (lambda () (setq found (file-attributes file))))))
+      (should (= 0 (process-file "sleep" nil nil nil "1")))
+      (should within)
+      (should-not found)
+      (should (efrit-test-wait-until (lambda () found)))
+      (should-not (efrit-remote-busy-p)))))
 
 (ert-deftest efrit-remote-much-text-of-every-script-makes-the-round-trip ()
   "A megabyte comes back as it went, whatever a terminal would make of it."
