@@ -17,6 +17,8 @@ FOOTER = "\n📏 ~1,000,000 tokens · 9.4k left"
 """As long as a footer is in any session, and a little longer."""
 DRIFT = 50
 """The share of a price by which that of a long text can change when its tail does."""
+LEAST_ROOM = 30
+"""Tokens of a page below which a text is not cut into pages beforehand."""
 CONTINUES = "Showing 1 of 1,000 pages. continuation_token r1000:1000000-ffff continues.\n"
 
 
@@ -83,7 +85,9 @@ def paged(text: str, max_tokens: int | None, context: ToolContext) -> Body:
     price = dearest(context.cost)
     if price(f"{text}{FOOTER}") <= context.allowance:
         return Body(text)
-    room = max(1, context.allowance - price(f"{CONTINUES}{FOOTER}"))
+    room = context.allowance - price(f"{CONTINUES}{FOOTER}")
+    if room < LEAST_ROOM:
+        return Body(text)
     body, starts = Body(text), [0]
     while (end := page(body, starts[-1], room, price).end) < len(text):
         starts.append(end)
