@@ -1,0 +1,39 @@
+"""Taking an observation out of what is found."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.remembered import Id, ShortArguments
+
+
+class MemDeleteArguments(ShortArguments):
+    """The arguments of `mem_delete`."""
+
+    id: Id
+
+
+class MemDelete:
+    """Deletes softly: nothing finds it any more, and its row stays."""
+
+    name: ClassVar[str] = "mem_delete"
+    description: ClassVar[str] = "Delete an observation."
+    arguments: ClassVar[type[Arguments]] = MemDeleteArguments
+    policy: ClassVar[Policy] = Policy.ASK
+    has_effects: ClassVar[bool] = True
+    hint: ClassVar[Hint | None] = None
+
+    def run(self, arguments: MemDeleteArguments, context: ToolContext) -> Outcome:
+        """Delete it."""
+        one = context.memory.get(arguments.id)
+        if one is None or not context.memory.delete(arguments.id):
+            return failure(f"there is no observation #{arguments.id}; mem_search finds some")
+        return Outcome(f"Deleted #{one.id} {one.title}", {"id": one.id, "title": one.title})
+
+    def compress(self, arguments: MemDeleteArguments, outcome: Outcome) -> str:
+        """Which one."""
+        return outcome.text[:500] or f"Deleted #{arguments.id}"
+
+
+TOOL = MemDelete()

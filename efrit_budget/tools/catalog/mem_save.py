@@ -1,0 +1,100 @@
+"""Keeping what was learned, for this session and all later ones."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.memory.observation import (
+    DEFAULT_IMPORTANCE,
+    DEFAULT_KIND,
+    DEFAULT_SCOPE,
+    Draft,
+    ObservationError,
+    Saved,
+)
+from efrit_budget.memory.private import without_private
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.remembered import Id, ShortArguments
+
+
+class MemSaveArguments(ShortArguments):
+    """The arguments of `mem_save`."""
+
+    title: str
+    content: str
+    type: Annotated[str, Field(description="decision, fix, explore, ...")] = DEFAULT_KIND
+    project: Annotated[str | None, Field(description="Default: this one")] = None
+    scope: str = DEFAULT_SCOPE
+    topic_key: Annotated[str | None, Field(description="Replaces what has it")] = None
+    tags: list[str] = Field(default_factory=list)
+    importance: Annotated[float, Field(description="0 to 1")] = DEFAULT_IMPORTANCE
+    related: Annotated[list[Id], Field(description="IDs")] = Field(default_factory=list)
+
+
+class MemSave:
+    """Writes one observation."""
+
+    name: ClassVar[str] = "mem_save"
+    description: ClassVar[str] = (
+        "Keep an observation in memory, for all sessions. <private>...</private> is left out."
+    )
+    arguments: ClassVar[type[Arguments]] = MemSaveArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = True
+    hint: ClassVar[Hint | None] = None
+
+    def run(self, arguments: MemSaveArguments, context: ToolContext) -> Outcome:
+        """Save it; what is stored is on the disk before this answers."""
+        project = context.origin.project if arguments.project is None else arguments.project
+        draft = Draft(
+            title=arguments.title,
+            content=arguments.content,
+            project=project,
+            kind=arguments.type,
+            scope=arguments.scope,
+            topic_key=arguments.topic_key,
+            tags=tuple(arguments.tags),
+            importance=arguments.importance,
+            session=context.origin.session,
+            tool=self.name,
+            related=tuple(arguments.related),
+        )
+        try:
+            saved = context.memory.save(draft)
+        except ObservationError as error:
+            return failure(f"{self.name}: {error.message}")
+        data = {"id": saved.id, "revision": saved.revision, "outcome": saved.outcome}
+        return Outcome(_told(saved, project), data)
+
+    def compress(self, arguments: MemSaveArguments, outcome: Outcome) -> str:
+        """Under which number, and the title."""
+        return f"{outcome.text.strip()} {arguments.title}"[:500]
+
+    def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
+        """The arguments without what is private, in which no file may hold them."""
+        return {name: _public(value) for name, value in arguments.items()}
+
+
+def _public(value: Json) -> Json:
+    """A value of JSON whose texts hold nothing private."""
+    if isinstance(value, str):
+        return without_private(value)
+    if isinstance(value, list):
+        return [_public(each) for each in value]
+    if isinstance(value, dict):
+        return {without_private(name): _public(each) for name, each in value.items()}
+    return value
+
+
+def _told(saved: Saved, project: str) -> str:
+    if saved.outcome == "duplicate":
+        return f"#{saved.id} holds the same since minutes ago; nothing was added."
+    if saved.outcome == "updated":
+        return f"Updated #{saved.id} to revision {saved.revision}; earlier ones stay readable."
+    return f"Saved #{saved.id} in project {project}."
+
+
+TOOL = MemSave()

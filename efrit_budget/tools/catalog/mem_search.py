@@ -1,0 +1,99 @@
+"""Looking for observations by their words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from efrit_budget.errors import Json
+from efrit_budget.memory import query
+from efrit_budget.memory.store import Candidate
+from efrit_budget.results.delivery import filled
+from efrit_budget.results.ladder import Item
+from efrit_budget.results.sections import Section
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.fitted import Found, fitted
+from efrit_budget.tools.remembered import (
+    Budget,
+    Limit,
+    ReadArguments,
+    explained,
+    fact_of,
+    item_of,
+    line_of,
+)
+
+ANY_WORD = "No observation holds every word; these hold some of them.\n"
+NO_WORD = "The query holds no word; these are the best of all.\n"
+HINT = "Use limit or mem_get_observation #ID for more."
+
+
+class MemSearchArguments(ReadArguments):
+    """The arguments of `mem_search`."""
+
+    query: Annotated[str, Field(description="Words; word* is a prefix")]
+    limit: Limit = 10
+    type: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    token_budget: Budget | None = None
+    explain: bool = False
+
+
+class MemSearch:
+    """The best of what holds the words."""
+
+    name: ClassVar[str] = "mem_search"
+    description: ClassVar[str] = "Search memory for all the words, or else any, best first."
+    arguments: ClassVar[type[Arguments]] = MemSearchArguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
+    hint: ClassVar[Hint | None] = None
+
+    def run(self, arguments: MemSearchArguments, context: ToolContext) -> Outcome:
+        """Search, and tell of what was found."""
+        filters = arguments.filters(arguments.type, tuple(arguments.tags))
+        found = context.memory.search(arguments.query, filters, arguments.limit)
+        if not found.total:
+            return Outcome("No observation matches.", {"results": []})
+        lead = ANY_WORD if found.any_word else ""
+        if not query.parsed(arguments.query).words:
+            lead = NO_WORD
+        section = Section(
+            None,
+            [_item(one, arguments, context) for one in found.candidates],
+            [_fact(one, arguments) for one in found.candidates],
+        )
+        answer = Found(lead, [section], "results", found.total, HINT)
+        most = _most_tokens(arguments)
+        if arguments.token_budget is not None and most is not None:
+            context = replace(context, allowance=min(context.allowance, filled(most)))
+        return fitted(answer, most, context)
+
+    def compress(self, arguments: MemSearchArguments, outcome: Outcome) -> str:
+        """The query, how many there are, and the first of them."""
+        body = outcome.whole
+        names = "; ".join(f"#{one['id']} {one['title']}" for one in body.item_data)
+        return f"Searched memory for {arguments.query!r}: {names or 'nothing'}"[:500]
+
+
+def _most_tokens(arguments: MemSearchArguments) -> int | None:
+    """The smaller of the two that mean the same."""
+    given = (arguments.max_tokens, arguments.token_budget)
+    return min((tokens for tokens in given if tokens is not None), default=None)
+
+
+def _item(one: Candidate, arguments: MemSearchArguments, context: ToolContext) -> Item:
+    line = line_of(one.observation, context.origin.project)
+    if arguments.explain:
+        line = f"{line} {explained(one.parts)}"
+    return item_of(one.observation, context.origin.project, arguments.detail_level, line)
+
+
+def _fact(one: Candidate, arguments: MemSearchArguments) -> Json:
+    fact = fact_of(one.observation)
+    return {**fact, "rank": one.parts._asdict()} if arguments.explain else fact
+
+
+TOOL = MemSearch()

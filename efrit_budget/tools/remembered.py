@@ -1,0 +1,114 @@
+"""How observations are told to a model: a line, how they begin, or the whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic.json_schema import SkipJsonSchema
+
+from efrit_budget.errors import Json
+from efrit_budget.memory.observation import Filters, Observation
+from efrit_budget.memory.packs import index_of, moment, name_of
+from efrit_budget.memory.ranking import Parts
+from efrit_budget.memory.wording import Detail
+from efrit_budget.results.ladder import Item
+from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments
+
+BEGINS = 300
+"""Characters of a content that its beginning shows."""
+NAME = 40
+CUT = "…"
+MOST_LISTED = 200
+LARGEST_ID = 2**53
+
+
+def _between(least: int, most: int) -> AfterValidator:
+    """A range that is told where it is passed, and costs no tokens in the schema."""
+
+    def checked(number: int) -> int:
+        if not least <= number <= most:
+            raise ValueError(f"must be from {least} to {most:,}")
+        return number
+
+    return AfterValidator(checked)
+
+
+Limit = Annotated[int, _between(1, MOST_LISTED)]
+Beside = Annotated[int, _between(0, MOST_LISTED)]
+Id = Annotated[int, _between(1, LARGEST_ID)]
+Budget = Annotated[int, _between(LEAST_MAX_TOKENS, 1_000_000)]
+
+
+class ShortArguments(Arguments):
+    """What every tool takes; unmentioned where the answer is a line or a few."""
+
+    max_tokens: SkipJsonSchema[int | None] = None
+    continuation_token: SkipJsonSchema[str | None] = None
+
+
+class ReadArguments(Arguments):
+    """What every tool takes that lists observations."""
+
+    detail_level: Detail = "standard"
+    project: str | None = None
+    scope: str | None = None
+
+    def filters(self, kind: str | None = None, tags: tuple[str, ...] = ()) -> Filters:
+        """Which observations are meant."""
+        return Filters(self.project, self.scope, kind, tags)
+
+
+def line_of(one: Observation, own: str) -> str:
+    """An observation on one line; the project is told where it is another than one's own."""
+    project = f", project {one.project}" if one.project not in ("", own) else ""
+    tags = f", tags: {', '.join(one.tags)}" if one.tags else ""
+    return f"#{one.id} {name_of(one)} ({day(one.updated)}{project}{tags})"
+
+
+def day(seconds: float) -> str:
+    """The date of a moment."""
+    return moment(seconds)[:10]
+
+
+def minute(seconds: float) -> str:
+    """A moment to the minute."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%MZ")
+
+
+def beginning(text: str, most: int = BEGINS) -> str:
+    """How a text begins, cut after a word."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    blank = text.rfind(" ", most // 2, most)
+    return f"{text[: blank if blank > 0 else most].rstrip()}{CUT}"
+
+
+def item_of(one: Observation, own: str, detail: Detail, line: str | None = None) -> Item:
+    """An observation, from as full as was asked for down to its name."""
+    line = line or line_of(one, own)
+    title = " ".join(one.title.split())
+    name = f"#{one.id} {beginning(title, NAME)}"
+    content = one.content.strip()
+    short = f"{line}\n{beginning(content)}"
+    forms = {
+        "summary": (line, name),
+        "standard": (short, line, name),
+        "full": (f"{line}\n{content}", short, line, name),
+    }[detail]
+    return Item(tuple(dict.fromkeys(forms)))
+
+
+def fact_of(one: Observation) -> dict[str, Json]:
+    """An observation for programs, without its content."""
+    return index_of(one)
+
+
+def explained(parts: Parts) -> str:
+    """What a rank is made of."""
+    return (
+        f"score {parts.score:.3f} = relevance {parts.relevance:.3f} with recency"
+        f" {parts.recency:.2f}, importance {parts.importance:.2f}, access {parts.access:.2f}"
+    )

@@ -1,0 +1,48 @@
+"""What the tests of the memory tools share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
+from tests.tools.conftest import Call
+
+BUDGET_LINE = re.compile(
+    r"^⚡ Budget: ~([\d,]+)/([\d,]+) tokens used\. ([\d,]+) of ([\d,]+) \w+ shown\."
+    r" Increase max_tokens or use detail_level=summary for more\.$",
+    re.MULTILINE,
+)
+SHOWING = re.compile(r"^Showing ([\d,]+) of ([\d,]+) ", re.MULTILINE)
+FOOTER = re.compile(r"^📏 ~([\d,]+) tokens · \S+ left$", re.MULTILINE)
+
+
+def save(call: Call, title: str, content: str = "Some content.", **more: Any) -> int:
+    """Save an observation and give its id."""
+    envelope = call("mem_save", title=title, content=content, **more)
+    assert envelope["status"] == "success", envelope["text"]
+    return int(envelope["data"]["id"])
+
+
+def most(text: str) -> int:
+    """The larger of the estimates: ours, and those that the seeds name."""
+    return max(estimate(text), plain_tokens(text), plain_tokens_ceil(text))
+
+
+def listed(envelope: dict[str, Any]) -> list[int]:
+    """The ids of the observations in an answer, in its order."""
+    data = envelope["data"]
+    return [one["id"] for one in data.get("results", data.get("observations", []))]
+
+
+def number(figure: str) -> int:
+    """A figure with its commas."""
+    return int(figure.replace(",", ""))
+
+
+def shown_of(envelope: dict[str, Any]) -> set[tuple[int, int]]:
+    """Every X of Y in an answer."""
+    text = envelope["text"]
+    found = [match[2:] for match in BUDGET_LINE.findall(text)] + SHOWING.findall(text)
+    return {(number(shown), number(total)) for shown, total in found}

@@ -1,0 +1,110 @@
+"""What earlier sessions left, through a real sidecar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sidecar import Sidecar
+from tests.tools.conftest import Call, shown
+from tests.tools.mem import listed, most, save, shown_of
+
+STORY = "It went on and on for a while, and then it stopped. " * 40
+
+
+def asked_before(sidecar: Sidecar, root: Path, *words: str) -> str:
+    """A session in which a person asked something."""
+    opened = sidecar.request("session/open", root=str(root))
+    for text in words:
+        turn = sidecar.request(
+            "turn/begin", session_id=opened["session_id"], model="m", user_message=text
+        )
+        sidecar.request(
+            "turn/end",
+            session_id=opened["session_id"],
+            turn_id=turn["turn_id"],
+            usage=None,
+            content=[{"type": "text", "text": "Done."}],
+            stop_reason="end_turn",
+        )
+    sidecar.request("session/rename", session_id=opened["session_id"], title="The parser")
+    return str(opened["session_id"])
+
+
+def test_an_empty_memory_says_so(call: Call) -> None:
+    envelope = call("mem_context")
+    assert (envelope["status"], shown(envelope)) == ("success", "No observation was saved.")
+    assert envelope["data"]["observations"] == []
+
+
+def test_sessions_requests_and_observations_come_latest_first(
+    sidecar: Sidecar, call: Call, project: Path
+) -> None:
+    before = asked_before(sidecar, project, "Fix the parser.", "Now <private>x</private> test it.")
+    save(call, "First")
+    save(call, "Second", "Two.", project="other")
+    lines = shown(call("mem_context")).splitlines()
+    assert lines[0] == "## Sessions"
+    assert lines[1].startswith(f"{before} (20")
+    assert lines[1].endswith(" The parser")
+    assert lines[2] == "## Requests"
+    assert lines[3].endswith("Z Now [private] test it.")
+    assert lines[4].endswith("Z Fix the parser.")
+    assert lines[5] == "## Observations"
+    assert lines[6].startswith("#2 [note] Second (20")
+    assert lines[6].endswith(", project other)")
+    assert lines[7:] == ["Two.", lines[8], "Some content."]
+
+
+def test_the_session_that_asks_is_no_past_one(call: Call, session: str) -> None:
+    save(call, "One")
+    assert session not in call("mem_context")["text"]
+
+
+def test_filters_hold_in_every_section(sidecar: Sidecar, call: Call, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    asked_before(sidecar, elsewhere, "Something else.")
+    save(call, "Here")
+    there = save(call, "There", project="elsewhere")
+    assert "Something else." not in call("mem_context", project="project")["text"]
+    envelope = call("mem_context", project="elsewhere")
+    assert "Something else." in envelope["text"]
+    assert listed(envelope) == [there]
+
+
+def test_the_line_on_more_tells_the_true_total(call: Call) -> None:
+    for index in range(7):
+        save(call, f"Number {index}")
+    envelope = call("mem_context", limit=3)
+    assert shown(envelope).splitlines()[-1] == (
+        "Showing 3 of 7 observations. Increase limit or use mem_get_observation #ID for details."
+    )
+    assert "Showing" not in call("mem_context")["text"]
+
+
+@pytest.mark.parametrize("level", ["summary", "standard", "full"])
+@pytest.mark.parametrize("budget", [50, 75, 100, 150, 300, 1000, 4000])
+def test_the_whole_answer_keeps_to_the_budget(
+    sidecar: Sidecar, call: Call, project: Path, level: str, budget: int
+) -> None:
+    for index in range(3):
+        asked_before(sidecar, project, f"{index} {STORY}", f"again {index} {STORY}")
+    for index in range(12):
+        save(call, f"Number {index}", f"{index} {STORY}")
+    envelope = call("mem_context", max_tokens=budget, detail_level=level, limit=10)
+    assert most(envelope["text"]) <= budget
+    [(given, total)] = shown_of(envelope) or {(10, 12)}
+    assert (given, total) == (len(listed(envelope)), 12)
+
+
+def test_the_sections_share_the_budget(sidecar: Sidecar, call: Call, project: Path) -> None:
+    for index in range(5):
+        asked_before(sidecar, project, f"{index} {STORY}")
+    for index in range(12):
+        save(call, f"Number {index}", f"{index} {STORY}")
+    text = call("mem_context", max_tokens=600)["text"]
+    assert "## Sessions" in text
+    assert "## Requests (" in text, "some of its five had no room, and it says so"
+    assert text.count("\n#") > 3

@@ -1,0 +1,195 @@
+"""Searching what was saved, through a real sidecar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.tools.conftest import Call, shown
+from tests.tools.mem import BUDGET_LINE, listed, most, save, shown_of
+
+LONG = "A needle in a long story that goes on and on. " * 60
+
+
+def test_observations_with_all_the_words_are_found_best_first(call: Call) -> None:
+    weak = save(call, "Else", "Somewhere a needle in the hay, and much more hay around it all.")
+    strong = save(call, "Needle in the hay", "Short.")
+    save(call, "Needle", "Alone.")
+    envelope = call("mem_search", query="needle hay")
+    assert listed(envelope) == [strong, weak]
+    assert envelope["data"]["total"] == 2
+
+
+def test_where_none_has_all_the_words_those_with_any_come_and_the_answer_says_so(
+    call: Call,
+) -> None:
+    number = save(call, "Needle", "Alone.")
+    envelope = call("mem_search", query="needle nowhere")
+    assert shown(envelope).splitlines()[0] == (
+        "No observation holds every word; these hold some of them."
+    )
+    assert listed(envelope) == [number]
+
+
+@pytest.mark.parametrize("query", ["nothing", "nothing at all", ""])
+def test_nothing_found_is_no_error(call: Call, query: str) -> None:
+    envelope = call("mem_search", query=query)
+    assert (envelope["status"], shown(envelope)) == ("success", "No observation matches.")
+    assert envelope["data"]["results"] == []
+
+
+def test_words_are_found_in_other_forms_and_by_their_beginning(call: Call) -> None:
+    number = save(call, "Retries", "The connections were authenticated; café.")
+    for query in ("retry", "connection", "authenticating", "auth*", "CAFE", "connect* were"):
+        assert listed(call("mem_search", query=query)) == [number], query
+    assert listed(call("mem_search", query="authx*")) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *('"', 'needle"', '""', "AND", "needle AND", "NOT needle", "NEAR(needle 2)", "needle*"),
+        *("title:needle", "-needle", "needle-like", "^needle", "(needle", "{needle}", "needle\\"),
+        *("'; DROP TABLE observations; --", "*", "**", "&&", "\0", "needle\0", "針", "needle + x"),
+        " ".join(f"needle{number}" for number in range(10_000)),
+        "x" * 100_000,
+    ],
+)
+def test_a_query_is_data_and_never_an_error(call: Call, query: str) -> None:
+    save(call, "Needle", "A needle-like and a needle or not; near.")
+    assert call("mem_search", query=query)["status"] == "success"
+
+
+def test_a_hyphen_between_words_asks_for_them_side_by_side(call: Call) -> None:
+    number = save(call, "One", "It is needle-like.")
+    save(call, "Two", "It is like a needle.")
+    assert listed(call("mem_search", query="needle-like")) == [number]
+
+
+def test_filters_hold_before_the_limit(call: Call) -> None:
+    for index in range(30):
+        save(call, f"Needle {index}", "Big project.", project="big")
+    small = save(call, "Story", LONG, project="small", type="fix", tags=["a", "b"], scope="team")
+    for filters in (
+        {"project": "small"},
+        {"scope": "team"},
+        {"type": "fix"},
+        {"tags": ["b"]},
+        {"tags": ["b", "a"], "project": "small"},
+    ):
+        envelope = call("mem_search", query="needle", limit=1, **filters)
+        assert listed(envelope) == [small], filters
+        assert envelope["data"]["total"] == 1
+    assert listed(call("mem_search", query="needle", tags=["b", "c"])) == []
+
+
+def test_the_line_on_more_tells_the_true_total(call: Call) -> None:
+    for index in range(7):
+        save(call, f"Needle {index}", f"Number {index}.")
+    envelope = call("mem_search", query="needle", limit=3)
+    assert shown(envelope).splitlines()[-1] == (
+        "Showing 3 of 7 results. Use limit or mem_get_observation #ID for more."
+    )
+    assert "Showing" not in call("mem_search", query="needle", limit=7)["text"]
+
+
+@pytest.mark.parametrize(
+    ("level", "holds", "lacks"),
+    [
+        ("summary", "Story", "long story"),
+        ("standard", "long story", LONG.strip()),
+        ("full", LONG.strip(), "…"),
+    ],
+)
+def test_the_detail_level_says_how_much_is_told_of_each(
+    call: Call, level: str, holds: str, lacks: str
+) -> None:
+    save(call, "Story", LONG)
+    text = call("mem_search", query="needle", detail_level=level)["text"]
+    assert holds in text
+    assert lacks not in text
+
+
+@pytest.mark.parametrize("parameter", ["max_tokens", "token_budget"])
+@pytest.mark.parametrize("budget", [50, 60, 80, 120, 200, 500, 2000])
+def test_the_whole_answer_keeps_to_the_budget(call: Call, parameter: str, budget: int) -> None:
+    for index in range(20):
+        save(call, f"Needle {index}", f"{index} {LONG}")
+    envelope = call("mem_search", query="needle", limit=15, **{parameter: budget})
+    assert most(envelope["text"]) <= budget
+    [(given, total)] = shown_of(envelope)
+    assert (given, total) == (len(listed(envelope)), 20)
+
+
+def test_the_budget_line_tells_what_the_footer_tells(call: Call) -> None:
+    for index in range(20):
+        save(call, f"Needle {index}", f"{index} {LONG}")
+    envelope = call("mem_search", query="needle", limit=15, max_tokens=300)
+    [(used, budget, _, _)] = BUDGET_LINE.findall(envelope["text"])
+    assert budget == "300"
+    assert int(used) == envelope["tokens"]
+
+
+def test_the_smaller_of_both_names_for_the_budget_counts(call: Call) -> None:
+    for index in range(20):
+        save(call, f"Needle {index}", f"{index} {LONG}")
+    for one, other in ((2000, 150), (150, 2000)):
+        envelope = call("mem_search", query="needle", max_tokens=one, token_budget=other)
+        assert most(envelope["text"]) <= 150
+
+
+def test_one_too_long_is_named_with_its_size_and_the_next_are_shown(call: Call) -> None:
+    save(call, "Needle needle needle", "needle " * 5000)
+    short = save(call, "Other", "A needle.")
+    envelope = call("mem_search", query="needle", detail_level="full", max_tokens=200)
+    assert "#1 [note] Needle needle needle" in envelope["text"] or "#1 Needle" in envelope["text"]
+    assert f"#{short} [note] Other" in envelope["text"]
+    assert "A needle." in envelope["text"]
+
+
+def test_a_rank_is_explained_by_its_parts(call: Call) -> None:
+    save(call, "Needle", "One.", importance=1)
+    save(call, "Needle", "Two.", importance=0)
+    envelope = call("mem_search", query="needle", explain=True)
+    first, second = envelope["data"]["results"]
+    assert first["rank"]["importance"] == 1.0
+    assert first["rank"]["score"] > second["rank"]["score"]
+    assert "with recency 1.00, importance 1.00, access 0.00" in envelope["text"]
+
+
+def test_pages_of_many_results_are_disjoint_and_complete(call: Call) -> None:
+    numbers = {save(call, f"Needle {index}", f"{index} {LONG}") for index in range(40)}
+    envelope = call("mem_search", query="needle", limit=40, detail_level="full")
+    seen = listed(envelope)
+    while "continuation_token" in envelope["data"]:
+        token = envelope["data"]["continuation_token"]
+        envelope = call("mem_search", continuation_token=token)
+        seen += listed(envelope)
+    assert len(seen) == len(set(seen)) == 40
+    assert set(seen) == numbers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "query"),
+        ({"query": "x", "limit": 0}, "must be from 1 to 200"),
+        ({"query": "x", "limit": -1}, "must be from 1 to 200"),
+        ({"query": "x", "limit": 10**30}, "must be from 1 to 200"),
+        ({"query": "x", "max_tokens": 0}, "from 50 to 1,000,000"),
+        ({"query": "x", "token_budget": 49}, "must be from 50 to 1,000,000"),
+        ({"query": "x", "detail_level": "all"}, "detail_level"),
+    ],
+)
+def test_bad_arguments_are_named(call: Call, arguments: dict[str, Any], said: str) -> None:
+    envelope = call("mem_search", **arguments)
+    assert envelope["status"] == "error"
+    assert said in envelope["message"]
+
+
+def test_numbers_as_text_are_taken(call: Call) -> None:
+    for index in range(3):
+        save(call, f"Needle {index}")
+    envelope = call("mem_search", query="needle", limit="2", max_tokens="500")
+    assert len(listed(envelope)) == 2
