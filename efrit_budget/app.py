@@ -51,7 +51,7 @@ class Application:
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
         additions = config_folder() / MODELS_FILE
         self._worklog = WorkLog(self._database, lambda name: model_named(name, additions))
-        sessions = SessionStore(self._database)
+        sessions = self._sessions = SessionStore(self._database)
         turns = Turns(self._database, lambda name: model_named(name, additions))
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         offers = Offers(registry, sessions, self._database)
@@ -106,6 +106,7 @@ class Application:
         """Close the database and stop what is still running."""
         stop_all_groups()
         self._worklog.close()
+        self._sessions.end()
         self._database.close()
 
 

@@ -85,6 +85,12 @@ class SessionClosedError(EfritError):
     code = -32002
 
 
+class SessionInUseError(EfritError):
+    """Another process works in the session."""
+
+    code = -32009
+
+
 class StorageError(EfritError):
     """The database cannot be read or written."""
 

@@ -15,6 +15,9 @@
 (require 'efrit-sidecar)
 (require 'efrit-supervisor)
 
+(defconst efrit-session--in-use -32009
+  "The code of the error that another process works in a session.")
+
 ;;; Public
 
 (defun efrit-session-open (root &optional limits)
@@ -33,8 +36,15 @@ the budget's limits, or nil for the defaults."
 
 (defun efrit-session-resume (id &optional remote)
   "Resume the session ID, which any Emacs opened, and return its state, a plist.
-It lies on the host REMOTE, or on this machine."
-  (prog1 (efrit-sidecar-request 'session/resume (list :session_id id) :host remote)
+It lies on the host REMOTE, or on this machine.  Where another Emacs has
+it, ask whether to take it over, or signal a `user-error'."
+  (prog1 (condition-case err
+             (efrit-session--resume id remote nil)
+           (efrit-rpc-error
+            (unless (eql (efrit-rpc-error-code err) efrit-session--in-use)
+              (signal (car err) (cdr err)))
+            (efrit-session--ask-to-take-over id)
+            (efrit-session--resume id remote t)))
     (efrit-supervisor-remember id remote)))
 
 (defun efrit-session-status (id)
@@ -45,6 +55,22 @@ It lies on the host REMOTE, or on this machine."
   "Close the session ID."
   (prog1 (efrit-sidecar-request 'session/close (list :session_id id))
     (efrit-supervisor-forget id)))
+
+;;; Private
+
+(defun efrit-session--resume (id remote take-over)
+  "Resume the session ID on the host REMOTE, with TAKE-OVER from another Emacs."
+  (efrit-sidecar-request 'session/resume
+                         (append (list :session_id id)
+                                 (and take-over (list :take_over t)))
+                         :host remote))
+
+(defun efrit-session--ask-to-take-over (id)
+  "Ask whether to take the session ID over; signal a `user-error' if not."
+  (unless (and (not noninteractive)
+               (yes-or-no-p (format "Session %s is in use by another Emacs.  \
+Take it over, and work in it here alone? " id)))
+    (user-error "Session %s is in use by another Emacs; end it there first" id)))
 
 (provide 'efrit-session)
 ;;; efrit-session.el ends here

@@ -50,6 +50,12 @@ class SessionParams(Params):
     session_id: SessionId
 
 
+class ResumeParams(SessionParams):
+    """The params of `session/resume`."""
+
+    take_over: bool = False
+
+
 class ListParams(Params):
     """The params of `session/list`."""
 
@@ -88,7 +94,7 @@ class SessionMethods:
         """The family's methods."""
         return [
             Method("session/open", OpenParams, self._open),
-            Method("session/resume", SessionParams, self._resume),
+            Method("session/resume", ResumeParams, self._resume),
             Method("session/list", ListParams, self._list),
             Method("session/status", StatusParams, self._status),
             Method("session/close", SessionParams, self._close),
@@ -111,8 +117,8 @@ class SessionMethods:
         )
         return {**self._shown(session), "warnings": list(loaded.warnings)}
 
-    def _resume(self, params: SessionParams, _: Call) -> Json:
-        return self._shown(self._store.resume(params.session_id))
+    def _resume(self, params: ResumeParams, _: Call) -> Json:
+        return self._shown(self._store.resume(params.session_id, take_over=params.take_over))
 
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)

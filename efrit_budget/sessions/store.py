@@ -7,17 +7,20 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from efrit_budget.budget.tiers import Limits
 from efrit_budget.errors import (
     ConflictError,
     Json,
     SessionClosedError,
+    SessionInUseError,
     SessionNotFoundError,
 )
 from efrit_budget.results.store import drop_unused_blobs
 from efrit_budget.sessions.ids import new_id
 from efrit_budget.storage.database import Database
+from efrit_budget.storage.owner import Owner
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,10 @@ class SessionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @cached_property
+    def _owner(self) -> Owner:
+        return Owner(self._database.path)
+
     def open(
         self,
         root: str,
@@ -94,6 +101,8 @@ class SessionStore:
             if session_id is not None and (found := _find(connection, session_id)):
                 if other_limits:
                     _limit(connection, _on_root(found, root), limits)
+                if self._rival(connection, session_id) is None:
+                    self._hold(connection, session_id)
                 return _reopen(connection, _on_root(found, root))
             chosen = session_id or _unused_id(connection)
             now = time.time()
@@ -103,12 +112,39 @@ class SessionStore:
                 (chosen, root, json.dumps(limits.as_dict()), json.dumps(list(denied)), now, now),
             )
             connection.execute("INSERT INTO windows (session_id) VALUES (?)", (chosen,))
+            self._hold(connection, chosen)
             return _get(connection, chosen)
 
-    def resume(self, session_id: str) -> Session:
-        """Take a session up again, a closed one too."""
+    def resume(self, session_id: str, *, take_over: bool = False) -> Session:
+        """Take a session up again, a closed one too.
+
+        Where another process works in it, that is refused, unless it is to be taken over.
+        """
         with self._database.writing() as connection:
-            return _reopen(connection, _get(connection, session_id))
+            found = _get(connection, session_id)
+            if not take_over and self._rival(connection, session_id) is not None:
+                raise SessionInUseError(
+                    f"session {session_id!r} is in use by another Emacs; end it there first",
+                    data={"session_id": session_id},
+                )
+            self._hold(connection, session_id)
+            return _reopen(connection, found)
+
+    def _rival(self, connection: sqlite3.Connection, session_id: str) -> str | None:
+        """The mark of another process that works in the session and is alive."""
+        owner = _owner_of(connection, session_id)
+        is_rival = owner is not None and owner != self._owner.name and self._owner.alive(owner)
+        return owner if is_rival else None
+
+    def _hold(self, connection: sqlite3.Connection, session_id: str) -> None:
+        connection.execute(
+            "UPDATE sessions SET owner = ? WHERE id = ?", (self._owner.name, session_id)
+        )
+
+    def end(self) -> None:
+        """Give up what marks this process as one that works."""
+        if "_owner" in self.__dict__:
+            self._owner.close()
 
     def get(self, session_id: str) -> Session:
         """The session of that id."""
@@ -141,7 +177,7 @@ class SessionStore:
         with self._database.writing() as connection:
             _get(connection, session_id)
             connection.execute(
-                "UPDATE sessions SET closed = coalesce(closed, ?) WHERE id = ?",
+                "UPDATE sessions SET closed = coalesce(closed, ?), owner = NULL WHERE id = ?",
                 (time.time(), session_id),
             )
             return _get(connection, session_id)
@@ -171,6 +207,12 @@ class SessionStore:
 def _find(connection: sqlite3.Connection, session_id: str) -> Session | None:
     row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
     return None if row is None else _session(row)
+
+
+def _owner_of(connection: sqlite3.Connection, session_id: str) -> str | None:
+    row = connection.execute("SELECT owner FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    owner: str | None = None if row is None else row["owner"]
+    return owner
 
 
 def _get(connection: sqlite3.Connection, session_id: str) -> Session:

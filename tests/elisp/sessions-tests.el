@@ -175,6 +175,48 @@ text = \"The second answer.\"
           (should (string-match-p "  Name it so\\.  (just now, here, 0 calls)" (car offers)))
           (should (string-match-p (concat old "  -  (just now, closed,") (cadr offers))))))))
 
+(defun efrit-sessions-tests--elsewhere (id)
+  "Open the session ID on the project in a sidecar of its own; return its process."
+  (let ((process (make-process
+                  :name "efrit-elsewhere" :buffer (generate-new-buffer " *elsewhere*")
+                  :command (append (efrit-executable-command) '("serve"))
+                  :connection-type 'pipe :noquery t :sentinel #'ignore)))
+    (process-send-string
+     process (concat (json-encode `((jsonrpc . "2.0") (id . 1) (method . "session/open")
+                                    (params . ((root . ,efrit-test-project)
+                                               (session_id . ,id)))))
+                     "\n"))
+    (should (efrit-test-wait-until
+             (lambda ()
+               (with-current-buffer (process-buffer process)
+                 (string-search "\"result\"" (buffer-string))))))
+    process))
+
+(ert-deftest efrit-sessions-one-of-another-emacs-is-taken-over-only-when-that-is-meant ()
+  (efrit-test-with-project nil
+    (let ((process (efrit-sessions-tests--elsewhere "shared")))
+      (unwind-protect
+          (progn
+            (should (string-match-p
+                     "in use by another Emacs"
+                     (cadr (should-error (efrit-do-resume-loop "shared" efrit-test-project)
+                                         :type 'user-error))))
+            (should-not (efrit-do-loops))
+            (let ((noninteractive nil)
+                  (asked nil))
+              (cl-letf (((symbol-function 'yes-or-no-p)
+                         (lambda (question) (setq asked question) t)))
+                (should (efrit-do-resume-loop "shared" efrit-test-project)))
+              (should (string-match-p "Take it over" asked))))
+        (delete-process process)))))
+
+(ert-deftest efrit-sessions-one-of-an-emacs-that-died-is-resumed-without-a-question ()
+  (efrit-test-with-project nil
+    (let ((process (efrit-sessions-tests--elsewhere "left")))
+      (signal-process (process-id process) 9)
+      (should (efrit-test-wait-until (lambda () (not (process-live-p process)))))
+      (should (efrit-do-resume-loop "left" efrit-test-project)))))
+
 (ert-deftest efrit-sessions-nothing-to-resume-is-said ()
   "In a project without sessions, `efrit-resume' says that there are none."
   (efrit-test-with-project nil

@@ -330,6 +330,22 @@ def test_a_session_that_a_killed_sidecar_left_open_resumes_exactly(
         assert again == results
 
 
+def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
+    sidecar: Sidecar, session: str
+) -> None:
+    with Sidecar() as other:
+        refused = _refused(other, "session/resume", session_id=session)
+        assert refused.code == -32009
+        assert refused.data == {"session_id": session}
+        assert "in use by another Emacs" in refused.message
+        assert sidecar.request("session/resume", session_id=session)["state"] == "open"
+        taken = other.request("session/resume", session_id=session, take_over=True)
+        assert taken["state"] == "open"
+        assert _refused(sidecar, "session/resume", session_id=session).code == -32009
+        other.request("session/close", session_id=session)
+        assert sidecar.request("session/resume", session_id=session)["state"] == "open"
+
+
 def test_a_session_is_the_same_in_two_sidecars(sidecar: Sidecar, session: str) -> None:
     with Sidecar() as other:
         sidecar.request("tools/call", **_wait(session, "use-1"))
