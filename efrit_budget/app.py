@@ -13,6 +13,7 @@ from efrit_budget.budget.models import model_named
 from efrit_budget.errors import EfritError, MethodNotFoundError
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.changes import ChangesMethods
+from efrit_budget.methods.memory import MemoryMethods
 from efrit_budget.methods.offers import Offers
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.sessions import SessionMethods
@@ -24,7 +25,7 @@ from efrit_budget.project.processes import stop_all_groups
 from efrit_budget.project.specs import Specs
 from efrit_budget.sessions.retention import expire
 from efrit_budget.sessions.store import SessionStore
-from efrit_budget.settings import LoadedSettings, load
+from efrit_budget.settings import LoadedSettings, Settings, load
 from efrit_budget.settings.places import config_folder
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.registry import discover
@@ -55,10 +56,7 @@ class Application:
         turns = Turns(self._database, lambda name: model_named(name, additions))
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         offers = Offers(registry, sessions, self._database)
-        specs = Specs(settings.specs.folders, settings.specs.conventions, settings.specs.changes)
-        projects = Projects(
-            sessions, settings.tools.extra_roots, settings.tools.secret_files, specs
-        )
+        projects = _projects(settings, sessions)
         memory = MemoryStore(self._database, settings.memory.half_life_days)
         families = (
             SessionMethods(
@@ -81,6 +79,7 @@ class Application:
             ChangesMethods(sessions, projects, self._database),
             TurnMethods(sessions, turns, offers, registry),
             WorklogMethods(sessions, Wishes(self._database, turns)),
+            MemoryMethods(memory),
         )
         self.methods: dict[str, Method] = {
             method.name: method for family in families for method in family.methods()
@@ -113,6 +112,13 @@ class Application:
 def open_application(loaded: LoadedSettings) -> Application:
     """The application on these settings."""
     return Application(loaded)
+
+
+def _projects(settings: Settings, sessions: SessionStore) -> Projects:
+    """What every session's tools may read."""
+    tools, specs = settings.tools, settings.specs
+    places = Specs(specs.folders, specs.conventions, specs.changes)
+    return Projects(sessions, tools.extra_roots, tools.secret_files, places)
 
 
 def _settings_for(loaded: LoadedSettings, root: Path) -> LoadedSettings:

@@ -42,6 +42,7 @@ class OpenParams(Params):
     root: Annotated[str, Field(min_length=1)]
     session_id: Annotated[str, Field(pattern=PATTERN)] | None = None
     limits: LimitParams = LimitParams()
+    deny: Annotated[list[str], Field(max_length=1_000)] = Field(default_factory=list)
 
 
 class SessionParams(Params):
@@ -111,7 +112,7 @@ class SessionMethods:
         session = self._store.open(
             str(root),
             chosen_limits(loaded, params.limits),
-            loaded.settings.tools.deny,
+            list(dict.fromkeys((*loaded.settings.tools.deny, *params.deny))),
             params.session_id,
             other_limits=bool(params.limits.model_fields_set),
         )
