@@ -19,7 +19,9 @@
 ;;; Options
 
 (defcustom efrit-eval-seconds 30
-  "How many seconds an evaluation may take; nil: as long as it likes."
+  "How many seconds an evaluation may take; nil: as long as it likes.
+An Emacs in batch that waits in `call-process' hears of it only when that
+process has ended."
   :group 'efrit
   :type '(choice (const :tag "No limit" nil) number))
 
