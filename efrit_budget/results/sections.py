@@ -23,7 +23,10 @@ class Section:
     facts: Sequence[Json]
     """What programs are told of each item."""
     order: Sequence[int] | None = None
-    """In which order there is room for the items, where it is not the one they are shown in."""
+    """In which order there is room for the items, where it is not the one they are shown in.
+
+    Without the first of it, nothing is shown.
+    """
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ def _served(section: Section, room: int, cost: Cost) -> Packed:
     if section.order is None:
         return pack(section.items, room, cost)
     found = pack([section.items[place] for place in section.order], room, cost)
+    if 0 not in found.places:
+        return Packed((), 0, len(section.items), ())
     shown = sorted(
         (section.order[place], line) for place, line in zip(found.places, found.lines, strict=True)
     )

@@ -83,8 +83,10 @@ def _item(
     one: Observation, focus: Observation, arguments: MemTimelineArguments, context: ToolContext
 ) -> Item:
     own = context.origin.project
-    mark = FOCUS if one is focus else ""
-    return item_of(one, own, arguments.detail_level, f"{mark}{line_of(one, own)}")
+    if one is not focus:
+        return item_of(one, own, arguments.detail_level)
+    item = item_of(one, own, arguments.detail_level, f"{FOCUS}{line_of(one, own)}")
+    return Item((*item.forms, f"{FOCUS}#{one.id}"))
 
 
 TOOL = MemTimeline()

@@ -1,0 +1,162 @@
+"""For any memory, query, detail level and budget, an answer is within it and tells true counts.
+
+`EFRIT_BUDGET_EXAMPLES` asks for so many other examples.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from efrit_budget.memory.observation import Draft, Filters
+from tests.sidecar import Sidecar
+from tests.tools.mem import FOOTER, listed, most, shown_of
+from tests.tools.remembering import memory_of
+
+EXAMPLES = os.environ.get("EFRIT_BUDGET_EXAMPLES")
+SETTINGS = settings(
+    max_examples=int(EXAMPLES or 25),
+    derandomize=EXAMPLES is None,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # shrinking takes minutes with a real sidecar
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+WORDS = st.sampled_from(
+    [
+        *("needle", "hay", "the", "of", "and", "針", "иголка", "größe", "café", "x=1;"),
+        *('{"k":null}', "----", "\N{WOMAN}\u200d\N{GIRL}", "#7", "⚡", "📏", "Showing\n"),
+    ]
+)
+TEXTS = st.one_of(
+    st.lists(WORDS, min_size=1, max_size=60).map(" ".join),
+    st.tuples(st.lists(WORDS, min_size=1, max_size=5), st.integers(1, 80)).map(
+        lambda made: " ".join(made[0] * made[1])
+    ),
+    st.text(min_size=1, max_size=80),
+)
+DRAFTS = st.builds(
+    Draft,
+    title=TEXTS.map(lambda text: f"t {text}"[:300]),
+    content=TEXTS.map(lambda text: f"c {text}"),
+    tags=st.lists(st.sampled_from(["a", "b c", "größe"]), max_size=3).map(tuple),
+    importance=st.floats(0, 1),
+    session=st.sampled_from(["", "s"]),
+)
+QUERIES = st.one_of(TEXTS, st.just("needle"), st.just("nee* the"), st.just("the nowhere"))
+LEVELS = st.sampled_from(["summary", "standard", "full"])
+BUDGETS = st.one_of(st.integers(50, 200), st.integers(50, 3000))
+NUMBERS = count()
+MOST_PAGES = 200
+
+
+def called(sidecar: Sidecar, root: Path, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool in a session of its own, so that nothing stands in the window already."""
+    opened = sidecar.request("session/open", root=str(root))
+    found: dict[str, Any] = sidecar.request(
+        "tools/call",
+        session_id=opened["session_id"],
+        name=tool,
+        arguments=arguments,
+        tool_use_id=f"use-{next(NUMBERS)}",
+    )
+    assert found["status"] == "success", found["text"]
+    return found
+
+
+def check(envelope: dict[str, Any], budget: int, total: int, limit: int) -> None:
+    """The text is within the budget, and its counts are true and agree."""
+    text = envelope["text"]
+    text.encode()
+    assert most(text) <= budget
+    assert FOOTER.search(text)
+    shown = listed(envelope)
+    assert len(set(shown)) == len(shown) <= limit
+    counts = shown_of(envelope)
+    assert counts <= {(len(shown), total)}
+    assert counts or len(shown) == total
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a model asks."""
+
+    query: str
+    level: str
+    budget: int
+    limit: int
+
+
+def different(most: int) -> st.SearchStrategy[list[Draft]]:
+    """Drafts of which none is a duplicate of another."""
+    return st.lists(DRAFTS, max_size=most, unique_by=lambda draft: (draft.title, draft.content))
+
+
+def remember(home: Path, drafts: list[Draft]) -> str:
+    """Save drafts in a project of their own, and give its name."""
+    project = f"p{next(NUMBERS)}"
+    with memory_of(home) as store:
+        for draft in drafts:
+            store.save(replace(draft, project=project))
+    return project
+
+
+@SETTINGS
+@given(
+    drafts=different(12),
+    asked=st.builds(Asked, query=QUERIES, level=LEVELS, budget=BUDGETS, limit=st.integers(1, 12)),
+)
+def test_every_answer_is_within_its_budget_and_its_counts_are_true(
+    sidecar: Sidecar, home: Path, project: Path, drafts: list[Draft], asked: Asked
+) -> None:
+    name = remember(home, drafts)
+    with memory_of(home) as store:
+        saved = store.recent(Filters(project=name), 100)
+        matching = store.search(asked.query, Filters(project=name), 1).total
+    shared = {"detail_level": asked.level, "max_tokens": asked.budget, "project": name}
+    limit = asked.limit
+    envelope = called(sidecar, project, "mem_context", **shared, limit=limit)
+    check(envelope, asked.budget, len(saved), limit)
+    envelope = called(sidecar, project, "mem_search", **shared, query=asked.query, limit=limit)
+    check(envelope, asked.budget, matching, limit)
+    for one in saved[:2]:
+        around = sum(other.session == one.session for other in saved)
+        beside = {"before": limit, "after": limit}
+        envelope = called(sidecar, project, "mem_timeline", **shared, id=one.id, **beside)
+        check(envelope, asked.budget, around, 2 * limit + 1)
+        assert not listed(envelope) or one.id in listed(envelope)
+        whole = called(sidecar, project, "mem_get_observation", id=one.id, max_tokens=asked.budget)
+        assert most(whole["text"]) <= asked.budget
+
+
+@SETTINGS
+@given(drafts=different(10), level=LEVELS, allowance=st.integers(200, 2000))
+def test_pages_are_disjoint_and_complete(
+    sidecar: Sidecar, home: Path, project: Path, drafts: list[Draft], level: str, allowance: int
+) -> None:
+    name = remember(home, drafts)
+    limits = {"per_tool_default": allowance}
+    opened = sidecar.request("session/open", root=str(project), limits=limits)
+    asked: dict[str, Any] = {"project": name, "detail_level": level, "limit": 100}
+    seen: list[int] = []
+    for _ in range(MOST_PAGES):
+        envelope = sidecar.request(
+            "tools/call",
+            session_id=opened["session_id"],
+            name="mem_context",
+            arguments=asked,
+            tool_use_id=f"use-{next(NUMBERS)}",
+        )
+        seen += listed(envelope)
+        asked = {"continuation_token": envelope["data"].get("continuation_token")}
+        if asked["continuation_token"] is None:
+            break
+    with memory_of(home) as store:
+        saved = {one.id for one in store.every(Filters(project=name))}
+    assert len(seen) == len(set(seen))
+    assert set(seen) == saved
