@@ -30,7 +30,7 @@ WHERE observations_words MATCH :words"""
 RANKED = """
 SELECT id, updated, importance, accesses FROM observations
 WHERE id IN (SELECT value FROM json_each(?))"""
-AT_ONCE = 128
+AT_ONCE = 64
 MATCHED = "SELECT count(*) FROM observations_words WHERE observations_words MATCH :words"
 MATCHED_AND_FILTERED = """
 SELECT count(*) FROM observations_words AS w CROSS JOIN observations AS o ON o.id = w.rowid

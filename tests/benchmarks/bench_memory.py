@@ -1,0 +1,177 @@
+"""Memory with 100,000 observations: searched, read at the start, saved to."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import accumulate, count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from efrit_budget.app import Application, open_application
+from efrit_budget.memory import saving
+from efrit_budget.memory.observation import Observation
+from efrit_budget.memory.store import MemoryStore
+from efrit_budget.settings import load
+from efrit_budget.settings.places import HOME_VARIABLE
+from efrit_budget.storage.database import Database
+from tests.benchmarks.table import Row
+
+OBSERVATIONS, PROJECTS, IN_SESSION = 100_000, 20, 50
+RARE = {"needle": 0.008, "thimble": 0.001, "bobbin": 0.00005}
+"""Words, and the share of the observations that hold them."""
+WORDS, SYLLABLES = 20_000, 4
+MEDIAN_WORDS, SPREAD = 4.2, 0.9
+"""Of the logarithm of a content's length in words: half have fewer than 67, a few thousands."""
+ROUNDS = 41
+LONGEST_MS = {"mem_search": 30.0, "mem_context": 15.0, "mem_save": 5.0}
+MOST_TIMES = 2.0
+BARE = """
+SELECT rowid, title, tags, content FROM observations_words
+WHERE observations_words MATCH ? ORDER BY rank LIMIT 10"""
+COUNTED = "SELECT count(*) FROM observations_words WHERE observations_words MATCH ?"
+
+
+class Writer:
+    """Makes texts of words that are as unequally frequent as those of a language."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(8)
+        self._words = sorted({self._word() for _ in range(WORDS)})
+        self._random.shuffle(self._words)
+        self._weights = list(accumulate(1 / (rank + 10) for rank in range(len(self._words))))
+
+    def observation(self, number: int, now: float) -> Observation:
+        """One of them, as old as there are others after it."""
+        chosen = self._random
+        rare = "".join(f" {word}" for word, share in RARE.items() if chosen.random() < share)
+        length = 5 + min(8_000, int(chosen.lognormvariate(MEDIAN_WORDS, SPREAD)))
+        saved = now - (OBSERVATIONS - number) * 60
+        return Observation(
+            id=number,
+            kind=chosen.choice(["decision", "fix", "note", "explore"]),
+            project=f"project-{int(chosen.random() ** 2 * PROJECTS)}",
+            scope="project",
+            updated=saved,
+            importance=chosen.choice([0.3, 0.5, 0.5, 0.8]),
+            accesses=0,
+            accessed=None,
+            deleted=None,
+            created=saved,
+            revision=1,
+            duplicates=0,
+            session=f"session-{number // IN_SESSION}",
+            tool="mem_save",
+            topic_key=None,
+            tags=tuple(chosen.sample(self._words[:200], 2)),
+            title=self._text(7),
+            content=self._text(length) + rare,
+        )
+
+    def _word(self) -> str:
+        syllables = range(self._random.randint(1, SYLLABLES))
+        return "".join(
+            self._random.choice("bcdfglmnprst") + self._random.choice("aeiou") for _ in syllables
+        )
+
+    def _text(self, length: int) -> str:
+        return " ".join(self._random.choices(self._words, cum_weights=self._weights, k=length))
+
+
+class Bench:
+    """A sidecar's application on a memory that is full already."""
+
+    def __init__(self, folder: Path) -> None:
+        os.environ[HOME_VARIABLE] = str(folder)
+        loaded = load()
+        self.application: Application = open_application(loaded)
+        self.database = Database(loaded.settings.storage.database, 5_000)
+        self.store = MemoryStore(self.database)
+        writer, now = Writer(), time.time()
+        with self.database.writing() as connection:
+            for number in range(1, OBSERVATIONS + 1):
+                saving.restored(connection, writer.observation(number, now))
+        self._uses = count()
+        self._folder = folder
+        self._session = self._opened()
+
+    def _opened(self) -> str:
+        limits = {"total": 9_000_000, "response": 1_000}
+        opened = self.application.call(
+            "session/open", {"root": str(self._folder), "limits": limits}
+        )
+        return str(opened["session_id"])
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """A whole call: the tool, its result stored, the ledger."""
+        use = next(self._uses)
+        if use % 200 == 0:
+            self._session = self._opened()
+        params = {"session_id": self._session, "name": tool, "arguments": arguments}
+        found: dict[str, Any] = self.application.call(
+            "tools/call", {**params, "tool_use_id": f"use-{use}"}
+        )
+        return found
+
+    def bare(self, word: str) -> int:
+        """The query itself and its count, without anything of ours."""
+        with self.database.reading() as connection:
+            connection.execute(BARE, (word,)).fetchall()
+            return int(connection.execute(COUNTED, (word,)).fetchone()[0])
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    """The median of what it takes."""
+    taken = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - begun) * 1000)
+    return median(taken)
+
+
+def row(tool: str, what: str, work: Callable[[], object]) -> Row:
+    """A whole call against its bar."""
+    ours, most = milliseconds(work), LONGEST_MS[tool]
+    return Row(what, f"{ours:.2f} ms", bar=f"≤ {most:g} ms", holds=ours <= most)
+
+
+def run() -> Iterator[Row]:
+    """Search for words of three frequencies, then the other tools."""
+    with tempfile.TemporaryDirectory() as made:
+        bench = Bench(Path(made))
+        for word in RARE:
+            found = bench.bare(word)
+            what = f"mem_search, a word that {found:,} hold"
+            yield row("mem_search", what, lambda word=word: bench.call("mem_search", query=word))  # type: ignore[misc]
+            yield against_the_bare_query(bench, word, found)
+        yield row("mem_context", "mem_context", lambda: bench.call("mem_context"))
+        one = {"project": "project-3"}
+        yield row(
+            "mem_context", "mem_context of a project", lambda: bench.call("mem_context", **one)
+        )
+        titles = count()
+        yield row(
+            "mem_save",
+            "mem_save",
+            lambda: bench.call("mem_save", title=f"Title {next(titles)}", content="Words. " * 60),
+        )
+
+
+def against_the_bare_query(bench: Bench, word: str, found: int) -> Row:
+    """Ranking, counting and reading what is shown, beside the query and its count."""
+    bare = milliseconds(lambda: bench.bare(word))
+    ours = milliseconds(lambda: bench.store.search(word, limit=10))
+    times = ours / bare
+    return Row(
+        f"the search alone, {found:,}",
+        f"{ours:.2f} ms",
+        f"bare FTS5 and COUNT(*) {bare:.2f} ms",
+        f"{times:.1f}",
+        f"≤ {MOST_TIMES:g}",
+        times <= MOST_TIMES,
+    )
