@@ -91,7 +91,8 @@ Signal a `user-error' where there is none."
 
 (defun efrit-do-make-loop (root)
   "Open a session on ROOT, and return a new loop for it."
-  (efrit-do--adopt (efrit-loop-make (efrit-session-open root (efrit-limits)) root)))
+  (efrit-do--adopt
+   (efrit-loop-make (efrit-session-open root (efrit-limits) (efrit-limits-denied)) root)))
 
 (defun efrit-do-resume-loop (id root)
   "Resume the session ID on ROOT, and return a loop for it."

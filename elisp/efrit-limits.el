@@ -36,6 +36,15 @@ Tiers not set one by one scale with it."
   "Remaining tokens below which the model is warned."
   :type 'natnum)
 
+(defcustom efrit-memory-tools t
+  "Whether the model of a new session is offered the tools of memory."
+  :type 'boolean)
+
+(defconst efrit-limits--memory
+  ["mem_save" "mem_search" "mem_context" "mem_timeline" "mem_get_observation" "mem_delete"
+   "mem_stats" "context_pack"]
+  "The tools of memory.")
+
 (defconst efrit-limits--names
   '((efrit-budget-total-target . :total)
     (efrit-budget-per-tool-default . :per_tool_default)
@@ -53,6 +62,11 @@ Tiers not set one by one scale with it."
         (unless (equal value (eval (car (get option 'standard-value)) t))
           (setq limits (plist-put limits name value)))))
     limits))
+
+(defun efrit-limits-denied ()
+  "Return the names of the tools denied to a new session, a vector, or nil."
+  (and (not efrit-memory-tools)
+       efrit-limits--memory))
 
 (provide 'efrit-limits)
 ;;; efrit-limits.el ends here

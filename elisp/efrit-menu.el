@@ -45,7 +45,12 @@
    ["Sessions"
     ("R" "resume" efrit-resume)
     ("l" "list" efrit-sessions)
-    ("D" "check the set-up" efrit-doctor)]])
+    ("D" "check the set-up" efrit-doctor)]
+   ["Memory"
+    ("/" "search" efrit-memory-search)
+    ("t" "timeline" efrit-memory-timeline)
+    ("m" "save the region" efrit-memory-save)
+    ("P" "pack for elsewhere" efrit-context-pack)]])
 
 (provide 'efrit-menu)
 ;;; efrit-menu.el ends here

@@ -20,15 +20,17 @@
 
 ;;; Public
 
-(defun efrit-session-open (root &optional limits)
+(defun efrit-session-open (root &optional limits denied)
   "Open a session on the folder ROOT and return its id, a string.
 Where ROOT is remote, the session is on that machine.  LIMITS is a plist of
-the budget's limits, or nil for the defaults."
+the budget's limits, or nil for the defaults; DENIED is a vector of the
+tools that the model is not offered."
   (let* ((remote (file-remote-p root))
          (opened (efrit-sidecar-request
                   'session/open
                   `(:root ,(directory-file-name (efrit-host-local-name root))
-                          ,@(and limits (list :limits limits)))
+                          ,@(and limits (list :limits limits))
+                          ,@(and denied (list :deny denied)))
                   :host remote))
          (id (plist-get opened :session_id)))
     (efrit-supervisor-remember id remote)

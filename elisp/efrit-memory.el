@@ -1,0 +1,297 @@
+;;; efrit-memory.el --- What earlier sessions learned  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The sidecar's memory, for a person: search it while typing, read what was
+;; saved around an observation, save a region, and pack what is known of a
+;; project into one text to take along.
+
+;;; Code:
+
+(require 'efrit)
+(require 'efrit-do)
+(require 'efrit-host)
+(require 'efrit-sidecar)
+(require 'icomplete)
+(require 'project)
+(require 'subr-x)
+
+;;; Options
+
+(defcustom efrit-memory-pack-tokens 2000
+  "The budget of a context pack unless another one is given."
+  :group 'efrit
+  :type 'natnum)
+
+(defcustom efrit-memory-most-results 50
+  "The most observations that a search lists."
+  :group 'efrit
+  :type 'natnum)
+
+(defvar efrit-memory--history nil
+  "What was searched for.")
+
+(defvar efrit-memory--latest nil
+  "What was typed last and what it found: a cons.")
+
+(defvar-local efrit-memory--id nil
+  "The number of the observation that this buffer shows.")
+
+;;; The mode
+
+(defvar efrit-memory-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map "t" #'efrit-memory-timeline)
+    (define-key map "s" #'efrit-memory-search)
+    map)
+  "Keys of `efrit-memory-mode'.")
+
+(define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
+  "What memory holds.
+
+\\{efrit-memory-mode-map}")
+
+;;; Commands
+
+;;;###autoload
+(defun efrit-memory-search (id &optional insert)
+  "Search memory while typing, and open the observation ID that is chosen.
+With a prefix argument, as INSERT, insert its content at point instead."
+  (interactive (list (efrit-memory--read-id) current-prefix-arg))
+  (let ((observation (efrit-memory--ask 'memory/get (list :id id))))
+    (if insert
+        (progn (barf-if-buffer-read-only)
+               (insert (plist-get observation :content)))
+      (efrit-memory--show id (efrit-memory--whole observation)))))
+
+;;;###autoload
+(defun efrit-memory-timeline (id)
+  "Show what was saved before and after the observation ID in its session."
+  (interactive (list (or (efrit-memory--id-here) (efrit-memory--read-id))))
+  (let ((line (efrit-memory--ask 'memory/timeline (list :id id))))
+    (efrit-memory--show id (efrit-memory--timeline line))))
+
+;;;###autoload
+(defun efrit-memory-save (title content)
+  "Keep CONTENT, the region, in memory as TITLE, for the project here."
+  (interactive
+   (if (use-region-p)
+       (list (read-string "Save the region as: ")
+             (buffer-substring-no-properties (region-beginning) (region-end)))
+     (user-error "Mark what is to be saved first")))
+  (when (string-blank-p title)
+    (user-error "What is saved needs a title"))
+  (let ((saved (efrit-memory--ask 'memory/save
+                                  (list :title title :content content
+                                        :project (or (efrit-memory--project) "")))))
+    (message "Memory #%d: %s" (plist-get saved :id) (plist-get saved :outcome))
+    saved))
+
+;;;###autoload
+(defun efrit-context-pack (project tokens place &optional file)
+  "Pack what is known of PROJECT into a text of at most TOKENS.
+PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
+  (interactive (efrit-memory--read-pack))
+  (let* ((pack (efrit-memory--ask 'memory/pack
+                                  `(:tokens ,tokens
+                                    ,@(and project (list :project project)))))
+         (text (concat (plist-get pack :text) "\n")))
+    (pcase place
+      ('kill-ring (kill-new text))
+      ('file (efrit-memory--write text file))
+      (_ (efrit-memory--show nil text)))
+    (message "%d memories, ~%d tokens%s" (plist-get pack :packed) (plist-get pack :tokens)
+             (let ((left (plist-get pack :left_out)))
+               (if (eql 0 left) "" (format "; %d left out" left))))
+    text))
+
+;;; Private
+
+(defun efrit-memory--ask (method params)
+  "Return what the sidecar of the folder here answers to METHOD with PARAMS."
+  (efrit-sidecar-request method params :host (file-remote-p default-directory)))
+
+(defun efrit-memory--project ()
+  "Return the name of the project here, or nil."
+  (when-let* ((project (project-current)))
+    (file-name-nondirectory (directory-file-name (project-root project)))))
+
+(defun efrit-memory--id-here ()
+  "Return the number of the observation on this line, or of this buffer."
+  (or (get-text-property (line-beginning-position) 'efrit-memory-id)
+      efrit-memory--id))
+
+;; Searching
+
+(defun efrit-memory--read-id ()
+  "Ask for an observation, listing results while typing, and return its number.
+They are shown while typing by whatever shows completions; where nothing
+does, icomplete is lent for it."
+  (let* ((efrit-memory--latest nil)
+         (completion-styles '(efrit-memory))
+         (completion-styles-alist
+          (cons '(efrit-memory efrit-memory--try efrit-memory--all "What memory finds.")
+                completion-styles-alist))
+         (icomplete-mode (or icomplete-mode (efrit-memory--plain-p)))
+         (chosen (minibuffer-with-setup-hook
+                     (:append (lambda () (when icomplete-mode (icomplete-minibuffer-setup))))
+                   (completing-read "Search memory: " #'efrit-memory--table nil nil nil
+                                    'efrit-memory--history))))
+    (or (efrit-memory--number-in chosen)
+        (cdar (efrit-memory--results chosen))
+        (user-error "Memory holds nothing about %s" chosen))))
+
+(defun efrit-memory--plain-p ()
+  "Return non-nil if no other package has taken over the minibuffer."
+  (and (eq completing-read-function #'completing-read-default)
+       (not (bound-and-true-p vertico-mode))
+       (not (bound-and-true-p mct-mode))))
+
+(defun efrit-memory--table (typed _predicate action)
+  "Do ACTION of completion with what is found by TYPED."
+  (pcase action
+    ('metadata '(metadata (category . efrit-memory)
+                          (display-sort-function . identity)
+                          (cycle-sort-function . identity)))
+    ('t (mapcar #'car (efrit-memory--results typed)))
+    ('lambda (and (assoc typed (efrit-memory--results typed)) t))
+    ('nil typed)))
+
+(defun efrit-memory--try (typed _table _predicate point)
+  "Leave TYPED, with POINT in it, as it is: words are completed by choosing."
+  (and (efrit-memory--results typed)
+       (cons typed point)))
+
+(defun efrit-memory--all (typed _table _predicate _point)
+  "Return every result of TYPED: they hold its words, and seldom begin with them."
+  (mapcar #'car (efrit-memory--results typed)))
+
+(defun efrit-memory--results (typed)
+  "Return the results of TYPED, lines with their numbers; asked for once."
+  (let ((words (string-trim (efrit-memory--words typed))))
+    (unless (equal words (car efrit-memory--latest))
+      (setq efrit-memory--latest (cons words (efrit-memory--search words))))
+    (cdr efrit-memory--latest)))
+
+(defun efrit-memory--words (typed)
+  "Return what to look for when TYPED stands there; its last word is a beginning."
+  (if (or (string-match-p "\\`#[0-9]+ " typed) (string-match-p "[[:alnum:]]\\'" typed))
+      (concat typed "*")
+    typed))
+
+(defun efrit-memory--search (words)
+  "Return an alist of lines and numbers of what is found by WORDS."
+  (let ((number (efrit-memory--number-in words)))
+    (if number
+        (list (cons (string-remove-suffix "*" words) number))
+      (mapcar (lambda (result) (cons (efrit-memory--line result) (plist-get result :id)))
+              (plist-get (efrit-memory--ask 'memory/search
+                                            (list :query words
+                                                  :limit efrit-memory-most-results))
+                         :results)))))
+
+(defun efrit-memory--number-in (line)
+  "Return the number with which LINE, a result, begins, or nil."
+  (and (string-match "\\`#\\([0-9]+\\) \\[" line)
+       (string-to-number (match-string 1 line))))
+
+;; Showing
+
+(defun efrit-memory--line (observation)
+  "Return OBSERVATION, a plist, on a line."
+  (format "#%d [%s] %s" (plist-get observation :id) (plist-get observation :kind)
+          (string-join (split-string (plist-get observation :title)) " ")))
+
+(defun efrit-memory--facts (observation)
+  "Return what is known of OBSERVATION besides its text, on a line."
+  (let ((tags (append (plist-get observation :tags) nil)))
+    (concat (substring (plist-get observation :updated_at) 0 10)
+            (format " | importance: %s" (plist-get observation :importance))
+            (and (not (string-empty-p (plist-get observation :project_id)))
+                 (format " | project: %s" (plist-get observation :project_id)))
+            (and tags (concat " | tags: " (string-join tags ", "))))))
+
+(defun efrit-memory--whole (observation)
+  "Return OBSERVATION as text, whole."
+  (concat (efrit-memory--line observation) "\n"
+          (efrit-memory--facts observation) "\n\n"
+          (plist-get observation :content) "\n"))
+
+(defun efrit-memory--timeline (line)
+  "Return LINE, a timeline from the sidecar, as text."
+  (let* ((before (append (plist-get line :before) nil))
+         (after (append (plist-get line :after) nil))
+         (shown (+ 1 (length before) (length after)))
+         (total (plist-get line :total)))
+    (concat (mapconcat #'efrit-memory--entry before "")
+            (efrit-memory--marked (plist-get line :focus))
+            (mapconcat #'efrit-memory--entry after "")
+            (and (< shown total)
+                 (format "\nShowing %d of %d observations in session.\n" shown total)))))
+
+(defun efrit-memory--entry (observation)
+  "Return the line of OBSERVATION in a timeline."
+  (propertize (format "%s  %s\n" (substring (plist-get observation :updated_at) 0 10)
+                      (efrit-memory--line observation))
+              'efrit-memory-id (plist-get observation :id)))
+
+(defun efrit-memory--marked (observation)
+  "Return OBSERVATION, about which a timeline is, whole."
+  (concat (propertize (efrit-memory--entry observation) 'face 'bold)
+          (replace-regexp-in-string "^" "    " (string-trim (plist-get observation :content)))
+          "\n"))
+
+(defun efrit-memory--show (id text)
+  "Show TEXT in a buffer, and return it; it is about the observation ID, or nil."
+  (let ((buffer (get-buffer-create "*efrit memory*"))
+        (folder default-directory))
+    (with-current-buffer buffer
+      (efrit-memory-mode)
+      (setq efrit-memory--id id
+            default-directory folder)
+      (let ((inhibit-read-only t))
+        (erase-buffer)
+        (insert text)
+        (goto-char (point-min))))
+    (pop-to-buffer buffer)
+    buffer))
+
+;; Packing
+
+(defun efrit-memory--read-pack ()
+  "Ask for a project, a budget, and where the pack is to go."
+  (let* ((here (efrit-memory--project))
+         (project (read-string (format-prompt "Project (empty: all)" here) nil nil
+                               (or here "")))
+         (tokens (read-number "Tokens: " efrit-memory-pack-tokens))
+         (place (intern (completing-read "To: " '("buffer" "kill-ring" "file") nil t nil nil
+                                         "buffer"))))
+    (unless (natnump tokens)
+      (user-error "A budget is a whole number of tokens"))
+    (list (and (not (string-empty-p project)) project)
+          tokens place
+          (and (eq place 'file) (read-file-name "File: " nil nil nil "context.md")))))
+
+(defun efrit-memory--write (text file)
+  "Write TEXT to FILE, whole or not at all; ask before one is replaced."
+  (when (and (file-exists-p file)
+             (not (yes-or-no-p (format "Replace %s? " file))))
+    (user-error "Nothing was written"))
+  (let ((write-region-inhibit-fsync nil)
+        (temporary (make-nearby-temp-file (expand-file-name ".efrit-pack"
+                                                            (file-name-directory
+                                                             (expand-file-name file)))))
+        (coding-system-for-write 'utf-8-unix))
+    (unwind-protect
+        (progn
+          (write-region text nil temporary nil 'quiet)
+          (set-file-modes temporary (or (file-modes file) (logand #o666 (default-file-modes))))
+          (rename-file temporary (expand-file-name file) t))
+      (when (file-exists-p temporary)
+        (delete-file temporary)))))
+
+(provide 'efrit-memory)
+;;; efrit-memory.el ends here
