@@ -72,8 +72,10 @@ The exit code is 0 when the model ended its turn or said that it is done,
 
 (defun efrit-batch--print (format &rest arguments)
   "Print FORMAT with ARGUMENTS to standard output, at once."
-  (princ (apply #'format format arguments)
-         t))
+  ;; What `princ' prints waits in a buffer where it goes into a pipe.
+  (send-string-to-terminal
+   (encode-coding-string (apply #'format format arguments)
+                         (or locale-coding-system 'utf-8-unix))))
 
 (defun efrit-batch--show (loop event)
   "Print EVENT of LOOP."

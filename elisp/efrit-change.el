@@ -99,7 +99,7 @@ Then the file, and its buffer, are as before."
   (when (efrit-change-save change)
     (with-current-buffer (efrit-change-buffer change)
       (efrit-file-write)
-      (set-buffer-modified-p (efrit-change-unsaved change)))))
+      (efrit-file-set-modified (efrit-change-unsaved change)))))
 
 (defun efrit-change-take-back (change)
   "Have the buffer of CHANGE hold the text from before."
@@ -235,7 +235,7 @@ Bytes that are no letters go back as they came."
               (inhibit-message t))
           (set-visited-file-name to t t)
           (set-visited-file-modtime)
-          (set-buffer-modified-p modified))))))
+          (efrit-file-set-modified modified))))))
 
 (provide 'efrit-change)
 ;;; efrit-change.el ends here

@@ -105,6 +105,7 @@ Signal a `user-error' where there is none."
     (let ((loop (efrit-do--adopt (efrit-loop-make id root))))
       (efrit-loop-restore loop)
       (efrit-do--know loop)
+      (efrit-undo-sweep loop)
       loop)))
 
 (defun efrit-do-forget (loop)

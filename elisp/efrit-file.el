@@ -56,8 +56,9 @@ Points, marks and windows stay where they are."
     (save-restriction
       (widen)
       (undo-boundary)
-      (let ((create-lockfiles nil)
-            (group (prepare-change-group)))
+      (let ((group (prepare-change-group))
+            ;; Emacs would ask where the file has changed on disk.
+            (buffer-file-truename nil))
         (activate-change-group group)
         (efrit-file--splice text)
         (undo-amalgamate-change-group group)
@@ -107,8 +108,7 @@ It is the last of `write-file-functions'."
   (let* ((file (file-chase-links buffer-file-name))
          (modes (file-modes file))
          (more (and modes (file-extended-attributes file)))
-         (new (make-temp-file (expand-file-name (format ".%s.efrit-"
-                                                        (file-name-nondirectory file))
+         (new (make-temp-file (expand-file-name (efrit-file--new-name file)
                                                 (file-name-directory file))))
          (modtime (visited-file-modtime))
          (coding-system-for-write (efrit-file-coding)))
@@ -125,8 +125,21 @@ It is the last of `write-file-functions'."
       ((error quit)
        (ignore-errors (delete-file new))
        (set-visited-file-modtime modtime)
-       (set-buffer-modified-p t)
+       (efrit-file-set-modified t)
        (signal (car err) (cdr err))))))
+
+(defun efrit-file-set-modified (flag)
+  "Note that this buffer is modified where FLAG is non-nil, and else not.
+Emacs would ask where its file has changed on disk."
+  (let ((buffer-file-truename nil))
+    (set-buffer-modified-p flag)))
+
+(defun efrit-file-leftovers (file)
+  "Return what an Emacs that was killed while it wrote FILE left beside it."
+  (directory-files (file-name-directory file) t
+                   (format "\\`%s.\\{6\\}\\'"
+                           (regexp-quote (efrit-file--new-name file)))
+                   t))
 
 (defun efrit-file-coding ()
   "Return the coding system that this buffer is written in."
@@ -136,6 +149,10 @@ It is the last of `write-file-functions'."
       coding)))
 
 ;;; Private
+
+(defun efrit-file--new-name (file)
+  "Return how the name begins of the new file that is to replace FILE."
+  (format ".%s.efrit-" (file-name-nondirectory file)))
 
 (defun efrit-file--read (file coding)
   "Return the text of FILE, when it was written, and how it is encoded.

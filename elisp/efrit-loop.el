@@ -168,7 +168,7 @@ and what goes with it fit together."
     (efrit-loop--happen loop event arguments)))
 
 (defun efrit-loop-act (loop function &rest arguments)
-  "Call FUNCTION with ARGUMENTS; where it does not end, LOOP stops, with the reason.
+  "Call FUNCTION with ARGUMENTS; where it does not end, stop LOOP.
 A quit gets here from where the person is asked for something, such as the
 passphrase of a key."
   (condition-case err

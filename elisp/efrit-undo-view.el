@@ -159,7 +159,8 @@ with a prefix argument, as FORCE, they are put back as well."
                      #'efrit-undo-view--failed)))
 
 (defun efrit-undo-view--fill (changes)
-  "Fill this buffer with CHANGES, those of the session, the latest first."
+  "Fill this buffer with the edits of the session, the latest first.
+CHANGES are the sidecar's plists."
   (setq efrit-undo-view--changes changes
         tabulated-list-entries (mapcar #'efrit-undo-view--row (reverse changes)))
   (tabulated-list-print t))

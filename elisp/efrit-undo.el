@@ -73,6 +73,20 @@ list of what came of each: (NUMBER PATH PROBLEM DIFF), where PROBLEM is nil
 if it was taken back, else DIFF shows what the person changed, or is nil."
   (efrit-undo--next loop numbers force nil then))
 
+(defun efrit-undo-sweep (loop)
+  "Remove what an Emacs left beside files that was killed while it wrote them.
+Those are the files of edits in LOOP that were begun and did not end."
+  (efrit-undo--call
+   loop 'changes/list '(:open_only t)
+   (lambda (listed)
+     (seq-do (lambda (change)
+               (let ((file (expand-file-name (plist-get change :path)
+                                             (efrit-loop-root loop))))
+                 (when (file-directory-p (file-name-directory file))
+                   (mapc #'delete-file (efrit-file-leftovers file)))))
+             (plist-get listed :changes)))
+   #'ignore))
+
 ;;; Taking back
 
 (defun efrit-undo--call (loop method params then failure)
@@ -165,7 +179,7 @@ That is the person's own: what came of the change does not count."
               (efrit-file-reload buffer buffer-file-coding-system))
             (when text
               (efrit-file-set-text buffer text)
-              (set-buffer-modified-p (not (equal text (efrit-undo--disk-text buffer)))))))))))
+              (efrit-file-set-modified (not (equal text (efrit-undo--disk-text buffer)))))))))))
 
 (defun efrit-undo--close (buffer)
   "Kill BUFFER, whose file is gone, unless it is in a window."
@@ -198,7 +212,8 @@ Call THEN with the plan, or REFUSED with what is wrong."
      (lambda (err) (funcall refused (efrit-error-text err))))))
 
 (defun efrit-undo--of-same-use (last changes)
-  "Return the numbers of those of CHANGES made with LAST, latest first."
+  "Return the numbers of all edits of the use that made LAST, latest first.
+CHANGES are those of the session."
   (nreverse
    (mapcar (lambda (change) (plist-get change :number))
            (seq-filter (lambda (change)

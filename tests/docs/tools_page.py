@@ -9,6 +9,7 @@ from typing import Any
 
 from efrit_budget.tools.base import Arguments, Tool
 from efrit_budget.tools.registry import discover, schema
+from tests.docs import peer_tools
 from tests.docs.pages import FOLDER, ROOT, table
 
 PAGE = FOLDER / "tools.md"
@@ -45,7 +46,8 @@ def page() -> str:
     """The whole page."""
     in_sidecar = (described(tool) for tool in discover())
     in_emacs = (described_in_emacs(tool) for tool in emacs_tools())
-    return "\n".join([INTRODUCTION, shared_part(), *in_sidecar, IN_EMACS, *in_emacs])
+    parts = [INTRODUCTION, shared_part(), *in_sidecar, IN_EMACS, *in_emacs, peer_tools.part()]
+    return "\n".join(parts)
 
 
 def shared_part() -> str:

@@ -59,7 +59,7 @@ Buffers that it leaves are killed."
         planned)
     (if (null (efrit-tool-plan tool))
         t
-      (efrit-plan-make editing-loop tool (efrit-json-text arguments)
+      (efrit-plan-make editing-loop tool (editing--json arguments)
                        (lambda (plan) (setq planned plan))
                        (lambda (problem) (setq planned problem)))
       (should (efrit-test-wait-until (lambda () planned)))
@@ -71,9 +71,13 @@ Buffers that it leaves are killed."
          (call (efrit-tool-call-create
                 :owner editing-loop :id (format "edit-%d" (cl-incf editing--uses)) :name tool
                 :plan plan :finish (lambda (given) (setq result given)))))
-    (efrit-tools-run call (efrit-json-text arguments))
+    (efrit-tools-run call (editing--json arguments))
     (should (efrit-test-wait-until (lambda () result)))
     result))
+
+(defun editing--json (arguments)
+  "Return ARGUMENTS, a plist, as a JSON text."
+  (efrit-json-text (or arguments efrit-json-empty-object)))
 
 (defun editing-file (name)
   "Return the whole name of NAME, a file of the project."
@@ -90,8 +94,11 @@ Buffers that it leaves are killed."
 
 (defun editing-write-bytes (name bytes)
   "Write BYTES, a unibyte string, into the file NAME of the project."
-  (let ((coding-system-for-write 'no-conversion))
-    (write-region bytes nil (editing-file name) nil 'quiet)))
+  (let* ((coding-system-for-write 'no-conversion)
+         (new (make-temp-file "efrit-bytes-" nil nil bytes)))
+    ;; Written in place, Emacs would ask where the file is visited.
+    (copy-file new (editing-file name) t)
+    (delete-file new)))
 
 (defun editing-undo-all (&optional force)
   "Take back all that was changed in the session; return the outcomes.

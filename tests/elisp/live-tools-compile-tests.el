@@ -25,7 +25,7 @@
 ;;; In a session
 
 (ert-deftest efrit-live-compile-a-model-compiles-and-reads-the-errors ()
-  (skip-unless (executable-find "cc"))
+  (should (executable-find "cc"))
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"compile\", input = { command = \"make\" } } ]

@@ -119,7 +119,7 @@
 (ert-deftest efrit-live-diagnostics-flycheck-is-asked-where-it-is-at-work ()
   (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
     (add-to-list 'load-path folder t))
-  (skip-unless (require 'flycheck nil t))
+  (should (require 'flycheck nil t))
   (live-test-in live-diagnostics-tests--sloppy
     (with-current-buffer (find-file-noselect "sloppy.el")
       (set (make-local-variable 'flycheck-checker) 'emacs-lisp-checkdoc)

@@ -119,7 +119,7 @@ text = \"Done.\"
   `(progn
      (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
        (add-to-list 'load-path folder t))
-     (skip-unless (require 'eglot nil t))
+     (should (require 'eglot nil t))
      (editing-with '(("a.txt" . "größe 😀x  \n\tb \n"))
        (with-current-buffer (find-file-noselect "a.txt")
          (let ((eglot-server-programs

@@ -227,9 +227,8 @@ text = \"All read.\"
 "
       (let* (loop
              (printed (with-output-to-string
-                        (cl-letf* ((print (symbol-function 'princ))
-                                   ((symbol-function 'princ)
-                                    (lambda (text &rest _) (funcall print text))))
+                        (cl-letf (((symbol-function 'send-string-to-terminal)
+                                   (lambda (text &rest _) (princ text))))
                           (setq loop (efrit-batch-run "Read."))))))
         (should (string-match-p "All read" printed))
         (should (equal efrit-test-project (efrit-loop-root loop)))

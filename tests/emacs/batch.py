@@ -1,0 +1,23 @@
+"""A batch Emacs with a home of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def batch(script: str, home: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """Run a script of tests/elisp."""
+    environment = os.environ | {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "EFRIT_BUDGET_HOME": str(home / "budget"),
+        "LC_ALL": "C.UTF-8",
+    }
+    emacs = os.environ.get("EMACS", "emacs")
+    command = [emacs, "-Q", "--batch", "-l", str(ROOT / "tests" / "elisp" / script), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)
