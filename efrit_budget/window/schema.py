@@ -11,6 +11,10 @@ from efrit_budget.errors import Json
 from efrit_budget.tools.base import Hint
 from efrit_budget.window.blocks import block_estimate
 
+CHECKED = frozenset({"minLength", "minimum", "maximum", "minItems", "maxItems"})
+"""Bounds that a tool checks itself, with an error that names them: the model pays for each."""
+REFUSING_OTHERS = ("additionalProperties", False)
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -49,7 +53,22 @@ def _schema(offer: Offer, allowance: int) -> dict[str, Json]:
         count = rounded(allowance // offer.hint.tokens_each)
         described += f" Current budget allows ~{count} {offer.hint.noun}."
         schema = _suggesting(schema, offer.hint.parameter, count)
-    return {"name": offer.name, "description": described, "input_schema": schema}
+    return {"name": offer.name, "description": described, "input_schema": _plain(schema)}
+
+
+def _plain(schema: dict[str, Json]) -> dict[str, Json]:
+    """The schema without what the tool checks itself."""
+    kept = {key: value for key, value in schema.items() if (key, value) != REFUSING_OTHERS}
+    properties = kept.get("properties")
+    if isinstance(properties, dict):
+        kept["properties"] = {name: _unbounded(member) for name, member in properties.items()}
+    return kept
+
+
+def _unbounded(member: Json) -> Json:
+    if not isinstance(member, dict):
+        return member
+    return {key: value for key, value in member.items() if key not in CHECKED}
 
 
 def _suggesting(schema: dict[str, Json], parameter: str | None, count: int) -> dict[str, Json]:

@@ -65,7 +65,7 @@ What is remembered is looked at once it is, and forgotten last."
     (list (list first) (remove first (remove last every-tool--uses)) (list last))))
 
 (defun every-tool--reply (uses)
-  "Return the reply with USES as TOML."
+  "Return the TOML of a reply that has USES in it."
   (format "[[reply]]\ntool = [ %s ]"
           (mapconcat (pcase-lambda (`(,name . ,input))
                        (format "{ name = \"%s\", input = %s }" name input))
