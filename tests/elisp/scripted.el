@@ -11,6 +11,7 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'support)
 (require 'efrit-claude)
 (require 'efrit-do)
@@ -96,6 +97,14 @@ the `default-directory', too.  Then forget its loops."
                 (match-string 0)))))
       (error "The scripted model did not start: %s"
              (with-current-buffer (process-buffer model) (buffer-string)))))
+
+(defun efrit-test-offered ()
+  "Return the sidecar's tools but those for tests, as it lists them."
+  (let ((own (mapcan (lambda (folder)
+                       (mapcar #'file-name-base (directory-files folder nil "\\.py\\'")))
+                     (copy-sequence efrit-test--tools))))
+    (cl-remove-if (lambda (tool) (member (plist-get tool :name) own))
+                  (plist-get (efrit-sidecar-request 'tools/list nil) :tools))))
 
 ;;; Loops
 
