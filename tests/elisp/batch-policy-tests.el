@@ -30,7 +30,7 @@
   "A use of each tool that asks: its name and its input as TOML.")
 
 (defun batch-policy--asking ()
-  "Return the names of all tools that ask, but those for tests."
+  "Return the names of all tools that ask."
   (cl-loop for tool in (append (efrit-tools-schemas) (efrit-test-offered) nil)
            when (equal (plist-get tool :policy) "ask") collect (plist-get tool :name)))
 

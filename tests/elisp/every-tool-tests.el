@@ -55,7 +55,8 @@ What is remembered is looked at once it is, and forgotten last."
     (list (list first) (remove first (remove last every-tool--uses)) (list last))))
 
 (defun every-tool--reply (uses)
-  "Return the TOML of a reply that has USES in it."
+  "Return a reply as TOML.
+In it the model makes USES."
   (format "[[reply]]\ntool = [ %s ]"
           (mapconcat (pcase-lambda (`(,name . ,input))
                        (format "{ name = \"%s\", input = %s }" name input))

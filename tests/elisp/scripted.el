@@ -99,7 +99,7 @@ the `default-directory', too.  Then forget its loops."
              (with-current-buffer (process-buffer model) (buffer-string)))))
 
 (defun efrit-test-offered ()
-  "Return the sidecar's tools but those for tests, as it lists them."
+  "Return the sidecar's own tools, as it lists them."
   (let ((own (mapcan (lambda (folder)
                        (mapcar #'file-name-base (directory-files folder nil "\\.py\\'")))
                      (copy-sequence efrit-test--tools))))
