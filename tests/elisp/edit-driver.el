@@ -170,7 +170,7 @@ Save it, if SAVE is non-nil.  Return nil."
                            'changes/show
                            (list :session_id (efrit-loop-id editing-loop)
                                  :number (plist-get change :number)))))
-               (cl-loop for name in '(:number :kind :path :to :state :before :after)
+               (cl-loop for name in '(:number :kind :path :to :state :before :after :buffer_text_before)
                         append (list name (plist-get shown name)))))
            (edit-driver--listed))))
 

@@ -120,9 +120,10 @@ def step_of(result: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def on_disk(result: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Tree]]:
-    """Each change in force that changed a file on disk, the latest first, and the tree before."""
+    """Each change in force that was not of a buffer alone, latest first, and the tree before."""
     for change in reversed(result["changes"]):
-        if change["state"] == "done" and (change["to"] or change["before"] != change["after"]):
+        of_buffer = change["before"] == change["after"] and change["buffer_text_before"] is not None
+        if change["state"] == "done" and not of_buffer:
             yield change, step_of(result, change["number"])["tree"]
 
 

@@ -15,7 +15,7 @@ from tests.window.client import MODEL, Block, Client
 from tests.window.ledger import THINKING, Reply, recount
 from tests.window.recalled import SAME
 
-TIMES = re.compile(r'"(created|touched|ended|begun)": [0-9.e+]+')
+TIMES = re.compile(r'"(created|touched|ended|begun|last_turn)": [0-9.e+]+')
 LEAST = 50
 PER_TOOL_DEFAULT = 8_000
 
