@@ -18,6 +18,9 @@
 (defconst efrit-session--in-use -32009
   "The code of the error that another process works in a session.")
 
+(defconst efrit-session--patience 3
+  "How many seconds the sidecar of an Emacs that died may take to end.")
+
 ;;; Public
 
 (defun efrit-session-open (root &optional limits denied)
@@ -40,13 +43,11 @@ tools that the model is not offered."
   "Resume the session ID, which any Emacs opened, and return its state, a plist.
 It lies on the host REMOTE, or on this machine.  Where another Emacs has
 it, ask whether to take it over, or signal a `user-error'."
-  (prog1 (condition-case err
-             (efrit-session--resume id remote nil)
-           (efrit-rpc-error
-            (unless (eql (efrit-rpc-error-code err) efrit-session--in-use)
-              (signal (car err) (cdr err)))
-            (efrit-session--ask-to-take-over id)
-            (efrit-session--resume id remote t)))
+  (prog1 (or (efrit-session--resume-unless-in-use
+              id remote (+ (float-time) efrit-session--patience))
+             (progn
+               (efrit-session--ask-to-take-over id)
+               (efrit-session--resume id remote t)))
     (efrit-supervisor-remember id remote)))
 
 (defun efrit-session-status (id)
@@ -66,6 +67,18 @@ it, ask whether to take it over, or signal a `user-error'."
                          (append (list :session_id id)
                                  (and take-over (list :take_over t)))
                          :host remote))
+
+(defun efrit-session--resume-unless-in-use (id remote until)
+  "Resume the session ID on the host REMOTE; return nil where it is in use.
+Before that is believed it is tried until the time UNTIL."
+  (condition-case err
+      (efrit-session--resume id remote nil)
+    (efrit-rpc-error
+     (unless (eql (efrit-rpc-error-code err) efrit-session--in-use)
+       (signal (car err) (cdr err)))
+     (when (< (float-time) until)
+       (accept-process-output nil 0.2)
+       (efrit-session--resume-unless-in-use id remote until)))))
 
 (defun efrit-session--ask-to-take-over (id)
   "Ask whether to take the session ID over; signal a `user-error' if not."

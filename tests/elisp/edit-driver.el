@@ -55,7 +55,7 @@
                 :undone (vconcat (edit-driver--undo nil))
                 :forced (vconcat (edit-driver--undo t))
                 :history (vconcat (edit-driver--histories))))
-      (editing-kill-buffers (seq-difference (buffer-list) buffers))
+      (efrit-test-kill-buffers (seq-difference (buffer-list) buffers))
       (efrit-do-forget editing-loop))))
 
 ;;; Steps

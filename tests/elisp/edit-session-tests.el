@@ -24,13 +24,10 @@ text = \"I see.\"
 (defmacro edit-session-with-question (script &rest body)
   "Run BODY in the view of a session that plays SCRIPT, once it asks something."
   (declare (indent 1) (debug (form body)))
-  `(let ((buffers (buffer-list)))
-     (unwind-protect
-         (efrit-viewing-with-view ,script
-           (efrit-viewing-type "Go on.")
-           (should (efrit-test-wait-until (lambda () (efrit-run-asking view-loop))))
-           ,@body)
-       (editing-kill-buffers (seq-difference (buffer-list) buffers)))))
+  `(efrit-viewing-with-view ,script
+     (efrit-viewing-type "Go on.")
+     (should (efrit-test-wait-until (lambda () (efrit-run-asking view-loop))))
+     ,@body))
 
 (ert-deftest efrit-view-shows-a-change-as-a-coloured-diff-before-it-is-made ()
   (edit-session-with-question edit-session--asking
@@ -206,7 +203,7 @@ text = \"Done.\"
   (editing-with '(("a.txt" . "one\ntwo\n"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
     (let ((id (efrit-loop-id editing-loop)))
-      (editing-kill-buffers (list (efrit-file-buffer (editing-file "a.txt"))))
+      (efrit-test-kill-buffers (list (efrit-file-buffer (editing-file "a.txt"))))
       (efrit-do-forget editing-loop)
       (efrit-sidecar-stop)
       (let ((editing-loop (efrit-do-resume-loop id efrit-test-project)))

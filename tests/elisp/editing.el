@@ -28,23 +28,11 @@
   "How many uses there were.")
 
 (defmacro editing-with (files &rest body)
-  "Run BODY in a project with FILES, and `editing-loop' a loop on it.
-Buffers that it leaves are killed."
+  "Run BODY in a project with FILES, and `editing-loop' a loop on it."
   (declare (indent 1) (debug (form body)))
-  `(let ((before (buffer-list)))
-     (efrit-test-with-project ,files
-       (let ((editing-loop (efrit-test-loop)))
-         (unwind-protect
-             (progn ,@body)
-           (editing-kill-buffers (seq-difference (buffer-list) before)))))))
-
-(defun editing-kill-buffers (buffers)
-  "Kill those of BUFFERS that visit files, modified or not."
-  (dolist (buffer buffers)
-    (when (and (buffer-live-p buffer) (buffer-file-name buffer))
-      (with-current-buffer buffer
-        (set-buffer-modified-p nil)
-        (kill-buffer)))))
+  `(efrit-test-with-project ,files
+     (let ((editing-loop (efrit-test-loop)))
+       ,@body)))
 
 (defun editing-use (tool &rest arguments)
   "Use TOOL with ARGUMENTS, a plist, as if it was allowed; return the result."

@@ -42,7 +42,7 @@ text = \"Done.\"
       (efrit-test-finish loop "Format it.")
       (should formatted)
       (should (equal live-format-tests--crooked (live-format-tests--on-disk "b.el"))))
-    (editing-kill-buffers (list (find-buffer-visiting "b.el")))))
+    (efrit-test-kill-buffers (list (find-buffer-visiting "b.el")))))
 
 ;;; Modes
 

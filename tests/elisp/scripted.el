@@ -52,7 +52,17 @@ the `default-directory', too.  Then forget its loops."
       (unwind-protect
           (funcall body)
         (mapc #'efrit-do-forget (efrit-do-loops))
+        (efrit-test-kill-buffers (buffer-list))
         (delete-directory efrit-test-project t)))))
+
+(defun efrit-test-kill-buffers (buffers)
+  "Kill those of BUFFERS that visit files of the project, modified or not."
+  (dolist (buffer buffers)
+    (when (and (buffer-live-p buffer) (buffer-file-name buffer)
+               (string-prefix-p efrit-test-project (buffer-file-name buffer)))
+      (with-current-buffer buffer
+        (set-buffer-modified-p nil)
+        (kill-buffer)))))
 
 (defun efrit-test-write (name text)
   "Write TEXT into the file NAME of the project."
