@@ -195,7 +195,7 @@ def test_a_warning_in_the_system_text_does_not_wait_because_a_notice_came_last(
     open_client: OpenClient,
 ) -> None:
     client = open_client(total=14_000)
-    client.system_text = words(1_000)
+    client.system_text = words(1_600)
     client.turn(words(800, 0), said="Find it.", model=PLAIN_MODEL)
     client.turn(words(800, 1))
     client.turn(*(words(800, number) for number in range(2, 5)))
@@ -238,6 +238,7 @@ def test_a_session_that_begins_with_little_left_is_warned_in_its_first_system_te
     open_client: OpenClient,
 ) -> None:
     client = open_client(**PRESSED | {"user_message": 20_000, "tool_results": 6_000})
+    client.system_text = words(700)
     begun = client.begin(words(13_500))
     assert begun["rewrite"] is None
     assert begun["epoch"] == 1
