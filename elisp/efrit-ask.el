@@ -130,7 +130,7 @@ See `efrit-permissions-forget'."
 ;;;###autoload
 (defun efrit-deny-with-reason (reason)
   "Deny what the model asks for, this time, and tell it the REASON."
-  (interactive (list (progn (efrit-ask--asking (efrit-do-loop-here))
+  (interactive (list (progn (efrit-ask-asking (efrit-do-loop-here))
                             (read-string "Not allowed, because: "))))
   (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
 
@@ -138,7 +138,7 @@ See `efrit-permissions-forget'."
   "Show what the model asks to change as a diff in a window of its own."
   (interactive)
   (efrit-diff-show
-   (efrit-plan-text (efrit-ask--plan (efrit-ask--asking (efrit-do-loop-here))))))
+   (efrit-plan-text (efrit-ask--plan (efrit-ask-asking (efrit-do-loop-here))))))
 
 (defun efrit-choose-option (&optional number)
   "Answer the model's question by the option NUMBER, by default that of the key."
@@ -160,7 +160,7 @@ See `efrit-permissions-forget'."
 
 ;;; Private
 
-(defun efrit-ask--asking (loop)
+(defun efrit-ask-asking (loop)
   "Return the use in LOOP that waits for a permission, or signal a `user-error'."
   (or (efrit-run-asking loop)
       (user-error "Nothing waits for a permission")))
@@ -175,7 +175,7 @@ See `efrit-permissions-forget'."
 REASON, a string or nil, goes to the model.  Who answered on the question
 goes to the next one, or to the reply box."
   (let* ((loop (efrit-do-loop-here))
-         (use (efrit-ask--asking loop))
+         (use (efrit-ask-asking loop))
          (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
     (efrit-run-answer loop use decision scope reason)
     (when there

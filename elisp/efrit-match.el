@@ -47,10 +47,6 @@
     (push (substring text start) parts)
     (apply #'concat (nreverse parts))))
 
-(defun efrit-match-line (text offset)
-  "Return the number of the line of TEXT at OFFSET."
-  (1+ (cl-count ?\n text :end offset)))
-
 (defun efrit-match-closest (old text)
   "Return the lines of TEXT that come closest to OLD, numbered, or nil."
   (let* ((lines (split-string text "\n"))

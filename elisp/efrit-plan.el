@@ -40,7 +40,8 @@ the model is told; `save': it is saved; `ask': the person is asked."
 CHANGES are `efrit-change's, in order.  SAID is what the tool says of them
 once they are made.  SECRET says whether a file of secrets is among them.
 REVISED says how the person changed the new text.  DIFF is the diff, or nil
-while it is not known.  TAKES-BACK are the numbers of changes that are undone."
+while it is not known.  TAKES-BACK are the numbers of changes that are undone.
+QUESTION is what the person is asked, where CHANGES do not say it."
   changes said secret revised diff takes-back question)
 
 (define-error 'efrit-plan-refused "It cannot be done")
@@ -58,9 +59,7 @@ Call THEN with it, or REFUSED with what is wrong, a string."
          (problem (efrit-tools-problem tool given)))
     (if problem
         (funcall refused problem)
-      (funcall (efrit-tool-plan tool) loop given
-               (lambda (plan) (funcall then plan))
-               refused))))
+      (funcall (efrit-tool-plan tool) loop given then refused))))
 
 (defun efrit-plan-of-files (planner)
   "Return a tool's `:plan'; the files of its arguments are looked at first.

@@ -43,8 +43,7 @@
   "Edit the new text of what the model asks to change, and so allow it."
   (interactive)
   (let* ((loop (efrit-do-loop-here))
-         (use (or (efrit-run-asking loop)
-                  (user-error "Nothing waits for a permission")))
+         (use (efrit-ask-asking loop))
          (change (efrit-revise--choose use))
          (buffer (generate-new-buffer (format "*efrit new text: %s*"
                                               (efrit-change-path change)))))
