@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from efrit_budget.memory.observation import Filters, Observation, Revision, Stats, Timeline
@@ -17,35 +16,34 @@ from efrit_budget.memory.ranking import (
     MOST_HALVINGS,
     RECENCY,
     Clock,
-    Match,
     Parts,
-    best,
+    parts_of,
 )
-from efrit_budget.memory.rows import conditions, observation_of, revision_of
+from efrit_budget.memory.rows import COLUMNS, conditions, observation_of, revision_of
 
-MATCHING = "SELECT rowid, -rank FROM observations_words WHERE observations_words MATCH :words"
-MATCHING_AND_FILTERED = """
-SELECT o.id, -w.rank FROM observations_words AS w CROSS JOIN observations AS o ON o.id = w.rowid
+COLUMNS_OF_O = ", ".join(f"o.{name}" for name in COLUMNS)
+ALL = " FROM observations AS o WHERE o.deleted IS NULL"
+MATCHED = """
+FROM observations_words AS w CROSS JOIN observations AS o ON o.id = w.rowid
 WHERE observations_words MATCH :words"""
-RANKED = """
-SELECT id, updated, importance, accesses FROM observations
-WHERE id IN (SELECT value FROM json_each(?))"""
-AT_ONCE = 64
-MATCHED = "SELECT count(*) FROM observations_words WHERE observations_words MATCH :words"
-MATCHED_AND_FILTERED = """
-SELECT count(*) FROM observations_words AS w CROSS JOIN observations AS o ON o.id = w.rowid
-WHERE observations_words MATCH :words"""
-WITHOUT_WORDS = """
-SELECT id, 1.0, updated, importance, accesses FROM
-  (SELECT *, max(0.0, (:now - updated) / :half_life) AS age FROM observations) AS o
-WHERE o.deleted IS NULL"""
-BEST_FIRST = """
-ORDER BY :importance * o.importance + :access * o.accesses / (o.accesses + :half_accesses)
-  + :recency * (1 - min(age - min(CAST(age AS INTEGER), :halvings), 1.0) / 2)
-    / (1 << min(CAST(age AS INTEGER), :halvings)) DESC,
-  o.id DESC LIMIT :limit"""
-WHOLE = "SELECT o.* FROM observations AS o WHERE o.deleted IS NULL"
-COUNTED = "SELECT count(*) FROM observations AS o WHERE o.deleted IS NULL"
+FACTS = """
+SELECT o.id, {relevance} AS relevance, o.importance, o.accesses,
+  max(0.0, (:now - o.updated) / :half_life) AS age"""
+FACTS_OF_MATCHED = FACTS.format(relevance="-w.rank") + MATCHED
+FACTS_OF_ALL = FACTS.format(relevance=1.0) + ALL
+BEST = f"""
+SELECT {COLUMNS_OF_O}, best.relevance FROM (
+  SELECT id, relevance FROM ({{facts}})
+  ORDER BY relevance * (
+      1 + :importance * importance + :access * accesses / (accesses + :half_accesses)
+      + :recency * (1 - min(age - min(CAST(age AS INTEGER), :halvings), 1.0) / 2)
+        / (1 << min(CAST(age AS INTEGER), :halvings))) DESC,
+    id DESC LIMIT :limit
+) AS best CROSS JOIN observations AS o ON o.id = best.id"""  # noqa: S608  own words
+COUNTED_WORDS = "SELECT count(*) FROM observations_words WHERE observations_words MATCH :words"
+WHOLE = f"SELECT {COLUMNS_OF_O}" + ALL
+WITH_ID = f"SELECT {COLUMNS_OF_O} FROM observations AS o WHERE o.id = ?"  # noqa: S608  own words
+COUNTED = "SELECT count(*)" + ALL
 LATEST_FIRST = " ORDER BY o.updated DESC, o.id DESC LIMIT :limit OFFSET :offset"
 FROM_ID_ON = " AND o.id > :id ORDER BY o.id LIMIT :limit"
 BEFORE_ID = " AND o.id < :id ORDER BY o.id DESC LIMIT :limit"
@@ -72,32 +70,24 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 def matching(
     connection: sqlite3.Connection, filters: Filters, words: str, limit: int, clock: Clock
-) -> list[tuple[int, Parts]]:
-    """The ids of the best that the words and the filters find; without words, of all."""
+) -> list[tuple[Observation, Parts]]:
+    """The best that the words and the filters find; without words, of all.
+
+    Of equals, the one saved last comes first.
+    """
     where, values = conditions(filters)
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    if words:
-        statement = MATCHING_AND_FILTERED + where if where else MATCHING
-        found = cursor.execute(statement, {**values, "words": words}).fetchall()
-        return best(_by_relevance(cursor, found), limit, clock)
-    asked = {**values, **_ranked(clock), "limit": limit}
-    return best(cursor.execute(WITHOUT_WORDS + where + BEST_FIRST, asked), limit, clock)
+    facts = (FACTS_OF_MATCHED if words else FACTS_OF_ALL) + where
+    asked = {**values, **_ranked(clock), "words": words, "limit": limit}
+    found = []
+    for *row, relevance in connection.execute(BEST.format(facts=facts), asked):
+        observation = observation_of(row)
+        found.append((observation, parts_of(observation, relevance, clock)))
+    return sorted(found, key=_goodness, reverse=True)
 
 
-def _by_relevance(cursor: sqlite3.Cursor, found: list[tuple[int, float]]) -> Iterator[Match]:
-    """What was found, the most relevant first; what else ranks it is read as it is wanted."""
-    found.sort(key=_relevance, reverse=True)
-    for start in range(0, len(found), AT_ONCE):
-        batch = found[start : start + AT_ONCE]
-        wanted = json.dumps([number for number, _ in batch])
-        facts = {row[0]: row[1:] for row in cursor.execute(RANKED, (wanted,))}
-        for number, relevance in batch:
-            yield number, relevance, *facts[number]
-
-
-def _relevance(found: tuple[int, float]) -> float:
-    return found[1]
+def _goodness(found: tuple[Observation, Parts]) -> tuple[float, int]:
+    observation, parts = found
+    return parts.score, observation.id
 
 
 def _ranked(clock: Clock) -> dict[str, float]:
@@ -117,23 +107,14 @@ def count_matching(connection: sqlite3.Connection, filters: Filters, words: str)
     where, values = conditions(filters)
     if not words:
         return count(connection, filters)
-    statement = MATCHED_AND_FILTERED + where if where else MATCHED
+    statement = "SELECT count(*)" + MATCHED + where if where else COUNTED_WORDS
     return int(connection.execute(statement, {**values, "words": words}).fetchone()[0])
 
 
 def with_id(connection: sqlite3.Connection, number: int) -> Observation | None:
-    """The observation of that id."""
-    return next(iter(with_ids(connection, [number])), None)
-
-
-def with_ids(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[Observation]:
-    """The observations of these ids, in this order."""
-    rows = connection.execute(
-        "SELECT * FROM observations WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(numbers),),
-    ).fetchall()
-    found = {row["id"]: observation_of(row) for row in rows}
-    return [found[number] for number in numbers if number in found]
+    """The observation of that id, a deleted one too."""
+    row = connection.execute(WITH_ID, (number,)).fetchone()
+    return None if row is None else observation_of(row)
 
 
 def latest(

@@ -12,6 +12,7 @@ from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Draft, Filters, Observation, Revision
 
 COLUMNS = tuple(field.name for field in fields(Observation))
+TAGS = COLUMNS.index("tags")
 REVISION_COLUMNS = tuple(field.name for field in fields(Revision))
 FILTERS = {
     "project": " AND o.project = :project",
@@ -23,18 +24,17 @@ FILTERS = {
 }
 
 
-def observation_of(row: sqlite3.Row) -> Observation:
-    """The observation a row holds."""
-    return Observation(**{name: row[name] for name in COLUMNS} | {"tags": _tags_of(row)})
+def observation_of(row: Sequence[Json]) -> Observation:
+    """The observation of a row that holds `COLUMNS`."""
+    values = list(row)
+    values[TAGS] = tuple(json.loads(values[TAGS]))
+    return Observation(*values)
 
 
 def revision_of(row: sqlite3.Row) -> Revision:
     """The revision a row holds."""
-    return Revision(**{name: row[name] for name in REVISION_COLUMNS} | {"tags": _tags_of(row)})
-
-
-def _tags_of(row: sqlite3.Row) -> tuple[str, ...]:
-    return tuple(json.loads(row["tags"]))
+    values = {name: row[name] for name in REVISION_COLUMNS}
+    return Revision(**values | {"tags": tuple(json.loads(row["tags"]))})
 
 
 def tags_column(tags: Sequence[str]) -> str:

@@ -143,14 +143,14 @@ class MemoryStore:
         clock = Clock(time.time() if now is None else now, half_life_days or self._half_life_days)
         with self._database.reading() as connection, finding.snapshot(connection):
             wanted, any_word = words.all_words, False
-            total = finding.count_matching(connection, filters, wanted)
-            if total == 0 and len(words.words) > 1:
+            best = finding.matching(connection, filters, wanted, limit, clock)
+            if not best and len(words.words) > 1:
                 wanted, any_word = words.any_word, True
+                best = finding.matching(connection, filters, wanted, limit, clock)
+            total = len(best)
+            if total == limit:
                 total = finding.count_matching(connection, filters, wanted)
-            ranked = finding.matching(connection, filters, wanted, limit, clock) if total else []
-            found = finding.with_ids(connection, [number for number, _ in ranked])
-        parts = dict(ranked)
-        candidates = [Candidate(each, parts[each.id]) for each in found]
+        candidates = [Candidate(observation, parts) for observation, parts in best]
         return Found(candidates, total, any_word=any_word and total > 0)
 
     def count(self, filters: Filters = EVERYTHING) -> int:

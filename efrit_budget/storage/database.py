@@ -15,7 +15,8 @@ from efrit_budget.storage.migrate import migrate
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a write waits for another sidecar's, unless a setting says otherwise."""
-CACHE_KIB = 1024
+CACHE_KIB = 8192
+"""The most that a connection keeps of the file in memory; a search of memory reads a few MiB."""
 LOCKED = "database is locked"
 MARGIN_SECONDS = 1.0
 """How much longer than SQLite itself a writer waits for the other writers of its process."""

@@ -7,29 +7,43 @@ import random
 import pytest
 
 from efrit_budget.memory.observation import Draft
-from efrit_budget.memory.ranking import DAY, Clock, best, parts_of
+from efrit_budget.memory.ranking import DAY, Clock, parts_of
 from efrit_budget.memory.store import MemoryStore
 
 NOW = 1_800_000_000.0
 
 
-def test_the_best_are_the_same_as_when_all_are_looked_at() -> None:
+def test_the_best_are_the_same_as_when_all_are_looked_at(store: MemoryStore) -> None:
     chosen = random.Random(8)
-    matches = [
-        (number, chosen.random() * 8, NOW - chosen.random() * 1e7, chosen.random(), number % 9)
-        for number in range(1, 2_000)
-    ]
-    clock = Clock(NOW)
-    scores = {match[0]: parts_of(match, clock).score for match in matches}
-    wanted = sorted(scores, key=lambda number: (scores[number], number), reverse=True)[:25]
-    found = best(sorted(matches, key=lambda match: -match[1]), 25, clock)
-    assert [number for number, _ in found] == wanted
+    for number in range(400):
+        draft = Draft(
+            f"Needle {number}",
+            "Needle." + " needle" * chosen.randrange(5) + " hay" * chosen.randrange(60),
+            importance=chosen.random(),
+        )
+        saved = store.save(draft, now=NOW - chosen.random() * 1e7)
+        for _ in range(chosen.randrange(4)):
+            store.note_access(saved.id, now=NOW)
+    for query in ("needle", ""):
+        every = store.search(query, limit=400, now=NOW).candidates
+        scores = {
+            one.observation.id: parts_of(one.observation, one.parts.relevance, Clock(NOW)).score
+            for one in every
+        }
+        wanted = sorted(scores, key=lambda number: (scores[number], number), reverse=True)[:25]
+        found = store.search(query, limit=25, now=NOW)
+        assert [one.observation.id for one in found.candidates] == wanted
+        assert found.total == len(every) == 400
 
 
 @pytest.mark.parametrize(("halvings", "left"), [(0, 1), (0.5, 0.75), (1, 0.5), (2, 0.25), (900, 0)])
-def test_recency_halves_with_each_half_life(halvings: float, left: float) -> None:
-    parts = parts_of((1, 1.0, NOW - halvings * 7 * DAY, 0.5, 0), Clock(NOW, 7))
-    assert parts.recency == pytest.approx(left)
+def test_recency_halves_with_each_half_life(
+    store: MemoryStore, halvings: float, left: float
+) -> None:
+    number = store.save(Draft("Needle", "One."), now=NOW - halvings * 7 * DAY).id
+    observation = store.get(number)
+    assert observation is not None
+    assert parts_of(observation, 1.0, Clock(NOW, 7)).recency == pytest.approx(left)
 
 
 def test_a_shorter_half_life_lets_the_newer_come_first(store: MemoryStore) -> None:
