@@ -96,7 +96,8 @@ OLD or NEW is nil where there is no such file.  TO is its new name, if any."
     (unwind-protect
         (with-temp-buffer
           (dolist (text (list new old))
-            (push (make-temp-file "efrit-diff-" nil nil text) files))
+            (push (make-temp-file "efrit-diff-") files)
+            (write-region text nil (car files) nil 'silent))
           (when (eql 1 (ignore-errors
                          (apply #'call-process diff-command nil '(t nil) nil "-a" "-u" files)))
             (goto-char (point-min))

@@ -129,8 +129,10 @@ PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
 (defun efrit-memory--read-id ()
   "Ask for an observation, listing results while typing, and return its number.
 They are shown while typing by whatever shows completions; where nothing
-does, icomplete is lent for it."
+does, icomplete is lent for it, and shows the latest before a word is typed."
   (let* ((efrit-memory--latest nil)
+         (icomplete-show-matches-on-no-input
+          (or icomplete-show-matches-on-no-input (not icomplete-mode)))
          (completion-styles '(efrit-memory))
          (completion-styles-alist
           (cons '(efrit-memory efrit-memory--try efrit-memory--all "What memory finds.")
@@ -161,9 +163,11 @@ does, icomplete is lent for it."
     ('nil typed)))
 
 (defun efrit-memory--try (typed _table _predicate point)
-  "Leave TYPED, with POINT in it, as it is: words are completed by choosing."
-  (and (efrit-memory--results typed)
-       (cons typed point)))
+  "Return the one result of TYPED; of several, leave TYPED as it is, and POINT."
+  (pcase (mapcar #'car (efrit-memory--results typed))
+    ('nil nil)
+    (`(,only) (or (equal only typed) (cons only (length only))))
+    (_ (cons typed point))))
 
 (defun efrit-memory--all (typed _table _predicate _point)
   "Return every result of TYPED: they hold its words, and seldom begin with them."

@@ -63,8 +63,10 @@ and under `:value' a plist of `:message', `:done', `:total', `:seconds'."
 ;;; Public
 
 (defun efrit-supervisor-submit (call)
-  "Send CALL to its host's sidecar, now or when that is ready; start it if need be."
-  (let ((host (efrit-call-host call)))
+  "Send CALL to its host's sidecar, now or when that is ready; start it if need be.
+What is typed meanwhile ends none of that, in `while-no-input' either."
+  (let ((host (efrit-call-host call))
+        (throw-on-input nil))
     (pcase (efrit-host-state host)
       ('ready
        (unless (and (efrit-connection-live-p (efrit-host-connection host))
@@ -82,10 +84,11 @@ and under `:value' a plist of `:message', `:done', `:total', `:seconds'."
 (defun efrit-supervisor-cancel (call)
   "Drop CALL, and have the sidecar stop working on it.
 Return non-nil if it had not ended."
-  (if (eq (efrit-call-state call) 'sent)
-      (efrit-connection-cancel (efrit-call-connection call) call)
-    (efrit-supervisor--unqueue call)
-    (efrit-call-drop call)))
+  (let ((throw-on-input nil))
+    (if (eq (efrit-call-state call) 'sent)
+        (efrit-connection-cancel (efrit-call-connection call) call)
+      (efrit-supervisor--unqueue call)
+      (efrit-call-drop call))))
 
 (defun efrit-supervisor-limit (call seconds)
   "End CALL with `efrit-timeout' unless it has ended after SECONDS.
@@ -161,11 +164,13 @@ That was tried SINCE a time."
     (efrit-supervisor--start host since)))
 
 (defun efrit-supervisor--start (host &optional since)
-  "Start the process of HOST and greet it; that was tried SINCE a time."
+  "Start the process of HOST and greet it; that was tried SINCE a time.
+A quit waits until it is known what the state is."
   (setf (efrit-host-state host) 'starting)
   (add-hook 'kill-emacs-hook #'efrit-supervisor--stop-with-emacs)
   (condition-case err
-      (let ((connection (efrit-supervisor--open host)))
+      (let* ((inhibit-quit t)
+             (connection (efrit-supervisor--open host)))
         ;; It may have been stopped while TRAMP was waiting.
         (if (or (efrit-host-connection host) (not (eq (efrit-host-state host) 'starting)))
             (efrit-connection-kill connection)

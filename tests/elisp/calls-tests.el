@@ -202,6 +202,24 @@ It runs in SESSION.  Return the child's process id when it has started."
       (accept-process-output nil 0.2)
       (should-not told))))
 
+;; What is typed acts in C as here: it sets `quit-flag' to `throw-on-input'.
+(ert-deftest efrit-a-start-that-a-key-comes-into-is-a-start ()
+  "Neither a quit nor what is typed in `while-no-input' leaves it half done."
+  (efrit-test-with-session session
+    (dolist (key (list (lambda (&rest _) (setq quit-flag t))
+                       (lambda (&rest _)
+                         (when throw-on-input (setq quit-flag throw-on-input)))))
+      (efrit-sidecar-stop)
+      (dolist (place '(efrit-process-spawn efrit-connection--fit efrit-connection-send))
+        (advice-add place :before key)
+        (unwind-protect
+            (condition-case nil
+                (let ((throw-on-input 'typed))
+                  (catch 'typed (efrit-session-status session)))
+              (quit nil))
+          (advice-remove place key)))
+      (should (< (efrit-test-seconds (should (efrit-session-status session))) 10)))))
+
 (ert-deftest efrit-quitting-cancels-the-call ()
   "Quitting a slow call stops the work, and the next call is answered quickly."
   (efrit-test-with-session session

@@ -49,6 +49,10 @@ class Terminal:
             return self.screen()
         raise AssertionError(f"not on the screen: {texts}\n{self.screen()}")
 
+    def gone(self, text: str) -> None:
+        """Wait until a text stands on the screen no more."""
+        assert until(lambda: text not in self.screen(), TIME_LIMIT), self.screen()
+
     def kill(self) -> None:
         """Kill the program as a closed window does, without a question."""
         subprocess.run(["tmux", "-L", self.name, "kill-server"], check=True)
