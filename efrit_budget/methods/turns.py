@@ -95,6 +95,7 @@ class TurnMethods:
 
     def _begin(self, params: BeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
+        self._sessions.check_held(session.id)
         answer = self._turns.begin(session, self._wanted(session, params))
         return with_texts(answer) if params.as_text else answer
 

@@ -122,13 +122,23 @@ class SessionStore:
         """
         with self._database.writing() as connection:
             found = _get(connection, session_id)
-            if not take_over and self._rival(connection, session_id) is not None:
-                raise SessionInUseError(
-                    f"session {session_id!r} is in use by another Emacs; end it there first",
-                    data={"session_id": session_id},
-                )
+            if not take_over:
+                self._check_unrivalled(connection, session_id)
             self._hold(connection, session_id)
             return _reopen(connection, found)
+
+    def check_held(self, session_id: str) -> None:
+        """See that no other process works in the session, which may have taken it over."""
+        with self._database.reading() as connection:
+            self._check_unrivalled(connection, session_id)
+
+    def _check_unrivalled(self, connection: sqlite3.Connection, session_id: str) -> None:
+        if self._rival(connection, session_id) is not None:
+            raise SessionInUseError(
+                f"session {session_id!r} is in use by another Emacs; end it there first, or "
+                "resume it here and take it over",
+                data={"session_id": session_id},
+            )
 
     def _rival(self, connection: sqlite3.Connection, session_id: str) -> str | None:
         """The mark of another process that works in the session and is alive."""

@@ -342,6 +342,9 @@ def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
         taken = other.request("session/resume", session_id=session, take_over=True)
         assert taken["state"] == "open"
         assert _refused(sidecar, "session/resume", session_id=session).code == -32009
+        begin = {"session_id": session, "model": "m", "system": "s", "user_message": "Go."}
+        assert _refused(sidecar, "turn/begin", **begin).code == -32009
+        assert other.request("turn/begin", **begin)["turn_id"]
         other.request("session/close", session_id=session)
         assert sidecar.request("session/resume", session_id=session)["state"] == "open"
 
