@@ -157,8 +157,9 @@ An error in one, or a quit, is that one's own."
     (condition-case err
         (funcall observer loop event)
       ((error quit)
-       (message "efrit: %S cannot show %S: %s"
-                observer (car event) (error-message-string err))))))
+       (message "efrit: %s cannot show %S: %s"
+                (if (symbolp observer) observer "an observer")
+                (car event) (error-message-string err))))))
 
 (defun efrit-loop-happen (loop event &rest arguments)
   "Let EVENT happen to LOOP; ARGUMENTS come with it.
