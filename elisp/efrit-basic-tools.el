@@ -17,8 +17,8 @@
 ;;; Tools
 
 (efrit-define-tool session_complete
-    ((summary "string" "What was done, for the person"))
-  "Say that the task is done. The session stays, and the person may go on."
+    ((summary "string" "For the person"))
+  "Say that the task is done. The person may go on."
   :policy allow
   (setf (efrit-loop-complete (efrit-tool-call-owner call)) t)
   (efrit-loop-tell (efrit-tool-call-owner call) 'complete summary)
@@ -30,7 +30,7 @@
                                  :properties (:content (:type "string")
                                               :status (:enum ["pending" "doing" "done"]))
                                  :required ["content" "status"]))
-            "The whole list, as it is now"))
+            "The whole list"))
   "Keep a list of what is to be done, which the person sees."
   :policy allow
   (let ((loop (efrit-tool-call-owner call)))
@@ -43,8 +43,8 @@
      :todos todos)))
 
 (efrit-define-tool ask_user
-    ((question "string" "One question")
-     (options (:type "array" :items (:type "string")) "Answers to choose from" :optional t))
+    ((question "string" "")
+     (options (:type "array" :items (:type "string")) "" :optional t))
   "Ask the person, and wait for the answer."
   :policy allow
   :async t

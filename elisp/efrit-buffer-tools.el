@@ -35,7 +35,7 @@
 ;;; Tools
 
 (efrit-define-tool list_buffers
-    ((pattern "string" "Part of a name, a mode or a file" :optional t))
+    ((pattern "string" "Part of name, mode or file" :optional t))
   "Open buffers: mode, lines, file. Those of the project come first."
   :policy allow
   (let* ((shown (seq-filter (lambda (buffer) (efrit-buffer-tools--fits-p buffer pattern))
@@ -51,10 +51,10 @@
      :summary said)))
 
 (efrit-define-tool read_buffer
-    ((buffer "string" "Its name, or the path of the file in it")
-     (start_line "integer" "The first is 1" :optional t :minimum 1)
+    ((buffer "string" "Name, or path of its file")
+     (start_line "integer" "From 1" :optional t :minimum 1)
      (end_line "integer" "" :optional t :minimum 1)
-     (tail "integer" "The last so many lines" :optional t :minimum 1))
+     (tail "integer" "Last lines" :optional t :minimum 1))
   "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
 they stand in Emacs. Of a narrowed buffer, what is visible."
   :policy allow

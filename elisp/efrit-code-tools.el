@@ -48,8 +48,8 @@
 
 (efrit-define-tool find_definition
     ((symbol "string" "")
-     (path "string" "A file that uses it" :optional t)
-     (line "integer" "A line of that file with the symbol" :optional t :minimum 1))
+     (path "string" "" :optional t)
+     (line "integer" "A line of path with it" :optional t :minimum 1))
   "Where a symbol is defined, by xref (language server, tags, Lisp)."
   :policy allow
   (efrit-code--found-result call symbol
@@ -58,8 +58,8 @@
 
 (efrit-define-tool find_references
     ((symbol "string" "")
-     (path "string" "A file that uses it" :optional t)
-     (line "integer" "A line of that file with the symbol" :optional t :minimum 1))
+     (path "string" "" :optional t)
+     (line "integer" "A line of path with it" :optional t :minimum 1))
   "Where a symbol is used, by xref; by text where no index is there."
   :policy allow
   :async t
@@ -70,7 +70,7 @@
        call (efrit-code--found-result call symbol answer "reference")))))
 
 (efrit-define-tool buffer_outline
-    ((path "string" "A file, or the name of a buffer"))
+    ((path "string" "File or buffer"))
   "Definitions or headings in a file, nested, with their lines, by imenu."
   :policy allow
   (let ((buffer (get-buffer path)))

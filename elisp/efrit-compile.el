@@ -55,10 +55,9 @@ Regular expressions for their names, in upper case."
 ;;; Tools
 
 (efrit-define-tool compile
-    ((command "string" "Shell command; default: the project's" :optional t)
+    ((command "string" "Default: the project's" :optional t)
      (timeout "integer" "Seconds" :optional t :minimum 1 :maximum 86400))
-  "Compile the project in a compilation buffer: exit, errors by file, output. \
-The person is asked."
+  "Compile the project in a compilation buffer: exit, errors by file, output."
   :policy ask
   :async t
   :question #'efrit-compile--question

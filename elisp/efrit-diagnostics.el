@@ -62,7 +62,7 @@ are backends that were not started."
 ;;; Tools
 
 (efrit-define-tool get_diagnostics
-    ((path "string" "A file; by default all open files, and compilations" :optional t)
+    ((path "string" "Default: all open files, compilations" :optional t)
      (severity (:type "string" :enum ["error" "warning" "note"]) "The least; default note"
                :optional t))
   "Errors and warnings from Flymake, Flycheck and compilation buffers, by file."

@@ -22,10 +22,10 @@
 
 (efrit-define-tool elisp_docs
     ((name "string" "Symbol; key: C-x C-f; words; node: (elisp)Buffers")
-     (kind (:type "string" :enum ["symbol" "key" "apropos" "manual"]) "Default symbol"
+     (kind (:type "string" :enum ["symbol" "key" "apropos" "manual"]) ""
            :optional t))
-  "Documentation in this Emacs: of a function, variable or face; of a key; names \
-that match words (apropos); a node of a manual."
+  "Documentation of a symbol or a key; names that match words (apropos); a node of \
+a manual."
   :policy allow
   (pcase kind
     ((or 'nil "symbol") (efrit-docs--symbol name))

@@ -24,11 +24,11 @@
 ;;; Tools
 
 (efrit-define-tool edit_file
-    ((path "string" "Relative to the project")
-     (old_text "string" "Exactly as in the file, without line numbers; must stand there once")
-     (new_text "string" "What takes its place")
-     (replace_all "boolean" "Replace it wherever it stands" :optional t))
-  "Replace text in a file, through its buffer in Emacs; the person sees the diff first."
+    ((path "string" "")
+     (old_text "string" "Exactly, without line numbers; must stand there once")
+     (new_text "string" "")
+     (replace_all "boolean" "" :optional t))
+  "Replace text in a file, through its buffer in Emacs."
   :policy ask
   :async t
   :plan (efrit-plan-of-files #'efrit-edit--plan-one)
@@ -42,7 +42,7 @@
                                               :new_text (:type "string")
                                               :replace_all (:type "boolean"))
                                  :required ["path" "old_text" "new_text"]))
-            "Each like edit_file, in order; a later one sees what an earlier one did"))
+            "As for edit_file; a later one sees what an earlier one did"))
   "Several edits, in one file or more: all are made, or none."
   :policy ask
   :async t
@@ -50,9 +50,9 @@
   (efrit-plan-carry-out call))
 
 (efrit-define-tool create_file
-    ((path "string" "Relative to the project; folders it lacks are made")
-     (content "string" "The whole text")
-     (overwrite "boolean" "Replace the text of a file that is there" :optional t))
+    ((path "string" "Folders are made")
+     (content "string" "")
+     (overwrite "boolean" "" :optional t))
   "Make a new file."
   :policy ask
   :async t
@@ -60,8 +60,8 @@
   (efrit-plan-carry-out call))
 
 (efrit-define-tool rename_file
-    ((path "string" "Relative to the project")
-     (to "string" "The new name, relative to the project; nothing may be there"))
+    ((path "string" "")
+     (to "string" ""))
   "Rename or move a file. Git's index is not touched."
   :policy ask
   :async t
@@ -69,7 +69,7 @@
   (efrit-plan-carry-out call))
 
 (efrit-define-tool delete_file
-    ((path "string" "Relative to the project"))
+    ((path "string" ""))
   "Delete a file; undo_edit brings it back."
   :policy ask
   :async t

@@ -40,8 +40,8 @@ It insists, since code may take the first quit for its own.")
 ;;; Tools
 
 (efrit-define-tool eval_sexp
-    ((code "string" "Emacs Lisp; the last form's value is returned"))
-  "Evaluate Emacs Lisp in the person's Emacs. Gives what was printed, and the value."
+    ((code "string" ""))
+  "Evaluate Emacs Lisp in the person's Emacs: what was printed, and the last form's value."
   :policy ask
   (efrit-eval-string code))
 

@@ -54,8 +54,8 @@ Their files are not indented, as Emacs could only guess."
 ;;; Tools
 
 (efrit-define-tool format_buffer
-    ((path "string" "A file"))
-  "Format a file by its language server, or as its mode does; the person sees the diff first."
+    ((path "string" ""))
+  "Format a file by its language server, or as its mode does."
   :policy ask
   :async t
   :plan #'efrit-format--plan

@@ -43,13 +43,13 @@
 ;;; Tools
 
 (efrit-define-tool show_in_emacs
-    ((path "string" "A file to visit" :optional t)
-     (start_line "integer" "Highlight from here" :optional t :minimum 1)
-     (end_line "integer" "to here" :optional t :minimum 1)
-     (text "string" "Or text: a diff, a list (path:line: text in grep-mode)" :optional t)
-     (handle "string" "Or a stored result: r7" :optional t)
-     (mode "string" "Major mode for text: diff-mode, org-mode" :optional t)
-     (title "string" "Name for text" :optional t))
+    ((path "string" "" :optional t)
+     (start_line "integer" "Highlighted" :optional t :minimum 1)
+     (end_line "integer" "" :optional t :minimum 1)
+     (text "string" "Or text" :optional t)
+     (handle "string" "Or a result: r7" :optional t)
+     (mode "string" "Of text: diff-mode, grep-mode" :optional t)
+     (title "string" "" :optional t))
   "Show the person a file's lines, a text, or a stored result in another window. \
 It takes no focus."
   :policy allow

@@ -29,7 +29,7 @@
 ;;; Tools
 
 (efrit-define-tool undo_edit
-    ((path "string" "Of a file; else your last edit of any" :optional t))
+    ((path "string" "" :optional t))
   "Take back your last edit that was not taken back. Refused where the person changed the \
 file since."
   :policy ask
@@ -38,16 +38,15 @@ file since."
   (efrit-undo--carry-out call))
 
 (efrit-define-tool checkpoint
-    ((label "string" "What for" :optional t))
-  "Note how things stand, to come back to with restore_checkpoint. Nothing is touched."
+    ((label "string" "" :optional t))
+  "Note how things stand, to come back to with restore_checkpoint."
   :policy allow
   :async t
   (efrit-undo--checkpoint call label))
 
 (efrit-define-tool restore_checkpoint
-    ((checkpoint "string" "Such as k1"))
-  "Take back all your edits since a checkpoint: files changed, made, renamed and deleted. \
-What commands changed stays."
+    ((checkpoint "string" "k1"))
+  "Take back all your edits since a checkpoint. What commands changed stays."
   :policy ask
   :async t
   :plan #'efrit-undo--plan-checkpoint

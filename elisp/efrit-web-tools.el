@@ -32,18 +32,17 @@
 ;;; Tools
 
 (efrit-define-tool fetch_url
-    ((url "string" "http or https")
-     (links "boolean" "Show the addresses of links" :optional t))
-  "Get a web page as text. The person is asked. Redirects to another site are told, not \
-followed."
+    ((url "string" "")
+     (links "boolean" "Show their addresses" :optional t))
+  "Get a web page as text. Redirects to another site are told, not followed."
   :policy ask
   :async t
   (efrit-fetch call (efrit-fetch-url url)
                (lambda (fetched) (efrit-web--take call fetched links))))
 
 (efrit-define-tool web_search
-    ((query "string" "Words"))
-  "Search the web: what is found, with addresses. The person is asked."
+    ((query "string" ""))
+  "Search the web: what is found, with addresses."
   :policy ask
   :async t
   :question #'efrit-web--question

@@ -53,7 +53,7 @@ class Meter:
             return WRAPPER + sum(self.block(one) for one in plain(block)["content"])
         if kind == "tool_use":
             return self.use(block["name"], json.dumps(block["input"], ensure_ascii=False))
-        return self.text(json.dumps(plain(block), ensure_ascii=False))
+        return self.text(json.dumps(plain(block), ensure_ascii=False, separators=(",", ":")))
 
 
 def _image_tokens(source: dict[str, Json]) -> int:

@@ -13,21 +13,21 @@ THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
 def block_estimate(block: dict[str, Json]) -> int:
-    """What a block costs, before calibration; a cache mark costs nothing."""
+    """What a block costs, before calibration."""
     if block.get("type") == "text":
         return estimate(block["text"])
     if block.get("type") == "image":
         return IMAGE_TOKENS
-    return estimate(written({name: block[name] for name in block if name != "cache_control"}))
+    return estimate(written(block))
 
 
-def written(value: Json) -> str:
+def written(value: Json, separators: tuple[str, str] | None = None) -> str:
     """JSON text that UTF-8 can hold, lone surrogates included, and that reads back the same."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, separators=separators)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(value)
+        return json.dumps(value, separators=separators)
     return text
 
 

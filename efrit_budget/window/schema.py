@@ -7,13 +7,21 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import Json
 from efrit_budget.tools.base import Hint
-from efrit_budget.window.blocks import block_estimate
+from efrit_budget.window.blocks import block_estimate, written
 
 CHECKED = frozenset({"minLength", "minimum", "maximum", "minItems", "maxItems"})
 """Bounds that a tool checks itself, with an error that names them: the model pays for each."""
 REFUSING_OTHERS = ("additionalProperties", False)
+UNSAID: tuple[tuple[str, Json], ...] = (
+    ("default", False),
+    ("default", 0),
+    ("default", ""),
+    ("description", ""),
+)
+"""Members of a parameter that say no more than the parameter itself."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,13 @@ def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[di
 
 def prefix_estimate(system: Iterable[dict[str, Json]], tools: Iterable[dict[str, Json]]) -> int:
     """What stands before the messages costs, before calibration: block by block, tool by tool."""
-    return sum(map(block_estimate, (*system, *tools)))
+    return sum(map(block_estimate, system)) + sum(map(_tool_estimate, tools))
+
+
+def _tool_estimate(tool: dict[str, Json]) -> int:
+    """What a tool costs as it is sent: JSON without spaces; a cache mark costs nothing."""
+    sent = {name: tool[name] for name in tool if name != "cache_control"}
+    return estimate(written(sent, separators=(",", ":")))
 
 
 def _schema(offer: Offer, allowance: int) -> dict[str, Json]:
@@ -66,9 +80,14 @@ def _plain(schema: dict[str, Json]) -> dict[str, Json]:
 
 
 def _unbounded(member: Json) -> Json:
+    """A parameter without its bounds, and those of its parts."""
     if not isinstance(member, dict):
         return member
-    return {key: value for key, value in member.items() if key not in CHECKED}
+    return {
+        key: _unbounded(value)
+        for key, value in member.items()
+        if key not in CHECKED and (key, value) not in UNSAID
+    }
 
 
 def _suggesting(schema: dict[str, Json], parameter: str | None, count: int) -> dict[str, Json]:

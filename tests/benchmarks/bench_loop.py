@@ -85,7 +85,8 @@ def _most(what: str, found: float, bar: float) -> Row:
 def _tokens(measured: dict[str, Any]) -> Iterator[Row]:
     system = "\n".join(block["text"] for block in json.loads(measured["system"]))
     tools = json.loads(measured["tools"])
-    texts = [system, *(json.dumps(tool, ensure_ascii=False) for tool in tools)]
+    sent = [json.dumps(tool, ensure_ascii=False, separators=(",", ":")) for tool in tools]
+    texts = [system, *sent]
     counts = count("claude", texts)
     first = [
         number for tool, number in zip(tools, counts[1:], strict=True) if tool["name"] in LOOKING

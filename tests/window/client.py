@@ -91,9 +91,13 @@ class Client:
         return open_application(load(overrides=overrides | self.configured))
 
     def crash(self) -> None:
-        """Go on with a new process; the old one closed nothing."""
+        """Go on with a new process; the old one closed nothing.
+
+        It is not dead here, so that its session has to be taken over.
+        """
         self.left_behind.append(self.app)
         self.app = self.opened()
+        self.call("session/resume", take_over=True)
 
     def anew(self, **limits: Any) -> Client:
         """Go on with another session, in the same process."""

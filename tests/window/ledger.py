@@ -102,7 +102,7 @@ def recount(
     for block in system:
         found.system = found.system.plus(Count(estimate(block["text"]), parts=1), factor)
     for tool in tools:
-        written = json.dumps(without_marks(tool), ensure_ascii=False)
+        written = json.dumps(without_marks(tool), ensure_ascii=False, separators=(",", ":"))
         found.system = found.system.plus(Count(estimate(written), parts=1), factor)
     for count, is_request in _message_counts(messages, replies):
         if is_request:

@@ -17,7 +17,7 @@ from efrit_budget.tools.sizes import counted
 class ContextPackArguments(Arguments):
     """The arguments of `context_pack`."""
 
-    query: Annotated[str, Field(description="Only what holds these words")] = ""
+    query: Annotated[str, Field(description="Words it must hold")] = ""
     project: Annotated[str | None, Field(description="Default: this one; empty: all")] = None
     kind: str | None = None
     tags: list[str] = Field(default_factory=list)
@@ -29,7 +29,7 @@ class ContextPack:
     name: ClassVar[str] = "context_pack"
     description: ClassVar[str] = (
         "The project's memories whole, the best first, as one Markdown text of at most max_tokens "
-        f"({DEFAULT_BUDGET} unless given). Says what was left out."
+        f"({DEFAULT_BUDGET} unless given)."
     )
     arguments: ClassVar[type[Arguments]] = ContextPackArguments
     policy: ClassVar[Policy] = Policy.ALLOW

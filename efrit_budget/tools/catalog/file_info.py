@@ -37,7 +37,7 @@ class FileInfoArguments(Arguments):
 
     paths: Annotated[
         list[Annotated[str, Field(min_length=1)]],
-        Field(min_length=1, max_length=MAX_PATHS, description="Files, relative to the project"),
+        Field(min_length=1, max_length=MAX_PATHS),
     ]
 
 
@@ -45,9 +45,7 @@ class FileInfo:
     """Kind, size, time and mode of files, several at once."""
 
     name: ClassVar[str] = "file_info"
-    description: ClassVar[str] = (
-        "Kind, size, modification time and mode of files and folders, without reading them."
-    )
+    description: ClassVar[str] = "Kind, size, modification time and mode of files and folders."
     arguments: ClassVar[type[Arguments]] = FileInfoArguments
     policy: ClassVar[Policy] = Policy.ALLOW
     has_effects: ClassVar[bool] = False

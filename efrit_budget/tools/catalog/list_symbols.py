@@ -37,17 +37,14 @@ INSTALL = (
 class ListSymbolsArguments(Arguments):
     """The arguments of `list_symbols`."""
 
-    path: Annotated[str, Field(min_length=1, description="A file, relative to the project")]
+    path: Annotated[str, Field(min_length=1)]
 
 
 class ListSymbols:
     """Hands the text to ctags, the unsaved one first, and sorts what it tells by nesting."""
 
     name: ClassVar[str] = "list_symbols"
-    description: ClassVar[str] = (
-        "Functions, classes and other definitions of a file, with their lines, indented as they "
-        "stand in each other."
-    )
+    description: ClassVar[str] = "Definitions in a file, nested, with their lines."
     arguments: ClassVar[type[Arguments]] = ListSymbolsArguments
     policy: ClassVar[Policy] = Policy.ALLOW
     has_effects: ClassVar[bool] = False

@@ -31,7 +31,7 @@ class MemSaveArguments(ShortArguments):
     topic_key: Annotated[str | None, Field(description="Replaces what has it")] = None
     tags: list[str] = Field(default_factory=list)
     importance: Annotated[float, Field(description="0 to 1")] = DEFAULT_IMPORTANCE
-    related: Annotated[list[Id], Field(description="IDs")] = Field(default_factory=list)
+    related: list[Id] = Field(default_factory=list)
 
 
 class MemSave:

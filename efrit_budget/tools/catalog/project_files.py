@@ -28,13 +28,11 @@ NO_ENDING = "no ending"
 class ProjectFilesArguments(Arguments):
     """The arguments of `project_files`."""
 
-    path: Annotated[str, Field(description="Folder")] = "."
+    path: str = "."
     pattern: Annotated[str | None, Field(description="Glob: *.py, src/**, !*.md")] = None
     kind: Literal["all", "tracked", "untracked", "folders"] = "all"
     max_files: Annotated[int | None, Field(ge=1, description="Limit files returned")] = None
-    depth: Annotated[
-        int | None, Field(ge=1, description="Levels; files further down are counted")
-    ] = None
+    depth: Annotated[int | None, Field(ge=1, description="Files further down are counted")] = None
     include_hidden: bool = True
     sort: Literal["path", "recent", "size"] = "path"
     metadata: Annotated[bool, Field(description="Sizes and times (UTC)")] = False

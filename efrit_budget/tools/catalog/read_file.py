@@ -39,13 +39,11 @@ Line = Annotated[int, Field(ge=1)]
 class ReadFileArguments(Arguments):
     """The arguments of `read_file`."""
 
-    path: Annotated[str, Field(min_length=1, description="Relative to the project")]
-    start_line: Annotated[Line | None, Field(description="The first is 1")] = None
+    path: Annotated[str, Field(min_length=1)]
+    start_line: Annotated[Line | None, Field(description="From 1")] = None
     end_line: Line | None = None
-    around_line: Annotated[Line | None, Field(description="50 lines on either side")] = None
-    tail: Annotated[int, Field(ge=1, le=MOST_TAIL, description="The last so many lines")] | None = (
-        None
-    )
+    around_line: Annotated[Line | None, Field(description="50 on either side")] = None
+    tail: Annotated[int, Field(ge=1, le=MOST_TAIL, description="Last lines")] | None = None
 
 
 class ReadFile:
@@ -54,8 +52,8 @@ class ReadFile:
     name: ClassVar[str] = "read_file"
     description: ClassVar[str] = (
         "A file's lines, numbered: all, start_line to end_line, around a line, or the last ones. "
-        "Any part of a big file is reached at once. 12:801 is line 12 from column 801 on; lines "
-        "of a tail that nobody counted are numbered -1 backwards. Binary files are described."
+        "12:801 is line 12 from column 801 on; lines of a tail that nobody counted are numbered "
+        "-1 backwards. Binary files are described."
     )
     arguments: ClassVar[type[Arguments]] = ReadFileArguments
     policy: ClassVar[Policy] = Policy.ALLOW

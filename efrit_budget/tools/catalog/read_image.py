@@ -30,7 +30,7 @@ LEAST_TOKENS = 30
 class ReadImageArguments(Arguments):
     """The arguments of `read_image`."""
 
-    path: Annotated[str, Field(min_length=1, description="An image, relative to the project")]
+    path: Annotated[str, Field(min_length=1)]
 
 
 class ReadImage:

@@ -16,7 +16,7 @@ class RecallArguments(Arguments):
     """The arguments of `recall_result`."""
 
     handle: Annotated[str | None, Field(description="r7: a result; t7: a turn")] = None
-    pattern: Annotated[str | None, Field(description="Only lines that match (regex)")] = None
+    pattern: Annotated[str | None, Field(description="Regex of lines")] = None
 
 
 class RecallResult:

@@ -47,7 +47,7 @@ EDGE = 150
 class RunCommandArguments(Arguments):
     """The arguments of `run_command`."""
 
-    command: Annotated[str, Field(min_length=1, description="For /bin/sh")]
+    command: Annotated[str, Field(min_length=1)]
     timeout: Annotated[int, Field(ge=1, le=MOST_SECONDS, description="Seconds")] = DEFAULT_SECONDS
     cwd: Annotated[str | None, Field(min_length=1, description="A folder of the project")] = None
 
@@ -57,9 +57,8 @@ class RunCommand:
 
     name: ClassVar[str] = "run_command"
     description: ClassVar[str] = (
-        "Run a shell command; the person is asked first. No terminal and no input, API keys are "
-        "not passed on, background processes end with it. Long output shows its beginning and "
-        "end; all of it is stored."
+        "Run a /bin/sh command; the person is asked first. No terminal, no input, no API keys; "
+        "background processes end with it. Long output shows its beginning and end."
     )
     arguments: ClassVar[type[Arguments]] = RunCommandArguments
     policy: ClassVar[Policy] = Policy.ASK

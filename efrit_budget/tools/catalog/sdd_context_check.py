@@ -38,8 +38,8 @@ class SddContextCheckArguments(Arguments):
 
     change_description: Annotated[str, Field(min_length=1)]
     detail_level: Detail = "standard"
-    project: Annotated[str | None, Field(description="Of the memory")] = None
-    scope: Annotated[str | None, Field(description="Of the memory")] = None
+    project: str | None = None
+    scope: str | None = None
     limit: Annotated[int, Field(ge=1, le=100, description="In each section")] = 10
 
 
@@ -48,8 +48,8 @@ class SddContextCheck:
 
     name: ClassVar[str] = "sdd_context_check"
     description: ClassVar[str] = (
-        "Before a change: existing documents, earlier changes and excerpts that hold words of its "
-        "description, memory of type explore, convention files."
+        "Before a change: documents, earlier changes and excerpts with words of its description, "
+        "memory of type explore, convention files."
     )
     arguments: ClassVar[type[Arguments]] = SddContextCheckArguments
     policy: ClassVar[Policy] = Policy.ALLOW

@@ -32,7 +32,7 @@ Stage = Literal[
 class SddGetContextArguments(Arguments):
     """The arguments of `sdd_get_context`."""
 
-    stage: Annotated[Stage | None, Field(description="Give this file")] = None
+    stage: Stage | None = None
     detail_level: Detail = "summary"
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
 
@@ -42,8 +42,7 @@ class SddGetContext:
 
     name: ClassVar[str] = "sdd_get_context"
     description: ClassVar[str] = (
-        "The project's specification: stage files, change folders, convention files, documents. "
-        "A line for each (summary, the default), with excerpts, or in full."
+        "The project's specification: stage files, change folders, convention files, documents."
     )
     arguments: ClassVar[type[Arguments]] = SddGetContextArguments
     policy: ClassVar[Policy] = Policy.ALLOW

@@ -37,13 +37,13 @@ MOST_NAMED, MOST_FIRST = 3, 20
 class SearchContentArguments(Arguments):
     """The arguments of `search_content`."""
 
-    pattern: Annotated[str, Field(min_length=1, description="Regex, as rg reads it")]
-    path: Annotated[str, Field(description="Folder or file")] = "."
-    glob: Annotated[str | None, Field(description="*.py, src/**/*.el, !*.md")] = None
+    pattern: Annotated[str, Field(min_length=1, description="Regex")]
+    path: str = "."
+    glob: str | None = None
     literal: bool = False
     case: Case = "sensitive"
     word: bool = False
-    context: Annotated[int, Field(ge=0, le=50, description="Lines around")] = 0
+    context: Annotated[int, Field(ge=0, le=50)] = 0
     files_only: bool = False
     count_only: bool = False
     max_matches: Annotated[int | None, Field(ge=1, description="Limit matches returned")] = None
@@ -54,8 +54,8 @@ class SearchContent:
 
     name: ClassVar[str] = "search_content"
     description: ClassVar[str] = (
-        "Search file contents: line numbers and lines below each file's name. Counts matching"
-        " lines, all of them. Ignored and binary files are left out."
+        "Search file contents: lines, numbered, below each file's name; all are counted. Ignored "
+        "and binary files are left out."
     )
     arguments: ClassVar[type[Arguments]] = SearchContentArguments
     policy: ClassVar[Policy] = Policy.ALLOW

@@ -32,11 +32,9 @@ class VcsBlameArguments(Arguments):
     """The arguments of `vcs_blame`."""
 
     path: Annotated[str, Field(min_length=1)]
-    start_line: Annotated[Line, Field(description="First line")] = 1
-    end_line: Annotated[Line, Field(description="Last line")] | None = None
-    revision: (
-        Annotated[str, Field(min_length=1, description="The file as of then, not of now")] | None
-    ) = None
+    start_line: Line = 1
+    end_line: Line | None = None
+    revision: Annotated[str, Field(min_length=1, description="As of then")] | None = None
 
 
 class VcsBlame:
@@ -44,8 +42,7 @@ class VcsBlame:
 
     name: ClassVar[str] = "vcs_blame"
     description: ClassVar[str] = (
-        "Git blame: numbered lines of a file, each run of lines under the commit, day and author "
-        "it comes from."
+        "Git blame: a file's lines, numbered, under the commit, day and author they come from."
     )
     arguments: ClassVar[type[Arguments]] = VcsBlameArguments
     policy: ClassVar[Policy] = Policy.ALLOW

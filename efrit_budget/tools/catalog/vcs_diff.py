@@ -27,19 +27,17 @@ UNSTAGED = (
 class VcsDiffArguments(Arguments):
     """The arguments of `vcs_diff`."""
 
-    path: Annotated[str, Field(min_length=1, description="Only this file or folder")] | None = None
-    staged: Annotated[bool, Field(description="What is staged, not what is not")] = False
+    path: Annotated[str, Field(min_length=1)] | None = None
+    staged: Annotated[bool, Field(description="Staged, not unstaged")] = False
     revision: (
         Annotated[
             str,
-            Field(min_length=1, description="A: since A; A..B, A...B: between; A^!: by A alone"),
+            Field(min_length=1, description="A: since A; A..B; A...B; A^!: by A"),
         ]
         | None
     ) = None
-    stat_only: Annotated[bool, Field(description="Files and counts without hunks")] = False
-    context: Annotated[int, Field(ge=1, le=1000, description="Lines around changes")] = (
-        CONTEXT_LINES
-    )
+    stat_only: bool = False
+    context: Annotated[int, Field(ge=1, le=1000)] = CONTEXT_LINES
 
 
 class VcsDiff:
@@ -47,8 +45,8 @@ class VcsDiff:
 
     name: ClassVar[str] = "vcs_diff"
     description: ClassVar[str] = (
-        "Git diff: every changed file with its counts, then hunks. Without arguments: changes not "
-        "staged yet; untracked files are not in it."
+        "Git diff: every changed file with its counts, then hunks. Without arguments: unstaged "
+        "changes; untracked files are not in it."
     )
     arguments: ClassVar[type[Arguments]] = VcsDiffArguments
     policy: ClassVar[Policy] = Policy.ALLOW

@@ -31,12 +31,12 @@ Text = Annotated[str, Field(min_length=1)]
 class VcsLogArguments(Arguments):
     """The arguments of `vcs_log`."""
 
-    path: Annotated[Text, Field(description="Only commits that changed this")] | None = None
-    limit: Annotated[int, Field(ge=1, le=10_000, description="Most commits")] = 30
-    since: Annotated[Text, Field(description="2024-05-01, 2 weeks ago")] | None = None
-    author: Annotated[Text, Field(description="Regex of name and address")] | None = None
-    grep: Annotated[Text, Field(description="Regex of messages")] | None = None
-    stat: Annotated[bool, Field(description="Changed files with counts")] = False
+    path: Text | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 30
+    since: Annotated[Text, Field(description="2 weeks ago")] | None = None
+    author: Text | None = None
+    grep: Text | None = None
+    stat: Annotated[bool, Field(description="Changed files")] = False
 
 
 class VcsLog:
@@ -45,7 +45,7 @@ class VcsLog:
     name: ClassVar[str] = "vcs_log"
     description: ClassVar[str] = (
         "Git log from HEAD, newest first: hash, author, subject, refs, by day. A file is followed "
-        "through renames. Regexes ignore case."
+        "through renames. author, grep: regexes without case."
     )
     arguments: ClassVar[type[Arguments]] = VcsLogArguments
     policy: ClassVar[Policy] = Policy.ALLOW

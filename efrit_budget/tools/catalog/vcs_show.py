@@ -32,13 +32,8 @@ MERGE_NOTE = (
 class VcsShowArguments(Arguments):
     """The arguments of `vcs_show`."""
 
-    revision: Annotated[
-        str, Field(min_length=1, description="A commit; or HEAD~3:a.py, a file as it was")
-    ]
-    path: (
-        Annotated[str, Field(min_length=1, description="Only changes of this file or folder")]
-        | None
-    ) = None
+    revision: Annotated[str, Field(min_length=1, description="HEAD~3, or HEAD~3:a.py")]
+    path: Annotated[str, Field(min_length=1)] | None = None
 
 
 class VcsShow:
@@ -46,8 +41,7 @@ class VcsShow:
 
     name: ClassVar[str] = "vcs_show"
     description: ClassVar[str] = (
-        "One git commit: message, changed files with counts, hunks. With HEAD~3:path, that file "
-        "or folder as it was."
+        "One git commit: message, changed files with counts, hunks; or a file or folder as it was."
     )
     arguments: ClassVar[type[Arguments]] = VcsShowArguments
     policy: ClassVar[Policy] = Policy.ALLOW
