@@ -11,13 +11,17 @@
 ;; process of its own, runs checkdoc and package-lint on it, and prints each
 ;; finding as FILE:LINE: MESSAGE, the compiler's warnings among them.  Exits
 ;; with 1 if there is any.  The tests and benchmarks are compiled and
-;; checked by checkdoc, too.
+;; checked by checkdoc, too.  EFRIT_SHARE, such as 1/2, has every second file
+;; checked.
 
 ;;; Code:
 
 (require 'checkdoc)
 (require 'seq)
 (require 'subr-x)
+
+(load (expand-file-name "share" (file-name-directory (or load-file-name buffer-file-name))))
+(declare-function efrit-share "share" (things))
 
 (defconst efrit-lint--root
   (expand-file-name "../../" (file-name-directory (or load-file-name buffer-file-name)))
@@ -131,8 +135,8 @@ COMPILED is nil where it says that FILE does not compile."
   "Check every file, print a summary, and exit."
   (efrit-lint--load-package-lint)
   (let ((folder (make-temp-file "efrit-lint-" t))
-        (own (efrit-lint--files efrit-lint--package-folder))
-        (others (mapcan #'efrit-lint--files efrit-lint--other-folders)))
+        (own (efrit-share (efrit-lint--files efrit-lint--package-folder)))
+        (others (efrit-share (mapcan #'efrit-lint--files efrit-lint--other-folders))))
     (unwind-protect
         (dolist (file (append own others))
           (efrit-lint--compile file folder)

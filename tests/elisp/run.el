@@ -8,7 +8,8 @@
 ;; Run it in a batch Emacs: -Q --batch -l tests/elisp/run.el
 ;;
 ;; EFRIT_TEST_SELECTOR in the environment, a regular expression, names the
-;; tests to run.  The last line says how many passed and failed.
+;; tests to run; EFRIT_SHARE, such as 1/2, has every second of them run.  The
+;; last line says how many passed and failed.
 
 ;;; Code:
 
@@ -16,6 +17,16 @@
 
 (defconst efrit-run--folder (file-name-directory (or load-file-name buffer-file-name))
   "The folder of the tests.")
+
+(load (expand-file-name "share" efrit-run--folder))
+(declare-function efrit-share "share" (things))
+
+(defvar efrit-run--mine nil
+  "The tests that are to be run.")
+
+(defun efrit-run--mine-p (test)
+  "Return non-nil if TEST is to be run."
+  (memq test efrit-run--mine))
 
 (defun efrit-run ()
   "Run everything in a temporary home, print a summary, and exit."
@@ -26,7 +37,9 @@
     (add-to-list 'load-path efrit-run--folder)
     (add-to-list 'load-path (expand-file-name "../../elisp" efrit-run--folder))
     (mapc #'load (directory-files efrit-run--folder t "-tests\\.el\\'"))
-    (setq stats (ert-run-tests-batch (or (getenv "EFRIT_TEST_SELECTOR") t)))
+    (setq efrit-run--mine (efrit-share
+                           (ert-select-tests (or (getenv "EFRIT_TEST_SELECTOR") t) t))
+          stats (ert-run-tests-batch '(satisfies efrit-run--mine-p)))
     (delete-directory home t)
     (let ((failed (ert-stats-completed-unexpected stats)))
       (princ (format "%d passed, %d failed\n"

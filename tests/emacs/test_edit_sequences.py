@@ -119,11 +119,10 @@ def step_of(result: dict[str, Any], number: int) -> dict[str, Any]:
     return made
 
 
-def on_disk(result: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Tree]]:
-    """Each change in force that was not of a buffer alone, latest first, and the tree before."""
+def in_force(result: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Tree]]:
+    """Each change in force, the latest first, and the tree before it."""
     for change in reversed(result["changes"]):
-        of_buffer = change["before"] == change["after"] and change["buffer_text_before"] is not None
-        if change["state"] == "done" and not of_buffer:
+        if change["state"] == "done":
             yield change, step_of(result, change["number"])["tree"]
 
 
@@ -153,7 +152,7 @@ def test_all_edits_can_be_taken_back_and_nothing_of_the_persons_is_lost(
         result = driver.run(root, asked)
         assert "error" not in result, result
         expected = result["end"]
-        for change, before in on_disk(result):
+        for change, before in in_force(result):
             expected = with_(expected, before, paths_of(change))
         for undone in result["undone"]:
             if undone["problem"]:
