@@ -31,7 +31,7 @@ DOCUMENT = ROOT / "docs" / "architecture.md"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
-        *("serve", "app", "settings", "memory", "budget.estimate", "storage.database"),
+        *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "wire.request", "wire.jsontext", "demo", "errors"),
     ),
     "demo": ("project.images", "budget", "errors"),

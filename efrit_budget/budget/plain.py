@@ -6,7 +6,9 @@ Memory tools and packs are specified by these. What enters the window is charged
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+Cost = Callable[[str], int]
 
 MEMORY_OVERHEAD = 20
 INDEX_OVERHEAD = 15
@@ -41,3 +43,11 @@ def memory_tokens(title: str, content: str, tags: Iterable[str] = ()) -> int:
 def index_tokens(title: str, tags: Iterable[str] = ()) -> int:
     """What a memory costs in a list of search results (seed 004)."""
     return plain_tokens_ceil(title) + plain_tokens_ceil(", ".join(tags)) + INDEX_OVERHEAD
+
+
+def dearest(cost: Cost) -> Cost:
+    """The price by which an answer fits its budget however it is counted.
+
+    Plain English costs less than a quarter of its bytes, by which others estimate.
+    """
+    return lambda text: max(cost(text), plain_tokens_ceil(text))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from efrit_budget.cli.application import loaded_settings
 
 if TYPE_CHECKING:
+    from efrit_budget.budget.plain import Cost
     from efrit_budget.memory.observation import Filters
     from efrit_budget.memory.store import MemoryStore
-    from efrit_budget.memory.wording import Cost
 
 _PREFIX: Final = "EFRIT_BUDGET_"
 
@@ -69,7 +69,7 @@ def filters_of(arguments: argparse.Namespace) -> "Filters":
 def price() -> "Cost":
     """What texts cost where no model's calibration is at hand."""
     from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - as above
-    from efrit_budget.memory.wording import dearest  # noqa: PLC0415 - as above
+    from efrit_budget.budget.plain import dearest  # noqa: PLC0415 - as above
 
     return dearest(estimate)
 

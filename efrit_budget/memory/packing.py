@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from efrit_budget.budget.plain import utf8_bytes
+from efrit_budget.budget.plain import Cost, utf8_bytes
 from efrit_budget.memory.observation import Observation
-from efrit_budget.memory.wording import Cost
 
 FIGURE_TRIES = 5
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+from efrit_budget.budget.plain import Cost
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.packing import Form, Pack, Written, packed
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.memory.wording import Cost
 
 CANDIDATES = 50
 """How many of the best are tried."""

@@ -1,13 +1,9 @@
-"""What every answer from memory has in common: how it is priced, and the lines that end it."""
+"""What every answer from memory has in common: the lines that end it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
-from efrit_budget.budget.plain import plain_tokens_ceil
-
-Cost = Callable[[str], int]
 Detail = Literal["summary", "standard", "full"]
 """How much of each thing is told: a line, its beginning, or all of it."""
 
@@ -27,11 +23,3 @@ def budget_line(tokens: int, budget: int, shown: int, total: int, noun: str) -> 
         f"⚡ Budget: ~{tokens:,}/{budget:,} tokens used. {shown:,} of {total:,} {noun} shown."
         " Increase max_tokens or use detail_level=summary for more."
     )
-
-
-def dearest(cost: Cost) -> Cost:
-    """The price by which an answer fits its budget however it is counted.
-
-    Plain English costs less than a quarter of its bytes, by which others estimate.
-    """
-    return lambda text: max(cost(text), plain_tokens_ceil(text))

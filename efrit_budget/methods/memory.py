@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.plain import dearest
 from efrit_budget.errors import InvalidParamsError, Json
 from efrit_budget.memory.observation import Draft, Filters, Observation
 from efrit_budget.memory.packing import Form
@@ -19,7 +20,6 @@ from efrit_budget.memory.packs import (
     index_of,
 )
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.memory.wording import dearest
 from efrit_budget.wire.method import Call, Method, Params
 
 FORMS: dict[str, Form] = {"markdown": Markdown(), "json": PackJson()}

@@ -37,6 +37,8 @@ class Terms:
     """Whether the allowance is only the floor that every result is granted."""
     budget_line: Callable[[int], str] | None = None
     """The line before the footer that tells the same figure, where the tool has cut its answer."""
+    price: Cost | None = None
+    """What a text counts for in a page, where that may be more than its cost."""
 
     @property
     def filled(self) -> int:
@@ -61,11 +63,12 @@ def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str,
 
     Where not even a short page fits, the result is one line with its handle.
     """
-    for cut in _cuts(body, number, start, terms, notes):
-        if terms.cost(cut.text) > terms.filled:
+    price = terms.price or terms.cost
+    for cut in _cuts(body, number, start, replace(terms, cost=price), notes):
+        if price(cut.text) > terms.filled:
             continue
         delivery = _delivered(body, number, cut, terms, notes)
-        if delivery.tokens <= terms.filled:
+        if delivery.tokens <= terms.filled and price(delivery.text) <= terms.allowance:
             return delivery
     return _one_line(body, number, start, terms)
 

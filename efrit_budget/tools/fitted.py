@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from efrit_budget.memory.wording import budget_line, dearest, navigation_hint
+from efrit_budget.budget.plain import dearest
+from efrit_budget.memory.wording import budget_line, navigation_hint
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import MARGIN_PERCENT
 from efrit_budget.results.pages import Cost, page

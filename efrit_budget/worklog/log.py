@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from efrit_budget.budget.models import Model
+from efrit_budget.budget.plain import dearest
 from efrit_budget.errors import Json, SessionNotFoundError
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body, sound_text
@@ -282,7 +283,10 @@ class _Keeper:
         return self._result, stored.offset, blob
 
     def _terms(self, shows: int) -> Terms:
-        """Under which it is delivered; blocks shown beside the text cost as it does."""
+        """Under which it is delivered; blocks shown beside the text cost as it does.
+
+        Where `max_tokens` is asked for, it is kept however tokens are counted.
+        """
         window, bounds = self._window, self._bounds
         cost = bounds.cost
 
@@ -293,7 +297,14 @@ class _Keeper:
         if left < self._grant.tokens:  # what is left then is what the next compaction leaves
             left = max(left, bounds.prompt_limit - window.kept - window.turn_tokens)
         counted = cost_of_all if shows else cost
-        return Terms(self._session.id, self._grant.tokens, counted, left, self._grant.pressed)
+        return Terms(
+            self._session.id,
+            self._grant.tokens,
+            counted,
+            left,
+            self._grant.pressed,
+            price=dearest(counted) if "max_tokens" in self._use.arguments else None,
+        )
 
     def _changed_since(self, outcome: Outcome, body: Body) -> list[str]:
         """The files that a result was made from, and that are others by now."""

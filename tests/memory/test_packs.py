@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
+from efrit_budget.budget.plain import dearest, plain_tokens, plain_tokens_ceil
 from efrit_budget.memory.index import Lines, LinesJson
 from efrit_budget.memory.observation import Draft, Filters
 from efrit_budget.memory.packing import Form, Written
 from efrit_budget.memory.packs import CANDIDATES, Markdown, PackJson, context_pack
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.memory.wording import dearest
 from efrit_budget.storage.database import Database
 
 COST = dearest(estimate)

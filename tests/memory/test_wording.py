@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
+from efrit_budget.budget.plain import dearest, plain_tokens, plain_tokens_ceil
 from efrit_budget.memory.wording import (
     IN_SESSION,
     OBSERVATIONS,
     RESULTS,
     budget_line,
-    dearest,
     navigation_hint,
 )
 

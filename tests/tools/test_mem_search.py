@@ -170,6 +170,21 @@ def test_pages_of_many_results_are_disjoint_and_complete(call: Call) -> None:
     assert set(seen) == numbers
 
 
+@pytest.mark.parametrize("budget", [60, 100, 300, 1000])
+def test_a_further_page_keeps_to_a_budget_of_its_own(call: Call, budget: int) -> None:
+    said = "government international development information " * 60
+    for index in range(40):
+        save(call, f"Needle {index}", f"{index} {said}")
+    envelope = call("mem_search", query="needle", limit=40, detail_level="full")
+    pages = 0
+    while pages < 20 and "continuation_token" in envelope["data"]:
+        token = envelope["data"]["continuation_token"]
+        envelope = call("mem_search", continuation_token=token, max_tokens=budget)
+        assert most(envelope["text"]) <= budget
+        pages += 1
+    assert pages
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

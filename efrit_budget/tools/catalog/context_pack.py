@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.observation import Filters
 from efrit_budget.memory.packs import DEFAULT_BUDGET, Markdown, context_pack, facts_of
-from efrit_budget.memory.wording import dearest
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import FOOTER
 from efrit_budget.tools.sizes import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from efrit_budget.memory.wording import dearest
+from efrit_budget.budget.plain import dearest
 from efrit_budget.results.ladder import Item, pack
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
