@@ -15,12 +15,8 @@
 ;; need only files and git.
 ;;
 ;; This file is the base: the version, the customization group, the errors,
-;; and the autoloads of the commands.  Requires go one way, towards it:
-;;
-;;   efrit-doctor, efrit-session -> efrit-sidecar -> efrit-supervisor
-;;     -> efrit-connection -> efrit-process -> efrit-executable -> efrit
-;;        efrit-connection -> efrit-call, efrit-json, efrit-remote -> efrit
-;;     -> efrit-host -> efrit
+;; and the autoloads of the commands.  Requires go one way, towards it;
+;; docs/architecture.md has all files from the ground up.
 
 ;;; Code:
 
