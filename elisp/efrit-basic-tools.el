@@ -17,7 +17,7 @@
 ;;; Tools
 
 (efrit-define-tool session_complete
-    ((summary "string" "For the person"))
+    ((summary "string" ""))
   "Say that the task is done. The person may go on."
   :policy allow
   (setf (efrit-loop-complete (efrit-tool-call-owner call)) t)

@@ -56,7 +56,7 @@
      (end_line "integer" "" :optional t :minimum 1)
      (tail "integer" "Last lines" :optional t :minimum 1))
   "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
-they stand in Emacs. Of a narrowed buffer, what is visible."
+they stand in Emacs."
   :policy allow
   :async t
   (let ((found (efrit-buffer-tools--named call buffer)))

@@ -49,7 +49,7 @@
 (efrit-define-tool find_definition
     ((symbol "string" "")
      (path "string" "" :optional t)
-     (line "integer" "A line of path with it" :optional t :minimum 1))
+     (line "integer" "" :optional t :minimum 1))
   "Where a symbol is defined, by xref (language server, tags, Lisp)."
   :policy allow
   (efrit-code--found-result call symbol
@@ -59,7 +59,7 @@
 (efrit-define-tool find_references
     ((symbol "string" "")
      (path "string" "" :optional t)
-     (line "integer" "A line of path with it" :optional t :minimum 1))
+     (line "integer" "" :optional t :minimum 1))
   "Where a symbol is used, by xref; by text where no index is there."
   :policy allow
   :async t

@@ -42,7 +42,7 @@
                                               :new_text (:type "string")
                                               :replace_all (:type "boolean"))
                                  :required ["path" "old_text" "new_text"]))
-            "As for edit_file; a later one sees what an earlier one did"))
+            "A later one sees what an earlier one did"))
   "Several edits, in one file or more: all are made, or none."
   :policy ask
   :async t

@@ -46,12 +46,11 @@
     ((path "string" "" :optional t)
      (start_line "integer" "Highlighted" :optional t :minimum 1)
      (end_line "integer" "" :optional t :minimum 1)
-     (text "string" "Or text" :optional t)
+     (text "string" "" :optional t)
      (handle "string" "Or a result: r7" :optional t)
      (mode "string" "Of text: diff-mode, grep-mode" :optional t)
      (title "string" "" :optional t))
-  "Show the person a file's lines, a text, or a stored result in another window. \
-It takes no focus."
+  "Show the person a file's lines, a text, or a stored result in another window."
   :policy allow
   :async t
   (let ((mode (efrit-show-tool--mode mode)))

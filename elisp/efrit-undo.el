@@ -45,7 +45,7 @@ file since."
   (efrit-undo--checkpoint call label))
 
 (efrit-define-tool restore_checkpoint
-    ((checkpoint "string" "k1"))
+    ((checkpoint "string" ""))
   "Take back all your edits since a checkpoint. What commands changed stays."
   :policy ask
   :async t

@@ -33,7 +33,7 @@
 
 (efrit-define-tool fetch_url
     ((url "string" "")
-     (links "boolean" "Show their addresses" :optional t))
+     (links "boolean" "" :optional t))
   "Get a web page as text. Redirects to another site are told, not followed."
   :policy ask
   :async t

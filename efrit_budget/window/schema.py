@@ -14,6 +14,9 @@ from efrit_budget.window.blocks import block_estimate, written
 
 CHECKED = frozenset({"minLength", "minimum", "maximum", "minItems", "maxItems"})
 """Bounds that a tool checks itself, with an error that names them: the model pays for each."""
+CONTINUING = "continuation_token"
+RECALLING = "recall_result"
+"""The tool that goes on with any result: where it is offered, no other one needs the token."""
 REFUSING_OTHERS = ("additionalProperties", False)
 UNSAID: tuple[tuple[str, Json], ...] = (
     ("default", False),
@@ -43,7 +46,11 @@ def tool_set(offers: Iterable[Offer]) -> str:
 
 def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[dict[str, Json]]:
     """The `tools` of a request; the last one carries the mark up to which it is cached."""
-    tools = [_schema(offer, allowance(offer.name)) for offer in offers]
+    needless = CONTINUING if any(offer.name == RECALLING for offer in offers) else None
+    tools = [
+        _schema(offer, allowance(offer.name), None if offer.name == RECALLING else needless)
+        for offer in offers
+    ]
     if tools:
         tools[-1]["cache_control"] = {"type": "ephemeral"}
     return tools
@@ -60,22 +67,24 @@ def _tool_estimate(tool: dict[str, Json]) -> int:
     return estimate(written(sent, separators=(",", ":")))
 
 
-def _schema(offer: Offer, allowance: int) -> dict[str, Json]:
+def _schema(offer: Offer, allowance: int, needless: str | None) -> dict[str, Json]:
     described = offer.description
     schema = offer.input_schema
     if offer.hint is not None:
         count = rounded(allowance // offer.hint.tokens_each)
         described += f" Current budget allows ~{count} {offer.hint.noun}."
         schema = _suggesting(schema, offer.hint.parameter, count)
-    return {"name": offer.name, "description": described, "input_schema": _plain(schema)}
+    return {"name": offer.name, "description": described, "input_schema": _plain(schema, needless)}
 
 
-def _plain(schema: dict[str, Json]) -> dict[str, Json]:
-    """The schema without what the tool checks itself."""
+def _plain(schema: dict[str, Json], needless: str | None) -> dict[str, Json]:
+    """The schema without what the tool checks itself, and without a needless parameter."""
     kept = {key: value for key, value in schema.items() if (key, value) != REFUSING_OTHERS}
     properties = kept.get("properties")
     if isinstance(properties, dict):
-        kept["properties"] = {name: _unbounded(member) for name, member in properties.items()}
+        kept["properties"] = {
+            name: _unbounded(member) for name, member in properties.items() if name != needless
+        }
     return kept
 
 

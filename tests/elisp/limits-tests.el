@@ -22,14 +22,17 @@
   "Return the limit NAME of the session of LOOP."
   (plist-get (plist-get (efrit-limits-tests--status loop) :limits) name))
 
+(defun efrit-limits-tests--previewed ()
+  "Return what a short message would send as the first of a session."
+  (let ((told nil))
+    (efrit-preview--ask (efrit-test-loop) (list (efrit-context-text "Go."))
+                        (lambda (it) (setq told it)) #'ignore)
+    (should (efrit-test-wait-until (lambda () told)))
+    told))
+
 (defun efrit-limits-tests--narrow-total ()
   "Return a total with 13% left of it beside a short message."
-  (let ((loop (efrit-test-loop))
-        (told nil))
-    (efrit-preview--ask loop (list (efrit-context-text "Go.")) (lambda (it) (setq told it))
-                        #'ignore)
-    (should (efrit-test-wait-until (lambda () told)))
-    (round (/ (plist-get told :prompt) 0.57))))
+  (round (/ (plist-get (efrit-limits-tests--previewed) :prompt) 0.57)))
 
 (ert-deftest efrit-limits-with-defaults-the-sidecars-settings-hold ()
   "An option that nobody set does not stand in the way of .efrit.toml."
@@ -98,6 +101,14 @@
             (should (equal (cadr case) (plist-get (efrit-loop-budget loop) :band)))
             (should (eq (equal (cadr case) "low")
                         (and (string-match-p "Budget Alert" (efrit-test-sent-text)) t)))))))))
+
+(ert-deftest efrit-limits-the-prompt-and-every-schema-stay-inside-their-tier ()
+  "Counted as for a model that makes 30% more tokens of a text than others do."
+  (efrit-test-with-project nil
+    (let* ((tiers (plist-get (plist-get (efrit-limits-tests--previewed) :budget) :tiers))
+           (system (plist-get tiers :system)))
+      (should (= 8000 (plist-get system :limit)))
+      (should (<= 1000 (plist-get system :used) 7000)))))
 
 (ert-deftest efrit-limits-that-cannot-be-are-refused-by-name ()
   "Tiers that do not fit the total are said before anything is sent."

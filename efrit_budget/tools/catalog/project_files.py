@@ -29,13 +29,13 @@ class ProjectFilesArguments(Arguments):
     """The arguments of `project_files`."""
 
     path: str = "."
-    pattern: Annotated[str | None, Field(description="Glob: *.py, src/**, !*.md")] = None
+    pattern: Annotated[str | None, Field(description="*.py, src/**, !*.md")] = None
     kind: Literal["all", "tracked", "untracked", "folders"] = "all"
     max_files: Annotated[int | None, Field(ge=1, description="Limit files returned")] = None
-    depth: Annotated[int | None, Field(ge=1, description="Files further down are counted")] = None
+    depth: Annotated[int | None, Field(ge=1)] = None
     include_hidden: bool = True
     sort: Literal["path", "recent", "size"] = "path"
-    metadata: Annotated[bool, Field(description="Sizes and times (UTC)")] = False
+    metadata: bool = False
 
 
 class ProjectFiles:

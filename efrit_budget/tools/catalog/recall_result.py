@@ -17,6 +17,9 @@ class RecallArguments(Arguments):
 
     handle: Annotated[str | None, Field(description="r7: a result; t7: a turn")] = None
     pattern: Annotated[str | None, Field(description="Regex of lines")] = None
+    continuation_token: Annotated[str | None, Field(description="Of any result that was cut")] = (
+        None
+    )
 
 
 class RecallResult:

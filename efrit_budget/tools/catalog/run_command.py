@@ -49,7 +49,7 @@ class RunCommandArguments(Arguments):
 
     command: Annotated[str, Field(min_length=1)]
     timeout: Annotated[int, Field(ge=1, le=MOST_SECONDS, description="Seconds")] = DEFAULT_SECONDS
-    cwd: Annotated[str | None, Field(min_length=1, description="A folder of the project")] = None
+    cwd: Annotated[str | None, Field(min_length=1)] = None
 
 
 class RunCommand:

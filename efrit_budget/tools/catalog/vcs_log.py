@@ -36,7 +36,7 @@ class VcsLogArguments(Arguments):
     since: Annotated[Text, Field(description="2 weeks ago")] | None = None
     author: Text | None = None
     grep: Text | None = None
-    stat: Annotated[bool, Field(description="Changed files")] = False
+    stat: bool = False
 
 
 class VcsLog:
