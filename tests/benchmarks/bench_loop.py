@@ -63,6 +63,8 @@ def _most(what: str, found: float, bar: float) -> Row:
 def _tokens(measured: dict[str, Any]) -> Iterator[Row]:
     system = "\n".join(block["text"] for block in json.loads(measured["system"]))
     tools = json.loads(measured["tools"])
+    for tool in tools:
+        tool.pop("cache_control", None)  # the API's, not the model's
     sent = [json.dumps(tool, ensure_ascii=False, separators=(",", ":")) for tool in tools]
     texts = [system, *sent]
     counts = count("claude", texts)
