@@ -8,7 +8,8 @@
 ;; What the model wants to do, and what it asks, stands in the live part of
 ;; its session's buffer until it is answered there: by a key on it, a button,
 ;; a command, or, where the model asks, by the next text in the reply box.
-;; No prompt opens and no window changes.
+;; No prompt opens, no window changes, and point stays where it is: whoever
+;; types goes on typing.
 
 ;;; Code:
 
@@ -25,6 +26,15 @@
 
 (defvar-local efrit-ask-question nil
   "What the model asks, a list: the `efrit-tool-call', the question, options.")
+
+(defvar-local efrit-ask--answered nil
+  "When a permission was answered last, a time in seconds, or nil.")
+
+(defconst efrit-ask--apart 0.7
+  "Seconds that a key has to come after an answer to answer another question.")
+
+(defconst efrit-ask--short 6
+  "How many lines a question has at most that is sure to be seen whole.")
 
 (defvar efrit-ask--last-diff nil
   "The diff that was given faces last, and what it then was.")
@@ -81,8 +91,12 @@
     (efrit-tool-finish call (efrit-tool-result text))))
 
 (defun efrit-ask-place ()
-  "Return where in this buffer a question is answered, or nil."
-  (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-answers t))
+  "Return where in this buffer a question begins, or nil."
+  (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-question t))
+
+(defun efrit-ask-at-p (position)
+  "Return non-nil if a question stands at POSITION."
+  (get-text-property position 'efrit-question))
 
 (defun efrit-ask-shown (use)
   "Return exactly what USE will do where it is allowed: its arguments whole."
@@ -130,7 +144,7 @@ See `efrit-permissions-forget'."
 ;;;###autoload
 (defun efrit-deny-with-reason (reason)
   "Deny what the model asks for, this time, and tell it the REASON."
-  (interactive (list (progn (efrit-ask-asking (efrit-do-loop-here))
+  (interactive (list (progn (efrit-ask-asking (efrit-do-loop-in-sight))
                             (read-string "Not allowed, because: "))))
   (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
 
@@ -153,10 +167,15 @@ See `efrit-permissions-forget'."
     (goto-char (point-max))))
 
 (defun efrit-ask-go ()
-  "Go to what the person is asked in this buffer."
+  "Go to the first line of what the person is asked in this buffer.
+There single keys answer it.  Of a long question as much is shown as fits."
   (interactive)
   (goto-char (or (efrit-ask-place)
-                 (user-error "Nothing is asked"))))
+                 (user-error "Nothing is asked")))
+  (when (and (eq (window-buffer) (current-buffer))
+             (not noninteractive)
+             (not (pos-visible-in-window-p (point-max))))
+    (recenter 0)))
 
 ;;; Private
 
@@ -174,31 +193,51 @@ See `efrit-permissions-forget'."
   "Answer the first open permission here with DECISION, remembered for SCOPE.
 REASON, a string or nil, goes to the model.  Who answered on the question
 goes to the next one, or to the reply box."
-  (let* ((loop (efrit-do-loop-here))
+  (let* ((loop (efrit-do-loop-in-sight))
          (use (efrit-ask-asking loop))
          (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
+    (efrit-ask--check-read)
     (efrit-run-answer loop use decision scope reason)
+    (setq efrit-ask--answered (float-time))
     (when there
       (goto-char (or (efrit-ask-place) (point-max))))))
+
+(defun efrit-ask--check-read ()
+  "Signal a `user-error' where a key comes before a new question can be read.
+It may have been meant for the one before."
+  (when (and efrit-ask--answered
+             (memq this-command (mapcar (lambda (answer) (nth 2 answer)) efrit-ask--answers))
+             (< (- (float-time) efrit-ask--answered) efrit-ask--apart))
+    (user-error "This is the next question: read it, and answer again")))
 
 (defun efrit-ask--permission (loop)
   "Return the text that asks for the first open permission of LOOP."
   (let* ((asking (seq-filter (lambda (use) (eq (efrit-use-state use) 'asking))
                              (efrit-loop-run loop)))
-         (use (car asking)))
+         (use (car asking))
+         (shown (if (efrit-use-plan use)
+                    (efrit-ask--block (efrit-ask--dressed (efrit-ask-shown use)))
+                  (efrit-ask--block (efrit-ask-shown use) 'efrit-question-body))))
     (propertize
      (concat (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
-             "\n"
-             (if (efrit-use-plan use)
-                 (efrit-ask--block (efrit-ask--dressed (efrit-ask-shown use)))
-               (efrit-ask--block (efrit-ask-shown use) 'efrit-question-body))
-             "\n"
+             "\n" shown "\n"
              (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
                                         (efrit-ask--button key label command))
                                       (append efrit-ask--answers
                                               (and (efrit-use-plan use)
-                                                   efrit-ask--plan-answers)))))
-     'keymap efrit-ask-permission-map)))
+                                                   efrit-ask--plan-answers))))
+             (efrit-ask--how (length (split-string shown "\n"))))
+     'keymap efrit-ask-permission-map
+     'efrit-question t)))
+
+(defun efrit-ask--how (lines)
+  "Return how a question about LINES lines is answered from the reply box."
+  (propertize
+   (concat "  C-c C-y once · C-c C-d no · C-c C-a "
+           (if (> lines efrit-ask--short)
+               (format "goes to the first of its %d lines\n" lines)
+             "goes there, for these keys\n"))
+   'face 'efrit-note))
 
 (defun efrit-ask--dressed (diff)
   "Return DIFF with faces; what it was given last is remembered."
@@ -226,7 +265,8 @@ goes to the next one, or to the reply box."
                     (list (propertize "or answer in the reply box"
                                       'face 'efrit-note)))
             (and options "\n")))
-   'keymap efrit-ask-options-map))
+   'keymap efrit-ask-options-map
+   'efrit-question t))
 
 (defun efrit-ask--option (number option)
   "Return the button of OPTION, which has NUMBER."
@@ -234,10 +274,8 @@ goes to the next one, or to the reply box."
                      (lambda () (interactive) (efrit-choose-option number))))
 
 (defun efrit-ask--line (parts &optional between)
-  "Return PARTS with BETWEEN as the place where a question is answered."
-  (concat "  "
-          (propertize (string-join parts (concat (or between " ") "  ")) 'efrit-answers t)
-          "\n"))
+  "Return PARTS, ways to answer a question, with BETWEEN as a line."
+  (concat "  " (string-join parts (concat (or between " ") "  ")) "\n"))
 
 (defun efrit-ask--button (key label command)
   "Return a button for COMMAND, with KEY and LABEL."

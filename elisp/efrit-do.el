@@ -75,15 +75,37 @@ without asking, not even where it is a project."
     (car efrit-do--loops)))
 
 (defun efrit-do-loop-here ()
-  "Return the loop of this buffer, of the project here, or the latest of all.
-Signal a `user-error' where there is none."
+  "Return the loop of this buffer, or of the project here.
+Where neither has one, that is the one that a window shows, or the only one
+there is; signal a `user-error' where that leaves none, or several."
   (or efrit-do-here
       (if (file-remote-p default-directory)
           (efrit-do--loop-above default-directory)
         (when-let* ((project (project-current)))
           (efrit-do-loop (project-root project))))
-      (efrit-do-loop)
-      (user-error "No session is open in this Emacs: M-x efrit-do begins one")))
+      (seq-find #'efrit-do-in-sight-p efrit-do--loops)
+      (cond ((null efrit-do--loops)
+             (user-error "No session is open in this Emacs: M-x efrit-do begins one"))
+            ((cdr efrit-do--loops)
+             (user-error "Several sessions are open, none of them here: go to one"))
+            (t (car efrit-do--loops)))))
+
+(defun efrit-do-loop-in-sight ()
+  "Return the loop here, where the person sees it.
+Show it otherwise, and signal a `user-error': what is asked has to be read."
+  (let ((loop (efrit-do-loop-here)))
+    (unless (efrit-do-in-sight-p loop)
+      (funcall efrit-do-show-function loop)
+      (user-error "This is what is asked: read it, and answer again"))
+    loop))
+
+(defun efrit-do-in-sight-p (loop)
+  "Return non-nil if LOOP is that of this buffer, or of a window in sight."
+  (or (eq loop efrit-do-here)
+      (get-window-with-predicate
+       (lambda (window)
+         (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
+       nil 'visible)))
 
 (defun efrit-do-loops ()
   "Return the loops of this Emacs, the latest first."
@@ -118,6 +140,13 @@ Signal a `user-error' where there is none."
   "Have the person say TASK, a string, in LOOP, with the context there is."
   (efrit-loop-say loop (efrit-context-blocks loop task)))
 
+(defun efrit-do-submit (loop task &optional dry)
+  "Have the person say TASK in LOOP, once its price was seen where that is due.
+That is with DRY, and with a prompt above `efrit-do-ask-above'."
+  (if (or dry efrit-do-ask-above)
+      (efrit-do--with-preview loop (efrit-context-blocks loop task) dry)
+    (efrit-do-say loop task)))
+
 ;;; Commands
 
 ;;;###autoload
@@ -129,16 +158,23 @@ DRY, show first what would be sent, and what it would cost."
   (when (string-blank-p task)
     (user-error "There is nothing to do"))
   (efrit-context-note)
-  (let* ((root (efrit-do-root))
-         (resting (efrit-do--resting-loop root))
-         (loop (or resting (efrit-do-make-loop root))))
-    (funcall efrit-do-show-function loop)
-    (unless resting
-      (efrit-do--note-missing loop))
-    (if (or dry efrit-do-ask-above)
-        (efrit-do--with-preview loop task (and (not dry) efrit-do-ask-above))
-      (efrit-do-say loop task))
-    loop))
+  (efrit-for-a-person
+    (let* ((root (efrit-do-root))
+           (loop (efrit-do--loop-for root)))
+      (if loop
+          (funcall efrit-do-show-function loop)
+        (setq loop (efrit-do--begin root)))
+      (efrit-do-submit loop task dry)
+      loop)))
+
+;;;###autoload
+(defun efrit-new ()
+  "Begin another session in the project here, and show it.
+What is said in its reply box is the first the model hears there; the
+session before stays, see `efrit-sessions'."
+  (interactive)
+  (efrit-for-a-person
+    (efrit-do--begin (efrit-do-root))))
 
 ;;;###autoload
 (defun efrit-continue (&optional loop)
@@ -147,9 +183,11 @@ DRY, show first what would be sent, and what it would cost."
   (let ((loop (or loop (efrit-do-loop-here))))
     (unless (efrit-loop-resting-p loop)
       (user-error "It is at work: %s" (efrit-loop-state loop)))
-    (if (efrit-do--waits-p loop)
-        (efrit-loop-go loop)
-      (efrit-loop-say loop (list (list :type "text" :text "Continue."))))
+    (let ((said (and (not (efrit-do--waits-p loop))
+                     (list (list :type "text" :text "Continue.")))))
+      (cond (efrit-do-ask-above (efrit-do--with-preview loop said nil))
+            (said (efrit-loop-say loop said))
+            (t (efrit-loop-go loop))))
     loop))
 
 ;;;###autoload
@@ -167,7 +205,8 @@ DRY, show first what would be sent, and what it would cost."
   (let ((loop (or loop (efrit-do-loop-here))))
     (if (efrit-loop-resting-p loop)
         (efrit-continue loop)
-      (efrit-loop-retry-now loop))))
+      (unless (efrit-loop-retry-now loop)
+        (user-error "It is at work, and nothing waits to be tried again")))))
 
 ;;; Private
 
@@ -225,9 +264,16 @@ Whoever works there already is not asked again."
           (efrit-loop-todos loop) (plist-get status :todos)
           (efrit-loop-usage loop) (list :dollars (plist-get status :dollars)))))
 
-(defun efrit-do--resting-loop (root)
-  "Return the loop on ROOT that takes what is said next, or nil."
+(defun efrit-do--loop-for (root)
+  "Return the loop of this buffer, or the latest on ROOT, or nil."
   (or efrit-do-here (efrit-do-loop root)))
+
+(defun efrit-do--begin (root)
+  "Open a session on ROOT, show it, and return its loop."
+  (let ((loop (efrit-do-make-loop root)))
+    (funcall efrit-do-show-function loop)
+    (efrit-do--note-missing loop)
+    loop))
 
 (defun efrit-do--waits-p (loop)
   "Return non-nil if something in LOOP waits for the model without more words.
@@ -239,12 +285,13 @@ That is a request without its reply, a result not sent, or a queue."
         (and last (or (string-prefix-p "{\"role\":\"user\"" last)
                       (string-match-p "\"type\":\"tool_use\"" last))))))
 
-(defun efrit-do--with-preview (loop task above)
-  "Say TASK in LOOP once the person has seen what it would send, and agrees.
-With ABOVE, only where the prompt would have more tokens than that."
+(defun efrit-do--with-preview (loop blocks always)
+  "Say BLOCKS in LOOP once the person has seen what it would send, and agrees.
+Without BLOCKS, have LOOP go on.  Unless ALWAYS, that is asked only where
+the prompt would have more tokens than `efrit-do-ask-above'."
   (require 'efrit-preview)
   (declare-function efrit-preview "efrit-preview")
-  (efrit-preview loop (efrit-context-blocks loop task) above))
+  (efrit-preview loop blocks (and (not always) efrit-do-ask-above)))
 
 (defun efrit-do--note-missing (loop)
   "Say in LOOP which programs are missing on its machine, if any."

@@ -62,6 +62,20 @@ Each is a list of blocks, as plists.")
     (cancel-timer efrit-live--timer)
     (setq efrit-live--timer nil)))
 
+(defun efrit-live-take-back (loop blocks)
+  "Have BLOCKS, which wait in LOOP, not be sent; their text is in the reply box.
+What stands there already comes behind it."
+  (unless (memq blocks (efrit-loop-queue loop))
+    (user-error "It was sent already"))
+  (setf (efrit-loop-queue loop) (delq blocks (efrit-loop-queue loop)))
+  (setq efrit-live-unsent (delq blocks efrit-live-unsent))
+  (save-excursion
+    (goto-char efrit-transcript-box)
+    (insert (efrit-live-said blocks)
+            (if (= efrit-transcript-box (point-max)) "" "\n")))
+  (efrit-live-refresh)
+  (goto-char (point-max)))
+
 (defun efrit-live-said (blocks)
   "Return what the person said in BLOCKS, a message, without its context."
   (or (plist-get (car (last blocks)) :text) ""))
@@ -70,9 +84,8 @@ Each is a list of blocks, as plists.")
 
 (defun efrit-live--tick (buffer)
   "Count a second in BUFFER, if it is there."
-  (when (buffer-live-p buffer)
-    (with-current-buffer buffer
-      (if efrit-live--retry (efrit-live-refresh) (efrit-live-end-count)))))
+  (efrit-transcript-in buffer
+    (if efrit-live--retry (efrit-live-refresh) (efrit-live-end-count))))
 
 (defun efrit-live--todo-text (todos)
   "Return TODOS, a vector of plists, as lines."
@@ -94,9 +107,16 @@ Each is a list of blocks, as plists.")
     (mapconcat (lambda (blocks)
                  (concat (propertize (concat "⧗ " sign) 'face 'efrit-note)
                          (propertize (efrit-live-said blocks) 'face 'efrit-said)
+                         (and (memq blocks (efrit-loop-queue loop))
+                              (concat "  " (efrit-live--take-back-button loop blocks)))
                          "\n"))
                (reverse efrit-live-unsent)
                "")))
+
+(defun efrit-live--take-back-button (loop blocks)
+  "Return the button that takes BLOCKS back, which wait in LOOP."
+  (efrit-ask-button "[take back]"
+                    (lambda () (interactive) (efrit-live-take-back loop blocks))))
 
 (defun efrit-live--state-text (loop)
   "Return the line about what LOOP does, with what can be done about it."

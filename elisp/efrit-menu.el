@@ -5,7 +5,8 @@
 
 ;;; Commentary:
 
-;; The menu of `M-x efrit', and of ? in a session's buffer.
+;; The menu of `M-x efrit', and of ? in a session's buffer.  It
+;; fits a terminal of 80 columns and 24 lines.
 
 ;;; Code:
 
@@ -23,6 +24,7 @@
   "Have a model work in this project, within a token budget."
   [["Session"
     ("d" "do something" efrit-do)
+    ("+" "begin another session" efrit-new)
     ("v" "show it" efrit-view)
     ("c" "continue" efrit-continue)
     ("k" "stop" efrit-stop)
@@ -30,25 +32,26 @@
     ("r" "retry" efrit-retry)]
    ["Answers"
     ("y" "allow once" efrit-allow-once)
-    ("s" "allow for the session" efrit-allow-for-session)
-    ("p" "allow for the project" efrit-allow-for-project)
+    ("s" "allow for session" efrit-allow-for-session)
+    ("p" "allow for project" efrit-allow-for-project)
     ("n" "deny once" efrit-deny-once)
+    ("N" "deny for session" efrit-deny-for-session)
     ("e" "edit the new text" efrit-revise)
-    ("N" "deny for the session" efrit-deny-for-session)
     ("F" "forget permissions" efrit-permissions-forget)]
    ["Look"
     ("b" "budget" efrit-budget)
     ("u" "undo the last edit" efrit-undo)
     ("U" "list the edits" efrit-undo-session)
     ("o" "open result" efrit-open-result :if (lambda () efrit-do-here))
-    ("w" "copy" efrit-copy :if (lambda () efrit-do-here))]
-   ["Sessions"
+    ("w" "copy" efrit-copy :if (lambda () efrit-do-here))]]
+  [["Sessions"
     ("R" "resume" efrit-resume)
     ("l" "list" efrit-sessions)
     ("D" "check the set-up" efrit-doctor)]
    ["Memory"
     ("/" "search" efrit-memory-search)
-    ("t" "timeline" efrit-memory-timeline)
+    ("t" "timeline" efrit-memory-timeline)]
+   [""
     ("m" "save the region" efrit-memory-save)
     ("P" "pack for elsewhere" efrit-context-pack)]])
 

@@ -29,15 +29,13 @@
      'session/transcript (list :session_id (efrit-loop-id loop))
      :timeout nil
      :success (lambda (record)
-                (when (buffer-live-p buffer)
-                  (with-current-buffer buffer
-                    (efrit-past-insert (plist-get record :turns)))))
+                (efrit-transcript-in buffer
+                  (efrit-past-insert (plist-get record :turns))))
      :error (lambda (err)
-              (when (buffer-live-p buffer)
-                (with-current-buffer buffer
-                  (efrit-view-note (concat "✗ What was said before cannot be shown: "
-                                           (efrit-error-text err))
-                                   'efrit-failed)))))))
+              (efrit-transcript-in buffer
+                (efrit-view-note (concat "✗ What was said before cannot be shown: "
+                                         (efrit-error-text err))
+                                 'efrit-failed))))))
 
 (defun efrit-past-insert (entries)
   "Insert ENTRIES of the record, at the beginning of the transcript."

@@ -23,8 +23,8 @@
 (require 'seq)
 (require 'subr-x)
 
-(defvar-local efrit-preview--blocks nil
-  "The blocks that wait here for the person to send them, or nil.")
+(defvar-local efrit-preview--waits nil
+  "Called to send what is shown here; nil where that is not known, or was done.")
 
 ;;; The mode
 
@@ -47,35 +47,39 @@
 
 (defun efrit-preview (loop blocks above)
   "Show what BLOCKS, said in LOOP, would send; the person then agrees or not.
-With ABOVE, a number, show it only where the prompt would have more tokens
-than that, and say it at once where not."
-  (efrit-preview--ask
-   loop blocks
-   (lambda (told)
-     (if (and above (<= (plist-get told :prompt) above))
-         (efrit-loop-say loop blocks)
-       (efrit-preview--show loop blocks (efrit-preview--text loop blocks told))))
-   (lambda (err)
-     (efrit-preview--show loop blocks
-                          (concat "It cannot be told what this would send:\n  "
-                                  (efrit-error-text err) "\n")))))
+Without BLOCKS, LOOP goes on.  With ABOVE, a number, show it only where the
+prompt would have more tokens than that, without selecting its window, since
+the person may be typing by then; and send it at once where not."
+  (let ((buffer (unless above (efrit-preview--begin loop)))
+        (send (if blocks (lambda () (efrit-loop-say loop blocks))
+                (lambda () (efrit-loop-go loop)))))
+    (efrit-preview--ask
+     loop blocks
+     (lambda (told)
+       (if (and above (<= (plist-get told :prompt) above))
+           (funcall send)
+         (efrit-preview--show (or buffer (efrit-preview--tell loop)) send
+                              (efrit-preview--text loop blocks told))))
+     (lambda (err)
+       (efrit-preview--show (or buffer (efrit-preview--tell loop)) send
+                            (concat "It cannot be told what this would send:\n  "
+                                    (efrit-error-text err) "\n"))))))
 
 ;;; Commands
 
 (defun efrit-preview-send ()
   "Send what is shown here."
   (interactive)
-  (let ((loop efrit-do-here)
-        (blocks (or efrit-preview--blocks (user-error "It was sent, or dropped"))))
-    (setq efrit-preview--blocks nil)
-    (quit-window t)
-    (efrit-loop-say loop blocks)))
+  (let ((send (or efrit-preview--waits (user-error "Nothing waits here to be sent"))))
+    (setq efrit-preview--waits nil)
+    (efrit-preview--close)
+    (funcall send)))
 
 (defun efrit-preview-drop ()
   "Do not send what is shown here."
   (interactive)
-  (setq efrit-preview--blocks nil)
-  (quit-window t)
+  (setq efrit-preview--waits nil)
+  (efrit-preview--close)
   (message "%s" (substitute-command-keys
                  "Nothing was sent; \\<minibuffer-local-map>\\[previous-history-element] in \
 \\[efrit-do] brings the text back")))
@@ -91,13 +95,18 @@ The tools are told first, since they are part of every prompt."
    (lambda (_)
      (efrit-preview--call
       loop 'turn/preview
-      (list :model efrit-claude-model
-            :system (or (funcall efrit-turn-system-function loop) "")
-            :user_message (vconcat (efrit-loop-sent loop)
-                                   (apply #'append (reverse (efrit-loop-queue loop)))
-                                   blocks))
+      `(:model ,efrit-claude-model
+               :system ,(or (funcall efrit-turn-system-function loop) "")
+               ,@(efrit-preview--message loop blocks))
       success failure))
    failure))
+
+(defun efrit-preview--message (loop blocks)
+  "Return the next message of LOOP, with BLOCKS last, as a parameter."
+  (when-let* ((said (append (efrit-loop-sent loop)
+                            (apply #'append (reverse (efrit-loop-queue loop)))
+                            blocks)))
+    (list :user_message (vconcat said))))
 
 (defun efrit-preview--call (loop method params success failure)
   "Call METHOD with PARAMS for the session of LOOP; then SUCCESS or FAILURE."
@@ -107,27 +116,62 @@ The tools are told first, since they are part of every prompt."
 
 ;;; Showing
 
-(defun efrit-preview--show (loop blocks text)
-  "Show TEXT, what saying BLOCKS in LOOP would do, and wait for the person."
-  (let ((buffer (get-buffer-create
-                 (format "*efrit dry run: %s*"
-                         (file-name-nondirectory
-                          (directory-file-name (efrit-loop-root loop)))))))
-    (with-current-buffer buffer
-      (efrit-preview-mode)
-      (setq efrit-do-here loop
-            efrit-preview--blocks blocks)
-      (let ((inhibit-read-only t))
-        (erase-buffer)
-        (insert (substitute-command-keys
-                 "\\<efrit-preview-mode-map>Nothing was sent yet.  \\[efrit-preview-send] \
+(defun efrit-preview--buffer (loop)
+  "Return the buffer for what LOOP would send, with nothing that waits in it."
+  (with-current-buffer (get-buffer-create
+                        (format "*efrit dry run: %s*"
+                                (file-name-nondirectory
+                                 (directory-file-name (efrit-loop-root loop)))))
+    (efrit-preview-mode)
+    (setq efrit-do-here loop)
+    (current-buffer)))
+
+(defun efrit-preview--begin (loop)
+  "Show the person, who asks what LOOP would send, a buffer for it."
+  (let ((buffer (efrit-preview--buffer loop)))
+    (efrit-preview--fill buffer "Asking what this would send...\n")
+    (pop-to-buffer buffer)
+    buffer))
+
+(defun efrit-preview--tell (loop)
+  "Show a buffer for what LOOP would send to a person who did not ask."
+  (let ((buffer (efrit-preview--buffer loop)))
+    (display-buffer buffer)
+    (message "Efrit asks before it sends this: see %s" (buffer-name buffer))
+    buffer))
+
+(defun efrit-preview--show (buffer send text)
+  "Show TEXT in BUFFER, and SEND it where the person agrees.
+Who has killed the buffer meanwhile has dropped it."
+  (when (buffer-live-p buffer)
+    (efrit-preview--fill
+     buffer
+     (concat (substitute-command-keys
+              "\\<efrit-preview-mode-map>Nothing was sent yet.  \\[efrit-preview-send] \
 sends it, \\[efrit-preview-drop] does not.\n\n")
-                text)
-        (goto-char (point-min))))
-    (pop-to-buffer buffer)))
+             text))
+    (with-current-buffer buffer
+      (setq efrit-preview--waits send))))
+
+(defun efrit-preview--close ()
+  "Kill this buffer, and let its windows show what they showed before."
+  (let ((buffer (current-buffer)))
+    (quit-windows-on buffer t)
+    (when (buffer-live-p buffer)
+      (kill-buffer buffer))))
+
+(defun efrit-preview--fill (buffer text)
+  "Make TEXT all that there is in BUFFER."
+  (with-current-buffer buffer
+    (let ((inhibit-read-only t))
+      (erase-buffer)
+      (insert text)
+      (goto-char (point-min)))
+    (dolist (window (get-buffer-window-list buffer nil t))
+      (set-window-point window (point-min)))))
 
 (defun efrit-preview--text (loop blocks told)
-  "Return what saying BLOCKS in LOOP would do, as the sidecar TOLD."
+  "Return what saying BLOCKS in LOOP, or going on, would do, as the sidecar TOLD."
   (let ((budget (plist-get told :budget)))
     (string-join
      (append
@@ -139,7 +183,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (efrit-preview--work loop)
       (efrit-preview--compaction told)
       (mapcar (lambda (note) (concat "Note: " note)) (plist-get told :notes))
-      (list "" "Your message:" "")
+      (and blocks (list "" "Your message:" ""))
       (mapcar (lambda (block) (plist-get block :text)) blocks)
       (list ""))
      "\n")))

@@ -38,18 +38,14 @@
 
 ;;; Options
 
-(defcustom efrit-session-view-idle 0.5
-  "Seconds without a key after which a question takes the keys y, s, p, n, N.
-That is done in the session's own buffer, where point is in an empty reply
-box, and nowhere else.  nil: never; `efrit-ask-go' goes to the question."
+(defcustom efrit-session-view-height 0.67
+  "How much of a frame the window of a session takes where a new one is made.
+A fraction, or a number of lines."
   :group 'efrit
-  :type '(choice (const :tag "Never" nil) number))
+  :type 'number)
 
 (defvar efrit-session-view--buffers (make-hash-table :test #'eq :weakness 'key)
   "The buffers of loops.")
-
-(defvar-local efrit-session-view--moved nil
-  "Whether point was put on a question, from the reply box.")
 
 (defvar efrit-session-view-mode-map
   (let ((map (make-sparse-keymap)))
@@ -131,7 +127,8 @@ Everywhere:
 ;;;###autoload
 (defun efrit-session-view-show (loop)
   "Show the buffer of LOOP, with point in its reply box."
-  (pop-to-buffer (efrit-session-view-buffer loop))
+  (pop-to-buffer (efrit-session-view-buffer loop)
+                 `(nil (window-height . ,efrit-session-view-height)))
   (goto-char (point-max)))
 
 ;;; Commands
@@ -245,57 +242,26 @@ Everywhere:
 (defun efrit-session-view--observe (loop event)
   "Show EVENT of LOOP in its buffer, if that is there."
   (let ((buffer (gethash loop efrit-session-view--buffers)))
+    (efrit-transcript-in buffer
+      (efrit-view-take loop event)
+      (when (memq (car event) '(begun ended price state))
+        (force-mode-line-update))
+      (efrit-session-view--keep-end))
     (when (buffer-live-p buffer)
-      (with-current-buffer buffer
-        (efrit-view-take loop event)
-        (when (memq (car event) '(begun ended price state))
-          (force-mode-line-update))
-        (when (memq (car event) '(ask question))
-          (efrit-later #'efrit-session-view--come-forward buffer))
-        (efrit-session-view--move-back loop)
-        (efrit-session-view--keep-end))
       (efrit-presence-take loop event buffer))))
 
-(defun efrit-session-view--come-forward (buffer)
-  "Put point on the question in BUFFER where nobody is about to type.
-That is so in windows where point is in the reply box, and it is empty;
-and not before `efrit-session-view-idle' seconds without a key."
-  (when (and efrit-session-view-idle (buffer-live-p buffer) (not noninteractive))
-    (let ((idle (float-time (or (current-idle-time) 0))))
-      (if (< idle efrit-session-view-idle)
-          (run-with-timer (max 0.05 (- efrit-session-view-idle idle)) nil
-                          #'efrit-session-view--come-forward buffer)
-        (with-current-buffer buffer
-          (when (string-empty-p (efrit-reply-box-text))
-            (mapc #'efrit-session-view--to-question (efrit-transcript-windows))))))))
-
 (defun efrit-session-view--keep-end ()
-  "See to it that windows whose point is in the live part show the end, too."
+  "See to it that windows whose point is in the live part show the end, too.
+Who reads a question there is left alone."
   (dolist (window (efrit-transcript-windows))
     (when (and (not noninteractive)
                (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
+               (not (efrit-ask-at-p (window-point window)))
                (not (pos-visible-in-window-p (point-max) window)))
       (with-selected-window window
         (save-excursion
           (goto-char (point-max))
           (recenter -1))))))
-
-(defun efrit-session-view--to-question (window)
-  "Put point of WINDOW, one of this buffer, on the question there."
-  (let ((place (efrit-ask-place)))
-    (when (and place (efrit-transcript-in-box-p (window-point window)))
-      (with-selected-window window
-        (goto-char place))
-      (setq efrit-session-view--moved t)
-      (efrit-session-view--keep-end))))
-
-(defun efrit-session-view--move-back (loop)
-  "Put point back into the reply box where LOOP asks no more what took it away."
-  (when (and efrit-session-view--moved (not (efrit-ask-pending-p loop)))
-    (setq efrit-session-view--moved nil)
-    (dolist (window (efrit-transcript-windows))
-      (when (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
-        (set-window-point window (point-max))))))
 
 (defun efrit-session-view--act ()
   "Push the button at point, or open or fold the item there."
@@ -308,7 +274,7 @@ and not before `efrit-session-view-idle' seconds without a key."
   "Send TEXT, from the reply box: as an answer, or as what is to be done."
   (if (efrit-ask-open-p)
       (efrit-ask-answer text)
-    (efrit-do-say (efrit-do-loop-here) text)))
+    (efrit-do-submit (efrit-do-loop-here) text)))
 
 (defun efrit-session-view--header ()
   "Return the header line: the budget."

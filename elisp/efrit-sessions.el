@@ -43,6 +43,7 @@
     (define-key map "D" #'efrit-sessions-delete)
     (define-key map "P" #'efrit-sessions-purge)
     (define-key map "e" #'efrit-sessions-export)
+    (define-key map "+" #'efrit-sessions-new)
     (define-key map "g" #'efrit-sessions-refresh)
     map)
   "Keys of `efrit-sessions-mode'.")
@@ -86,13 +87,14 @@
 A session that was closed is open again afterwards.  Nothing is sent:
 `efrit-continue' has the model go on, `efrit-do' says something new."
   (interactive (list (efrit-sessions--read-id)))
-  (let* ((host (efrit-host-of-session id (file-remote-p default-directory)))
-         (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
-         (loop (efrit-do-resume-loop id (file-name-as-directory
-                                         (concat host (plist-get session :root))))))
-    (funcall efrit-do-show-function loop)
-    (message "%s" (efrit-sessions--resumed session))
-    loop))
+  (efrit-for-a-person
+    (let* ((host (efrit-host-of-session id (file-remote-p default-directory)))
+           (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
+           (loop (efrit-do-resume-loop id (file-name-as-directory
+                                           (concat host (plist-get session :root))))))
+      (funcall efrit-do-show-function loop)
+      (message "%s" (efrit-sessions--resumed session))
+      loop)))
 
 (defun efrit-sessions-refresh (&rest _)
   "Ask the sidecar for the sessions, and list them."
@@ -116,6 +118,12 @@ A session that was closed is open again afterwards.  Nothing is sent:
   "Take the session at point up again."
   (interactive)
   (efrit-resume (plist-get (efrit-sessions--here) :session_id)))
+
+(defun efrit-sessions-new ()
+  "Begin another session in the project whose sessions are listed here."
+  (interactive)
+  (let ((default-directory (or efrit-sessions--root default-directory)))
+    (efrit-new)))
 
 (defun efrit-sessions-rename (title)
   "Give the session at point the name TITLE."
@@ -259,7 +267,9 @@ Its line stays in the list."
                           sessions)))
     (unless offered
       (user-error "No session was ever opened on %s" (abbreviate-file-name root)))
-    (cdr (assoc (completing-read "Resume: " (efrit-sessions--table offered) nil t)
+    (cdr (assoc (completing-read (format-prompt "Resume" "the latest")
+                                 (efrit-sessions--table offered) nil t nil nil
+                                 (caar offered))
                 offered))))
 
 (defun efrit-sessions--offer (session)

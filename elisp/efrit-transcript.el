@@ -47,6 +47,17 @@ whether the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
 
 ;;; Public
 
+(defmacro efrit-transcript-in (buffer &rest body)
+  "Run BODY in the whole of BUFFER, if it is there, however it is narrowed."
+  (declare (indent 1) (debug t))
+  (let ((name (make-symbol "buffer")))
+    `(let ((,name ,buffer))
+       (when (buffer-live-p ,name)
+         (with-current-buffer ,name
+           (save-restriction
+             (widen)
+             ,@body))))))
+
 (defun efrit-transcript-set-up (title prompt keymap)
   "Make this empty buffer that of a session.
 TITLE is its first line, PROMPT what stands before the reply box.  KEYMAP
@@ -210,10 +221,12 @@ from END on move along, in every window; those between stay near."
                          (efrit-transcript-windows)))
          (live-end (+ efrit-transcript-live-end delta))
          (transcript-end (+ efrit-transcript-end (if live 0 delta))))
-    (with-silent-modifications
-      (goto-char start)
-      (delete-region start end)
-      (insert text))
+    (save-restriction
+      (widen)
+      (with-silent-modifications
+        (goto-char start)
+        (delete-region start end)
+        (insert text)))
     (set-marker efrit-transcript-end transcript-end)
     (set-marker efrit-transcript-live-end live-end)
     (goto-char (funcall moved here))

@@ -63,10 +63,18 @@ ERR is (SYMBOL . DATA), as `condition-case' binds it."
 Where a parameter was refused, `:fields' in it names which and why."
   (plist-get (cddr err) :data))
 
+(defmacro efrit-for-a-person (&rest body)
+  "Run BODY for a command: an error of efrit's is told in words alone."
+  (declare (indent 0) (debug t))
+  `(condition-case err
+       (progn ,@body)
+     (efrit-error (user-error "%s" (efrit-error-text err)))))
+
 ;;; Commands
 
 (autoload 'efrit "efrit-menu" nil t)
 (autoload 'efrit-do "efrit-do" nil t)
+(autoload 'efrit-new "efrit-do" nil t)
 (autoload 'efrit-continue "efrit-do" nil t)
 (autoload 'efrit-stop "efrit-do" nil t)
 (autoload 'efrit-retry "efrit-do" nil t)

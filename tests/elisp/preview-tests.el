@@ -11,6 +11,7 @@
 
 (require 'scripted)
 (require 'efrit-preview)
+(require 'efrit-session-view)
 
 (defconst efrit-preview-tests--script "
 [[reply]]
@@ -35,14 +36,16 @@ text = \"Done again.\"
                (kill-buffer ,buffer))))))))
 
 (defun efrit-preview-tests--buffer ()
-  "Wait for a dry run to be shown, and return its buffer."
-  (let ((found (efrit-test-wait-until
-                (lambda ()
-                  (seq-find (lambda (buffer)
-                              (string-prefix-p "*efrit dry run" (buffer-name buffer)))
-                            (buffer-list))))))
+  "Wait for a dry run to be told, and return its buffer."
+  (let ((found (efrit-test-wait-until #'efrit-preview-tests--told)))
     (should found)
     found))
+
+(defun efrit-preview-tests--told ()
+  "Return the buffer of a dry run that waits for the person, or nil."
+  (seq-find (lambda (buffer)
+              (buffer-local-value 'efrit-preview--waits buffer))
+            (buffer-list)))
 
 (defun efrit-preview-tests--requests ()
   "Return how many requests the model was sent."
@@ -114,6 +117,42 @@ text = \"Done again.\"
             (efrit-preview-send))
           (efrit-test-wait-until (lambda () (= 2 (efrit-preview-tests--requests))))
           (should (eq 'idle (efrit-test-rest (efrit-do-loop)))))))))
+
+(ert-deftest efrit-preview-holds-what-is-typed-before-it-is-known ()
+  "It is shown at once where the person asks for it, and sends nothing yet."
+  (efrit-test-with-project nil
+    (efrit-test-with-model efrit-preview-tests--script
+      (save-window-excursion
+        (efrit-do "Tidy the shed." t)
+        (should (derived-mode-p 'efrit-preview-mode))
+        (should (string-match-p "Asking" (buffer-string)))
+        (should-error (efrit-preview-send) :type 'user-error)
+        (kill-buffer (efrit-preview-tests--buffer))
+        (should (= 0 (efrit-preview-tests--requests)))))))
+
+(ert-deftest efrit-preview-asks-above-the-threshold-for-what-the-reply-box-says-too ()
+  "And for going on.  The window that the person is in stays selected."
+  (efrit-test-with-project nil
+    (efrit-test-with-model efrit-preview-tests--script
+      (save-window-excursion
+        (let* ((loop (efrit-test-loop))
+               (efrit-do-ask-above 100))
+          (efrit-session-view-show loop)
+          (insert "Tidy the shed.")
+          (let ((here (selected-window)))
+            (efrit-reply-box-send)
+            (with-current-buffer (efrit-preview-tests--buffer)
+              (should (eq here (selected-window)))
+              (should (= 0 (efrit-preview-tests--requests)))
+              (efrit-preview-send)))
+          (should (eq 'idle (efrit-test-rest loop)))
+          (efrit-continue loop)
+          (with-current-buffer (efrit-preview-tests--buffer)
+            (should (= 1 (efrit-preview-tests--requests)))
+            (should (string-match-p "Continue\\." (buffer-string)))
+            (efrit-preview-send))
+          (should (eq 'idle (efrit-test-rest loop)))
+          (should (= 2 (efrit-preview-tests--requests))))))))
 
 (defun efrit-preview-tests--long-file (name)
   "Return a file NAME that is longer than a tool call may deliver, for a project."

@@ -12,7 +12,6 @@
 (require 'ert-x)
 (require 'scripted)
 (require 'efrit-sessions)
-(require 'org)
 
 (defconst efrit-sessions-tests--script "
 [[reply]]
@@ -217,6 +216,44 @@ text = \"The second answer.\"
       (should (efrit-test-wait-until (lambda () (not (process-live-p process)))))
       (should (efrit-do-resume-loop "left" efrit-test-project)))))
 
+(ert-deftest efrit-sessions-a-project-can-have-several ()
+  "What is said goes into the one that was begun last, and the first one stays."
+  (efrit-test-with-project nil
+    (efrit-test-with-model "[[reply]]\ntext = \"One.\"\n[[reply]]\ntext = \"Two.\"\n"
+      (save-window-excursion
+        (let* ((default-directory efrit-test-project)
+               (first (efrit-do "First.")))
+          (efrit-test-rest first)
+          (set-buffer (get-buffer-create "*scratch*"))
+          (setq default-directory efrit-test-project)
+          (let ((second (efrit-new)))
+            (should-not (eq first second))
+            (set-buffer (get-buffer-create "*scratch*"))
+            (should (eq second (efrit-do "Second.")))
+            (efrit-test-rest second)
+            (should (equal '("Second." "First.")
+                           (mapcar (lambda (session) (plist-get session :title))
+                                   (plist-get (efrit-sidecar-request 'session/list nil)
+                                              :sessions))))))))))
+
+(ert-deftest efrit-sessions-of-another-project-are-not-acted-on-unseen ()
+  "Where several are open and none is here, a command says so."
+  (efrit-test-with-project nil
+    (save-window-excursion
+      (let* ((one (efrit-test-loop))
+             (other (efrit-test-loop))
+             (shown nil)
+             (efrit-do-show-function (lambda (loop) (push loop shown))))
+        (with-temp-buffer
+          (setq default-directory temporary-file-directory)
+          (should-error (efrit-stop) :type 'user-error)
+          (should-error (efrit-allow-once) :type 'user-error)
+          (efrit-do-forget other)
+          (should (eq one (efrit-do-loop-here)))
+          (should-not shown)
+          (should-error (efrit-allow-once) :type 'user-error)
+          (should (equal (list one) shown)))))))
+
 (ert-deftest efrit-sessions-nothing-to-resume-is-said ()
   "In a project without sessions, `efrit-resume' says that there are none."
   (efrit-test-with-project nil
@@ -302,70 +339,6 @@ text = \"The second answer.\"
          (kill-buffer)))
      (efrit-stop loop)
      (should (eq 'idle (efrit-test-rest loop))))))
-
-;;; Exporting
-
-(defconst efrit-sessions-tests--odd
-  "* no heading\n#+no_keyword\n```\nno fence\n```\n漢字 🧮\n"
-  "A text that Markdown and Org would take for their own.")
-
-(defmacro efrit-sessions-tests--with-export (document format &rest body)
-  "Run BODY with the DOCUMENT of a small session as FORMAT."
-  (declare (indent 2))
-  `(efrit-test-with-project (list (cons "odd.txt" efrit-sessions-tests--odd))
-     (efrit-test-with-model "
-[[reply]]
-thinking = \"A thought.\"
-tool = [{ name = \"read_file\", input = { path = \"odd.txt\" } }]
-
-[[reply]]
-text = \"* The answer.\"
-
-[[reply]]
-text = \"Later.\"
-"
-       (let ((loop (efrit-test-loop))
-             (,document nil))
-         (efrit-test-finish loop "The question.")
-         (efrit-sidecar-request 'worklog/drop (list :session_id (efrit-loop-id loop)
-                                                    :handle "r1"))
-         (efrit-test-finish loop "And later?")
-         (efrit-export-session
-          (car (efrit-sessions-tests--list)) ,format
-          (lambda (buffer)
-            (with-current-buffer buffer
-              (setq ,document (buffer-substring-no-properties (point-min) (point-max))))
-            (kill-buffer buffer)))
-         (should (efrit-test-wait-until (lambda () ,document)))
-         ,@body))))
-
-(ert-deftest efrit-sessions-export-as-markdown-with-what-left-the-window ()
-  "The document has every turn in order, and each text as it was."
-  (efrit-sessions-tests--with-export document 'markdown
-    (ert-info (document)
-      (let ((case-fold-search nil)
-            (at 0))
-        (dolist (part '("# The question." "## Turn 1" "### Person" "The question."
-                        "### Model" "A thought." "Uses read_file" "### Result r1 of read_file"
-                        "````text\n" "```\n" "no fence\n" "漢字 🧮\n" "## Turn 2"
-                        "* The answer." "## Turn 3" "And later?" "Later."))
-          (let ((found (string-search part document at)))
-            (ert-info ((format "missing: %s" part))
-              (should found))
-            (setq at found)))))))
-
-(ert-deftest efrit-sessions-export-as-org-keeps-every-text-in-its-block ()
-  "No text becomes a heading or a keyword of the document."
-  (efrit-sessions-tests--with-export document 'org
-    (with-temp-buffer
-      (insert document)
-      (delay-mode-hooks (org-mode))
-      (let ((headings (org-map-entries (lambda () (org-get-heading t t t t)))))
-        (should (member "Turn 1" headings))
-        (should-not (member "The answer." headings))
-        (should-not (member "no heading" headings)))
-      (goto-char (point-min))
-      (should (search-forward "\n,* The answer.\n" nil t)))))
 
 (provide 'sessions-tests)
 ;;; sessions-tests.el ends here

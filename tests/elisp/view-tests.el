@@ -217,6 +217,16 @@
       (should (equal "kept " (efrit-reply-box-text)))
       (should (equal shown (buffer-substring (point-min) efrit-transcript-box))))))
 
+(ert-deftest efrit-view-shows-what-happens-while-it-is-narrowed ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (narrow-to-region (point-min) (1+ (point-min)))
+    (efrit-do-say view-loop "What is README.md?")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (should (= (point-max) (1+ (point-min))))
+    (widen)
+    (efrit-viewing-in-order "What is README.md?" "I will read it." "• read_file"
+                            "It is a sample." "✓ The file was read." "● ready")))
+
 ;;; The reply box
 
 (ert-deftest efrit-view-queues-what-is-said-while-the-model-works ()
@@ -235,6 +245,20 @@ text = \"Both are done.\"
     (should (eq (efrit-test-rest view-loop) 'idle))
     (should-not (string-search "queued" (efrit-viewing-view-text)))
     (efrit-viewing-in-order "First." "I look." "read_file" "You\nAnd second." "Both are done.")))
+
+(ert-deftest efrit-view-takes-back-what-waits-to-be-sent ()
+  (efrit-viewing-with-view "[[reply]]\ntext = \"Slowly.\"\ndelay_ms = 400\n[[reply]]\ntext = \"Never.\"\n"
+    (efrit-viewing-type "Begin.")
+    (efrit-viewing-shows "● writing")
+    (efrit-viewing-type "And something else.")
+    (efrit-viewing-shows "⧗ queued: And something else.  [take back]")
+    (insert "More.")
+    (efrit-viewing-to "[take back]")
+    (push-button (point))
+    (should (equal "And something else.\nMore." (efrit-reply-box-text)))
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (should-not (string-search "⧗" (efrit-viewing-view-text)))
+    (should (= 1 (length (efrit-test-sent))))))
 
 (ert-deftest efrit-view-brings-back-what-was-said-and-what-was-being-typed ()
   (efrit-viewing-with-view "[[reply]]\ntext = \"Yes.\"\n[[reply]]\ntext = \"Yes.\"\n"

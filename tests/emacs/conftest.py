@@ -10,20 +10,23 @@ from pathlib import Path
 import pytest
 
 from tests.demo.running import endpoint
-from tests.emacs.terminal import Terminal, emacs
+from tests.emacs.terminal import SIZE, Size, Terminal, emacs
 
-Open = Callable[[str], Terminal]
+Open = Callable[..., Terminal]
 
 
 @pytest.fixture
 def open_emacs(tmp_path: Path, project: Path) -> Iterator[Open]:
-    """Open an Emacs in a terminal on a small project; its model plays the scenario given."""
+    """Open an Emacs in a terminal on a small project; its model plays the scenario given.
+
+    The terminal is as large as is said, in columns and lines.
+    """
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
     (project / "README.md").write_text("# Sample\n\nA line.\n", encoding="utf-8")
     with ExitStack() as stack:
 
-        def opened(scenario: str) -> Terminal:
+        def opened(scenario: str, size: Size = SIZE) -> Terminal:
             model = stack.enter_context(endpoint(scenario, tmp_path))
-            return stack.enter_context(emacs(project, model.server.url))
+            return stack.enter_context(emacs(project, model.server.url, size))
 
         yield opened

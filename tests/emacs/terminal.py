@@ -13,7 +13,9 @@ from pathlib import Path
 from tests.processes import until
 
 ROOT = Path(__file__).resolve().parents[2]
-COLUMNS, LINES = 110, 44
+Size = tuple[int, int]
+SIZE: Size = (110, 44)
+"""Columns and lines."""
 TIME_LIMIT = 60
 
 
@@ -64,7 +66,7 @@ class Terminal:
     def line(self) -> str:
         """The line that the cursor is on."""
         row = int(self._tmux("display-message", "-p", "#{cursor_y}"))
-        return (self.screen().split("\n") + [""] * LINES)[row]
+        return (self.screen().split("\n") + [""] * (row + 1))[row]
 
     def _tmux(self, *arguments: str) -> str:
         command = ["tmux", "-L", self.name, *arguments]
@@ -72,13 +74,13 @@ class Terminal:
 
 
 @contextmanager
-def emacs(folder: Path, url: str) -> Iterator[Terminal]:
+def emacs(folder: Path, url: str, size: Size = SIZE) -> Iterator[Terminal]:
     """An Emacs in a terminal on a folder, whose model is at a URL."""
     terminal = Terminal(f"efrit-test-{uuid.uuid4().hex[:12]}")
     command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", "-L", str(ROOT / "elisp")]
     command += ["-l", "efrit", "--eval", settings(url)]
-    size = ["-x", str(COLUMNS), "-y", str(LINES)]
-    start = ["tmux", "-L", terminal.name, "-f", "/dev/null", "-u", "new-session", "-d", *size]
+    start = ["tmux", "-L", terminal.name, "-f", "/dev/null", "-u", "new-session", "-d"]
+    start += ["-x", str(size[0]), "-y", str(size[1])]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "TMUX": ""}
     subprocess.run([*start, *command], check=True, cwd=folder, env=environment)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.emacs.conftest import Open
 from tests.emacs.terminal import Terminal
 
@@ -49,7 +51,8 @@ def test_a_person_does_a_task_answers_a_question_stops_and_goes_on(open_emacs: O
     ):
         assert shown in screen, f"{shown!r} is not on the screen:\n{screen}"
 
-    terminal.rest_on("[y] once")
+    terminal.press("C-c", "C-a")
+    terminal.rest_on("May eval_sexp run?")
     terminal.press("y")
     terminal.see("• eval_sexp", "One word comes", "● writing")
     terminal.press("C-c", "C-k")
@@ -75,6 +78,66 @@ def test_a_question_leaves_who_types_alone(open_emacs: Open) -> None:
     terminal.see(f"{PROMPT}anyyn", "May eval_sexp run?")
     terminal.press("C-c", "C-d")
     terminal.see("✗ eval_sexp", "That was it.", "● ready")
+
+
+def test_an_answer_in_words_is_what_was_typed(open_emacs: Open) -> None:
+    """Each of its letters is a key above the reply box."""
+    terminal = open_emacs(
+        '[[reply]]\ntool = [{ name = "ask_user", input = { question = "Which?", '
+        'options = ["the old", "the new"] } }]\n[[reply]]\ntext = "As you say."\n'
+    )
+    do(terminal, "Ask me.")
+    terminal.see("The model asks:", "[1] the old", "● waiting for your answer")
+    time.sleep(1)
+    for letter in "keep quality, 1 expects":
+        terminal.type(letter)
+    terminal.see(f"{PROMPT}keep quality, 1 expects", "The model asks:")
+    terminal.press("Enter")
+    terminal.see("As you say.", "● ready")
+    terminal.press(*["C-c", "C-p"] * 4)
+    terminal.rest_on("• ask_user")
+    terminal.press("Enter")
+    terminal.see("    keep quality, 1 expects")
+
+
+def test_one_key_too_many_does_not_answer_the_next_question(open_emacs: Open) -> None:
+    terminal = open_emacs(
+        '[[reply]]\ntool = [{ name = "eval_sexp", input = { code = "(+ 1 1)" } }, '
+        '{ name = "eval_sexp", input = { code = "(+ 2 2)" } }]\n[[reply]]\ntext = "Both."\n'
+    )
+    do(terminal, "Add.")
+    terminal.see("May eval_sexp run?  (the first of 2)")
+    terminal.press("C-c", "C-a", "y", "y")
+    terminal.see("This is the next question", "code: (+ 2 2)", "● waiting for your answer")
+    time.sleep(1)
+    terminal.press("y")
+    terminal.see("Both.", "● ready")
+
+
+def test_a_question_longer_than_the_window_is_read_from_its_first_line(open_emacs: Open) -> None:
+    code = "".join(f"(setq step {number})\\n" for number in range(40))
+    terminal = open_emacs(
+        f'[[reply]]\ntool = [{{ name = "eval_sexp", input = {{ code = "{code}" }} }}]\n'
+        '[[reply]]\ntext = "Done."\n',
+        (80, 24),
+    )
+    do(terminal, "Set.")
+    screen = terminal.see("(setq step 39)", "[y] once", "goes to the first of its 42 lines")
+    assert "May eval_sexp run?" not in screen
+    terminal.press("C-c", "C-a")
+    screen = terminal.see("May eval_sexp run?", "(setq step 0)", "(setq step 10)")
+    terminal.rest_on("May eval_sexp run?")
+    terminal.press("n")
+    terminal.see("Done.", "● ready")
+
+
+def test_the_menu_fits_a_small_terminal(open_emacs: Open) -> None:
+    terminal = open_emacs("", (80, 24))
+    terminal.press("M-x")
+    terminal.type("efrit")
+    terminal.press("Enter")
+    screen = terminal.see("Session", "Answers", "Look", "Sessions", "Memory", "pack for elsewhere")
+    assert "\\" not in screen, screen
 
 
 def test_a_tool_opens_by_return_and_a_menu_shows_the_keys(open_emacs: Open) -> None:
@@ -104,8 +167,7 @@ def test_a_session_is_shown_as_it_was_after_emacs_was_killed(open_emacs: Open) -
     terminal.press("M-x")
     terminal.type("efrit-resume")
     terminal.press("Enter")
-    terminal.see("Resume:")
-    terminal.press("Tab")
+    terminal.see("Resume (default the latest):")
     terminal.press("Enter")
     screen = terminal.see("What is here?", "I will read the README first.", "• read_file README.md")
     assert "▸ Thinking  28 characters" in screen
