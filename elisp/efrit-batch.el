@@ -38,7 +38,7 @@ commas; \"all\" there stands for every tool."
   "Have the model do what stands on the command line, and exit.
 The exit code is 0 when the model ended its turn or said that it is done,
 1 when something failed, 2 when nothing was asked for."
-  (let ((task (string-join (delete "--" command-line-args-left) " ")))
+  (let ((task (efrit-batch--task command-line-args-left)))
     (setq command-line-args-left nil)
     (when (string-blank-p task)
       (efrit-batch--print "usage: emacs --batch -l efrit -f efrit-batch-do -- TASK\n")
@@ -64,8 +64,15 @@ The exit code is 0 when the model ended its turn or said that it is done,
 
 ;;; Private
 
+(defun efrit-batch--task (arguments)
+  "Return the task in ARGUMENTS, those of the command line, a string.
+The first may be a \"--\" that sets it apart; any other belongs to the task."
+  (string-join (if (equal (car arguments) "--") (cdr arguments) arguments) " "))
+
 (defun efrit-batch--rules ()
-  "Return the permissions of a session in batch: what is not allowed is denied."
+  "Return the permissions of a session in batch: what is allowed there.
+What these and other permissions leave to be asked about is denied when it
+comes to that, see `efrit-batch--show'."
   (let ((named (split-string (or (getenv "EFRIT_ALLOW") "") "," t "[ \t]+")))
     (append (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
                     (append efrit-batch-allow named)))))

@@ -70,5 +70,11 @@ text = \"I see.\"
                                       "a batch job with nobody to ask")
                                     (plist-get result :text)))))))))
 
+(ert-deftest efrit-batch-takes-the-first-dashes-for-the-separator-and-no-others ()
+  (should (equal "git log -- a.txt"
+                 (efrit-batch--task '("--" "git" "log" "--" "a.txt"))))
+  (should (equal "git log -- a.txt" (efrit-batch--task '("git log -- a.txt"))))
+  (should (equal "" (efrit-batch--task '("--")))))
+
 (provide 'batch-policy-tests)
 ;;; batch-policy-tests.el ends here
