@@ -150,7 +150,8 @@ One that waits is taken, unless it has ended meanwhile."
   "Return curl's options for REQUEST to URL with HEADERS, a unibyte string."
   (encode-coding-string
    (concat
-    "silent\nshow-error\nno-buffer\ninclude\n"
+    ;; What a proxy answers to CONNECT would stand before the reply's own head.
+    "silent\nshow-error\nno-buffer\ninclude\nsuppress-connect-headers\n"
     (efrit-http--option "request" "POST")
     (efrit-http--option "url" url)
     (efrit-http--option "data-binary" (concat "@" (efrit-http-body-file request)))
@@ -179,15 +180,14 @@ One that waits is taken, unless it has ended meanwhile."
 
 (defun efrit-http--read-head (request)
   "Read the headers of the reply to REQUEST, if they are there.
-What a proxy or the server says before the reply itself is passed over."
+What the server says before the reply itself is passed over."
   (let* ((head (efrit-http-head request))
          (end (string-search "\r\n\r\n" head)))
     (when end
       (let ((lines (split-string (substring head 0 end) "\r\n"))
             (rest (substring head (+ end 4))))
         (setf (efrit-http-head request) rest)
-        (if (or (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
-                (string-match-p "\\`HTTP/[0-9.]+ 200 Connection established" (car lines)))
+        (if (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
             (efrit-http--read-head request)
           (efrit-http--set-head request lines)
           (unless (string-empty-p rest)
