@@ -64,13 +64,17 @@ It insists, since code may take the first quit for its own.")
 ;;; Private
 
 (defun efrit-eval--within-limits (code printed)
-  "Evaluate CODE, printing into the buffer PRINTED; return (STATUS . TEXT)."
-  (let ((watcher (efrit-eval--watch)))
+  "Evaluate CODE, printing into the buffer PRINTED; return (STATUS . TEXT).
+Only the code itself can be quit: a watching process left behind would go on."
+  (let* ((quits-not inhibit-quit)
+         (inhibit-quit t)
+         (watcher (efrit-eval--watch)))
     (unwind-protect
         (catch 'efrit-eval--over
           (let ((debugger #'efrit-eval--over)
                 (standard-output printed)
-                (debug-on-quit nil))
+                (debug-on-quit nil)
+                (inhibit-quit quits-not))
             (efrit-eval--forms code (float-time))))
       (when (process-live-p watcher)
         (delete-process watcher))

@@ -143,7 +143,8 @@ While the model works, it is sent with the next turn."
   (efrit-loop-happen loop 'stop))
 
 (defun efrit-loop-retry-now (loop)
-  "Have LOOP, which waits before a retry, try at once."
+  "Have LOOP, which waits before a retry, try at once.
+Return non-nil if it does; nil where it waits for no retry."
   (efrit-loop-happen loop 'hurry))
 
 (defun efrit-loop-observe (loop observer)
@@ -152,14 +153,16 @@ While the model works, it is sent with the next turn."
 
 (defun efrit-loop-tell (loop &rest event)
   "Tell the observers of LOOP of EVENT.
-An error in one, or a quit, is that one's own."
-  (dolist (observer (efrit-loop-observers loop))
-    (condition-case err
-        (funcall observer loop event)
-      ((error quit)
-       (message "efrit: %s cannot show %S: %s"
-                (if (symbolp observer) observer "an observer")
-                (car event) (error-message-string err))))))
+An error in one, or a quit, is that one's own.  \\[keyboard-quit] waits until
+all were told."
+  (let ((inhibit-quit t))
+    (dolist (observer (efrit-loop-observers loop))
+      (condition-case err
+          (funcall observer loop event)
+        ((error quit)
+         (message "efrit: %s cannot show %S: %s"
+                  (if (symbolp observer) observer "an observer")
+                  (car event) (error-message-string err)))))))
 
 (defun efrit-loop-happen (loop event &rest arguments)
   "Let EVENT happen to LOOP; ARGUMENTS come with it.

@@ -292,7 +292,7 @@ When the sidecar died, it is asked again: what ran does not run twice."
   (when (and (= step (efrit-loop-step loop)) (eq (efrit-use-state use) 'running))
     (let ((call (efrit-tool-call-create
                  :owner loop :id (efrit-use-id use) :name (efrit-use-name use)
-                 :plan (efrit-use-plan use)
+                 :plan (efrit-use-plan use) :directory (efrit-loop-root loop)
                  :finish (lambda (result) (efrit-run--record loop use result)))))
       (setf (efrit-use-call use) call)
       (efrit-tools-run call (efrit-use-arguments use)))))

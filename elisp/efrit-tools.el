@@ -39,8 +39,9 @@ what the person is asked where they do not say it all, a string, or nil."
 OWNER is whose session it is, FINISH takes the result, once.  STOP, which
 an `:async' tool may set, is called without arguments when the person stops
 the use; it has the tool finish soon, with what there is of a result.
-PLAN is what the tool would change, see efrit-plan.el."
-  owner id name finish stop plan)
+PLAN is what the tool would change, see efrit-plan.el.  DIRECTORY is where
+relative file names begin, the root of the session."
+  owner id name finish stop plan directory)
 
 (defconst efrit-tools--kinds
   '(("string" . stringp) ("integer" . integerp) ("number" . numberp)
@@ -137,7 +138,7 @@ An error or a quit in the tool is a result as well."
                (problem (efrit-tools-problem tool given))
                (result (if problem
                            (efrit-tool-result problem :status 'error)
-                         (funcall (efrit-tool-function tool) given call))))
+                         (efrit-tools--apply tool given call))))
           (unless (and (efrit-tool-async tool) (not problem))
             (efrit-tool-finish call result)))
       (quit (efrit-tool-finish
@@ -145,6 +146,18 @@ An error or a quit in the tool is a result as well."
       (error (efrit-tool-finish
               call (efrit-tool-result (format "Error: %s" (error-message-string err))
                                       :status 'error))))))
+
+(defun efrit-tools--apply (tool given call)
+  "Return what the function of TOOL gives for GIVEN, the arguments, and CALL.
+It runs in an empty buffer, and in the directory of CALL: in whatever
+buffer the person is just now, it would act on that.  Tools run from
+timers, where Emacs would not quit; that the person can, unless the result
+comes later, for then its beginning is over at once, and is not left half done."
+  (let ((directory (or (efrit-tool-call-directory call) default-directory)))
+    (with-temp-buffer
+      (setq default-directory directory)
+      (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit)))
+        (funcall (efrit-tool-function tool) given call)))))
 
 (defun efrit-tools-problem (tool given)
   "Return what is wrong with GIVEN, the arguments of a use of TOOL, or nil."

@@ -134,6 +134,15 @@ once; ERT, which needs it for a test that fails, is to have that here."
   (should (string-match-p "The person stopped it"
                           (efrit-eval-tests--error "(signal 'quit nil)"))))
 
+(ert-deftest efrit-eval-acts-on-no-buffer-of-the-persons ()
+  "The current buffer is an empty one, wherever the person is, and goes again."
+  (with-temp-buffer
+    (insert "precious")
+    (should (equal "=> (\"\" t)"
+                   (efrit-eval-tests--text "(list (buffer-string) (progn (erase-buffer) t))")))
+    (should (equal "=> \"mine\"" (efrit-eval-tests--text "(insert \"mine\") (buffer-string)")))
+    (should (equal "precious" (buffer-string)))))
+
 (ert-deftest efrit-eval-long-output-and-values-are-cut ()
   "What is cut off is counted, in the output and in the value."
   (let ((efrit-eval-most-characters 100))

@@ -143,5 +143,47 @@ text = \"Done.\"
       (should (eq (efrit-loop-state loop) 'idle))
       (should (equal "Done." (loop-test--said))))))
 
+(ert-deftest efrit-quit-in-an-evaluation-is-its-result-and-the-loop-goes-on ()
+  "Tools run from timers, where Emacs binds `inhibit-quit'."
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(setq quit-flag t) (dotimes (_ 100) (+ 1 1))\" } },
+         { name = \"eval_sexp\", input = { code = \"(+ 40 2)\" } } ]
+[[reply]]
+expect_contains = \"The person stopped it (quit).\"
+text = \"Done.\"
+" loop
+    (quit-test--swallowing (efrit-do-say loop "Go."))
+    (quit-test--rest loop)
+    (should (eq (efrit-loop-state loop) 'idle))
+    (should (equal "Done." (loop-test--said)))
+    (should (string-match-p "=> 42" (efrit-test-sent-text)))
+    (should-not inhibit-quit)
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-quit-in-any-tool-of-this-emacs-leaves-the-loop-usable ()
+  (dolist (row '(("session_complete" . "summary = \"x\"") ("todo_write" . "todos = []")
+                 ("eval_sexp" . "code = \"1\"")))
+    (let* ((name (car row))
+           (tool (efrit-tool-named name))
+           (function (efrit-tool-function tool)))
+      (loop-test-with (format "
+[[reply]]
+tool = [ { name = \"%s\", input = { %s } } ]
+[[reply]]
+expect_contains = \"The person stopped it (quit).\"
+text = \"Done.\"
+" name (cdr row)) loop
+        (ert-info (name)
+          (cl-letf (((efrit-tool-function tool)
+                     (lambda (arguments call)
+                       (setq quit-flag t)
+                       (eval '(progn nil) t)
+                       (funcall function arguments call))))
+            (quit-test--swallowing (efrit-do-say loop "Go."))
+            (quit-test--rest loop))
+          (should (eq (efrit-loop-state loop) 'idle))
+          (loop-test--goes-on loop))))))
+
 (provide 'quit-tests)
 ;;; quit-tests.el ends here

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from tests.emacs.conftest import Open
 from tests.emacs.terminal import Terminal
+from tests.processes import until
 
 PROMPT = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
@@ -138,6 +140,20 @@ def test_the_menu_fits_a_small_terminal(open_emacs: Open) -> None:
     terminal.press("Enter")
     screen = terminal.see("Session", "Answers", "Look", "Sessions", "Memory", "pack for elsewhere")
     assert "\\" not in screen, screen
+
+
+def test_an_evaluation_without_end_is_quit_as_any_other(open_emacs: Open, project: Path) -> None:
+    terminal = open_emacs(
+        '[[reply]]\ntool = [{ name = "eval_sexp", input = { code = '
+        '\'(write-region "" nil "begun") (while t)\' } }]\n'
+        '[[reply]]\nexpect_contains = "The person stopped it (quit)."\ntext = "So be it."\n'
+    )
+    do(terminal, "Go round.")
+    terminal.see("May eval_sexp run?")
+    terminal.press("C-c", "C-y")
+    assert until((project / "begun").exists, 30)
+    terminal.press("C-g")
+    terminal.see("✗ eval_sexp", "So be it.", "● ready")
 
 
 def test_a_tool_opens_by_return_and_a_menu_shows_the_keys(open_emacs: Open) -> None:
