@@ -115,7 +115,8 @@ What was being sent has arrived if a turn began that we did not hear of."
   (let ((said (append (efrit-loop-sent loop)
                       (apply #'append (nreverse (efrit-loop-queue loop))))))
     (setf (efrit-loop-queue loop) nil
-          (efrit-loop-sent loop) said)
+          (efrit-loop-sent loop) said
+          (efrit-loop-complete loop) nil)
     (efrit-turn-call
      loop 'turn/begin
      `(:model ,efrit-claude-model :as_text t

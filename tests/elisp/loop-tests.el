@@ -81,6 +81,40 @@ tool = [ { name = \"session_complete\", input = { summary = \"All done.\" } } ]
     (should (= 1 (length (efrit-test-sent))))
     (loop-test--goes-on loop)))
 
+(ert-deftest efrit-loop-goes-on-with-what-was-said-while-the-model-ended-the-task ()
+  "Being done is over once the person has said more."
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"session_complete\", input = { summary = \"All done.\" } } ]
+delay_ms = 50
+[[reply]]
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+expect_contains = \"two\"
+text = \"That, too.\"
+" loop
+    (efrit-do-say loop "Do it.")
+    (loop-test--wait-for loop 'streaming)
+    (efrit-do-say loop "And read a.txt.")
+    (should (eq 'idle (efrit-test-rest loop)))
+    (should (equal "That, too." (loop-test--said)))
+    (should (= 3 (length (efrit-test-sent))))))
+
+(ert-deftest efrit-loop-runs-tools-of-this-emacs-in-the-root-and-in-an-empty-buffer ()
+  (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"(list default-directory (buffer-string) (file-exists-p \\\"a.txt\\\"))\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+    (with-temp-buffer
+      (insert "precious")
+      (setq default-directory "/")
+      (efrit-test-finish loop "Where are you?"))
+    (should (string-match-p
+             (regexp-quote (format "=> (\\\"%s\\\" \\\"\\\" t)" efrit-test-project))
+             (efrit-test-sent-text)))))
+
 (ert-deftest efrit-loop-never-takes-a-results-text-for-a-signal ()
   (loop-test-with "
 [[reply]]
