@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from email.utils import formatdate
 
 from efrit_budget.errors import EfritError, Json
 
@@ -50,9 +52,16 @@ class ApiError(EfritError):
         return error_body(TYPES.get(self.status, "api_error"), self.message, request_id)
 
 
-def scripted(status: int, message: str | None, retry_after: float | None) -> ApiError:
-    """An error that a scenario asks for."""
+def scripted(
+    status: int,
+    message: str | None,
+    retry_after: float | None = None,
+    retry_at: float | None = None,
+) -> ApiError:
+    """An error that a scenario asks for; `retry_at` is in seconds from now, told as a date."""
     headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
+    if retry_at is not None:
+        headers["retry-after"] = formatdate(time.time() + retry_at, usegmt=True)
     said = message or MESSAGES.get(status, f"Scripted error {status}")
     return ApiError(said, status=status, headers=headers)
 

@@ -71,6 +71,7 @@ class Entry(Part):
     expect_contains: str | None = None
     status: Annotated[int, Field(ge=400, le=599)] | None = None
     retry_after: Annotated[float, Field(ge=0)] | None = None
+    retry_at: float | None = None
     message: str | None = None
     cut: Literal["text", "tool_input"] | None = None
     malformed: bool = False

@@ -72,7 +72,7 @@ class Service:
                 raise ApiError("x-api-key header is required", status=401)
             if key in KEYS:
                 status, message = KEYS[key]
-                raise scripted(status, message, None)
+                raise scripted(status, message)
         if not headers.get("anthropic-version"):
             raise ApiError("anthropic-version: header is required")
         named = headers.get("anthropic-beta", "").split(",")
@@ -160,15 +160,15 @@ class Service:
 
 
 def _fail(entry: Entry) -> NoReturn:
-    raise scripted(entry.status or 500, entry.message, entry.retry_after)
+    raise scripted(entry.status or 500, entry.message, entry.retry_after, entry.retry_at)
 
 
 def unstreamable(reply: Reply) -> ApiError | None:
     """The error that stands for a fault of streams when the client asked for none."""
     if reply.entry.error_event is not None:
-        return scripted(status_of(reply.entry.error_event), reply.entry.message, None)
+        return scripted(status_of(reply.entry.error_event), reply.entry.message)
     if reply.entry.cut is not None or reply.entry.malformed:
-        return scripted(500, None, None)
+        return scripted(500, None)
     return None
 
 

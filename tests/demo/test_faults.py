@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
+from email.utils import parsedate_to_datetime
 
 import anthropic
 import pytest
@@ -51,6 +52,13 @@ def test_an_error_says_when_to_come_again(play: Play) -> None:
     answer = play("[[reply]]\nstatus = 429\nretry_after = 7").post(request())
     assert (answer.status, answer.headers["retry-after"]) == (429, "7")
     assert answer.body["error"]["type"] == "rate_limit_error"
+
+
+def test_an_error_says_when_to_come_again_as_a_date(play: Play) -> None:
+    answer = play("[[reply]]\nstatus = 529\nretry_at = 60").post(request())
+    left = parsedate_to_datetime(answer.headers["retry-after"]).timestamp() - time.time()
+    assert answer.status == 529
+    assert 50 < left <= 60
 
 
 def broken(running: Endpoint) -> str:
