@@ -14,86 +14,70 @@
 
 ;;; Code:
 
-(require 'auth-source)
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-endpoint)
 (require 'efrit-http)
 (require 'efrit-json)
 (require 'efrit-reply)
 (require 'efrit-sse)
 (require 'subr-x)
-(require 'url-parse)
 
 ;;; Options
 
-(defgroup efrit-claude nil
-  "The model, and how it is talked to."
-  :group 'efrit)
-
-(defcustom efrit-claude-url "https://api.anthropic.com/v1/messages"
-  "Where requests go: any server that speaks the Messages API."
-  :type 'string)
-
 (defcustom efrit-claude-model "claude-sonnet-5-5"
   "The model."
+  :group 'efrit-claude
   :type 'string)
 
 (defcustom efrit-claude-max-tokens nil
   "The longest reply, in tokens; nil means the session's whole reserve."
+  :group 'efrit-claude
   :type '(choice (const :tag "The reserve" nil) natnum))
 
 (defcustom efrit-claude-effort nil
   "How much effort the model makes; nil leaves it to the API."
+  :group 'efrit-claude
   :type '(choice (const :tag "The API's default" nil)
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
 (defcustom efrit-claude-thinking-display "summarized"
   "How the model's thinking comes: summarized, as updates, or not at all."
+  :group 'efrit-claude
   :type '(choice (const "summarized") (const "updates") (const "omitted")))
 
 (defcustom efrit-claude-task-budget nil
   "Tokens of which the API itself shows the model a countdown; nil: none."
+  :group 'efrit-claude
   :type '(choice (const :tag "None" nil) natnum))
 
 (defcustom efrit-claude-betas nil
   "Names of betas that every request asks for."
-  :type '(repeat string))
-
-(defcustom efrit-claude-headers nil
-  "Headers that every request has besides: an alist of strings."
-  :type '(alist :key-type string :value-type string))
-
-(defcustom efrit-claude-features 'auto
-  "What the endpoint knows besides plain messages.
-With `auto' everything at the vendor's own endpoint, and nothing
-elsewhere, since local servers may refuse what they do not know."
-  :type '(choice (const auto)
-                 (set (const cache) (const thinking) (const effort) (const task-budget)
-                      (const binding) (const diagnostics))))
-
-(defcustom efrit-claude-key-hosts '("api.anthropic.com")
-  "Hosts that are sent the key in the variable ANTHROPIC_API_KEY.
-Others get a key from `auth-source' alone, where it has one for them."
+  :group 'efrit-claude
   :type '(repeat string))
 
 (defcustom efrit-claude-retries 8
   "How often a request is sent again that failed for a passing reason."
+  :group 'efrit-claude
   :type 'natnum)
 
 (defcustom efrit-claude-retry-delay 1
   "Seconds before the first retry; each one after waits twice as long.
 What the server asks for comes before it."
+  :group 'efrit-claude
   :type 'number)
 
 (defcustom efrit-claude-retry-most 60
   "The most seconds between retries where the server asks for none."
+  :group 'efrit-claude
+  :type 'number)
+
+(defcustom efrit-claude-retry-after-most 3600
+  "The most seconds before a retry that a server may ask for."
+  :group 'efrit-claude
   :type 'number)
 
 ;;; Structs
-
-(defconst efrit-claude--all-features
-  '(cache thinking effort task-budget binding diagnostics)
-  "What `efrit-claude-features' may have.")
 
 (defconst efrit-claude--passing
   '("overloaded_error" "api_error" "rate_limit_error" "timeout_error")
@@ -121,7 +105,7 @@ once with the `efrit-reply' and nil, or with what had come of it and the
 problem, a plist of `:message', `:type' and `:status'."
   (let ((request (efrit-claude--create
                   :url efrit-claude-url
-                  :headers (efrit-claude--headers model)
+                  :headers (efrit-endpoint-headers (efrit-claude--betas model))
                   :body (efrit-claude--body
                          (list :system system :tools tools :messages messages :model model
                                :max-tokens max-tokens :budget-left budget-left
@@ -145,55 +129,18 @@ Nobody is told of its end any more."
     (efrit-claude--stop-timer request)
     (efrit-claude--again request)))
 
-(defun efrit-claude-feature-p (feature &optional model)
-  "Return non-nil if the endpoint has FEATURE, and MODEL can do it."
-  (and (memq feature (if (eq efrit-claude-features 'auto)
-                         (and (equal (efrit-claude--host) "api.anthropic.com")
-                              efrit-claude--all-features)
-                       efrit-claude-features))
-       (pcase feature
-         ('thinking (eq (plist-get model :adaptive_thinking) t))
-         ('task-budget (eq (plist-get model :task_budgets) t))
-         ('binding (eq (plist-get model :binding) t))
-         (_ t))))
-
 ;;; The request
-
-(defun efrit-claude--host ()
-  "Return the host of the endpoint."
-  (url-host (url-generic-parse-url efrit-claude-url)))
-
-(defun efrit-claude--key ()
-  "Return the key for the endpoint, or nil."
-  (let* ((host (efrit-claude--host))
-         (found (car (auth-source-search :host host :user "apikey" :max 1)))
-         (secret (plist-get found :secret))
-         (key (if (functionp secret) (funcall secret) secret)))
-    (or key
-        (and (member host efrit-claude-key-hosts)
-             (getenv "ANTHROPIC_API_KEY")))))
-
-(defun efrit-claude--headers (model)
-  "Return the headers of a request to MODEL.
-Signal a `user-error' where the vendor's endpoint would get no key."
-  (let ((key (efrit-claude--key))
-        (betas (efrit-claude--betas model)))
-    (when (and (null key) (equal (efrit-claude--host) "api.anthropic.com"))
-      (user-error "There is no key: put `machine api.anthropic.com login apikey password KEY' \
-into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY"))
-    (append '(("content-type" . "application/json")
-              ("anthropic-version" . "2023-06-01"))
-            (and key (list (cons "x-api-key" key)))
-            (and betas (list (cons "anthropic-beta" (string-join betas ","))))
-            efrit-claude-headers)))
 
 (defun efrit-claude--betas (model)
   "Return the betas that a request to MODEL asks for."
   (append (and efrit-claude-task-budget
-               (efrit-claude-feature-p 'task-budget model)
+               (efrit-endpoint-feature-p 'task-budget model)
                '("task-budgets-2026-03-13"))
-          (and (efrit-claude-feature-p 'binding model)
+          (and (efrit-endpoint-feature-p 'binding model)
                '("thinking-binding-controls-2026-08-01"))
+          (and (equal efrit-claude-thinking-display "updates")
+               (efrit-endpoint-feature-p 'thinking model)
+               '("thinking-display-updates-2026-08-18"))
           efrit-claude-betas))
 
 (defun efrit-claude--body (parts)
@@ -218,7 +165,7 @@ One that is long is a list of strings, to be joined."
           (list (cons "model" (efrit-json-text efrit-claude-model))
                 (cons "max_tokens" (format "%d" (min most (or efrit-claude-max-tokens most))))
                 (cons "stream" "true")
-                (and (efrit-claude-feature-p 'cache model)
+                (and (efrit-endpoint-feature-p 'cache model)
                      '("cache_control" . "{\"type\":\"ephemeral\"}"))
                 (efrit-claude--thinking model)
                 (efrit-claude--output model (plist-get parts :budget-left))
@@ -235,21 +182,21 @@ One that is long is a list of strings, to be joined."
 
 (defun efrit-claude--thinking (model)
   "Return how MODEL is asked to think, a member, or nil."
-  (when (efrit-claude-feature-p 'thinking model)
+  (when (efrit-endpoint-feature-p 'thinking model)
     (cons "thinking"
           (efrit-json-text
            `((type . "adaptive")
              (display . ,efrit-claude-thinking-display)
-             ,@(and (efrit-claude-feature-p 'binding model)
+             ,@(and (efrit-endpoint-feature-p 'binding model)
                     '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
 
 (defun efrit-claude--output (model left)
   "Return how MODEL is to write, a member, or nil; LEFT is of its task budget."
   (let ((effort (and efrit-claude-effort
-                     (efrit-claude-feature-p 'effort model)
+                     (efrit-endpoint-feature-p 'effort model)
                      `((effort . ,efrit-claude-effort))))
         (budget (and efrit-claude-task-budget
-                     (efrit-claude-feature-p 'task-budget model)
+                     (efrit-endpoint-feature-p 'task-budget model)
                      `((task_budget . ((type . "tokens")
                                        (total . ,efrit-claude-task-budget)
                                        (remaining . ,(max 0 (or left 0)))))))))
@@ -257,10 +204,12 @@ One that is long is a list of strings, to be joined."
          (cons "output_config" (efrit-json-text (append effort budget))))))
 
 (defun efrit-claude--diagnostics (previous)
-  "Return what is asked about the cache, a member; PREVIOUS is the reply before."
-  (and previous
-       (efrit-claude-feature-p 'diagnostics)
-       (cons "diagnostics" (efrit-json-text `((previous_message_id . ,previous))))))
+  "Return what is asked about the cache, a member.
+PREVIOUS is the reply before; without one, null has the API keep this
+request to compare the next one with."
+  (and (efrit-endpoint-feature-p 'diagnostics)
+       (cons "diagnostics"
+             (efrit-json-text `((previous_message_id . ,(or previous :null)))))))
 
 ;;; Attempts
 
@@ -362,12 +311,24 @@ One that is long is a list of strings, to be joined."
                 (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
          (object (ignore-errors (efrit-json-parse said)))
          (problem (and (hash-table-p object) (gethash "error" object)))
-         (after (efrit-http-header (efrit-claude-http request) "retry-after")))
+         (after (efrit-claude--retry-after
+                 (efrit-http-header (efrit-claude-http request) "retry-after"))))
     (append (efrit-claude--api-problem
              (if (hash-table-p problem) problem (make-hash-table))
              status)
-            (and after (string-match-p "\\`[0-9.]+\\'" after)
-                 (list :retry-after (string-to-number after))))))
+            (and after (list :retry-after after)))))
+
+(defun efrit-claude--retry-after (said)
+  "Return the seconds to wait that SAID, a retry-after header, asks for, or nil.
+It is a number, or a date; what is neither, or past, asks for nothing."
+  (let ((seconds (cond
+                  ((null said) nil)
+                  ((string-match-p "\\`[0-9]+\\(?:\\.[0-9]*\\)?\\'" said)
+                   (string-to-number said))
+                  ((when-let* ((date (ignore-errors (date-to-time said)))
+                               (left (ceiling (- (float-time date) (float-time)))))
+                     (and (> left 0) left))))))
+    (and seconds (min seconds efrit-claude-retry-after-most))))
 
 (defun efrit-claude--api-problem (problem status)
   "Return PROBLEM, an error object of the API's, as a plist; STATUS came with it."

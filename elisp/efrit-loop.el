@@ -55,11 +55,12 @@ COUNTS: turns, start and dollars since the person spoke, a plist.
 USAGE: the sums of all replies, a plist.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
 it stops as soon as it can.  SEEN: how files were when the model read them;
-SINCE: when the session was last at work before this Emacs took it up."
+SINCE: when the session was last at work before this Emacs took it up.
+NOTED: what is said once in a session, and was."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget (max-tokens 1) queue sent request reply run rules todos
   observers problem counts usage previous complete stopping
-  (seen (make-hash-table :test #'equal)) since)
+  (seen (make-hash-table :test #'equal)) since noted)
 
 (defconst efrit-loop-resting
   '(idle failed refused cut-short window-full limited)
@@ -163,6 +164,12 @@ all were told."
          (message "efrit: %s cannot show %S: %s"
                   (if (symbolp observer) observer "an observer")
                   (car event) (error-message-string err)))))))
+
+(defun efrit-loop-note-once (loop text)
+  "Tell the observers of LOOP a note, TEXT, unless it is nil or was told before."
+  (unless (or (null text) (member text (efrit-loop-noted loop)))
+    (push text (efrit-loop-noted loop))
+    (efrit-loop-tell loop 'note text)))
 
 (defun efrit-loop-happen (loop event &rest arguments)
   "Let EVENT happen to LOOP; ARGUMENTS come with it.

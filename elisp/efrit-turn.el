@@ -16,6 +16,7 @@
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-claude)
+(require 'efrit-endpoint)
 (require 'efrit-http)
 (require 'efrit-loop)
 (require 'efrit-reply)
@@ -140,6 +141,7 @@ What was being sent has arrived if a turn began that we did not hear of."
           (efrit-loop-max-tokens loop) (plist-get begun :max_tokens)
           (efrit-loop-budget loop) (plist-get begun :budget))
     (efrit-loop-tell loop 'begun (and rewrite t) (append (plist-get begun :notes) nil))
+    (efrit-loop-note-once loop (efrit-endpoint-note))
     (efrit-loop-happen loop (if (efrit-loop-stopping loop) 'halted 'begun))))
 
 (defun efrit-turn--append (loop holder)

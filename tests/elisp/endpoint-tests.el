@@ -56,5 +56,142 @@
             (advice-remove 'efrit-http--config through)))
         (should (equal "Through it." (loop-test--said)))))))
 
+;;; The key
+
+(defmacro endpoint-test-with-secrets (&rest body)
+  "Run BODY where there is a key for the vendor's host, and one for each other."
+  (declare (debug t))
+  `(let* ((file (make-temp-file "efrit-authinfo-" nil ""
+                                (concat "machine api.anthropic.com login apikey password sk-one\n"
+                                        "machine gate.example login apikey password sk-gate\n"
+                                        "machine localhost login apikey password sk-here\n")))
+          (auth-sources (list file))
+          (auth-source-do-cache nil)
+          (process-environment (cons "ANTHROPIC_API_KEY" process-environment)))
+     (unwind-protect (progn ,@body)
+       (auth-source-forget-all-cached)
+       (delete-file file))))
+
+(defun endpoint-test--key (url)
+  "Return the key that would be sent to URL, or nil."
+  (let ((efrit-claude-url url))
+    (cdr (assoc "x-api-key" (efrit-endpoint-headers nil)))))
+
+(ert-deftest efrit-endpoint-refuses-an-address-that-names-no-host ()
+  (endpoint-test-with-secrets
+   (dolist (url '("localhost:7716/v1/messages" "api.anthropic.com/v1/messages" "https:///v1"
+                  "ftp://gate.example/v1/messages" "" "//gate.example/v1"))
+     (ert-info (url)
+       (let ((err (should-error (endpoint-test--key url) :type 'user-error)))
+         (should (string-match-p "efrit-claude-url.*https?://" (cadr err))))))))
+
+(ert-deftest efrit-endpoint-sends-a-key-in-clear-to-this-machine-alone ()
+  (endpoint-test-with-secrets
+   (should (equal "sk-one" (endpoint-test--key "https://api.anthropic.com/v1/messages")))
+   (should (equal "sk-gate" (endpoint-test--key "https://gate.example/v1/messages")))
+   (should (equal "sk-here" (endpoint-test--key "http://localhost:7716/v1/messages")))
+   (dolist (url '("http://127.0.0.1:7716/v1" "http://[::1]:7716/v1" "http://other.example/v1"))
+     (should-not (endpoint-test--key url)))
+   (dolist (url '("http://gate.example/v1/messages" "http://api.anthropic.com/v1/messages"))
+     (let ((err (should-error (endpoint-test--key url) :type 'user-error)))
+       (should-not (string-match-p "sk-" (cadr err))))
+     (let ((efrit-claude-key-in-clear t))
+       (should (endpoint-test--key url))))
+   (let ((efrit-claude-headers '(("Authorization" . "Bearer sk-mine"))))
+     (should-error (endpoint-test--key "http://other.example/v1") :type 'user-error)
+     (should-error (endpoint-test--key "http://127.0.0.1.example/v1") :type 'user-error)
+     (should-not (endpoint-test--key "http://127.0.0.1/v1"))
+     (should-not (endpoint-test--key "http://[::1]/v1")))))
+
+(ert-deftest efrit-endpoint-that-is-none-stops-the-loop-and-says-what-to-do ()
+  (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
+    (let ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
+      (efrit-do-say loop "Go.")
+      (should (eq 'failed (efrit-test-rest loop)))
+      (should (string-match-p "efrit-claude-url" (efrit-loop-problem loop))))
+    (efrit-continue loop)
+    (should (eq 'idle (efrit-test-rest loop)))))
+
+;;; What it knows
+
+(defun endpoint-test--notes ()
+  "Return the notes of the loop under test, in order."
+  (cl-loop for event in (reverse loop-test--events)
+           when (eq (car event) 'note) collect (cadr event)))
+
+(ert-deftest efrit-endpoint-elsewhere-is-said-once-to-get-plain-messages ()
+  (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
+    (let ((efrit-claude-features 'auto))
+      (efrit-test-finish loop "Go.")
+      (efrit-test-finish loop "Go on."))
+    (should (equal 1 (length (endpoint-test--notes))))
+    (should (string-match-p "127.0.0.1.*no prompt cache.*efrit-claude-features"
+                            (car (endpoint-test--notes))))
+    (should-not (gethash "thinking" (gethash "body" (car (efrit-test-sent)))))))
+
+(ert-deftest efrit-endpoint-is-asked-for-updates-of-thinking-with-their-beta ()
+  (let ((efrit-claude-thinking-display "updates"))
+    (loop-test-with "[[reply]]\nthinking = \"So.\"\ntext = \"Yes.\"\n" loop
+      (efrit-test-finish loop "Go.")
+      (should (equal '(200) (loop-test--statuses)))
+      (should (seq-contains-p (gethash "betas" (car (efrit-test-sent)))
+                              "thinking-display-updates-2026-08-18")))))
+
+(ert-deftest efrit-endpoint-is-asked-why-the-cache-missed-from-the-first-request-on ()
+  (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
+    (efrit-test-finish loop "Go.")
+    (efrit-test-finish loop "Go on.")
+    (let ((asked (mapcar (lambda (sent)
+                           (gethash "previous_message_id"
+                                    (gethash "diagnostics" (gethash "body" sent))))
+                         (efrit-test-sent))))
+      (should (eq :null (car asked)))
+      (should (string-prefix-p "msg_" (cadr asked))))))
+
+;;; When to come again
+
+(ert-deftest efrit-endpoint-is-asked-again-at-the-date-that-it-gives ()
+  (loop-test-with "
+[[reply]]
+status = 429
+retry_at = 2
+[[reply]]
+text = \"Now.\"
+" loop
+    (efrit-test-finish loop "Go.")
+    (let ((seconds (cl-loop for event in loop-test--events
+                            when (eq (car event) 'retry) return (cadr event))))
+      (should (<= 1 seconds 2)))))
+
+(ert-deftest efrit-endpoint-is-waited-for-no-longer-than-the-option-says ()
+  (let ((efrit-claude-retry-after-most 100))
+    (cl-flet ((in (seconds) (format-time-string "%a, %d %b %Y %T GMT" (+ (float-time) seconds) t)))
+      (let ((system-time-locale "C"))
+        (should (equal 100 (efrit-claude--retry-after (in 100000))))
+        (should (<= 9 (efrit-claude--retry-after (in 10)) 11))
+        (should-not (efrit-claude--retry-after (in -10)))))
+    (should (equal 100 (efrit-claude--retry-after "86400")))
+    (should (equal 0 (efrit-claude--retry-after "0")))
+    (should (equal 1.5 (efrit-claude--retry-after "1.5")))
+    (dolist (nothing '(nil "" "soon" "1.2.3" "-5"))
+      (should-not (efrit-claude--retry-after nothing)))))
+
+(ert-deftest efrit-loop-retry-now-says-whether-it-does ()
+  (loop-test-with "
+[[reply]]
+status = 429
+retry_after = 60
+[[reply]]
+text = \"One two three four.\"
+delay_ms = 100
+" loop
+    (should-not (efrit-loop-retry-now loop))
+    (efrit-do-say loop "Go.")
+    (loop-test--wait-for loop 'retrying)
+    (should (efrit-loop-retry-now loop))
+    (loop-test--wait-for loop 'streaming)
+    (should-not (efrit-loop-retry-now loop))
+    (should (eq 'idle (efrit-test-rest loop)))))
+
 (provide 'endpoint-tests)
 ;;; endpoint-tests.el ends here

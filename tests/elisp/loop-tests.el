@@ -245,10 +245,10 @@ text = \"Done.\"
 (ert-deftest efrit-loop-sends-no-key-of-the-vendors-elsewhere ()
   (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
         (efrit-claude-url "http://127.0.0.1:1/v1/messages"))
-    (should-not (assoc "x-api-key" (efrit-claude--headers nil)))
+    (should-not (assoc "x-api-key" (efrit-endpoint-headers nil)))
     (let ((efrit-claude-url "https://api.anthropic.com/v1/messages"))
       (should (equal "sk-xyzzy-secret"
-                     (cdr (assoc "x-api-key" (efrit-claude--headers nil))))))))
+                     (cdr (assoc "x-api-key" (efrit-endpoint-headers nil))))))))
 
 (provide 'loop-tests)
 ;;; loop-tests.el ends here
