@@ -97,6 +97,7 @@ NOTED: what is said once in a session, and was."
     (ending    stop       ending      efrit-turn--stop-soon)
     (running   more       beginning   efrit-turn--begin)
     (running   done       idle        nil)
+    (running   cut        cut-short   nil)
     (running   limit      limited     nil)
     (running   failed     failed      nil)
     (running   stop       idle        efrit-turn--stop-tools))

@@ -22,8 +22,9 @@
 TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
 input as they came, the latest first.  ID and NAME are a tool use's,
 SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
-DONE says whether its end has come."
-  type pieces id name signature object done)
+DONE says whether its end has come.  PROBLEM says what is wrong with a tool
+use's input, if the sidecar could not read it."
+  type pieces id name signature object done problem)
 
 (cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
   "A reply as far as it has come.
@@ -44,7 +45,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
     ("content_block_delta" (efrit-reply--piece reply (gethash "delta" event)))
     ("content_block_stop" (efrit-reply--end reply))
     ("message_delta" (efrit-reply--delta reply event))
-    ("message_stop" (setf (efrit-reply-over reply) t) nil)
+    ("message_stop" (efrit-reply--over reply) nil)
     ("error" (setf (efrit-reply-problem reply) (gethash "error" event)) nil)))
 
 (defun efrit-block-text (block)
@@ -62,9 +63,18 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
                            (efrit-block-done block)))
                     (reverse (efrit-reply-blocks reply))))
 
+(defun efrit-reply-note-problems (reply unreadable)
+  "Note which tool uses of REPLY have an input that cannot be read.
+UNREADABLE is what the sidecar said of them, a vector of plists."
+  (dolist (block (efrit-reply-tool-uses reply))
+    (when-let* ((said (cl-find (efrit-block-id block) unreadable :test #'equal
+                               :key (lambda (one) (plist-get one :tool_use_id)))))
+      (setf (efrit-block-problem block) (plist-get said :problem)))))
+
 (defun efrit-reply-content (reply)
-  "Return the blocks of REPLY as the JSON text of a list.
-What was broken off counts where it can stand by itself, as a text can."
+  "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
+What was broken off counts where it can stand by itself, as a text can.
+The input of a tool is in it as a text, `input_json': it may be no JSON."
   (concat "["
           (mapconcat #'identity
                      (delq nil (mapcar #'efrit-reply--block-json
@@ -145,6 +155,13 @@ What was broken off counts where it can stand by itself, as a text can."
     (setf (efrit-block-done block) t)
     (list 'end block)))
 
+(defun efrit-reply--over (reply)
+  "Note that REPLY is whole, and so is each of its blocks.
+Some servers do not say it of a block."
+  (dolist (block (efrit-reply-blocks reply))
+    (setf (efrit-block-done block) t))
+  (setf (efrit-reply-over reply) t))
+
 (defun efrit-reply--delta (reply event)
   "Take EVENT, the reply's own news, into REPLY."
   (let* ((delta (gethash "delta" event))
@@ -165,15 +182,10 @@ What was broken off counts where it can stand by itself, as a text can."
       ("thinking" (and done (not (member (efrit-block-signature block) '(nil "")))
                        (efrit-reply--object "type" "thinking" "thinking" text
                                             "signature" (efrit-block-signature block))))
-      ("tool_use" (and done (efrit-reply--use-json block text)))
+      ("tool_use" (and done (efrit-reply--object "type" "tool_use" "id" (efrit-block-id block)
+                                                 "name" (efrit-block-name block)
+                                                 "input_json" text)))
       (_ (and done (efrit-json-text (efrit-block-object block)))))))
-
-(defun efrit-reply--use-json (block input)
-  "Return the tool use BLOCK as JSON text, with INPUT verbatim."
-  (concat (substring (efrit-reply--object "type" "tool_use" "id" (efrit-block-id block)
-                                          "name" (efrit-block-name block))
-                     0 -1)
-          ",\"input\":" input "}"))
 
 (defun efrit-reply--object (&rest members)
   "Return the object with the string MEMBERS, names and values, as JSON text."

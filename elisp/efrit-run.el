@@ -31,14 +31,14 @@
 
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
-ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  STATE is
-`waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
+ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  PROBLEM is
+what is wrong with arguments that are none, see `efrit-block'.  STATE is `waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
 what a tool of this Emacs would change, see efrit-plan.el.  RESULT is the envelope, a
 plist, without data.  QUESTION is what the person is asked, CONFIRM the id
 of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
 `efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
 it began to run and how long it ran."
-  id name arguments (state 'waiting) plan result question confirm token call begun seconds)
+  id name arguments problem (state 'waiting) plan result question confirm token call begun seconds)
 
 (defvar efrit-run--policies nil
   "The policies of the sidecars' tools: an alist of hosts and alists.
@@ -50,10 +50,7 @@ and symbols.")
 (defun efrit-run-tools (loop)
   "Run the tools that the reply of LOOP asks for."
   (setf (efrit-loop-run loop)
-        (mapcar (lambda (block)
-                  (efrit-use-create :id (efrit-block-id block) :name (efrit-block-name block)
-                                    :arguments (efrit-block-text block)))
-                (efrit-reply-tool-uses (efrit-loop-reply loop))))
+        (mapcar #'efrit-run--use (efrit-reply-tool-uses (efrit-loop-reply loop))))
   (dolist (use (efrit-loop-run loop))
     (efrit-loop-tell loop 'use use))
   (efrit-sync-flush)
@@ -102,6 +99,13 @@ why it is denied, goes to the model."
 
 ;;; Deciding
 
+(defun efrit-run--use (block)
+  "Return the use of a tool that BLOCK of a reply asks for."
+  (let ((problem (efrit-block-problem block)))
+    (efrit-use-create :id (efrit-block-id block) :name (efrit-block-name block)
+                      :arguments (if problem "{}" (efrit-block-text block))
+                      :problem problem)))
+
 (defun efrit-run--know-policies (loop then)
   "Learn the policies of the sidecar's tools for LOOP, then call THEN."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
@@ -139,7 +143,8 @@ why it is denied, goes to the model."
 One that has a plan is asked about when its turn comes, since what went
 before it may change the same file."
   (dolist (use (efrit-loop-run loop))
-    (pcase (efrit-run--decide loop use)
+    (pcase (if (efrit-use-problem use) 'unreadable (efrit-run--decide loop use))
+      ('unreadable (efrit-run--refuse-unreadable loop use))
       ('deny (efrit-run--deny loop use))
       ('ask (unless (efrit-run--plans-p use)
               (efrit-run--ask loop use (efrit-run--own-question loop use))))
@@ -170,16 +175,24 @@ before it may change the same file."
 
 (defun efrit-run--deny (loop use &optional reason)
   "Book that the person does not allow USE in LOOP, and REASON, if any."
+  (efrit-run--refuse
+   loop use
+   (if reason
+       (format "This use of %s was not allowed: %s" (efrit-use-name use) reason)
+     (format "The person did not allow this use of %s." (efrit-use-name use)))
+   "Ask for it in another way, or do without."))
+
+(defun efrit-run--refuse-unreadable (loop use)
+  "Book that USE in LOOP did not run, since its input could not be read."
+  (efrit-run--refuse
+   loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-problem use))
+   "Call it again with a whole object, in smaller parts if it was cut off."))
+
+(defun efrit-run--refuse (loop use text message)
+  "Book that USE in LOOP did not run; TEXT is why, MESSAGE what to do about it."
   (efrit-run--set loop use 'denied)
   (efrit-run--drop-plan use)
-  (efrit-run--record
-   loop use
-   (efrit-tool-result (if reason
-                          (format "This use of %s was not allowed: %s"
-                                  (efrit-use-name use) reason)
-                        (format "The person did not allow this use of %s."
-                                (efrit-use-name use)))
-                      :status 'error :message "Ask for it in another way, or do without.")))
+  (efrit-run--record loop use (efrit-tool-result text :status 'error :message message)))
 
 ;;; Plans
 

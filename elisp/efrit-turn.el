@@ -246,6 +246,7 @@ otherwise stops the loop.  TRIES counts the calls made."
   "Take ENDED, the answer to `turn/end', into LOOP, and go on."
   (let ((reply (efrit-loop-reply loop)))
     (efrit-turn--append loop (plist-get ended :append))
+    (efrit-reply-note-problems reply (plist-get ended :unreadable))
     (efrit-turn--count loop reply)
     (setf (efrit-loop-budget loop) (plist-get ended :budget)
           (efrit-loop-previous loop) (efrit-reply-id reply))
@@ -291,8 +292,17 @@ otherwise stops the loop.  TRIES counts the calls made."
   (efrit-loop-happen loop (cond ((and (efrit-loop-complete loop)
                                       (null (efrit-loop-queue loop)))
                                  'done)
+                                ((efrit-turn--cut-short-p loop) 'cut)
                                 ((efrit-turn-limit loop) 'limit)
                                 (t 'more))))
+
+(defun efrit-turn--cut-short-p (loop)
+  "Return non-nil if nothing but the limit of tokens came of the tools of LOOP.
+Where one tool has run, the model has something to go on with, and goes on."
+  (let ((reply (efrit-loop-reply loop)))
+    (and (equal (efrit-reply-stop-reason reply) "max_tokens")
+         (cl-every #'efrit-block-problem (efrit-reply-tool-uses reply))
+         (null (efrit-loop-queue loop)))))
 
 (defun efrit-turn-limit (loop)
   "Return the limit that LOOP has reached, a string, or nil."

@@ -130,7 +130,7 @@ def _parsed(text: str) -> Json:
 
 
 def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
-    """End a reply that is longer than the client allows: text in the middle, tool uses whole."""
+    """End a reply that is longer than the client allows, in the middle of what it is at."""
     if reply.tokens <= most:
         return
     kept, left = [], most - reply.thinking_tokens - 1
@@ -140,6 +140,10 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
             kept.append(block)
         elif block["type"] == "text" and left > 0:
             kept.append({**block, "text": block["text"][: len(block["text"]) * left // cost + 1]})
+        elif block["type"] == "tool_use" and left > 0:
+            text = reply.inputs[block["id"]]
+            reply.inputs[block["id"]] = text[: max(1, len(text) * left // cost)]
+            kept.append({**block, "input": {}})
         left -= cost
     reply.blocks, reply.tokens, reply.stop_reason = kept, most, "max_tokens"
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from efrit_budget.errors import Json, field_error
 from efrit_budget.methods.discretion import keepable_reply
 from efrit_budget.methods.offers import Offers
-from efrit_budget.methods.verbatim import meant, with_texts
+from efrit_budget.methods.verbatim import meant, with_inputs, with_texts
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.tools.registry import Registry
 from efrit_budget.window.begin import Wanted
@@ -113,11 +113,11 @@ class TurnMethods:
 
     def _end(self, params: EndParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        content = _reply(params)
+        content, unreadable = with_inputs(_reply(params))
         _check_tool_uses(content)
         content = keepable_reply(self._registry, content)
         reply = Reply(params.turn_id, params.usage, content, params.stop_reason, params.aborted)
-        answer = self._turns.end(session, reply)
+        answer = self._turns.end(session, reply) | {"unreadable": unreadable}
         return with_texts(answer) if params.as_text else answer
 
     def _messages(self, params: MessagesParams, _: Call) -> Json:

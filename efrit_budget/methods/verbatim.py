@@ -7,10 +7,14 @@ passes on what the model wrote, and what is to be sent, as the texts they are.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from efrit_budget.errors import Json, ParseError, field_error
 from efrit_budget.results.body import sound_text
 from efrit_budget.wire import jsontext
+
+SHOWN: Final = 200
+"""Characters of an input that is none: enough for a model to know it again."""
 
 
 def meant(field: str, text: str) -> Json:
@@ -27,6 +31,39 @@ def meant_object(field: str, text: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise field_error(field, "must be the JSON text of an object")
     return value
+
+
+def with_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], list[Json]]:
+    """Blocks of a reply with each tool's input read from its text, `input_json`.
+
+    A reply that ends at its limit of tokens may end within an input, and some models write what
+    is no JSON. Such an input stands as an empty object, for the API takes nothing else; which they
+    are is the second value, with what a model can be told of it.
+    """
+    read, unreadable = [], list[Json]()
+    for block in blocks:
+        if block.get("type") == "tool_use" and isinstance(block.get("input_json"), str):
+            others = {name: value for name, value in block.items() if name != "input_json"}
+            given, problem = _input(block["input_json"])
+            if problem is not None:
+                unreadable.append({"tool_use_id": block.get("id"), "problem": problem})
+            read.append({**others, "input": given})
+        else:
+            read.append(block)
+    return read, unreadable
+
+
+def _input(text: str) -> tuple[dict[str, Json], str | None]:
+    """The object of a tool's input, and what is wrong with the text if it is none."""
+    try:
+        given = jsontext.parse(sound_text(text).encode())
+        if isinstance(given, dict):
+            return given, None
+        reason = "it is another value"
+    except ParseError as error:
+        reason = error.message
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text):,} characters)"
+    return {}, f"the input was cut off or is no JSON object ({reason}): {shown}"
 
 
 def written(value: Json) -> str:

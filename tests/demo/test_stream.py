@@ -117,6 +117,36 @@ def test_a_reply_is_no_longer_than_max_tokens(play: Play) -> None:
     assert 0 < len(message.content[0].text) < 1000
 
 
+def test_a_tool_use_that_is_longer_than_max_tokens_ends_within_its_input(play: Play) -> None:
+    given = "many words " * 500
+    use = f'{{ name = "read_file", input = {{ path = "{given}" }} }}'
+    answer = play(f'[[reply]]\ntext = "So."\ntool = [{use}]').post(
+        request(stream=True, max_tokens=60, tools=[TOOL])
+    )
+    events = [json.loads(line[6:]) for line in answer.body.splitlines() if line[:5] == "data:"]
+    deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
+    text = "".join(delta.get("partial_json", "") for delta in deltas)
+    assert text.startswith('{"path": "many words')
+    assert not text.endswith("}")
+    assert [event["type"] for event in events[-3:]] == [
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ]
+    assert events[-2]["delta"]["stop_reason"] == "max_tokens"
+    assert events[-2]["usage"]["output_tokens"] == 60
+
+
+@pytest.mark.parametrize("written", ['{"path": "a.t', '["a"]', "nonsense", '"text"', "null"])
+def test_a_tools_input_goes_out_as_it_is_written_be_it_what_it_may(
+    play: Play, written: str
+) -> None:
+    entry = f"[[reply]]\ntool = [{{ name = \"read_file\", input_json = '{written}' }}]"
+    answer = play(entry).post(request(stream=True, tools=[TOOL]))
+    assert json.dumps(written)[1:-1] in answer.body
+    assert '"message_stop"' in answer.body
+
+
 def test_at_its_lowest_the_model_thinks_behind_tool_results_alone(play: Play) -> None:
     twice = EVERYTHING + EVERYTHING
     running, lowest = play(twice), {"thinking": {"type": "between_tools"}, "tools": [TOOL]}

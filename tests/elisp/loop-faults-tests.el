@@ -39,6 +39,73 @@ text = \" Done.\"
   (loop-test--fault "[[reply]]\ntext = \"One\"\ncut = \"tool_input\"
 tool = [ { name = \"read_file\", input = { path = \"README.md\" } } ]\n"))
 
+(defun loop-test--results ()
+  "Return the texts of the tool results in the latest request, in order."
+  (let ((messages (gethash "messages" (gethash "body" (car (last (efrit-test-sent)))))))
+    (cl-loop for message across messages
+             append (cl-loop for block across (gethash "content" message)
+                             when (equal (gethash "type" block) "tool_result")
+                             collect (gethash "text" (aref (gethash "content" block) 0))))))
+
+(ert-deftest efrit-loop-tells-the-model-of-an-input-that-is-no-object-and-goes-on ()
+  (dolist (written '("{\"path\": \"a.txt\", \"content\": \"abc" "[\"a.txt\"]" "\"a.txt\"" "nonsense"))
+    (loop-test-with (format "
+[[reply]]
+text = \"I will.\"
+tool = [ { name = \"create_file\", input_json = '''%s''' },
+         { name = \"eval_sexp\", input_json = '''%s''' },
+         { name = \"read_file\", input = { path = \"a.txt\" } } ]
+[[reply]]
+text = \" Done.\"
+" written written) loop
+      (ert-info (written)
+        (efrit-test-finish loop "Go.")
+        (should (equal "I will. Done." (loop-test--said)))
+        (pcase-let ((`(,first ,second ,third) (loop-test--results)))
+          (dolist (text (list first second))
+            (should (string-match-p "was not run: the input was cut off or is no JSON object" text))
+            (should (string-match-p (regexp-quote written) text)))
+          (should (string-match-p "two" third)))
+        (should (= 2 (cl-count "error" (efrit-loop-run loop) :test #'equal
+                               :key (lambda (use) (plist-get (efrit-use-result use) :status)))))
+        (loop-test--goes-on loop)))))
+
+(ert-deftest efrit-loop-runs-what-came-whole-of-a-reply-that-was-cut-in-an-input ()
+  (loop-test-with "
+[[reply]]
+text = \"I will.\"
+stop_reason = \"max_tokens\"
+tool = [ { name = \"read_file\", input = { path = \"a.txt\" } },
+         { name = \"create_file\", input_json = '{\"path\": \"b.txt\", \"content\": \"abc' } ]
+[[reply]]
+expect_contains = \"was cut off\"
+text = \" Done.\"
+" loop
+    (efrit-test-finish loop "Go.")
+    (should (equal "I will. Done." (loop-test--said)))
+    (should-not (file-exists-p (expand-file-name "b.txt" efrit-test-project)))
+    (loop-test--goes-on loop)))
+
+(ert-deftest efrit-loop-asks-the-person-when-nothing-but-half-an-input-came ()
+  (let ((efrit-claude-max-tokens 60))
+    (loop-test-with (format "
+[[reply]]
+text = \"I will.\"
+tool = [ { name = \"create_file\", input = { path = \"b.txt\", content = \"%s\" } } ]
+[[reply]]
+expect_contains = \"was cut off\"
+text = \" Done.\"
+" (apply #'concat (make-list 200 "many words "))) loop
+      (efrit-do-say loop "Go.")
+      (should (eq 'cut-short (efrit-test-rest loop)))
+      (should (equal "I will." (loop-test--said)))
+      (should (= 60 (plist-get (efrit-loop-usage loop) :output)))
+      (efrit-continue loop)
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should (equal "I will. Done." (loop-test--said)))
+      (should-not (memql 400 (loop-test--statuses)))
+      (loop-test--goes-on loop))))
+
 (ert-deftest efrit-loop-survives-a-malformed-event ()
   (loop-test--fault "[[reply]]\ntext = \"One two\"\nmalformed = true\n"))
 

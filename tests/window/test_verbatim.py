@@ -100,6 +100,53 @@ def test_a_reply_that_is_no_list_of_blocks_is_refused_by_name(shared: Client, wr
     client.call("turn/end", turn_id=first["turn_id"], content=[text("Done.")])
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"path":"a.txt","content":"abc',
+        '["a"]',
+        '"a"',
+        "null",
+        "{} {}",
+        '{"a":NaN}',
+        '"\\ud800"',
+        '{"a":' * 300 + "1" + "}" * 300,
+    ],
+)
+def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
+    shared: Client, written: str
+) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    whole = '{"b":12345678901234567890123,"c":{}}'
+    blocks = [
+        {"type": "text", "text": "I will."},
+        {"type": "tool_use", "id": "a", "name": "eval_sexp", "input_json": written},
+        {"type": "tool_use", "id": "b", "name": "eval_sexp", "input_json": whole},
+    ]
+    ended = client.call(
+        "turn/end",
+        turn_id=first["turn_id"],
+        content_json=json.dumps(blocks),
+        usage={"input_tokens": 900, "output_tokens": 20},
+        stop_reason="max_tokens",
+        as_text=True,
+    )
+    ((unreadable),) = ended["unreadable"]
+    assert unreadable["tool_use_id"] == "a"
+    assert "cut off or is no JSON object" in unreadable["problem"]
+    assert written[:100] in unreadable["problem"]
+    assert len(unreadable["problem"]) < 400
+    (message,) = ended["append"]["messages"]
+    assert [block.get("input") for block in json.loads(message)["content"]] == [
+        None,
+        {},
+        json.loads(whole),
+    ]
+    assert f'"input":{whole}' in message
+    assert client.call("session/status")["usage"]["output_tokens"] == 20
+
+
 def test_arguments_that_are_no_object_are_refused_by_name(shared: Client) -> None:
     client = shared.anew()
     with pytest.raises(InvalidParamsError, match="arguments_json"):
