@@ -13,6 +13,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'server)
 (require 'subr-x)
 
 ;;; Options
@@ -31,6 +32,13 @@
   "How many seconds an endpoint may say nothing at all before it is given up."
   :group 'efrit
   :type 'number)
+
+(defcustom efrit-http-directory
+  (expand-file-name (format "efrit-%d" (user-uid)) temporary-file-directory)
+  "The folder for what is being sent, which nobody else can look into.
+Each request is a file there until it has ended."
+  :group 'efrit
+  :type 'directory)
 
 ;;; Structs
 
@@ -91,14 +99,36 @@ struct.  Signal a `user-error' where there is no curl."
 
 (defun efrit-http--write-body (body)
   "Write the strings of BODY to a new file, and return its name.
-Only its owner can read it.  A buffer joins them: strings of that size
-would be garbage."
-  (let ((file (make-temp-file "efrit-body-"))
+Only its owner can read it, and its name says whose it is: an Emacs that is
+killed cannot delete it.  A buffer joins them: strings of that size would
+be garbage."
+  (server-ensure-safe-dir efrit-http-directory)
+  (efrit-http--sweep)
+  (let ((file (make-temp-file (expand-file-name (format "body-%d-" (emacs-pid))
+                                                efrit-http-directory)))
         (coding-system-for-write 'utf-8-unix))
     (with-temp-buffer
       (mapc #'insert body)
       (write-region nil nil file nil 'silent))
     file))
+
+(defun efrit-http--sweep ()
+  "Delete what an Emacs that is gone was sending."
+  (dolist (file (directory-files efrit-http-directory t "\\`body-[0-9]+-" t))
+    (string-match "body-\\([0-9]+\\)-[^/]*\\'" file)
+    (unless (efrit-http--writer-lives-p (string-to-number (match-string 1 file)) file)
+      (ignore-errors (delete-file file)))))
+
+(defun efrit-http--writer-lives-p (pid file)
+  "Return non-nil if the process PID, which wrote FILE, is still there.
+One that began after FILE was written has got the number anew."
+  (let ((attributes (process-attributes pid))
+        (written (file-attribute-modification-time (file-attributes file))))
+    (or (eql pid (emacs-pid))
+        (and attributes
+             (let ((start (alist-get 'start attributes)))
+               (or (null start) (null written)
+                   (time-less-p start (time-add written 2))))))))
 
 (defun efrit-http--start (request url headers)
   "Start curl for REQUEST to URL with HEADERS.

@@ -148,6 +148,66 @@
       (should (eq :null (car asked)))
       (should (string-prefix-p "msg_" (cadr asked))))))
 
+;;; What is being sent
+
+(defun endpoint-test--bodies ()
+  "Return the files in the folder of what is being sent."
+  (and (file-directory-p efrit-http-directory)
+       (directory-files efrit-http-directory nil "\\`body-")))
+
+(ert-deftest efrit-endpoint-is-sent-files-that-only-their-owner-can-read ()
+  (let ((efrit-http-directory (expand-file-name "deep/sent" (make-temp-file "efrit-sent-" t))))
+    (make-directory (file-name-directory efrit-http-directory) t)
+    (loop-test-with "[[reply]]\ntext = \"One two.\"\nwait_ms = 400\n" loop
+      (efrit-do-say loop "Go.")
+      (loop-test--wait-for loop 'waiting)
+      (let ((bodies (endpoint-test--bodies)))
+        (should (= 1 (length bodies)))
+        (should (= #o700 (file-modes efrit-http-directory)))
+        (should (= #o600 (file-modes (expand-file-name (car bodies) efrit-http-directory)))))
+      (should (eq 'idle (efrit-test-rest loop)))
+      (should-not (endpoint-test--bodies)))
+    (delete-directory (file-name-directory (directory-file-name
+                                            (file-name-directory efrit-http-directory)))
+                      t)))
+
+(ert-deftest efrit-endpoint-finds-what-an-emacs-that-was-killed-was-sending-swept-away ()
+  (let* ((efrit-http-directory (make-temp-file "efrit-sent-" t))
+         (sends (format "%S" `(progn (setq efrit-http-directory ,efrit-http-directory)
+                                     (efrit-http--write-body '("secret"))
+                                     (while t (sleep-for 1)))))
+         (other (start-process "endpoint-test-emacs" nil
+                               (expand-file-name invocation-name invocation-directory)
+                               "-Q" "--batch" "-L" (expand-file-name "elisp" efrit-test-root)
+                               "-l" "efrit-http" "--eval" sends)))
+    (set-process-query-on-exit-flag other nil)
+    (set-process-sentinel other #'ignore)
+    (should (efrit-test-wait-until #'endpoint-test--bodies))
+    (efrit-http--sweep)
+    (should (endpoint-test--bodies))
+    (signal-process other 9)
+    (should (efrit-test-wait-until (lambda () (not (process-live-p other)))))
+    (should (endpoint-test--bodies))
+    (loop-test-with "[[reply]]\ntext = \"Yes.\"\n" loop
+      (efrit-test-finish loop "Go.")
+      (should-not (endpoint-test--bodies)))
+    (delete-directory efrit-http-directory t)))
+
+(ert-deftest efrit-endpoint-is-sent-nothing-from-a-folder-that-others-can-change ()
+  (let ((efrit-http-directory (make-temp-file "efrit-sent-" t)))
+    (set-file-modes efrit-http-directory #o777)
+    (loop-test-with "[[reply]]\ntext = \"Yes.\"\n" loop
+      (efrit-do-say loop "Go.")
+      (should (eq 'failed (efrit-test-rest loop)))
+      (should (string-match-p "safe" (efrit-loop-problem loop)))
+      (set-file-modes efrit-http-directory #o700)
+      (efrit-continue loop)
+      (should (eq 'idle (efrit-test-rest loop))))
+    (delete-directory efrit-http-directory t)
+    (make-symbolic-link temporary-file-directory efrit-http-directory)
+    (should-error (efrit-http--write-body '("secret")))
+    (delete-file efrit-http-directory)))
+
 ;;; When to come again
 
 (ert-deftest efrit-endpoint-is-asked-again-at-the-date-that-it-gives ()
