@@ -22,6 +22,13 @@
 (require 'efrit-reply)
 (require 'efrit-sidecar)
 
+;;; Options
+
+(defcustom efrit-stop-patience 5
+  "Seconds after which the person is told that a stop waits for the sidecar."
+  :group 'efrit
+  :type 'number)
+
 (defconst efrit-turn--calls-again 3
   "How often a call that books a reply or a result is made again.")
 
@@ -68,9 +75,12 @@ FAILURE, if any, with the error, which otherwise stops the loop."
       ((error quit) (efrit-turn--sidecar-failed loop err) nil))))
 
 (defun efrit-turn--sidecar-failed (loop err)
-  "Stop LOOP for ERR, an error of a call of the sidecar's."
+  "Stop LOOP for ERR, an error of a call of the sidecar's.
+Where the person has stopped it, that was the end it waited for."
   (efrit-loop-restore loop)
-  (efrit-loop-happen loop 'failed (efrit-error-text err)))
+  (unless (and (efrit-loop-stopping loop)
+               (efrit-loop-happen loop 'halted))
+    (efrit-loop-happen loop 'failed (efrit-error-text err))))
 
 (defun efrit-turn--begin (loop &rest _)
   "Begin a turn of LOOP: what is stale first, then what the client can run."
@@ -151,7 +161,18 @@ What was being sent has arrived if a turn began that we did not hear of."
 
 (defun efrit-turn--stop-soon (loop &rest _)
   "Have LOOP stop when what is under way has its answer."
-  (setf (efrit-loop-stopping loop) t))
+  (setf (efrit-loop-stopping loop) t)
+  (run-at-time efrit-stop-patience nil #'efrit-turn--say-it-hangs
+               loop (efrit-loop-step loop)))
+
+(defun efrit-turn--say-it-hangs (loop step)
+  "Say what to do if LOOP, stopped in STEP, still waits for the sidecar there.
+A call that books something has no limit of time: it may take long."
+  (efrit-turn--if-current loop step
+    (when (memq (efrit-loop-state loop) '(beginning ending))
+      (efrit-loop-tell loop 'note
+                       (concat "The sidecar does not answer; it stops when it does.  "
+                               "M-x efrit-sidecar-restart ends the waiting.")))))
 
 ;;; Requests
 

@@ -190,6 +190,39 @@ tool = [ { name = \"run_command\", input = { command = \"sleep "
         (should (eq 'idle (efrit-test-rest loop)))
         (loop-test--goes-on loop)))))
 
+(ert-deftest efrit-loop-that-waits-for-a-hung-sidecar-can-be-stopped-and-used-again ()
+  (dolist (state '(beginning ending))
+    (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"One two.\"\n" loop
+      (ert-info ((format "hung while %s" state))
+        (let ((efrit-stop-patience 0.3)
+              (hung nil))
+          (efrit-loop-observe loop (lambda (_ event)
+                                     (when (and (not hung) (equal (list 'state state)
+                                                                  (seq-take event 2)))
+                                       ;; A process that was stopped takes no
+                                       ;; calls; one that hangs does.
+                                       (setq hung (efrit-test-pid))
+                                       (set-process-filter (efrit-sidecar-process)
+                                                           #'ignore))))
+          (efrit-do-say loop "Go.")
+          (should (efrit-test-wait-until (lambda () hung)))
+          (should (eq (efrit-loop-state loop) state))
+          (efrit-stop loop)
+          (should (efrit-test-wait-until
+                   (lambda ()
+                     (seq-some (lambda (event)
+                                 (and (eq (car event) 'note)
+                                      (string-match-p "efrit-sidecar-restart" (cadr event))))
+                               loop-test--events))))
+          (should (eq (efrit-loop-state loop) state))
+          (efrit-sidecar-restart)
+          (should (eq 'idle (efrit-test-rest loop)))
+          (should (efrit-test-gone-p hung)))
+        (efrit-continue loop)
+        (should (eq 'idle (efrit-test-rest loop)))
+        (should (equal "One two." (substring (loop-test--said) 0 8)))
+        (loop-test--goes-on loop)))))
+
 (ert-deftest efrit-loop-takes-a-result-of-fifty-megabytes ()
   (loop-test-with "
 [[reply]]
