@@ -88,8 +88,9 @@ What the server asks for comes before it."
 BODY is a list of strings.  ON-EVENT is called with what comes, see
 `efrit-claude-send', ON-END once.  HTTP, READER and REPLY are those of the
 attempt under way, and RAW what came in place of events; TIMER waits for
-the next one.  ENDED says whether ON-END was called."
-  url headers body on-event on-end (attempt 0) http reader reply raw timer ended)
+the next one.  LOST are the counts that attempts which broke off reported.
+ENDED says whether ON-END was called."
+  url headers body on-event on-end (attempt 0) http reader reply raw timer lost ended)
 
 ;;; Public
 
@@ -101,8 +102,9 @@ the most the reply may have, MODEL a plist of what the model can do, from
 the sidecar, BUDGET-LEFT what is left of the task budget, PREVIOUS-ID the
 reply before.  ON-EVENT is called with lists: (begin BLOCK), (piece BLOCK
 STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).  ON-END is called
-once with the `efrit-reply' and nil, or with what had come of it and the
-problem, a plist of `:message', `:type' and `:status'."
+once with the `efrit-reply' and nil, or with an empty one and the problem,
+a plist of `:message', `:type' and `:status'; what attempts that broke off
+had reported is in `efrit-claude-lost'."
   (let ((request (efrit-claude--create
                   :url efrit-claude-url
                   :headers (efrit-endpoint-headers (efrit-claude--betas model))
@@ -115,13 +117,20 @@ problem, a plist of `:message', `:type' and `:status'."
     request))
 
 (defun efrit-claude-cancel (request)
-  "Stop REQUEST, and return what had come of its reply, or nil.
+  "Stop REQUEST, and return what had come of its reply.
 Nobody is told of its end any more."
   (setf (efrit-claude-ended request) t)
   (efrit-claude--stop-timer request)
   (when-let* ((http (efrit-claude-http request)))
     (efrit-http-cancel http))
   (efrit-claude-reply request))
+
+(defun efrit-claude-lose (request)
+  "Keep what the latest attempt of REQUEST has reported, whose reply is dropped."
+  (let ((counts (efrit-reply-counts (efrit-claude-reply request))))
+    (setf (efrit-claude-reply request) (efrit-reply-create))
+    (unless (zerop (hash-table-count counts))
+      (push counts (efrit-claude-lost request)))))
 
 (defun efrit-claude-retry-now (request)
   "Send REQUEST, which waits before a retry, at once."
@@ -270,7 +279,9 @@ request to compare the next one with."
         :passing t))
 
 (defun efrit-claude--failed (request problem)
-  "The attempt of REQUEST failed with PROBLEM: try again, or give up."
+  "The attempt of REQUEST failed with PROBLEM: try again, or give up.
+What it cost until then is kept."
+  (efrit-claude-lose request)
   (if (and (plist-get problem :passing)
            (<= (efrit-claude-attempt request) efrit-claude-retries))
       (let ((delay (or (plist-get problem :retry-after)

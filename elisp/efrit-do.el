@@ -22,6 +22,7 @@
 (require 'efrit-limits)
 (require 'efrit-live-tools)
 (require 'efrit-loop)
+(require 'efrit-price)
 (require 'efrit-remote)
 (require 'efrit-revert)
 (require 'efrit-run)
@@ -247,7 +248,7 @@ Whoever works there already is not asked again."
 (defun efrit-do--adopt (loop)
   "Count LOOP among those of this Emacs, and return it."
   (push loop efrit-do--loops)
-  (efrit-loop-observe loop #'efrit-do--note-price)
+  (efrit-loop-observe loop #'efrit-price-note)
   (efrit-loop-observe loop #'efrit-do--note-title)
   (efrit-sync-update)
   loop)
@@ -317,23 +318,6 @@ the prompt would have more tokens than `efrit-do-ask-above'."
   (let ((said (plist-get (car (last blocks)) :text)))
     (truncate-string-to-width (or (car (split-string (or said "") "\n" t "[ \t]*")) "")
                               80 nil nil t)))
-
-(defun efrit-do--note-price (loop event)
-  "Ask what LOOP has cost, when EVENT is the end of a reply."
-  (when (eq (car event) 'ended)
-    (efrit-sidecar-request-async
-     'session/status (list :session_id (efrit-loop-id loop) :price t)
-     :success (lambda (status) (efrit-do--take-price loop (plist-get status :dollars)))
-     :error #'ignore)))
-
-(defun efrit-do--take-price (loop dollars)
-  "Note that LOOP has cost DOLLARS, a number or nil, so far."
-  (when (numberp dollars)
-    (let ((before (or (plist-get (efrit-loop-usage loop) :dollars) 0))
-          (counts (efrit-loop-counts loop)))
-      (setf (efrit-loop-usage loop) (plist-put (efrit-loop-usage loop) :dollars dollars))
-      (plist-put counts :dollars (+ (plist-get counts :dollars) (- dollars before)))
-      (efrit-loop-tell loop 'price dollars))))
 
 (provide 'efrit-do)
 ;;; efrit-do.el ends here

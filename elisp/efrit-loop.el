@@ -52,14 +52,15 @@ REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
 the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
 vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
 COUNTS: turns, start and dollars since the person spoke, a plist.
-USAGE: the sums of all replies, a plist.  PREVIOUS: the id of the last
+USAGE: the sums of all replies, a plist; LOST: the counts of attempts that
+broke off and were not booked yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
 it stops as soon as it can.  SEEN: how files were when the model read them;
 SINCE: when the session was last at work before this Emacs took it up.
 NOTED: what is said once in a session, and was."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget (max-tokens 1) queue sent request reply run rules todos
-  observers problem counts usage previous complete stopping
+  observers problem counts usage lost previous complete stopping
   (seen (make-hash-table :test #'equal)) since noted)
 
 (defconst efrit-loop-resting

@@ -19,6 +19,7 @@
 (require 'efrit-endpoint)
 (require 'efrit-http)
 (require 'efrit-loop)
+(require 'efrit-price)
 (require 'efrit-reply)
 (require 'efrit-sidecar)
 
@@ -211,17 +212,20 @@ A call that books something has no limit of time: it may take long."
 
 (defun efrit-turn--replied (loop reply problem)
   "The request of LOOP has ended with REPLY, or with PROBLEM."
-  (setf (efrit-loop-request loop) nil)
-  (if problem
-      (efrit-loop-happen loop 'failed (plist-get problem :message))
-    (efrit-loop-happen loop 'replied reply)))
+  (efrit-price-take-lost loop)
+  (if (null problem)
+      (efrit-loop-happen loop 'replied reply)
+    (efrit-price-book-lost loop)
+    (efrit-loop-happen loop 'failed (plist-get problem :message))))
 
 (defun efrit-turn--drop-request (loop &rest _)
   "Drop the request of LOOP, of which nothing has come."
   (efrit-turn--step loop)
-  (when (efrit-loop-request loop)
-    (efrit-claude-cancel (efrit-loop-request loop))
-    (setf (efrit-loop-request loop) nil)))
+  (when-let* ((request (efrit-loop-request loop)))
+    (efrit-claude-cancel request)
+    (efrit-claude-lose request)
+    (efrit-price-take-lost loop)
+    (efrit-price-book-lost loop)))
 
 (defun efrit-turn--hurry (loop &rest _)
   "Have the request of LOOP be sent at once."
@@ -232,8 +236,8 @@ A call that books something has no limit of time: it may take long."
 (defun efrit-turn--end-aborted (loop &rest _)
   "Stop the reply that streams into LOOP, and keep what has come of it."
   (let ((reply (efrit-claude-cancel (efrit-loop-request loop))))
-    (setf (efrit-loop-request loop) nil
-          (efrit-loop-stopping loop) t)
+    (efrit-price-take-lost loop)
+    (setf (efrit-loop-stopping loop) t)
     (efrit-turn--end loop reply 'aborted)))
 
 (defun efrit-turn--end (loop reply &optional aborted)
@@ -245,6 +249,7 @@ A call that books something has no limit of time: it may take long."
    `(:turn_id ,(efrit-loop-turn loop) :model ,efrit-claude-model :as_text t
               :content_json ,(efrit-reply-content reply)
               :usage ,(efrit-reply-counts reply)
+              :lost ,(vconcat (efrit-loop-lost loop))
               ,@(and (efrit-reply-stop-reason reply)
                      (list :stop_reason (efrit-reply-stop-reason reply)))
               :aborted ,(if aborted t :json-false))
@@ -269,7 +274,8 @@ otherwise stops the loop.  TRIES counts the calls made."
     (efrit-turn--append loop (plist-get ended :append))
     (efrit-reply-note-problems reply (plist-get ended :unreadable))
     (efrit-turn--count loop reply)
-    (setf (efrit-loop-budget loop) (plist-get ended :budget)
+    (setf (efrit-loop-lost loop) nil
+          (efrit-loop-budget loop) (plist-get ended :budget)
           (efrit-loop-previous loop) (efrit-reply-id reply))
     (efrit-loop-tell loop 'ended reply)
     (efrit-loop-happen loop (efrit-turn--after loop reply))))
@@ -288,16 +294,10 @@ otherwise stops the loop.  TRIES counts the calls made."
 
 (defun efrit-turn--count (loop reply)
   "Add what REPLY cost to the counts of LOOP."
-  (let ((counts (efrit-loop-counts loop))
-        (usage (efrit-loop-usage loop)))
+  (let ((counts (efrit-loop-counts loop)))
     (plist-put counts :turns (1+ (plist-get counts :turns)))
-    (pcase-dolist (`(,name . ,member) '((:input . "input_tokens")
-                                        (:written . "cache_creation_input_tokens")
-                                        (:read . "cache_read_input_tokens")
-                                        (:output . "output_tokens")))
-      (setq usage (plist-put usage name (+ (or (plist-get usage name) 0)
-                                           (efrit-reply-count reply member)))))
-    (setf (efrit-loop-usage loop) usage)))
+    (mapc (apply-partially #'efrit-price-add loop)
+          (cons (efrit-reply-counts reply) (efrit-loop-lost loop)))))
 
 ;;; Tools
 
@@ -309,7 +309,18 @@ otherwise stops the loop.  TRIES counts the calls made."
     (efrit-http-warm)))
 
 (defun efrit-turn-tools-done (loop)
-  "Go on in LOOP, whose tools have all given a result."
+  "Go on in LOOP, whose tools have all given a result.
+With a limit of dollars it waits to be told what it has cost."
+  (if (null efrit-max-dollars)
+      (efrit-turn--tools-over loop)
+    (efrit-turn-call loop 'session/status '(:price t)
+                     (lambda (status)
+                       (efrit-price-take loop status)
+                       (efrit-turn--tools-over loop))
+                     (lambda (_) (efrit-turn--tools-over loop)))))
+
+(defun efrit-turn--tools-over (loop)
+  "Go on in LOOP, whose tools have all given a result, as it stands."
   (efrit-loop-happen loop (cond ((and (efrit-loop-complete loop)
                                       (null (efrit-loop-queue loop)))
                                  'done)

@@ -51,6 +51,7 @@ class EndParams(Params):
     turn_id: Annotated[int, Field(ge=1)] | None = None
     model: str | None = None
     usage: Json = None
+    lost: Annotated[list[Json], Field(max_length=1_000)] = Field(default_factory=list)
     content: str | Blocks = Field(default_factory=list)
     content_json: str | None = None
     as_text: bool = False
@@ -116,7 +117,14 @@ class TurnMethods:
         content, unreadable = with_inputs(_reply(params))
         _check_tool_uses(content)
         content = keepable_reply(self._registry, content)
-        reply = Reply(params.turn_id, params.usage, content, params.stop_reason, params.aborted)
+        reply = Reply(
+            params.turn_id,
+            params.usage,
+            content,
+            params.stop_reason,
+            params.aborted,
+            tuple(params.lost),
+        )
         answer = self._turns.end(session, reply) | {"unreadable": unreadable}
         return with_texts(answer) if params.as_text else answer
 

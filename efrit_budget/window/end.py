@@ -18,6 +18,9 @@ from efrit_budget.window.plan import cost_in, plan
 from efrit_budget.window.record import Window
 from efrit_budget.window.uses import announce
 
+LOST = "lost"
+"""Under it, a stored usage block has those of attempts that broke off."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -28,6 +31,21 @@ class Reply:
     content: list[dict[str, Json]]
     stop_reason: str | None
     aborted: bool
+    lost: Sequence[Json] = ()
+    """The usage blocks of attempts that broke off before this one."""
+
+    def paid(self) -> Json:
+        """All that this turn cost: its usage block, with those of the lost attempts in it."""
+        if not self.lost:
+            return self.usage
+        own = self.usage if isinstance(self.usage, dict) else {}
+        return {**own, LOST: list(self.lost)}
+
+
+def usages(stored: Json) -> list[Json]:
+    """Each usage block of a stored one: what the API counted for each attempt of a turn."""
+    lost = stored.get(LOST) if isinstance(stored, dict) else None
+    return [stored, *(lost if isinstance(lost, list) else [])]
 
 
 @dataclass(frozen=True)
@@ -73,7 +91,7 @@ def _kept(
         (
             time.time(),
             reply.aborted,
-            json.dumps(reply.usage),
+            json.dumps(reply.paid()),
             reply.stop_reason,
             window.session_id,
             turn,

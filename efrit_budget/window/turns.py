@@ -18,7 +18,7 @@ from efrit_budget.sessions.store import Session
 from efrit_budget.storage.database import Database
 from efrit_budget.window import record
 from efrit_budget.window.begin import Begun, Wanted, begin
-from efrit_budget.window.end import Reply, end, measured
+from efrit_budget.window.end import Reply, end, measured, usages
 from efrit_budget.window.frame import Bounds, bounds_of, used_now
 from efrit_budget.window.messages import assemble
 from efrit_budget.window.pieces import Content, Phase, Piece, State
@@ -146,7 +146,11 @@ class Turns:
                 "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",
                 (session_id,),
             ).fetchall()
-        return [(row["model"], counts_of(json.loads(row["usage"]))) for row in rows]
+        return [
+            (row["model"], counts_of(usage))
+            for row in rows
+            for usage in usages(json.loads(row["usage"]))
+        ]
 
     def remeasure(
         self, connection: sqlite3.Connection, session: Session, *, comes_back: bool

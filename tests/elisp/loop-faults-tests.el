@@ -262,5 +262,98 @@ text = \"Done.\"
         (should-not (string-match-p "Go here" theirs)))
       (delete-directory other-root t))))
 
+;;; Money
+
+(defun loop-test--booked (loop)
+  "Return the tokens of prompts that the sidecar has booked for LOOP."
+  (let ((usage (plist-get (efrit-sidecar-request 'session/status
+                                                 (list :session_id (efrit-loop-id loop)))
+                          :usage)))
+    (cl-loop for name in '(:input_tokens :cache_creation_input_tokens :cache_read_input_tokens)
+             sum (or (plist-get usage name) 0))))
+
+(defun loop-test--paid ()
+  "Return the tokens of all prompts whose reply the model has begun."
+  (cl-loop for request in (efrit-test-sent)
+           for usage = (gethash "usage" request)
+           when (hash-table-p usage)
+           sum (cl-loop for name in '("input_tokens" "cache_creation_input_tokens"
+                                      "cache_read_input_tokens")
+                        sum (gethash name usage 0))))
+
+(ert-deftest efrit-loop-books-what-attempts-that-broke-off-have-cost ()
+  (loop-test-with "
+[[reply]]
+repeat = 2
+text = \"One two three\"
+cut = \"text\"
+[[reply]]
+text = \"Done.\"
+" loop
+    (efrit-test-finish loop "Go.")
+    (should (= 3 (length (efrit-test-sent))))
+    (should (= (loop-test--paid) (loop-test--booked loop)))
+    (let ((usage (efrit-loop-usage loop)))
+      (should (= (loop-test--paid)
+                 (+ (plist-get usage :input) (plist-get usage :written)
+                    (plist-get usage :read)))))
+    (loop-test--goes-on loop)
+    (should (= (loop-test--paid) (loop-test--booked loop)))))
+
+(ert-deftest efrit-loop-books-what-a-request-has-cost-that-was-given-up ()
+  (dolist (how '(failed stopped))
+    (loop-test-with "
+[[reply]]
+text = \"One two three\"
+cut = \"text\"
+[[reply]]
+text = \"Done.\"
+" loop
+      (ert-info ((symbol-name how))
+        (let ((efrit-claude-retries (if (eq how 'failed) 0 8))
+              (efrit-claude-retry-delay 60))
+          (efrit-do-say loop "Go.")
+          (when (eq how 'stopped)
+            (loop-test--wait-for loop 'retrying)
+            (efrit-stop loop))
+          (should (eq (if (eq how 'failed) 'failed 'idle) (efrit-test-rest loop))))
+        (should (efrit-test-wait-until
+                 (lambda () (= (loop-test--paid) (loop-test--booked loop)))))
+        (should (< 0 (loop-test--paid)))
+        (efrit-continue loop)
+        (should (eq 'idle (efrit-test-rest loop)))
+        (should (= (loop-test--paid) (loop-test--booked loop)))))))
+
+(ert-deftest efrit-loop-asks-at-a-limit-of-dollars-before-the-next-request ()
+  (let ((efrit-max-dollars 0.000001))
+    (loop-test-with "
+[[reply]]
+tool = [ { name = \"eval_sexp\", input = { code = \"1\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+      (efrit-do-say loop "Go.")
+      (should (eq 'limited (efrit-test-rest loop)))
+      (should (= 1 (length (efrit-test-sent))))
+      (setq efrit-max-dollars 1000)
+      (efrit-continue loop)
+      (should (eq 'idle (efrit-test-rest loop))))))
+
+(ert-deftest efrit-loop-says-once-that-a-limit-of-dollars-needs-a-price ()
+  (let ((efrit-max-dollars 1)
+        (efrit-claude-model "claude-haiku-5-5-latest"))
+    (loop-test-with "
+[[reply]]
+repeat = 2
+tool = [ { name = \"eval_sexp\", input = { code = \"1\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+      (efrit-test-finish loop "Go.")
+      (let ((notes (seq-filter (lambda (event) (eq (car event) 'note)) loop-test--events)))
+        (should (= 1 (length notes)))
+        (should (string-match-p "haiku-5-5-latest is not known.*efrit-max-dollars"
+                                (cadr (car notes))))))))
+
 (provide 'loop-faults-tests)
 ;;; loop-faults-tests.el ends here

@@ -115,3 +115,30 @@ def test_the_session_tells_what_was_used_and_what_it_cost(client: Client) -> Non
     client.begin("Hello.", model="llama")
     client.end(text("Hello."), usage=usage)
     assert client.call("session/status", price=True)["dollars"] is None
+
+
+def test_attempts_that_broke_off_are_paid_for_and_teach_nothing(client: Client) -> None:
+    begun = client.begin("Go.")
+    lost = {"input_tokens": 5_000, "cache_read_input_tokens": 1_000, "output_tokens": 1}
+    own = {"input_tokens": 4_000, "output_tokens": 20}
+    given = {"turn_id": begun["turn_id"], "content": [text("Done.")], "usage": own}
+    before = client.call("turn/end", **given, lost=[lost, lost, "nonsense"])
+    status = client.call("session/status", price=True)
+    assert status["usage"] == {
+        "input_tokens": 14_000,
+        "cache_read_input_tokens": 2_000,
+        "output_tokens": 22,
+    }
+    assert status["dollars"] > 0
+    assert client.call("turn/end", **given, lost=[lost])["budget"] == before["budget"]
+    assert client.call("session/status")["usage"] == status["usage"]
+
+
+def test_a_turn_without_a_reply_is_paid_for_and_another_may_begin(client: Client) -> None:
+    begun = client.begin("Go.")
+    lost = {"input_tokens": 5_000, "output_tokens": 1}
+    client.call("turn/end", turn_id=begun["turn_id"], aborted=True, lost=[lost])
+    again = client.begin()
+    assert again["append"] is None
+    client.end(text("Done."))
+    assert client.call("session/status")["usage"]["input_tokens"] >= 5_000
