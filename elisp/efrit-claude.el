@@ -47,7 +47,8 @@
   :type '(choice (const "summarized") (const "updates") (const "omitted")))
 
 (defcustom efrit-claude-task-budget nil
-  "Tokens of which the API itself shows the model a countdown; nil: none."
+  "Tokens of which the API itself shows the model a countdown; nil: none.
+They are for the whole session, whatever leaves its window."
   :group 'efrit-claude
   :type '(choice (const :tag "None" nil) natnum))
 
@@ -94,13 +95,13 @@ ENDED says whether ON-END was called."
 
 ;;; Public
 
-(cl-defun efrit-claude-send (&key system tools messages max-tokens model budget-left
+(cl-defun efrit-claude-send (&key system tools messages max-tokens model left-window
                                   previous-id on-event on-end)
   "Send a request and return an `efrit-claude'.
 SYSTEM and TOOLS are JSON texts, MESSAGES a list of them; MAX-TOKENS is
 the most the reply may have, MODEL a plist of what the model can do, from
-the sidecar, BUDGET-LEFT what is left of the task budget, PREVIOUS-ID the
-reply before.  ON-EVENT is called with lists: (begin BLOCK), (piece BLOCK
+the sidecar, LEFT-WINDOW the tokens that rewrites took out of the messages,
+PREVIOUS-ID the reply before.  ON-EVENT is called with lists: (begin BLOCK), (piece BLOCK
 STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).  ON-END is called
 once with the `efrit-reply' and nil, or with an empty one and the problem,
 a plist of `:message', `:type' and `:status'; what attempts that broke off
@@ -110,7 +111,7 @@ had reported is in `efrit-claude-lost'."
                   :headers (efrit-endpoint-headers (efrit-claude--betas model))
                   :body (efrit-claude--body
                          (list :system system :tools tools :messages messages :model model
-                               :max-tokens max-tokens :budget-left budget-left
+                               :max-tokens max-tokens :left-window left-window
                                :previous-id previous-id))
                   :on-event on-event :on-end on-end)))
     (efrit-claude--attempt request)
@@ -177,7 +178,7 @@ One that is long is a list of strings, to be joined."
                 (and (efrit-endpoint-feature-p 'cache model)
                      '("cache_control" . "{\"type\":\"ephemeral\"}"))
                 (efrit-claude--thinking model)
-                (efrit-claude--output model (plist-get parts :budget-left))
+                (efrit-claude--output model (plist-get parts :left-window))
                 (efrit-claude--diagnostics (plist-get parts :previous-id))
                 (cons "tools" (plist-get parts :tools))
                 (cons "system" (plist-get parts :system))
@@ -200,15 +201,20 @@ One that is long is a list of strings, to be joined."
                     '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
 
 (defun efrit-claude--output (model left)
-  "Return how MODEL is to write, a member, or nil; LEFT is of its task budget."
+  "Return how MODEL is to write, a member, or nil.
+The API counts what it is sent against the task budget itself.  Only of
+what has LEFT the messages, in tokens, it has to be told."
   (let ((effort (and efrit-claude-effort
                      (efrit-endpoint-feature-p 'effort model)
                      `((effort . ,efrit-claude-effort))))
         (budget (and efrit-claude-task-budget
                      (efrit-endpoint-feature-p 'task-budget model)
-                     `((task_budget . ((type . "tokens")
-                                       (total . ,efrit-claude-task-budget)
-                                       (remaining . ,(max 0 (or left 0)))))))))
+                     `((task_budget
+                        . ((type . "tokens")
+                           (total . ,efrit-claude-task-budget)
+                           ,@(and left (> left 0)
+                                  `((remaining
+                                     . ,(max 0 (- efrit-claude-task-budget left)))))))))))
     (and (or effort budget)
          (cons "output_config" (efrit-json-text (append effort budget))))))
 

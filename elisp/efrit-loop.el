@@ -46,7 +46,8 @@ was begun, so that what comes too late is known.  MESSAGES: JSON texts,
 the latest first; STALE: whether the sidecar is to be asked for them.
 SYSTEM, TOOLS: JSON texts.  OFFERED: the tools of this Emacs that
 the sidecar knows of.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
-the sidecar's.  MAX-TOKENS: of the next reply.  QUEUE: what the person
+the sidecar's.  LEFT: the tokens that had left the window when the epoch
+began.  MAX-TOKENS: of the next reply.  QUEUE: what the person
 said and was not sent, the latest first; SENT: what is being sent.
 REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
 the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
@@ -59,7 +60,7 @@ it stops as soon as it can.  SEEN: how files were when the model read them;
 SINCE: when the session was last at work before this Emacs took it up.
 NOTED: what is said once in a session, and was."
   id root (state 'idle) (step 0) messages stale system tools offered model
-  (turn 0) (epoch 0) budget (max-tokens 1) queue sent request reply run rules todos
+  (turn 0) (epoch 0) budget left (max-tokens 1) queue sent request reply run rules todos
   observers problem counts usage lost previous complete stopping
   (seen (make-hash-table :test #'equal)) since noted)
 

@@ -142,6 +142,9 @@ What was being sent has arrived if a turn began that we did not hear of."
         (append (plist-get begun :append)))
     (when rewrite
       (setf (efrit-loop-messages loop) nil))
+    ;; Within an epoch the figure stands: it is a part of what is cached.
+    (when (or rewrite (null (efrit-loop-left loop)))
+      (setf (efrit-loop-left loop) (plist-get begun :left_window)))
     (efrit-turn--append loop (or rewrite append))
     (setf (efrit-loop-sent loop) nil
           (efrit-loop-system loop) (plist-get begun :system)
@@ -186,7 +189,7 @@ A call that books something has no limit of time: it may take long."
                :system (efrit-loop-system loop) :tools (efrit-loop-tools loop)
                :messages (reverse (efrit-loop-messages loop))
                :max-tokens (efrit-loop-max-tokens loop) :model (efrit-loop-model loop)
-               :budget-left (efrit-turn--task-budget-left loop)
+               :left-window (efrit-loop-left loop)
                :previous-id (efrit-loop-previous loop)
                :on-event (lambda (event)
                            (efrit-turn--if-current loop step
@@ -196,11 +199,6 @@ A call that books something has no limit of time: it may take long."
                            (efrit-loop-act loop #'efrit-turn--replied
                                            loop reply problem)))))
       ((error quit) (efrit-loop-happen loop 'failed (error-message-string err))))))
-
-(defun efrit-turn--task-budget-left (loop)
-  "Return what is left of the task budget in LOOP, or nil."
-  (and efrit-claude-task-budget
-       (- efrit-claude-task-budget (or (plist-get (efrit-loop-usage loop) :output) 0))))
 
 (defun efrit-turn--event (loop event)
   "Take EVENT of the reply that streams into LOOP."

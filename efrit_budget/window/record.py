@@ -200,6 +200,28 @@ def raw_and_exact(connection: sqlite3.Connection, session_id: str) -> tuple[int,
     return segments[0] + calls[0], segments[1] + calls[1]
 
 
+def left(connection: sqlite3.Connection, session_id: str, calibration: Calibration) -> int:
+    """What the replies and results that left the window, or shrank in it, had cost there more.
+
+    Together with what stands in it now that is all that the model has written and been given.
+    """
+    sums = connection.execute(
+        "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
+        " coalesce(sum(exact), 0) AS exact,"
+        " coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw ELSE 0 END), 0) AS kept"
+        " FROM segments WHERE session_id = ?1 AND phase = ?2 AND state <> 'full'"
+        " UNION ALL SELECT coalesce(sum(raw), 0), coalesce(sum(exact), 0),"
+        " coalesce(sum(CASE WHEN state = 'compressed' THEN compressed_raw ELSE 0 END), 0)"
+        " FROM calls WHERE session_id = ?1 AND turn IS NOT NULL"
+        " AND state IN ('compressed', 'gone')",
+        (session_id, Phase.REPLY),
+    ).fetchall()
+    return sum(
+        max(0, calibration.tokens(row["raw"]) + row["exact"] - calibration.tokens(row["kept"]))
+        for row in sums
+    )
+
+
 def set_states(
     connection: sqlite3.Connection,
     session_id: str,

@@ -43,7 +43,10 @@ class Turns:
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
             begun = begin(connection, window, wanted, bounds)
-            return _reply(begun, bounds) | {"budget": snapshot(connection, begun.window, bounds)}
+            return _reply(begun, bounds) | {
+                "left_window": record.left(connection, session.id, bounds.calibration),
+                "budget": snapshot(connection, begun.window, bounds),
+            }
 
     def preview(self, session: Session, wanted: Wanted) -> dict[str, Json]:
         """What that would hold and cost; nothing is kept of it."""

@@ -208,6 +208,44 @@
     (should-error (efrit-http--write-body '("secret")))
     (delete-file efrit-http-directory)))
 
+;;; The task budget
+
+(ert-deftest efrit-endpoint-counts-the-task-budget-and-is-told-what-left-the-window ()
+  (let ((efrit-budget-total-target 27000)
+        (efrit-claude-task-budget 500000))
+    (loop-test-with "
+[[reply]]
+repeat = 14
+text = \"Turn {n}.\"
+tool = [ { name = \"eval_sexp\", input = { code = \"(dotimes (i 300) (princ (format \\\"%d {n} \\\" i)))\" } } ]
+[[reply]]
+text = \"Done.\"
+" loop
+      (let ((efrit-claude-features '(cache thinking task-budget)))
+        (efrit-test-finish loop "Go.")
+        (should-not (memql 400 (loop-test--statuses)))
+        (let* ((budgets (endpoint-test--task-budgets))
+               (remaining (mapcar (lambda (budget) (gethash "remaining" budget)) budgets))
+               (told (delq nil (copy-sequence remaining))))
+          (should (seq-every-p (lambda (budget) (= 500000 (gethash "total" budget))) budgets))
+          (should-not (car remaining))
+          (should told)
+          (should (equal told (sort (copy-sequence told) #'>)))
+          (should (= (length (seq-uniq remaining)) (efrit-loop-epoch loop)))
+          (should (= (car (last told)) (- 500000 (efrit-loop-left loop))))
+          (let ((again (progn (efrit-do-forget loop)
+                              (efrit-do-resume-loop (efrit-loop-id loop) efrit-test-project))))
+            (efrit-test-finish again "And now?")
+            (should (< (abs (- (gethash "remaining" (car (last (endpoint-test--task-budgets))))
+                               (car (last told))))
+                       1000))))))))
+
+(defun endpoint-test--task-budgets ()
+  "Return the task budgets of all requests, in order."
+  (mapcar (lambda (sent)
+            (gethash "task_budget" (gethash "output_config" (gethash "body" sent))))
+          (efrit-test-sent)))
+
 ;;; When to come again
 
 (ert-deftest efrit-endpoint-is-asked-again-at-the-date-that-it-gives ()

@@ -50,6 +50,29 @@ def test_a_compaction_shrinks_the_least_recently_used_results_to_their_mark(
     assert client.begun["rewrite"] is not None
 
 
+def test_what_left_is_told_and_is_the_same_until_more_leaves(open_client: OpenClient) -> None:
+    client = open_client(**TIGHT)
+    told: dict[int, set[int]] = {}
+    given = 0
+    for number in range(60):
+        begun = client.begin(None if number else "Find it.")
+        told.setdefault(client.epoch(), set()).add(begun["left_window"])
+        in_window = sum(
+            begun["budget"]["tiers"][tier]["used"] for tier in ("history", "tool_results")
+        )
+        assert abs(begun["left_window"] + in_window - given) < 0.1 * given + 200
+        use = tool_use(client.new_id(), "eval_sexp")
+        client.end(text(f"turn {number}"), use, usage={"output_tokens": 50})
+        given += 50 + client.record(use["id"], words(800, number))["tokens"]
+    assert told[1] == {0}
+    assert len(told) > 2
+    assert all(len(figures) == 1 for figures in told.values())
+    figures = [min(told[epoch]) for epoch in sorted(told)]
+    assert figures == sorted(figures)
+    client.crash()
+    assert client.begin()["left_window"] >= figures[-1]
+
+
 def test_nothing_shrinks_before_the_whole_window_is_full(open_client: OpenClient) -> None:
     client = open_client(**SMALL)
     client.turn(words(800), said="Find it.")
