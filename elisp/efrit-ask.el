@@ -88,7 +88,7 @@
   "Answer what the model asks in this buffer with TEXT."
   (let ((call (car efrit-ask-question)))
     (setq efrit-ask-question nil)
-    (efrit-tool-finish call (efrit-tool-result text))))
+    (efrit-tool-finish call (efrit-tool-result text :said t))))
 
 (defun efrit-ask-place ()
   "Return where in this buffer a question begins, or nil."

@@ -137,6 +137,13 @@ Show it otherwise, and signal a `user-error': what is asked has to be read."
   (setq efrit-do--loops (delq loop efrit-do--loops))
   (efrit-sync-update))
 
+(defun efrit-do-remember (task)
+  "Put TASK into the history of what was said, unless part of it is private.
+`savehist-mode' would write it to the disk."
+  (unless (let ((case-fold-search t))
+            (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
+    (add-to-history 'efrit-do-history task)))
+
 (defun efrit-do-say (loop task)
   "Have the person say TASK, a string, in LOOP, with the context there is."
   (efrit-loop-say loop (efrit-context-blocks loop task)))
@@ -243,7 +250,11 @@ Whoever works there already is not asked again."
 
 (defun efrit-do--read-task ()
   "Ask for what is to be done."
-  (read-string "Do: " nil 'efrit-do-history))
+  (let ((task (let ((history-add-new-input nil))
+                (read-string "Do: " nil 'efrit-do-history))))
+    (unless (string-empty-p task)
+      (efrit-do-remember task))
+    task))
 
 (defun efrit-do--adopt (loop)
   "Count LOOP among those of this Emacs, and return it."

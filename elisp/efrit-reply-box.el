@@ -92,7 +92,7 @@ While the model works, it goes with the next turn."
       (user-error "The reply box is empty"))
     (funcall efrit-reply-box-send-function text)
     (setq efrit-reply-box--index nil)
-    (add-to-history 'efrit-do-history text)
+    (efrit-do-remember text)
     (efrit-reply-box-set "")
     (setq buffer-undo-list nil)))
 

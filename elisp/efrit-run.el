@@ -180,7 +180,8 @@ before it may change the same file."
    (if reason
        (format "This use of %s was not allowed: %s" (efrit-use-name use) reason)
      (format "The person did not allow this use of %s." (efrit-use-name use)))
-   "Ask for it in another way, or do without."))
+   "Ask for it in another way, or do without."
+   (and reason t)))
 
 (defun efrit-run--refuse-unreadable (loop use)
   "Book that USE in LOOP did not run, since its input could not be read."
@@ -188,11 +189,13 @@ before it may change the same file."
    loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-problem use))
    "Call it again with a whole object, in smaller parts if it was cut off."))
 
-(defun efrit-run--refuse (loop use text message)
-  "Book that USE in LOOP did not run; TEXT is why, MESSAGE what to do about it."
+(defun efrit-run--refuse (loop use text message &optional said)
+  "Book that USE in LOOP did not run; TEXT is why, MESSAGE what to do about it.
+SAID is non-nil if the person said some of it."
   (efrit-run--set loop use 'denied)
   (efrit-run--drop-plan use)
-  (efrit-run--record loop use (efrit-tool-result text :status 'error :message message)))
+  (efrit-run--record
+   loop use (efrit-tool-result text :status 'error :message message :said said)))
 
 ;;; Plans
 
@@ -319,7 +322,7 @@ When the sidecar died, it is asked again: what ran does not run twice."
    `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
            :tool_use_id ,(efrit-use-id use) :include_data :json-false
            :text ,(plist-get result :text) :status ,(plist-get result :status)
-           ,@(cl-loop for name in '(:message :lisp :todos :summary)
+           ,@(cl-loop for name in '(:message :lisp :todos :summary :said)
                       when (plist-get result name)
                       append (list name (plist-get result name))))
    (lambda (envelope) (efrit-run--done loop use envelope))))

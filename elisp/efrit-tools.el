@@ -92,13 +92,14 @@ arguments by their symbols, nil where left out, and the use itself as
                      (ignore ,@(mapcar #'car arguments))
                      ,@body))))))
 
-(cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary)
+(cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary said)
   "Return the result TEXT of a tool, for the model.
 STATUS is `success' or `error', MESSAGE what to do about an error.  LISP,
 a string, and TODOS, a vector, are kept beside it in the work log; SUMMARY
-is the line that stays when it has left the window."
+is the line that stays when it has left the window.  SAID says that words
+of the person stand in it, of which what is private is kept nowhere."
   (list :text text :status (symbol-name status) :message message
-        :lisp lisp :todos todos :summary summary))
+        :lisp lisp :todos todos :summary summary :said said))
 
 (defun efrit-tool-finish (call result)
   "End CALL, an `efrit-tool-call', with RESULT, unless it has ended."

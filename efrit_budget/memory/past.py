@@ -18,7 +18,7 @@ def sessions(
         " ORDER BY touched DESC, id LIMIT :limit",
         {"project": project, "but": but, "limit": limit},
     )
-    return [PastSession(*tuple(row)) for row in rows]
+    return [PastSession(row[0], without_private(row[1]), *row[2:]) for row in rows]
 
 
 def prompts(

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from efrit_budget.budget.tiers import Limits, Tier, tier_sizes
 from efrit_budget.errors import Json, field_error
+from efrit_budget.memory.private import without_private
 from efrit_budget.sessions.ids import PATTERN
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.settings import LoadedSettings
@@ -142,7 +143,7 @@ class SessionMethods:
         return self._store.close(params.session_id).summary()
 
     def _rename(self, params: RenameParams, _: Call) -> Json:
-        return self._store.rename(params.session_id, params.title).summary()
+        return self._store.rename(params.session_id, without_private(params.title)).summary()
 
     def _delete(self, params: SessionParams, _: Call) -> Json:
         self._store.delete(params.session_id)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from efrit_budget.errors import CancelledError, Json, ToolNotFoundError
+from efrit_budget.memory.private import public
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.discretion import keepable_arguments
 from efrit_budget.methods.projects import Projects
@@ -74,6 +75,7 @@ class RecordParams(Params):
     summary: Annotated[str, Field(max_length=500)] | None = None
     lisp: str | None = None
     todos: Json = None
+    said: bool = False
     include_data: bool = True
 
 
@@ -138,6 +140,7 @@ class ToolMethods:
 
     def _record(self, params: RecordParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
+        params = _public(params) if params.said else params
         use = Use(session.id, params.tool_use_id, params.name, _given_arguments(params))
         envelope = self._worklog.find(use)
         if envelope is None:
@@ -309,6 +312,12 @@ def _given_arguments(params: CallParams | RecordParams) -> dict[str, Json]:
     if params.arguments_json is None:
         return dict(params.arguments)
     return meant_object("arguments_json", params.arguments_json)
+
+
+def _public(params: RecordParams) -> RecordParams:
+    """The record without what is private in the words of the person that stand in it."""
+    given = params.model_dump(include={"text", "data", "message", "summary"})
+    return params.model_copy(update=public(given))
 
 
 def _wanted(session: Session, use: Use) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from efrit_budget.errors import Json, field_error
+from efrit_budget.memory.private import public
 from efrit_budget.methods.discretion import keepable_reply
 from efrit_budget.methods.offers import Offers
 from efrit_budget.methods.verbatim import meant, with_inputs, with_texts
@@ -23,6 +24,7 @@ SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 Blocks = list[dict[str, Json]]
 NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 """Results go through `tools/record`, so that each is counted and stands in its place."""
+WITHHELD_NOTE = "What stands between <private> and </private> was not sent, and is kept nowhere."
 
 
 class BeginParams(Params):
@@ -98,18 +100,22 @@ class TurnMethods:
         session = self._sessions.get_open(params.session_id)
         self._sessions.check_held(session.id)
         answer = self._turns.begin(session, self._wanted(session, params))
+        answer["notes"] += _withheld(params)
         return with_texts(answer) if params.as_text else answer
 
     def _preview(self, params: PreviewParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        return self._turns.preview(session, self._wanted(session, params))
+        answer = self._turns.preview(session, self._wanted(session, params))
+        answer["notes"] += _withheld(params)
+        return answer
 
     def _wanted(self, session: Session, params: BeginParams | PreviewParams) -> Wanted:
+        """What is private in it is taken out here, before anything is counted, kept or sent."""
         return Wanted(
             model=params.model,
-            system=_said(_blocks("system", params.system, only=("text",))),
+            system=public(_said(_blocks("system", params.system, only=("text",)))),
             offers=self._offers.of(session),
-            user_message=_message(params.user_message),
+            user_message=public(_message(params.user_message)),
         )
 
     def _end(self, params: EndParams, _: Call) -> Json:
@@ -137,6 +143,11 @@ class TurnMethods:
 
     def _said(self, params: SessionParams, _: Call) -> Json:
         return self._turns.said(self._sessions.get(params.session_id))
+
+
+def _withheld(params: BeginParams | PreviewParams) -> list[Json]:
+    """What the person is told where something of the request was withheld."""
+    return [WITHHELD_NOTE] if public(params.user_message) != params.user_message else []
 
 
 def _message(given: str | Blocks | None) -> Blocks | None:

@@ -152,6 +152,23 @@ expect_contains = \"spaces\"
     (efrit-viewing-press "RET")
     (efrit-viewing-in-order "ask_user" "two spaces, please" "As you like.")))
 
+;;; What is private
+
+(ert-deftest efrit-view-sends-and-remembers-nothing-private-that-the-person-says ()
+  (efrit-viewing-with-view efrit-viewing-choosing
+    (let ((efrit-do-history nil))
+      (efrit-viewing-type "Indent it as <private>hunter2x</private> does.")
+      (efrit-viewing-shows "was not sent")
+      (efrit-viewing-shows "or answer in the reply box")
+      (efrit-viewing-type "two spaces, <Private a='>'>hunter2x</private>")
+      (should (eq (efrit-test-rest view-loop) 'idle))
+      (efrit-viewing-in-order "As you like.")
+      (let ((sent (efrit-test-sent-text)))
+        (should (string-search "Indent it as [private] does." sent))
+        (should (string-search "two spaces, [private]" sent))
+        (should-not (string-search "hunter2x" sent)))
+      (should-not efrit-do-history))))
+
 ;;; What goes otherwise
 
 (ert-deftest efrit-view-stops-in-the-middle-and-keeps-what-had-come ()

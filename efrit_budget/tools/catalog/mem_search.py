@@ -9,6 +9,7 @@ from pydantic import Field
 
 from efrit_budget.errors import Json
 from efrit_budget.memory import query
+from efrit_budget.memory.private import public
 from efrit_budget.memory.store import Candidate
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.ladder import Item
@@ -76,6 +77,10 @@ class MemSearch:
         body = outcome.whole
         names = "; ".join(f"#{one['id']} {one['title']}" for one in body.item_data)
         return f"Searched memory for {arguments.query!r}: {names or 'nothing'}"[:500]
+
+    def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
+        """The arguments without what is private, which is nothing to look for."""
+        return dict(public(arguments))
 
 
 def _most_tokens(arguments: MemSearchArguments) -> int | None:
