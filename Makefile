@@ -15,7 +15,7 @@ demo: ## set up what is missing, then run the demo in a batch Emacs
 	@$(EMACS) -Q --batch -l elisp/demo.el
 
 test: ## set up what is missing, then run every check and every test
-	@.ci/steps setup style types pytest lisp-lint lisp-tests
+	@.ci/steps setup style types pytest lisp-lint lisp-tests requirements
 
 invariants: ## other random sessions against every invariant; takes many minutes
 	@.ci/setup test

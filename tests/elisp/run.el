@@ -9,11 +9,14 @@
 ;;
 ;; EFRIT_TEST_SELECTOR in the environment, a regular expression, names the
 ;; tests to run; EFRIT_SHARE, such as 1/2, has every second of them run.  The
-;; last line says how many passed and failed.
+;; last line says how many passed and failed.  EFRIT_PASSED names a file for
+;; the names of those that passed; one that was skipped is none of them.
 
 ;;; Code:
 
 (require 'ert)
+(require 'seq)
+(require 'subr-x)
 
 (defconst efrit-run--folder (file-name-directory (or load-file-name buffer-file-name))
   "The folder of the tests.")
@@ -28,6 +31,15 @@
   "Return non-nil if TEST is to be run."
   (memq test efrit-run--mine))
 
+(defun efrit-run--note-passed (file)
+  "Write the names of the tests that passed to FILE, a line each."
+  (let ((passed (seq-filter (lambda (test)
+                              (ert-test-passed-p (ert-test-most-recent-result test)))
+                            efrit-run--mine)))
+    (with-temp-file file
+      (dolist (test passed)
+        (insert (symbol-name (ert-test-name test)) "\n")))))
+
 (defun efrit-run ()
   "Run everything in a temporary home, print a summary, and exit."
   (let ((home (make-temp-file "efrit-home-" t))
@@ -40,6 +52,8 @@
     (setq efrit-run--mine (efrit-share
                            (ert-select-tests (or (getenv "EFRIT_TEST_SELECTOR") t) t))
           stats (ert-run-tests-batch '(satisfies efrit-run--mine-p)))
+    (when-let* ((file (getenv "EFRIT_PASSED")))
+      (efrit-run--note-passed file))
     (delete-directory home t)
     (let ((failed (ert-stats-completed-unexpected stats)))
       (princ (format "%d passed, %d failed\n"
