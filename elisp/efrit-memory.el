@@ -49,6 +49,23 @@
     map)
   "Keys of `efrit-memory-mode'.")
 
+(defvar efrit-memory-minibuffer-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map " " #'self-insert-command)
+    (define-key map "?" #'self-insert-command)
+    map)
+  "Keys while a query is typed: it may hold any character.")
+
+(defvar efrit-memory-icomplete-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map efrit-memory-minibuffer-map)
+    (define-key map (kbd "RET") #'icomplete-force-complete-and-exit)
+    (define-key map [down] #'icomplete-forward-completions)
+    (define-key map [up] #'icomplete-backward-completions)
+    map)
+  "Keys while a query is typed and icomplete shows what it finds.
+What is selected is meant, not what was typed: a query is no result.")
+
 (define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
   "What memory holds.
 
@@ -87,7 +104,9 @@ With a prefix argument, as INSERT, insert its content at point instead."
   (let ((saved (efrit-memory--ask 'memory/save
                                   (list :title title :content content
                                         :project (or (efrit-memory--project) "")))))
-    (message "Memory #%d: %s" (plist-get saved :id) (plist-get saved :outcome))
+    (message "Memory #%d: %s%s" (plist-get saved :id) (plist-get saved :outcome)
+             (let ((other (append (plist-get saved :left_out) nil)))
+               (if other (format "; not kept: another %s" (string-join other ", ")) "")))
     saved))
 
 ;;;###autoload
@@ -131,20 +150,35 @@ PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
 They are shown while typing by whatever shows completions; where nothing
 does, icomplete is lent for it, and shows the latest before a word is typed."
   (let* ((efrit-memory--latest nil)
+         (lent (and (not icomplete-mode) (efrit-memory--plain-p)))
          (icomplete-show-matches-on-no-input
           (or icomplete-show-matches-on-no-input (not icomplete-mode)))
          (completion-styles '(efrit-memory))
          (completion-styles-alist
           (cons '(efrit-memory efrit-memory--try efrit-memory--all "What memory finds.")
                 completion-styles-alist))
-         (icomplete-mode (or icomplete-mode (efrit-memory--plain-p)))
+         (icomplete-mode (or icomplete-mode lent))
          (chosen (minibuffer-with-setup-hook
-                     (:append (lambda () (when icomplete-mode (icomplete-minibuffer-setup))))
+                     (:append (lambda () (efrit-memory--set-up-minibuffer lent)))
                    (completing-read "Search memory: " #'efrit-memory--table nil nil nil
                                     'efrit-memory--history))))
     (or (efrit-memory--number-in chosen)
         (cdar (efrit-memory--results chosen))
         (user-error "Memory holds nothing about %s" chosen))))
+
+(defun efrit-memory--set-up-minibuffer (lent)
+  "Have the minibuffer take a query; with LENT, have icomplete show results.
+Fido has keys of its own for what is selected, and sets a style of its own
+in the minibuffer, which would look for the typed letters in the latest."
+  (when lent
+    (icomplete-minibuffer-setup))
+  (setq-local completion-styles '(efrit-memory))
+  (use-local-map
+   (make-composed-keymap (if (and icomplete-mode (not (bound-and-true-p fido-mode))
+                                  (efrit-memory--plain-p))
+                             efrit-memory-icomplete-map
+                           efrit-memory-minibuffer-map)
+                         (current-local-map))))
 
 (defun efrit-memory--plain-p ()
   "Return non-nil if no other package has taken over the minibuffer."
@@ -177,6 +211,8 @@ does, icomplete is lent for it, and shows the latest before a word is typed."
   "Return the results of TYPED, lines with their numbers; asked for once."
   (let ((words (string-trim (efrit-memory--words typed))))
     (unless (equal words (car efrit-memory--latest))
+      ;; What was typed is seen at once, however long the answer takes.
+      (redisplay)
       (setq efrit-memory--latest (cons words (efrit-memory--search words))))
     (cdr efrit-memory--latest)))
 

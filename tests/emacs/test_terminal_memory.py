@@ -93,3 +93,68 @@ def test_an_edit_is_looked_at_allowed_and_taken_back(open_emacs: Open, project: 
     terminal.press("u")
     terminal.see("taken back")
     assert (project / "README.md").read_text(encoding="utf-8") == "# Sample\n\nA line.\n"
+
+
+def test_a_query_may_hold_several_words_and_question_marks(remembering: Terminal) -> None:
+    give(remembering, "efrit-memory-search")
+    remembering.see("Search memory:", "Retries back off", "Tokens are counted")
+    remembering.type("wait? twi")
+    remembering.gone("Tokens are counted")
+    remembering.see("Search memory: wait? twi", "Retries back off")
+    remembering.press("Enter")
+    remembering.see("They wait twice as long.")
+
+
+@pytest.mark.parametrize("typed", ["a", ""])
+@pytest.mark.parametrize(
+    ("key", "shown", "opened"),
+    [
+        (None, "{#2 [note] Tokens are counted", "About four characters."),
+        ("Down", "{#1 [note] Retries back off", "They wait twice as long."),
+        ("Up", "{#1 [note] Retries back off", "They wait twice as long."),
+    ],
+)
+def test_the_selected_one_of_the_results_is_opened(
+    remembering: Terminal, typed: str, key: str | None, shown: str, opened: str
+) -> None:
+    give(remembering, "efrit-memory-search")
+    remembering.see("Search memory: {#2 [note] Tokens are counted", "#1 [note] Retries back off")
+    if typed:
+        remembering.type(typed)
+        remembering.see(f"Search memory: {typed}{{#2", "#1")
+    if key:
+        remembering.press(key)
+    remembering.see(f"Search memory: {typed}{shown}")
+    remembering.press("Enter")
+    remembering.see(opened, "importance: 0.5")
+
+
+@pytest.mark.parametrize("mode", ["icomplete-mode", "fido-mode"])
+def test_what_was_selected_is_opened_where_a_person_uses_another_display(
+    remembering: Terminal, mode: str
+) -> None:
+    give(remembering, mode)
+    remembering.see("mode enabled")
+    give(remembering, "efrit-memory-search")
+    remembering.see("Search memory:")
+    remembering.type("wait long")
+    remembering.see("Search memory: wait long[#1 [note] Retries back off]")
+    remembering.press("Enter")
+    remembering.see("They wait twice as long.", "importance: 0.5")
+
+
+SLOWLY = """(advice-add 'efrit-memory--ask :before
+  (lambda (&rest _) (let ((end (+ (float-time) 900)))
+    (while (< (float-time) end) (accept-process-output nil 0.05)))))"""
+
+
+def test_a_slow_query_is_dropped_when_more_is_typed(remembering: Terminal) -> None:
+    remembering.press("M-:")
+    remembering.type(" ".join(SLOWLY.split()))
+    remembering.press("Enter")
+    give(remembering, "efrit-memory-search")
+    typed = ""
+    for more in ("retr", "ies ", "back"):
+        remembering.type(more)
+        typed += more
+        remembering.rest_on(f"Search memory: {typed}".rstrip())
