@@ -108,7 +108,8 @@ def _save(arguments: argparse.Namespace) -> int:
     if arguments.as_json:
         print_json(vars(saved), compact=True)
     else:
-        print(f"#{saved.id} {saved.outcome}, revision {saved.revision}")
+        other = f" (not kept: another {', '.join(saved.left_out)})" if saved.left_out else ""
+        print(f"#{saved.id} {saved.outcome}, revision {saved.revision}{other}")
     return 0
 
 
@@ -248,17 +249,23 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.transfer import exported  # noqa: PLC0415 - as above
+    from efrit_budget.memory.transfer import Export  # noqa: PLC0415 - as above
 
     with opened_memory(arguments) as store:
-        lines = exported(store, filters_of(arguments))
+        export = Export(store, filters_of(arguments))
         if arguments.output is None:
-            for line in lines:
+            for line in export.lines():
                 sys.stdout.buffer.write(f"{line}\n".encode())
         else:
             with replacing(arguments.output) as stream:
-                stream.writelines(f"{line}\n" for line in lines)
+                stream.writelines(f"{line}\n" for line in export.lines())
+    _tell_of_relations(export.leading_out)
     return 0
+
+
+def _tell_of_relations(leading_out: int) -> None:
+    if leading_out:
+        complain(f"{leading_out} relations lead to memories that are not among these: left out")
 
 
 def _configure_import(parser: argparse.ArgumentParser) -> None:
@@ -273,9 +280,10 @@ def _import(arguments: argparse.Namespace) -> int:
     raw = sys.stdin.buffer.read() if given == STDIN else Path(given).read_bytes()
     found = records(raw.splitlines())
     with opened_memory(arguments) as store:
-        count = imported(store, found)
+        merged = imported(store, found)
     if arguments.as_json:
-        print_json({"imported": count}, compact=True)
-    else:
-        print(f"imported: {count}")
+        print_json(vars(merged), compact=True)
+        return 0
+    print(f"{merged.new} new, {merged.updated} updated, {merged.there} already here")
+    _tell_of_relations(merged.leading_out)
     return 0

@@ -1,4 +1,4 @@
-"""Reading observations: by id, by words, by time, in their session, in sum."""
+"""Reading observations: by id, by time, in their session, in sum."""
 
 from __future__ import annotations
 
@@ -8,45 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from efrit_budget.memory.observation import Filters, Observation, Revision, Stats, Timeline
-from efrit_budget.memory.ranking import (
-    ACCESS,
-    DAY,
-    HALF_ACCESSES,
-    IMPORTANCE,
-    MOST_HALVINGS,
-    RECENCY,
-    Clock,
-    Parts,
-    parts_of,
-)
 from efrit_budget.memory.rows import COLUMNS, conditions, observation_of, revision_of
 
 COLUMNS_OF_O = ", ".join(f"o.{name}" for name in COLUMNS)
 ALL = " FROM observations AS o WHERE o.deleted IS NULL"
-MATCHED = """
-FROM observations_words AS w CROSS JOIN observations AS o ON o.id = w.rowid
-WHERE observations_words MATCH :words"""
-FACTS = """
-SELECT o.id, {relevance} AS relevance, o.importance, o.accesses,
-  max(0.0, (:now - o.updated) / :half_life) AS age"""
-FACTS_OF_MATCHED = FACTS.format(relevance="-w.rank") + MATCHED
-FACTS_OF_ALL = FACTS.format(relevance=1.0) + ALL
-BEST = f"""
-SELECT {COLUMNS_OF_O}, best.relevance FROM (
-  SELECT id, relevance FROM ({{facts}})
-  ORDER BY relevance * (
-      1 + :importance * importance + :access * accesses / (accesses + :half_accesses)
-      + :recency * (1 - min(age - min(CAST(age AS INTEGER), :halvings), 1.0) / 2)
-        / (1 << min(CAST(age AS INTEGER), :halvings))) DESC,
-    id DESC LIMIT :limit
-) AS best CROSS JOIN observations AS o ON o.id = best.id"""  # noqa: S608  own words
-COUNTED_WORDS = "SELECT count(*) FROM observations_words WHERE observations_words MATCH :words"
 WHOLE = f"SELECT {COLUMNS_OF_O}" + ALL
 WITH_ID = f"SELECT {COLUMNS_OF_O} FROM observations AS o WHERE o.id = ?"  # noqa: S608  own words
 COUNTED = "SELECT count(*)" + ALL
 LATEST_FIRST = " ORDER BY o.updated DESC, o.id DESC LIMIT :limit OFFSET :offset"
 FROM_ID_ON = " AND o.id > :id ORDER BY o.id LIMIT :limit"
-BEFORE_ID = " AND o.id < :id ORDER BY o.id DESC LIMIT :limit"
+EVERY = f"SELECT {COLUMNS_OF_O} FROM observations AS o WHERE true"  # noqa: S608  own words
+LATER = " AND (o.created, o.id) > (:created, :id) ORDER BY o.created, o.id LIMIT :limit"
+EARLIER = " AND (o.created, o.id) < (:created, :id) ORDER BY o.created DESC, o.id DESC LIMIT :limit"
 BUT_ID = " AND o.id <> :id"
 GROUPED = """
 SELECT o.project, o.scope, o.kind, count(*), min(o.updated), max(o.updated)
@@ -68,49 +41,6 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("COMMIT")
 
 
-def matching(
-    connection: sqlite3.Connection, filters: Filters, words: str, limit: int, clock: Clock
-) -> list[tuple[Observation, Parts]]:
-    """The best that the words and the filters find; without words, of all.
-
-    Of equals, the one saved last comes first.
-    """
-    where, values = conditions(filters)
-    facts = (FACTS_OF_MATCHED if words else FACTS_OF_ALL) + where
-    asked = {**values, **_ranked(clock), "words": words, "limit": limit}
-    found = []
-    for *row, relevance in connection.execute(BEST.format(facts=facts), asked):
-        observation = observation_of(row)
-        found.append((observation, parts_of(observation, relevance, clock)))
-    return sorted(found, key=_goodness, reverse=True)
-
-
-def _goodness(found: tuple[Observation, Parts]) -> tuple[float, int]:
-    observation, parts = found
-    return parts.score, observation.id
-
-
-def _ranked(clock: Clock) -> dict[str, float]:
-    return {
-        "now": clock.now,
-        "half_life": clock.half_life_days * DAY,
-        "recency": RECENCY,
-        "importance": IMPORTANCE,
-        "access": ACCESS,
-        "half_accesses": HALF_ACCESSES,
-        "halvings": MOST_HALVINGS,
-    }
-
-
-def count_matching(connection: sqlite3.Connection, filters: Filters, words: str) -> int:
-    """How many the words and the filters find; the index holds none that are deleted."""
-    where, values = conditions(filters)
-    if not words:
-        return count(connection, filters)
-    statement = "SELECT count(*)" + MATCHED + where if where else COUNTED_WORDS
-    return int(connection.execute(statement, {**values, "words": words}).fetchone()[0])
-
-
 def with_id(connection: sqlite3.Connection, number: int) -> Observation | None:
     """The observation of that id, a deleted one too."""
     row = connection.execute(WITH_ID, (number,)).fetchone()
@@ -126,22 +56,32 @@ def latest(
     return list(map(observation_of, connection.execute(WHOLE + where + LATEST_FIRST, page)))
 
 
-def after(
-    connection: sqlite3.Connection, filters: Filters, number: int, limit: int
+def by_id(
+    connection: sqlite3.Connection, filters: Filters, last: int, limit: int, *, deleted: bool
 ) -> list[Observation]:
-    """What was saved after an id, in the order of ids."""
+    """Those behind an id in the order of ids, `deleted` ones too where they are wanted."""
     where, values = conditions(filters)
-    page = {**values, "id": number, "limit": limit}
-    return list(map(observation_of, connection.execute(WHOLE + where + FROM_ID_ON, page)))
+    page = {**values, "id": last, "limit": limit}
+    statement = (EVERY if deleted else WHOLE) + where + FROM_ID_ON
+    return list(map(observation_of, connection.execute(statement, page)))
 
 
-def before(
-    connection: sqlite3.Connection, filters: Filters, number: int, limit: int
+def _after(
+    connection: sqlite3.Connection, filters: Filters, focus: Observation, limit: int
 ) -> list[Observation]:
-    """What was saved directly before an id, in the order of ids."""
+    """What was saved after it, in the order of time."""
     where, values = conditions(filters)
-    page = {**values, "id": number, "limit": limit}
-    rows = connection.execute(WHOLE + where + BEFORE_ID, page).fetchall()
+    page = {**values, "created": focus.created, "id": focus.id, "limit": limit}
+    return list(map(observation_of, connection.execute(WHOLE + where + LATER, page)))
+
+
+def _before(
+    connection: sqlite3.Connection, filters: Filters, focus: Observation, limit: int
+) -> list[Observation]:
+    """What was saved directly before it, in the order of time."""
+    where, values = conditions(filters)
+    page = {**values, "created": focus.created, "id": focus.id, "limit": limit}
+    rows = connection.execute(WHOLE + where + EARLIER, page).fetchall()
     return [observation_of(row) for row in reversed(rows)]
 
 
@@ -159,8 +99,8 @@ def around(
     others = connection.execute(COUNTED + where + BUT_ID, {**values, "id": focus.id})
     return Timeline(
         focus,
-        before(connection, within, focus.id, most[0]),
-        after(connection, within, focus.id, most[1]),
+        _before(connection, within, focus, most[0]),
+        _after(connection, within, focus, most[1]),
         others.fetchone()[0] + 1,
     )
 

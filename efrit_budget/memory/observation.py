@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from efrit_budget.errors import EfritError
 
@@ -79,6 +80,16 @@ class Revision:
 
 
 @dataclass(frozen=True)
+class Record(Observation):
+    """An observation as it is carried over: with what it was before, and has to do with."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    revisions: tuple[Revision, ...] = ()
+    related: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Filters:
     """Which observations are meant; what is None or empty excludes nothing."""
 
@@ -102,6 +113,8 @@ class Saved:
     outcome: str
     """`created`, `updated` (its topic key was there) or `duplicate` (saved minutes ago)."""
     duplicates: int = 0
+    left_out: tuple[str, ...] = ()
+    """What a duplicate said otherwise than the one that is kept, such as its title."""
 
 
 @dataclass(frozen=True)

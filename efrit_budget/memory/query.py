@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from efrit_budget.results.body import sound_text
@@ -10,26 +12,65 @@ PREFIX = "*"
 
 
 @dataclass(frozen=True)
+class Match:
+    """What to look for in the two indexes; an empty expression is none."""
+
+    words: str
+    """In that of the stems."""
+    beginnings: str
+    """In that of the words as they are spelled."""
+    any_word: bool = False
+    """Whether one of all is enough."""
+
+
+@dataclass(frozen=True)
 class Query:
     """The words of a query; one that ends in a star stands for all that begin so."""
 
     words: tuple[str, ...]
 
-    @property
-    def all_words(self) -> str:
-        """The expression that wants every word."""
-        return " ".join(map(_quoted, self.words))
+    def attempts(self) -> Iterator[Match]:
+        """What to look for, one after the other until something is found.
 
-    @property
-    def any_word(self) -> str:
-        """The expression that wants one of them."""
-        return " OR ".join(map(_quoted, self.words))
+        All of it as it was typed, where `foo-baz` is two words side by side; all its words,
+        wherever they stand; and any of them.
+        """
+        if not self.words:
+            return
+        parts = tuple(dict.fromkeys(part for word in self.words for part in _parts(word)))
+        yield _match(self.words, any_word=False)
+        if parts != self.words:
+            yield _match(parts, any_word=False)
+        if len(parts) > 1:
+            yield _match(parts, any_word=True)
 
 
 def parsed(text: str) -> Query:
     """The words of a text, each once, without those that hold neither letter nor digit."""
     words = sound_text(text).replace("\0", " ").split()
-    return Query(tuple(dict.fromkeys(word for word in words if any(map(str.isalnum, word)))))
+    return Query(tuple(dict.fromkeys(word for word in words if any(map(_is_indexed, word)))))
+
+
+def _parts(word: str) -> Iterator[str]:
+    """The words that the indexes see in what was typed as one; the last may be a beginning."""
+    bare = word.rstrip(PREFIX)
+    parts = "".join(each if _is_indexed(each) else " " for each in bare).split()
+    yield from parts[:-1]
+    if parts:
+        yield parts[-1] + word[len(bare) :][:1]
+
+
+def _is_indexed(character: str) -> bool:
+    """Whether it is part of a word: a letter, a digit, a mark on one, or of private use."""
+    category = unicodedata.category(character)
+    return category[0] in "LNM" or category == "Co"
+
+
+def _match(words: Sequence[str], *, any_word: bool) -> Match:
+    operator = " OR " if any_word else " "
+    whole = operator.join(_quoted(word) for word in words if not word.endswith(PREFIX))
+    begun = operator.join(_quoted(word) for word in words if word.endswith(PREFIX))
+    return Match(whole, begun, any_word)
 
 
 def _quoted(word: str) -> str:

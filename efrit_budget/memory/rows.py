@@ -56,11 +56,8 @@ def conditions(filters: Filters) -> tuple[str, dict[str, Json]]:
 
 
 def digest(draft: Draft) -> bytes:
-    """A fingerprint that is the same for drafts that say the same."""
-    said = (
-        *(draft.kind, draft.project, draft.scope, draft.topic_key),
-        *(draft.title, draft.content, draft.tags, draft.importance),
-    )
+    """A fingerprint of the content in its project and scope; how it is spaced does not count."""
+    said = (draft.project, draft.scope, " ".join(draft.content.split()))
     return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
 
 

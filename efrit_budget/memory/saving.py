@@ -15,36 +15,31 @@ from efrit_budget.memory.observation import (
     MOST_TITLE,
     MOST_WORD,
     Draft,
-    Observation,
     ObservationError,
-    Revision,
     Saved,
 )
 from efrit_budget.memory.private import without_private
-from efrit_budget.memory.rows import (
-    digest,
-    draft_of,
-    tags_column,
-)
+from efrit_budget.memory.rows import digest, tags_column
 from efrit_budget.results.body import sound_text
 
 DUPLICATE_SECONDS = 15 * 60
-
-RESTORE = """
-INSERT INTO observations (id, kind, project, scope, updated, importance, accesses, accessed,
-  deleted, created, revision, duplicates, session, tool, topic_key, digest, tags, title, content)
-VALUES (:id, :kind, :project, :scope, :updated, :importance, :accesses, :accessed,
-  :deleted, :created, :revision, :duplicates, :session, :tool, :topic_key, :digest, :tags, :title,
-  :content)
+DUPLICATE = """
+SELECT id, revision, duplicates, title, kind, tags, importance FROM observations
+WHERE digest = :digest AND updated >= :since AND deleted IS NULL
+  AND (:topic_key IS NULL OR topic_key = :topic_key)
+ORDER BY title = :title DESC, id DESC LIMIT 1
 """
+TELLING = ("title", "kind", "tags", "importance")
+"""What can differ between an observation and its duplicate."""
+
+
+def clean(text: str) -> str:
+    """The text without what is private and what no UTF-8 can hold."""
+    return without_private(sound_text(text))
 
 
 def sound(draft: Draft) -> Draft:
-    """The draft without what is private and what no UTF-8 can hold, or an error that says why."""
-
-    def clean(text: str) -> str:
-        return without_private(sound_text(text))
-
+    """The draft with its texts cleaned, or an error that says why it cannot be kept."""
     title, content = clean(draft.title).strip(), clean(draft.content)
     if not title:
         raise ObservationError("title: an observation needs one, of at least one character")
@@ -65,6 +60,8 @@ def sound(draft: Draft) -> Draft:
         scope=clean(draft.scope).strip() or DEFAULT_SCOPE,
         tags=tuple(tags),
         topic_key=clean(draft.topic_key or "").strip() or None,
+        session=clean(draft.session),
+        tool=clean(draft.tool),
     )
     _require_short(cleaned)
     return cleaned
@@ -89,35 +86,47 @@ def _require_short(draft: Draft) -> None:
 
 
 def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
-    """What was saved minutes ago, counted once more."""
-    row = connection.execute(
-        "UPDATE observations SET duplicates = duplicates + 1 WHERE id ="
-        " (SELECT id FROM observations WHERE digest = ? AND updated >= ? AND deleted IS NULL"
-        "  ORDER BY id DESC LIMIT 1) RETURNING id, revision, duplicates",
-        (digest(draft), now - DUPLICATE_SECONDS),
-    ).fetchone()
+    """What was saved minutes ago with the same content, counted once more.
+
+    A topic key is that of its own observation alone, which is revised where anything differs.
+    """
+    values = {"title": draft.title, "kind": draft.kind, "importance": draft.importance}
+    values |= {"tags": tags_column(draft.tags), "topic_key": draft.topic_key}
+    sought = {"digest": digest(draft), "since": now - DUPLICATE_SECONDS}
+    row = connection.execute(DUPLICATE, values | sought).fetchone()
     if row is None:
         return None
-    return Saved(row["id"], row["revision"], "duplicate", row["duplicates"])
+    left_out = tuple(name for name in TELLING if row[name] != values[name])
+    if left_out and draft.topic_key is not None:
+        return None
+    connection.execute(
+        "UPDATE observations SET duplicates = duplicates + 1 WHERE id = ?", (row["id"],)
+    )
+    return Saved(row["id"], row["revision"], "duplicate", row["duplicates"] + 1, left_out)
 
 
 def as_revision(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
     """A new revision of what has the draft's topic key."""
-    row = _with_topic(connection, draft)
+    row = with_topic(connection, draft)
     if row is None:
         return None
-    connection.execute(
-        "INSERT INTO revisions (observation, revision, kind, importance, updated, session, tool,"
-        " tags, title, content) SELECT id, revision, kind, importance, updated, session, tool,"
-        " tags, title, content FROM observations WHERE id = ?",
-        (row["id"],),
-    )
+    keep_as_revision(connection, row["id"])
     connection.execute(
         "UPDATE observations SET revision = revision + 1, kind = ?, importance = ?, updated = ?,"
         " session = ?, tool = ?, tags = ?, title = ?, content = ?, digest = ? WHERE id = ?",
         (*_written(draft, now), row["id"]),
     )
     return Saved(row["id"], row["revision"] + 1, "updated")
+
+
+def keep_as_revision(connection: sqlite3.Connection, number: int) -> None:
+    """Keep what an observation is as what it was."""
+    connection.execute(
+        "INSERT OR IGNORE INTO revisions (observation, revision, kind, importance, updated,"
+        " session, tool, tags, title, content) SELECT id, revision, kind, importance, updated,"
+        " session, tool, tags, title, content FROM observations WHERE id = ?",
+        (number,),
+    )
 
 
 def as_new(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved:
@@ -151,58 +160,11 @@ def relate(connection: sqlite3.Connection, number: int, related: Iterable[int]) 
         )
 
 
-def restored(connection: sqlite3.Connection, observation: Observation) -> int:
-    """Write an observation with all its facts; gives its id, a new one where its own is taken.
-
-    What is there already, of the same moment and with the same words, stays as it is.
-    """
-    draft = sound(draft_of(observation))
-    values = {
-        **vars(observation),
-        **{name: getattr(draft, name) for name in ("title", "content", "project", "topic_key")},
-        "tags": tags_column(draft.tags),
-        "digest": digest(draft),
-    }
-    there = connection.execute(
-        "SELECT id FROM observations WHERE digest = :digest AND created = :created"
-        " AND deleted IS :deleted",
-        values,
-    ).fetchone()
-    if there is not None:
-        return int(there["id"])
-    _require_free_topic(connection, draft, observation)
-    if connection.execute("SELECT 1 FROM observations WHERE id = :id", values).fetchone():
-        values["id"] = None
-    return int(connection.execute(RESTORE, values).lastrowid or 0)
-
-
-def _require_free_topic(
-    connection: sqlite3.Connection, draft: Draft, observation: Observation
-) -> None:
-    taken = None if observation.deleted is not None else _with_topic(connection, draft)
-    if taken is not None:
-        raise ObservationError(
-            f"topic_key: {draft.topic_key!r} of project {draft.project!r} is that of"
-            f" #{taken['id']}; delete that one, or leave this one out"
-        )
-
-
-def _with_topic(connection: sqlite3.Connection, draft: Draft) -> sqlite3.Row | None:
-    """What has the draft's topic key."""
+def with_topic(connection: sqlite3.Connection, draft: Draft) -> sqlite3.Row | None:
+    """What has the draft's topic key; nothing where it has none."""
     row: sqlite3.Row | None = connection.execute(
         "SELECT id, revision FROM observations"
         " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",
         (draft.project, draft.scope, draft.topic_key),
     ).fetchone()
     return row
-
-
-def keep_revision(connection: sqlite3.Connection, number: int, revision: Revision) -> None:
-    """Write an earlier revision of an observation."""
-    values = {**vars(revision), "observation": number, "tags": tags_column(revision.tags)}
-    connection.execute(
-        "INSERT OR IGNORE INTO revisions (observation, revision, kind, importance, updated,"
-        " session, tool, tags, title, content) VALUES (:observation, :revision, :kind,"
-        " :importance, :updated, :session, :tool, :tags, :title, :content)",
-        values,
-    )

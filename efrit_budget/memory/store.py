@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from efrit_budget.memory import finding, past, saving
+from efrit_budget.errors import StorageError
+from efrit_budget.memory import finding, matching, past, restoring, saving
 from efrit_budget.memory.observation import (
     EVERYTHING,
     Draft,
@@ -14,12 +16,13 @@ from efrit_budget.memory.observation import (
     Observation,
     PastSession,
     Prompt,
+    Record,
     Revision,
     Saved,
     Stats,
     Timeline,
 )
-from efrit_budget.memory.query import parsed
+from efrit_budget.memory.query import Match, parsed
 from efrit_budget.memory.ranking import HALF_LIFE_DAYS, Clock, Parts
 from efrit_budget.storage.database import Database
 
@@ -71,19 +74,10 @@ class MemoryStore:
             saving.relate(connection, saved.id, draft.related)
         return saved
 
-    def restore(
-        self,
-        observation: Observation,
-        revisions: Iterable[Revision] = (),
-        related: Iterable[int] = (),
-    ) -> int:
-        """Keep an observation as it was exported; under another id where its own is taken."""
+    def merge(self, records: Sequence[Record]) -> restoring.Merged:
+        """Keep records as they were exported, all of them or none."""
         with self._database.writing() as connection:
-            number = saving.restored(connection, observation)
-            for revision in revisions:
-                saving.keep_revision(connection, number, revision)
-            saving.relate(connection, number, related)
-        return number
+            return restoring.merged(connection, records)
 
     def delete(self, number: int, now: float | None = None) -> bool:
         """Delete softly: it is found no more, and its row stays; false if it is not there."""
@@ -96,9 +90,9 @@ class MemoryStore:
         return changed.rowcount > 0
 
     def note_access(self, number: int, now: float | None = None) -> None:
-        """Count that an observation was read."""
+        """Count that an observation was read, where that can be written: it was read even so."""
         moment = time.time() if now is None else now
-        with self._database.writing() as connection:
+        with suppress(StorageError), self._database.writing() as connection:
             connection.execute(
                 "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?",
                 (moment, number),
@@ -139,19 +133,19 @@ class MemoryStore:
 
         A query without words finds all that the filters let through.
         """
-        words = parsed(query)
+        attempts: list[Match | None] = [*parsed(query).attempts()] or [None]
         clock = Clock(time.time() if now is None else now, half_life_days or self._half_life_days)
         with self._database.reading() as connection, finding.snapshot(connection):
-            wanted, any_word = words.all_words, False
-            best = finding.matching(connection, filters, wanted, limit, clock)
-            if not best and len(words.words) > 1:
-                wanted, any_word = words.any_word, True
-                best = finding.matching(connection, filters, wanted, limit, clock)
-            total = len(best)
+            for match in attempts:
+                found = matching.best(connection, filters, match, limit, clock)
+                if found:
+                    break
+            total = len(found)
             if total == limit:
-                total = finding.count_matching(connection, filters, wanted)
-        candidates = [Candidate(observation, parts) for observation, parts in best]
-        return Found(candidates, total, any_word=any_word and total > 0)
+                total = matching.count_of(connection, filters, match)
+        candidates = [Candidate(observation, parts) for observation, parts in found]
+        any_word = match is not None and match.any_word and total > 0
+        return Found(candidates, total, any_word)
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """How many observations the filters let through."""
@@ -165,12 +159,20 @@ class MemoryStore:
         with self._database.reading() as connection:
             return finding.latest(connection, filters, limit, offset)
 
-    def every(self, filters: Filters = EVERYTHING) -> Iterator[Observation]:
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One state of the memory for all that is listed in the block."""
+        with self._database.reading() as connection, finding.snapshot(connection):
+            yield
+
+    def every(
+        self, filters: Filters = EVERYTHING, *, deleted: bool = False
+    ) -> Iterator[Observation]:
         """All of them in the order of their ids, a few hundred at a time."""
         last = 0
         while True:
             with self._database.reading() as connection:
-                batch = finding.after(connection, filters, last, BATCH)
+                batch = finding.by_id(connection, filters, last, BATCH, deleted=deleted)
             yield from batch
             if len(batch) < BATCH:
                 return

@@ -4,49 +4,70 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
-from typing import ClassVar
+from dataclasses import asdict
+from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from efrit_budget.errors import InvalidParamsError
-from efrit_budget.memory.observation import Filters, Observation, ObservationError, Revision
-from efrit_budget.memory.private import without_private
+from efrit_budget.memory.observation import EVERYTHING, Filters, Record
+from efrit_budget.memory.restoring import Merged, MergeError
 from efrit_budget.memory.store import MemoryStore
 
 LATEST = 253_402_300_799.0
 """The end of the year 9999, where calendars end."""
 MOST = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Record(Observation):
-    """A line: an observation, what it was before, and what it has to do with."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    revisions: tuple[Revision, ...] = ()
-    related: tuple[int, ...] = ()
+MOST_NAMED = 20
 
 
 class RecordError(InvalidParamsError):
-    """A line that is no observation."""
+    """Lines that cannot be imported."""
 
 
-def exported(store: MemoryStore, filters: Filters) -> Iterator[str]:
-    """A line for each observation, in the order of their ids."""
-    going = {observation.id for observation in store.every(filters)}
-    for observation in store.every(filters):
-        related = [number for number in store.relations(observation.id) if number in going]
-        revisions = [asdict(revision) for revision in store.revisions(observation.id)]
-        record = {**asdict(observation), "revisions": revisions, "related": related}
-        yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+class Export:
+    """What the filters let through, a line each; without filters what was deleted goes, too."""
+
+    def __init__(self, store: MemoryStore, filters: Filters) -> None:
+        self._store = store
+        self._filters = filters
+        self.leading_out = 0
+        """How many relations lead to observations that did not go."""
+
+    def lines(self) -> Iterator[str]:
+        """The lines, in the order of the observations' ids."""
+        with self._store.snapshot():
+            going = {observation.id for observation in self._chosen()}
+            for observation in self._chosen():
+                relations = self._store.relations(observation.id)
+                related = [number for number in relations if number in going]
+                self.leading_out += len(relations) - len(related)
+                revisions = map(asdict, self._store.revisions(observation.id))
+                yield _line({**asdict(observation), "revisions": [*revisions], "related": related})
+
+    def _chosen(self) -> Iterator[Any]:
+        return self._store.every(self._filters, deleted=self._filters == EVERYTHING)
 
 
-def records(lines: Iterable[bytes]) -> list[Record]:
-    """The observations of some lines; the first that is none is named, and none is given then."""
+def _line(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def records(lines: Iterable[bytes]) -> dict[int, Record]:
+    """The observations of some lines, by the numbers of these.
+
+    The first line that is none is named, and none is given then.
+    """
     adapter = TypeAdapter(Record)
-    return [_record(adapter, line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    found = {
+        number: _record(adapter, line, number)
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    }
+    first: dict[int, int] = {}
+    for number, record in found.items():
+        if first.setdefault(record.id, number) != number:
+            raise RecordError(f"line {number}: id: #{record.id} is that of line {first[record.id]}")
+    return found
 
 
 def _record(adapter: TypeAdapter[Record], line: bytes, number: int) -> Record:
@@ -59,7 +80,7 @@ def _record(adapter: TypeAdapter[Record], line: bytes, number: int) -> Record:
     problem = _problem(record)
     if problem:
         raise RecordError(f"line {number}: {problem}")
-    return replace(record, revisions=tuple(map(_without_private, record.revisions)))
+    return record
 
 
 def _problem(record: Record) -> str:
@@ -69,40 +90,21 @@ def _problem(record: Record) -> str:
         return "a time is no second from 1970 to 9999"
     if not 0 <= record.importance <= 1:
         return f"importance: {record.importance:g} is not from 0 to 1"
-    counts = (record.id - 1, record.revision, record.accesses, record.duplicates)
+    counts = (record.id - 1, record.revision - 1, record.accesses, record.duplicates)
     earlier = [revision.revision for revision in record.revisions]
     if not all(0 <= number < MOST for number in (*counts, *earlier)):
         return "a number is out of range"
+    if len(set(earlier)) < len(earlier) or max(earlier, default=0) >= record.revision:
+        return f"revisions: each is another, and earlier than {record.revision}"
     return ""
 
 
-def _without_private(revision: Revision) -> Revision:
-    return replace(
-        revision,
-        title=without_private(revision.title),
-        content=without_private(revision.content),
-    )
-
-
-def imported(store: MemoryStore, given: list[Record]) -> int:
-    """Keep the records; relations follow their ends to the ids these have here."""
-    numbers = {record.id: _restored(store, record) for record in given}
-    for record in given:
-        if record.related:
-            ends = [numbers[other] for other in record.related if other in numbers]
-            store.restore(_observation(record), related=ends)
-    return len(numbers)
-
-
-def _restored(store: MemoryStore, record: Record) -> int:
+def imported(store: MemoryStore, given: dict[int, Record]) -> Merged:
+    """Keep the records, all or none; relations follow their ends to the ids these have here."""
     try:
-        return store.restore(_observation(record), record.revisions)
-    except ObservationError as error:
-        raise RecordError(
-            f"#{record.id}: {error.message} (those before it are imported, and a second import"
-            " does not double them)"
-        ) from error
-
-
-def _observation(record: Record) -> Observation:
-    return Observation(**{field.name: getattr(record, field.name) for field in fields(Observation)})
+        return store.merge(list(given.values()))
+    except MergeError as error:
+        lines = list(given)
+        told = [f"line {lines[place]}: {problem}" for place, problem in error.problems]
+        more = [f"and {len(told) - MOST_NAMED:,} more"] if len(told) > MOST_NAMED else []
+        raise RecordError("\n".join(["nothing was imported", *told[:MOST_NAMED], *more])) from error

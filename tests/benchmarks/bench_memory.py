@@ -15,8 +15,8 @@ from statistics import median
 from typing import Any
 
 from efrit_budget.app import Application, open_application
-from efrit_budget.memory import saving
-from efrit_budget.memory.observation import Observation
+from efrit_budget.memory import restoring
+from efrit_budget.memory.observation import Record
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.settings import load
 from efrit_budget.settings.places import HOME_VARIABLE
@@ -48,13 +48,13 @@ class Writer:
         self._random.shuffle(self._words)
         self._weights = list(accumulate(1 / (rank + 10) for rank in range(len(self._words))))
 
-    def observation(self, number: int, now: float) -> Observation:
+    def observation(self, number: int, now: float) -> Record:
         """One of them, as old as there are others after it."""
         chosen = self._random
         rare = "".join(f" {word}" for word, share in RARE.items() if chosen.random() < share)
         length = 5 + min(8_000, int(chosen.lognormvariate(MEDIAN_WORDS, SPREAD)))
         saved = now - (OBSERVATIONS - number) * 60
-        return Observation(
+        return Record(
             id=number,
             kind=chosen.choice(["decision", "fix", "note", "explore"]),
             project=f"project-{int(chosen.random() ** 2 * PROJECTS)}",
@@ -97,7 +97,7 @@ class Bench:
         writer, now = Writer(), time.time()
         with self.database.writing() as connection:
             for number in range(1, OBSERVATIONS + 1):
-                saving.restored(connection, writer.observation(number, now))
+                restoring.restored(connection, writer.observation(number, now))
         self._uses = count()
         self._folder = folder
         self._session = self._opened()
@@ -164,7 +164,11 @@ def run() -> Iterator[Row]:
         yield row(
             "mem_save",
             "mem_save",
-            lambda: bench.call("mem_save", title=f"Title {next(titles)}", content="Words. " * 60),
+            lambda: bench.call(
+                "mem_save",
+                title=f"Title {next(titles)}",
+                content=f"{next(titles)} " + "Words. " * 60,
+            ),
         )
 
 

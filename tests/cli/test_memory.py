@@ -17,8 +17,9 @@ from efrit_budget.storage.database import BUSY_TIMEOUT_MS, Database
 from tests.cli.command import Ended, efrit, efrit_at_a_terminal, write_config
 
 
-def save(title: str, content: str = "Some text.", *more: str, stdin: str = "") -> int:
+def save(title: str, content: str = "", *more: str, stdin: str = "") -> int:
     """Save something and return its number."""
+    content = content or f"Text of {title}."
     saved = efrit(
         "memory", "save", "--title", title, "--content", content, *more, "--json", stdin=stdin
     )
@@ -62,7 +63,7 @@ def test_what_is_private_is_in_no_file_of_the_database(home: Path) -> None:
 
 def test_memories_are_listed_the_latest_first_and_counted() -> None:
     for number in range(5):
-        save(f"Title {number}", "Text.", "--project", "p" if number % 2 else "q")
+        save(f"Title {number}", "", "--project", "p" if number % 2 else "q")
     lines = memory("list", "--limit", "2").out.splitlines()
     assert [line.partition(" (")[0] for line in lines[:2]] == [
         *("#5 [note] Title 4", "#4 [note] Title 3"),
@@ -122,7 +123,7 @@ def filled(tmp_path: Path) -> Path:
     store.save(Draft("One", "Again.", topic_key="k", importance=1 / 3), now=1e9 + 1 / 3)
     second = store.save(Draft("Two", "x" * 100_000, project="p", scope="personal", session="s1"))
     store.save(Draft("Three", "Text.", related=(first.id, second.id), kind="decision"))
-    gone = store.save(Draft("Gone", "Text."))
+    gone = store.save(Draft("Gone", "Words."))
     store.note_access(second.id)
     store.delete(gone.id)
     database.close()
@@ -138,10 +139,11 @@ def exported(database: Path) -> str:
 
 def test_an_export_is_imported_without_loss(filled: Path, tmp_path: Path) -> None:
     lines = exported(filled)
-    assert [json.loads(line)["title"] for line in lines.split("\n")[:-1]] == ["One", "Two", "Three"]
+    titles = [json.loads(line)["title"] for line in lines.split("\n")[:-1]]
+    assert titles == ["One", "Two", "Three", "Gone"]
     other = tmp_path / "other.db"
     ended = efrit("--db", str(other), "memory", "import", "-", stdin=lines)
-    assert ended.out == "imported: 3\n"
+    assert ended.out == "4 new, 0 updated, 0 already here\n"
     assert exported(other) == lines
 
 
@@ -228,7 +230,7 @@ def test_nothing_private_comes_in_with_an_import(home: Path) -> None:
     earlier = {name: GOOD[name] for name in ("kind", "importance", "updated", "session", "tool")}
     earlier |= {"revision": 1, "tags": [], "title": "Old", "content": "<private>secret</private>"}
     line = {**GOOD, "revision": 2, "revisions": [earlier], "content": "a <private>secret</private>"}
-    assert memory("import", "-", stdin=json.dumps(line)).out == "imported: 1\n"
+    assert memory("import", "-", stdin=json.dumps(line)).out == "1 new, 0 updated, 0 already here\n"
     held = b"".join(file.read_bytes() for file in (home / "efrit" / "state").iterdir())
     assert b"secret" not in held
 

@@ -13,9 +13,10 @@ from efrit_budget.budget.plain import plain_tokens_ceil
 from tests.sidecar import RpcError, Sidecar
 
 
-def save(sidecar: Sidecar, title: str, content: str = "Some text.", **more: Any) -> int:
+def save(sidecar: Sidecar, title: str, content: str | None = None, **more: Any) -> int:
     """Save something and return its number."""
-    saved = sidecar.request("memory/save", title=title, content=content, **more)
+    said = f"Text of {title}." if content is None else content
+    saved = sidecar.request("memory/save", title=title, content=said, **more)
     number: int = saved["id"]
     return number
 
@@ -41,7 +42,7 @@ def test_the_timeline_is_that_of_the_project_where_no_session_saved(sidecar: Sid
     line = sidecar.request("memory/timeline", id=numbers[2], before=1, after=5)
     assert [one["id"] for one in line["before"]] == numbers[1:2]
     assert [one["id"] for one in line["after"]] == numbers[3:]
-    assert (line["focus"]["content"], line["total"]) == ("Some text.", 5)
+    assert (line["focus"]["content"], line["total"]) == ("Text of Title 2.", 5)
 
 
 @pytest.mark.parametrize("form", ["markdown", "json"])

@@ -164,7 +164,7 @@ def test_one_memory_too_long_leaves_its_name(store: MemoryStore) -> None:
 
 def test_no_more_than_fifty_are_tried_and_all_that_match_are_counted(store: MemoryStore) -> None:
     for number in range(CANDIDATES + 10):
-        store.save(Draft(f"Note {number}", "Short.", project="thesis"))
+        store.save(Draft(f"Note {number}", f"Short {number}.", project="thesis"))
     written = packed(store, 1_000_000)
     assert len(written.pack.memories) == CANDIDATES
     assert written.text.endswith("*Left out: 10 of 60*")
@@ -173,9 +173,9 @@ def test_no_more_than_fifty_are_tried_and_all_that_match_are_counted(store: Memo
 def test_filters_choose_before_the_fifty_are_taken(store: MemoryStore) -> None:
     store.save(Draft("Mine", "Words.", project="thesis", kind="fix", tags=("a", "b")), now=TENTH)
     for number in range(200):
-        store.save(Draft(f"Note {number}", "Words.", project="other", importance=1.0))
+        store.save(Draft(f"Note {number}", f"Words {number}.", project="other", importance=1.0))
     for number in range(200):
-        store.save(Draft(f"Of mine {number}", "Words.", project="thesis", importance=1.0))
+        store.save(Draft(f"Of mine {number}", f"Words {number}.", project="thesis", importance=1.0))
     filters = Filters(project="thesis", kind="fix", tags=("a",))
     assert titles(packed(store, query="words", filters=filters)) == ["Mine"]
     assert titles(packed(store, filters=filters)) == ["Mine"]

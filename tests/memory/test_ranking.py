@@ -18,7 +18,7 @@ def test_the_best_are_the_same_as_when_all_are_looked_at(store: MemoryStore) -> 
     for number in range(400):
         draft = Draft(
             f"Needle {number}",
-            "Needle." + " needle" * chosen.randrange(5) + " hay" * chosen.randrange(60),
+            f"Needle {number}." + " needle" * chosen.randrange(5) + " hay" * chosen.randrange(60),
             importance=chosen.random(),
         )
         saved = store.save(draft, now=NOW - chosen.random() * 1e7)

@@ -1,12 +1,13 @@
-"""What is saved is found again, once, in its latest form, and never with what is private."""
+"""What is saved is found again, once, in its latest form."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 
+from efrit_budget.errors import StorageError
 from efrit_budget.memory.observation import Draft, Filters, ObservationError
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
@@ -80,7 +81,51 @@ def test_the_same_within_fifteen_minutes_counts_as_a_duplicate(store: MemoryStor
     first = store.save(BACKOFF, now=0.0)
     second = store.save(BACKOFF, now=15 * MINUTE)
     assert (second.id, second.outcome, second.duplicates) == (first.id, "duplicate", 1)
+    assert second.left_out == ()
     assert store.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "left_out"),
+    [
+        ({"title": "Another title"}, ("title",)),
+        ({"kind": "fix", "tags": ("net",)}, ("kind", "tags")),
+        ({"importance": 0.9, "session": "s2"}, ("importance",)),
+        ({"content": "\n Wait  twice as long\teach time. "}, ()),
+    ],
+)
+def test_the_same_content_is_a_duplicate_whatever_it_is_called_and_says_what_was_not_kept(
+    store: MemoryStore, other: dict[str, Any], left_out: tuple[str, ...]
+) -> None:
+    first = store.save(BACKOFF)
+    again = store.save(replace(BACKOFF, **other))
+    assert (again.id, again.outcome, again.left_out) == (first.id, "duplicate", left_out)
+    kept = store.get(first.id)
+    assert kept is not None
+    assert (kept.duplicates, kept.title, kept.tags) == (1, BACKOFF.title, ())
+
+
+@pytest.mark.parametrize("other", [{"project": "office"}, {"scope": "team"}, {"content": "No."}])
+def test_another_content_or_place_is_no_duplicate(
+    store: MemoryStore, other: dict[str, Any]
+) -> None:
+    store.save(BACKOFF)
+    assert store.save(replace(BACKOFF, **other)).outcome == "created"
+
+
+def test_what_has_another_topic_key_is_no_duplicate(store: MemoryStore) -> None:
+    store.save(BACKOFF)
+    first = store.save(replace(BACKOFF, topic_key="retry"))
+    other = store.save(replace(BACKOFF, topic_key="network"))
+    again = store.save(replace(BACKOFF, topic_key="retry"))
+    assert (first.outcome, other.outcome, again.outcome) == ("created", "created", "duplicate")
+    assert again.id == first.id
+
+
+def test_under_a_topic_key_another_title_makes_a_revision(store: MemoryStore) -> None:
+    first = store.save(replace(BACKOFF, topic_key="retry"))
+    second = store.save(replace(BACKOFF, topic_key="retry", title="Another title"))
+    assert (second.id, second.outcome, second.revision) == (first.id, "updated", 2)
 
 
 def test_the_same_later_is_saved_anew(store: MemoryStore) -> None:
@@ -97,6 +142,62 @@ def test_a_deleted_topic_key_is_free_again(store: MemoryStore) -> None:
     assert again.id != first.id
 
 
+# Time
+
+
+def test_the_timeline_is_in_the_order_of_time_whatever_was_imported_when(
+    store: MemoryStore,
+) -> None:
+    store.save(replace(BACKOFF, title="Of 2026", content="26"), now=1.77e9)
+    for year, moment in ((2023, 1.68e9), (2024, 1.71e9), (2022, 1.65e9)):
+        store.save(replace(BACKOFF, title=f"Of {year}", content=str(year)), now=moment)
+    line = store.timeline(2, 5, 5)
+    assert line is not None
+    assert [each.title for each in line.before] == ["Of 2022"]
+    assert [each.title for each in line.after] == ["Of 2024", "Of 2026"]
+    assert line.total == 4
+    near = store.timeline(1, 1, 1)
+    assert near is not None
+    assert [each.title for each in near.before] == ["Of 2024"]
+
+
+def test_of_one_moment_the_timeline_is_in_the_order_of_numbers(store: MemoryStore) -> None:
+    for number in range(5):
+        store.save(replace(BACKOFF, content=str(number)), now=1.7e9)
+    line = store.timeline(3, 1, 1)
+    assert line is not None
+    assert [each.id for each in (*line.before, *line.after)] == [2, 4]
+
+
+# Reading where nothing can be written
+
+
+def test_what_is_read_is_given_even_if_the_reading_cannot_be_counted(
+    store: MemoryStore, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = store.save(BACKOFF).id
+
+    def full() -> Any:
+        raise StorageError("database or disk is full")
+
+    monkeypatch.setattr(database, "writing", full)
+    store.note_access(number)
+    assert store.get(number) is not None
+    with pytest.raises(StorageError):
+        store.delete(number)
+
+
+def test_a_reading_that_cannot_be_counted_for_another_reason_is_told(
+    store: MemoryStore, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Any:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(database, "writing", broken)
+    with pytest.raises(RuntimeError):
+        store.note_access(1)
+
+
 # Deleting
 
 
@@ -109,37 +210,6 @@ def test_what_is_deleted_is_found_no_more_and_its_row_stays(store: MemoryStore) 
     assert kept is not None
     assert (kept.deleted, kept.content) == (5.0, BACKOFF.content)
     assert store.stats().deleted == 1
-
-
-# What is private
-
-
-@pytest.mark.parametrize(
-    ("written", "kept"),
-    [
-        ("a <private>word</private> b", "a [private] b"),
-        ("<PRIVATE>word</Private>", "[private]"),
-        ("a <private>word\nword</private>b<private>word</private>", "a [private]b[private]"),
-        ("a <private>x<private>word</private>word</private> b", "a [private] b"),
-        ("a <private>never closed word", "a [private]"),
-        ('a < private reason="word" >word</ private > b', "a [private] b"),
-        ("closed only </private> stays", "closed only </private> stays"),
-    ],
-)
-def test_what_is_private_never_reaches_the_disk(
-    store: MemoryStore, database: Database, tmp_path: Path, written: str, kept: str
-) -> None:
-    secret = "hunter2x"
-    text = written.replace("word", secret)
-    number = store.save(
-        Draft(f"T {text}", text, tags=(f"t {text}",), topic_key=f"k {text}", project=text)
-    ).id
-    observation = store.get(number)
-    assert observation is not None
-    assert observation.content == kept.replace("word", secret)
-    files = [file.read_bytes() for file in tmp_path.glob("memory.db*")]
-    assert len(files) == 3, "the file, its journal and the journal's index"
-    assert not any(secret.encode() in data for data in files)
 
 
 # Relations
@@ -163,44 +233,6 @@ def test_a_related_observation_that_never_was_is_named_and_nothing_saved(
     assert store.count() == 0
 
 
-# Import
-
-
-def test_what_is_restored_is_what_was_exported(store: MemoryStore, tmp_path: Path) -> None:
-    number = store.save(replace(BACKOFF, topic_key="retry", tags=("a b", "ü"))).id
-    store.save(replace(BACKOFF, topic_key="retry", content="New."))
-    store.note_access(number)
-    [observation] = store.every()
-    other_database = Database(tmp_path / "other.db", 5000)
-    other = MemoryStore(other_database)
-    assert other.restore(observation, store.revisions(number)) == number
-    assert list(other.every()) == [observation]
-    assert other.revisions(number) == store.revisions(number)
-    assert other.search("new").total == 1
-    other_database.close()
-
-
-def test_an_id_that_is_taken_gives_another(store: MemoryStore) -> None:
-    store.save(BACKOFF)
-    [observation] = store.every()
-    assert store.restore(replace(observation, title="Another")) == 2
-    assert store.count() == 2
-
-
-def test_what_is_restored_twice_is_there_once(store: MemoryStore) -> None:
-    store.save(BACKOFF)
-    [observation] = store.every()
-    assert store.restore(observation) == observation.id
-    assert list(store.every()) == [observation]
-
-
-def test_a_topic_key_that_is_taken_is_named(store: MemoryStore) -> None:
-    store.save(replace(BACKOFF, topic_key="retry"))
-    [observation] = store.every()
-    with pytest.raises(ObservationError, match=r"'retry' of project 'lab' is that of #1"):
-        store.restore(replace(observation, title="Another"))
-
-
 # Filters
 
 
@@ -212,8 +244,8 @@ def test_every_filter_leaves_out_what_it_does_not_name(store: MemoryStore) -> No
     for other in (
         replace(wanted, project="office"),
         replace(wanted, scope="project"),
-        replace(wanted, kind="note"),
-        replace(wanted, tags=("a",)),
+        replace(wanted, kind="note", content="Another."),
+        replace(wanted, tags=("a",), content="A third."),
         replace(wanted, session="t", content="Same again."),
     ):
         store.save(other)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import Any
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
 from tests.tools.conftest import Call
 
+NUMBERS = count(1)
 BUDGET_LINE = re.compile(
     r"^⚡ Budget: ~([\d,]+)/([\d,]+) tokens used\. ([\d,]+) of ([\d,]+) \w+ shown\."
     r" Increase max_tokens or use detail_level=summary for more\.$",
@@ -18,9 +20,10 @@ SHOWING = re.compile(r"^Showing ([\d,]+) of ([\d,]+) ", re.MULTILINE)
 FOOTER = re.compile(r"^📏 ~([\d,]+) tokens · \S+ left$", re.MULTILINE)
 
 
-def save(call: Call, title: str, content: str = "Some content.", **more: Any) -> int:
-    """Save an observation and give its id."""
-    envelope = call("mem_save", title=title, content=content, **more)
+def save(call: Call, title: str, content: str | None = None, **more: Any) -> int:
+    """Save an observation, by default with a content of its own, and give its id."""
+    said = f"Some content, number {next(NUMBERS)}." if content is None else content
+    envelope = call("mem_save", title=title, content=said, **more)
     assert envelope["status"] == "success", envelope["text"]
     return int(envelope["data"]["id"])
 

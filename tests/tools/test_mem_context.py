@@ -42,7 +42,7 @@ def test_sessions_requests_and_observations_come_latest_first(
     sidecar: Sidecar, call: Call, project: Path
 ) -> None:
     before = asked_before(sidecar, project, "Fix the parser.", "Now <private>x</private> test it.")
-    save(call, "First")
+    save(call, "First", "Some content.")
     save(call, "Second", "Two.", project="other")
     lines = shown(call("mem_context")).splitlines()
     assert lines[0] == "## Sessions"

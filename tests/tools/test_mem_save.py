@@ -47,6 +47,17 @@ def test_the_same_again_counts_as_a_duplicate(call: Call) -> None:
     assert "saved again 1 times" in call("mem_get_observation", id=number)["text"]
 
 
+def test_the_same_content_under_another_title_says_what_was_not_kept(call: Call) -> None:
+    number = save(call, "Port", "It is 80.")
+    envelope = call("mem_save", title="The port", content="It is  80.", tags=["net"])
+    assert shown(envelope) == (
+        f"#{number} holds the same content since minutes ago and was counted once more; not kept:"
+        " another title, another tags. A topic_key of its own keeps both."
+    )
+    both = call("mem_save", title="The port", content="It is 80.", topic_key="port")
+    assert both["data"]["outcome"] == "created"
+
+
 def test_the_same_tool_use_saves_once(call: Call) -> None:
     arguments = {"title": "Port", "content": "It is 80."}
     first = call("mem_save", use="one", **arguments)

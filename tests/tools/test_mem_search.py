@@ -69,7 +69,7 @@ def test_a_hyphen_between_words_asks_for_them_side_by_side(call: Call) -> None:
 
 def test_filters_hold_before_the_limit(call: Call) -> None:
     for index in range(30):
-        save(call, f"Needle {index}", "Big project.", project="big")
+        save(call, f"Needle {index}", f"Big project, {index}.", project="big")
     small = save(call, "Story", LONG, project="small", type="fix", tags=["a", "b"], scope="team")
     for filters in (
         {"project": "small"},

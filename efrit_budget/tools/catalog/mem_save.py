@@ -15,7 +15,7 @@ from efrit_budget.memory.observation import (
     ObservationError,
     Saved,
 )
-from efrit_budget.memory.private import without_private
+from efrit_budget.memory.private import public
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.remembered import Id, ShortArguments
 
@@ -75,21 +75,16 @@ class MemSave:
 
     def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
         """The arguments without what is private, in which no file may hold them."""
-        return {name: _public(value) for name, value in arguments.items()}
-
-
-def _public(value: Json) -> Json:
-    """A value of JSON whose texts hold nothing private."""
-    if isinstance(value, str):
-        return without_private(value)
-    if isinstance(value, list):
-        return [_public(each) for each in value]
-    if isinstance(value, dict):
-        return {without_private(name): _public(each) for name, each in value.items()}
-    return value
+        return dict(public(arguments))
 
 
 def _told(saved: Saved, project: str) -> str:
+    if saved.left_out:
+        return (
+            f"#{saved.id} holds the same content since minutes ago and was counted once more; not"
+            f" kept: another {', another '.join(saved.left_out)}."
+            " A topic_key of its own keeps both."
+        )
     if saved.outcome == "duplicate":
         return f"#{saved.id} holds the same since minutes ago; nothing was added."
     if saved.outcome == "updated":
