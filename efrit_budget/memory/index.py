@@ -24,7 +24,7 @@ class Lines:
             *map(self.entry, pack.memories),
             NONE if not pack.total else "",
             f"Too long for what is left: {named}." if named else "",
-            navigation_hint(len(pack.memories), pack.total, SHELL),
+            navigation_hint(len(pack.memories), pack.total, SHELL) if pack.counted else "",
             token_footer(tokens).lstrip("\n") if pack.budget is not None else "",
         ]
         return "\n".join(filter(None, lines))

@@ -32,6 +32,8 @@ class Pack:
     """Whether none holds every word that was asked for."""
     memories: tuple[Observation, ...] = ()
     named: tuple[Named, ...] = ()
+    counted: bool = True
+    """Whether the text says how many are left out."""
 
     @property
     def left_out(self) -> int:
@@ -61,14 +63,23 @@ class Written:
 def packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
     """As many of the candidates as fit; one that does not is passed over.
 
-    It is named where it would not fit an empty pack either; the others that were passed over are
-    named as far as there is room in the end. An empty pack is written whatever it costs.
+    What was passed over is named in the end, as far as there is room. Where not even one fits
+    beside the line that counts those left out, that line goes. An empty pack is written whatever
+    it costs.
     """
+    written = _packed(empty, candidates, form, cost)
+    if written.pack.memories:
+        return written
+    uncounted = _packed(replace(empty, counted=False), candidates, form, cost)
+    return uncounted if uncounted.pack.memories else written
+
+
+def _packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
     packer = _Packer(empty, form, cost)
     passed_over = [one for one in candidates if not packer.takes(one)]
-    for one in passed_over:
-        if not packer.names(one):
-            break
+    if empty.counted:
+        for one in passed_over:
+            packer.names(one)
     return packer.written()
 
 
@@ -78,24 +89,22 @@ class _Packer:
     def __init__(self, empty: Pack, form: Form, cost: Cost) -> None:
         self._form = form
         self._cost = cost
-        self._empty = empty
         self._pack = empty
         self._bytes = 0
 
     def takes(self, memory: Observation) -> bool:
-        """Take a memory if it fits; name it if it alone is too long."""
-        entry = self._form.entry(memory)
-        if not self._is_hopeless(entry, self._bytes) and self._fits(_with(self._pack, memory)):
-            self._bytes += utf8_bytes(entry)
-            return True
-        if self._is_hopeless(entry, 0) or not self._is_within(_with(self._empty, memory)):
-            self.names(memory)
-        return False
+        """Take a memory if it fits."""
+        entry = utf8_bytes(self._form.entry(memory))
+        larger = replace(self._pack, memories=(*self._pack.memories, memory))
+        if self._is_hopeless(self._bytes + entry) or not self._fits(larger):
+            return False
+        self._bytes += entry
+        return True
 
     def names(self, memory: Observation) -> bool:
-        """Name a memory, if its name still fits."""
-        if any(one.memory.id == memory.id for one in self._pack.named):
-            return True
+        """Name a memory with its size, if that still fits."""
+        if self._is_hopeless(self._bytes + utf8_bytes(memory.title)):
+            return False
         alone = Named(memory, self._cost(self._form.entry(memory)))
         return self._fits(replace(self._pack, named=(*self._pack.named, alone)))
 
@@ -108,10 +117,10 @@ class _Packer:
                 return Written(pack, text, tokens)
             pack = _smaller(pack)
 
-    def _is_hopeless(self, entry: str, before: int) -> bool:
+    def _is_hopeless(self, size: int) -> bool:
         """Whether a quarter of the bytes is too much already, so that no text need be written."""
-        budget = self._empty.budget
-        return budget is not None and (before + utf8_bytes(entry)) // 4 > budget
+        budget = self._pack.budget
+        return budget is not None and size // 4 > budget
 
     def _fits(self, larger: Pack) -> bool:
         fits = self._is_within(larger)
@@ -134,10 +143,6 @@ class _Packer:
                 break
             tokens = counted
         return text, counted
-
-
-def _with(pack: Pack, memory: Observation) -> Pack:
-    return replace(pack, memories=(*pack.memories, memory))
 
 
 def _bare(pack: Pack) -> Pack:

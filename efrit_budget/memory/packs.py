@@ -16,6 +16,8 @@ CANDIDATES = 50
 DEFAULT_BUDGET = 2000
 ALL_PROJECTS = "all"
 BETWEEN = "\n\n---\n\n"
+NEWLINES = "\r\n"
+"""What a content loses at its ends; blanks indent its first line."""
 
 
 def context_pack(
@@ -41,11 +43,11 @@ class Markdown:
         """One memory, whole."""
         tags = f" | tags: {', '.join(memory.tags)}" if memory.tags else ""
         facts = f"*{_day(memory.created)} | importance: {memory.importance:g}{tags}*"
-        return f"## {name_of(memory)}\n{facts}\n\n{memory.content.strip()}"
+        return f"## {name_of(memory)}\n{facts}\n\n{memory.content.strip(NEWLINES)}"
 
 
 def _rest(pack: Pack) -> str:
-    if not pack.left_out:
+    if not pack.left_out or not pack.counted:
         return ""
     names = ", ".join(f"{name_of(one.memory)} (~{one.tokens} tokens)" for one in pack.named)
     return f"*Left out: {pack.left_out} of {pack.total}{': ' if names else ''}{names}*"

@@ -17,7 +17,8 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest, plain_tokens, plain_tokens_ceil
 from efrit_budget.memory.index import Lines, LinesJson
 from efrit_budget.memory.observation import Draft, Filters
-from efrit_budget.memory.packing import Form, Written
+from efrit_budget.memory.packing import Form, Pack, Written
+from efrit_budget.memory.packing import packed as packed_of
 from efrit_budget.memory.packs import CANDIDATES, Markdown, PackJson, context_pack
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
@@ -234,6 +235,64 @@ def test_the_whole_text_is_within_its_budget_however_it_is_counted(
     assert max(estimate(text), plain_tokens(text), plain_tokens_ceil(text)) <= budget
     assert len(written.pack.memories) + written.pack.left_out == total
     assert text.encode().decode() == text
+
+
+OVERSIZE = st.builds(
+    Draft,
+    title=st.sampled_from(["Big", "A long title that goes on and on " * 9, "長い題名" * 50]),
+    content=st.integers(0, 9).map(lambda digit: f"{digit} said again and again. " * 800),
+    project=st.just("thesis"),
+    importance=st.just(1.0),
+)
+
+
+@pytest.mark.parametrize("form", [Markdown(), PackJson(), Lines(), LinesJson()])
+@settings(deadline=None, max_examples=25)
+@given(st.lists(OVERSIZE, max_size=8), DRAFTS, st.integers(20, 700))
+def test_no_pack_is_empty_while_one_of_its_candidates_alone_would_fit(
+    form: Form, oversize: list[Draft], drafts: list[Draft], budget: int
+) -> None:
+    with holding([*drafts, *oversize]) as store:
+        found = store.search("", THESIS, CANDIDATES)
+    candidates = [each.observation for each in found.candidates]
+    whole = packed_of(Pack(found.total, budget, "thesis"), candidates, form, COST)
+    of = found.total if isinstance(form, PackJson | LinesJson) else 1  # JSON says it in any case
+    alone = [packed_of(Pack(of, budget, "thesis"), [one], form, COST) for one in candidates]
+    assert whole.pack.memories or not any(one.pack.memories for one in alone)
+
+
+@pytest.mark.parametrize("budget", range(44, 80))
+def test_one_that_fits_alone_is_packed_though_another_does_not_fit(
+    store: MemoryStore, budget: int
+) -> None:
+    store.save(Draft("Small", "It fits." * 6, project="thesis"), now=TENTH)
+    store.save(Draft("Big one", "word " * 5000, project="thesis"), now=TWELFTH)
+    alone = Draft("Small", "It fits." * 6, project="alone")
+    store.save(alone, now=TENTH)
+    fits = bool(packed(store, budget, filters=Filters(project="alone")).pack.memories)
+    written = packed(store, budget)
+    assert titles(written) == ["Small"] * fits
+    assert COST(written.text) <= max(budget, COST(packed(store, 0).text))
+    assert written.pack.left_out == 2 - fits
+
+
+def test_names_are_paid_from_what_the_memories_leave(store: MemoryStore) -> None:
+    for number in range(49):
+        store.save(
+            Draft(f"{number} {'A long title ' * 9}", f"note {number} " * 4000, project="thesis"),
+            now=TWELFTH + number,
+        )
+    story = Draft("Recovery", "It recovers by skipping to the next token. " * 90, project="thesis")
+    store.save(story, now=TENTH)
+    written = packed(store)
+    assert titles(written) == ["Recovery"]
+    assert 0 < len(written.pack.named) < 49
+    assert "*Left out: 49 of 50: [note] 48 A long title" in written.text
+
+
+def test_a_first_line_keeps_its_indentation(store: MemoryStore) -> None:
+    store.save(Draft("Code", "\n    first\n  second\n\n", project="thesis"))
+    assert packed(store).text.endswith("*\n\n    first\n  second")
 
 
 @settings(deadline=None, max_examples=25)
