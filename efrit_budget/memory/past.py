@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 
+from efrit_budget.errors import Json
 from efrit_budget.memory.observation import PastSession, Prompt
 from efrit_budget.memory.private import without_private
 
+MEANT = "(:project IS NULL OR project = :project) AND id <> :but"
+ASKED = f"remembered_prompts WHERE session IN (SELECT id FROM remembered_sessions WHERE {MEANT})"  # noqa: S608  own words
 
-def sessions(
-    connection: sqlite3.Connection, project: str | None, but: str, limit: int
-) -> list[PastSession]:
-    """Those worked in last, the latest first, but one."""
+
+@dataclass(frozen=True)
+class Past:
+    """The latest sessions and requests, the latest first, and how many there are of each."""
+
+    sessions: list[PastSession]
+    prompts: list[Prompt]
+    sessions_in_all: int
+    prompts_in_all: int
+
+
+def latest_of(connection: sqlite3.Connection, project: str | None, but: str, limit: int) -> Past:
+    """Those of a project, but for one session."""
+    meant: dict[str, Json] = {"project": project, "but": but, "limit": limit}
+    return Past(
+        _sessions(connection, meant),
+        _prompts(connection, meant),
+        _counted(connection, f"remembered_sessions WHERE {MEANT}", meant),
+        _counted(connection, ASKED, meant),
+    )
+
+
+def _sessions(connection: sqlite3.Connection, meant: dict[str, Json]) -> list[PastSession]:
     rows = connection.execute(
-        "SELECT id, title, project, touched FROM remembered_sessions"
-        " WHERE (:project IS NULL OR project = :project) AND id <> :but"
-        " ORDER BY touched DESC, id LIMIT :limit",
-        {"project": project, "but": but, "limit": limit},
+        "SELECT id, title, project, touched FROM remembered_sessions"  # noqa: S608  own words
+        f" WHERE {MEANT} ORDER BY touched DESC, id LIMIT :limit",
+        meant,
     )
     return [PastSession(row[0], without_private(row[1]), *row[2:]) for row in rows]
 
 
-def prompts(
-    connection: sqlite3.Connection, project: str | None, but: str, limit: int
-) -> list[Prompt]:
-    """What was asked last in these sessions, the latest first."""
+def _prompts(connection: sqlite3.Connection, meant: dict[str, Json]) -> list[Prompt]:
+    """What was asked last; only the texts of these are looked for."""
+    latest = "ORDER BY asked DESC, session, turn DESC"
     rows = connection.execute(
-        "SELECT session, asked, text FROM remembered_prompts WHERE session IN"
-        " (SELECT id FROM remembered_sessions"
-        "  WHERE (:project IS NULL OR project = :project) AND id <> :but"
-        "  ORDER BY touched DESC, id LIMIT :limit)"
-        " ORDER BY asked DESC, session, turn DESC LIMIT :limit",
-        {"project": project, "but": but, "limit": limit},
+        "SELECT session, asked, text FROM remembered_prompts WHERE (session, turn) IN"  # noqa: S608  own words
+        f" (SELECT session, turn FROM {ASKED} {latest} LIMIT :limit) {latest}",
+        meant,
     )
     return [Prompt(row[0], row[1], without_private(row[2] or "")) for row in rows]
+
+
+def _counted(connection: sqlite3.Connection, what: str, meant: dict[str, Json]) -> int:
+    row = connection.execute(f"SELECT count(*) FROM {what}", meant).fetchone()  # noqa: S608  own words
+    return int(row[0])

@@ -8,20 +8,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from efrit_budget.errors import StorageError
-from efrit_budget.memory import finding, matching, past, restoring, saving
+from efrit_budget.memory import finding, matching, restoring, saving
 from efrit_budget.memory.observation import (
     EVERYTHING,
     Draft,
     Filters,
     Observation,
-    PastSession,
-    Prompt,
     Record,
     Revision,
     Saved,
     Stats,
     Timeline,
 )
+from efrit_budget.memory.past import Past, latest_of
 from efrit_budget.memory.query import Match, parsed
 from efrit_budget.memory.ranking import HALF_LIFE_DAYS, Clock, Parts
 from efrit_budget.storage.database import Database
@@ -199,12 +198,7 @@ class MemoryStore:
         with self._database.reading() as connection:
             return finding.stats(connection, filters)
 
-    def sessions(self, project: str | None, but: str, limit: int) -> list[PastSession]:
-        """The sessions worked in last, the latest first, but one."""
-        with self._database.reading() as connection:
-            return past.sessions(connection, project, but, limit)
-
-    def prompts(self, project: str | None, but: str, limit: int) -> list[Prompt]:
-        """What was asked last in these sessions, the latest first."""
-        with self._database.reading() as connection:
-            return past.prompts(connection, project, but, limit)
+    def past(self, project: str | None, but: str, limit: int) -> Past:
+        """The sessions and requests of a project, as many of each, but for one session."""
+        with self._database.reading() as connection, finding.snapshot(connection):
+            return latest_of(connection, project, but, limit)

@@ -10,6 +10,8 @@ Detail = Literal["summary", "standard", "full"]
 RESULTS = "results. Use limit or mem_get_observation #ID for more."
 OBSERVATIONS = "observations. Increase limit or use mem_get_observation #ID for details."
 IN_SESSION = "observations in session."
+ARTIFACTS = "artifacts. Increase limit for more."
+FINDINGS = "findings. Increase limit for more."
 
 
 def navigation_hint(showing: int, total: int, hint: str) -> str:

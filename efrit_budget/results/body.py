@@ -10,6 +10,9 @@ from pathlib import Path
 
 from efrit_budget.errors import Json
 
+Member = tuple[str, Json] | tuple[str]
+"""An item's text and the fact about it; a text alone stands between items, and is none."""
+
 COLUMN = ", column "
 """Between the number of a long line and the column of what is shown of it."""
 UNSAVED = " (unsaved buffer)"
@@ -68,8 +71,13 @@ class Body:
     in, so that these are their data; behind a number in a long line stands its column too."""
     total: int | None = None
     """How many there are, where more were counted than stored."""
+    hint: str = ""
+    """What the last page says behind how many of how many it shows: their noun, and how to get
+    the rest."""
     most: int | None = None
     """How many items a page shows at the most."""
+    opening: int = 0
+    """Where the first page ends at the latest, if anywhere."""
     sources: tuple[Source, ...] = ()
     more: dict[str, Json] | None = None
     """What the tool that served it needs to go on behind it; None where nothing follows."""
@@ -84,7 +92,7 @@ class Body:
         """How many items (or lines) begin in a stretch of the text."""
         if self.items:
             return bisect_left(self.items, end) - bisect_left(self.items, start)
-        if start >= min(end, len(self.text)):
+        if start >= min(end, len(self.text)) or self.data.get(self.noun) == []:
             return 0
         return (start == 0) + self.text.count("\n", max(start - 1, 0), end - 1)
 
@@ -139,7 +147,7 @@ def _numbered(header: str, line: str) -> Json:
 
 
 def of_items(
-    noun: str, groups: Iterable[tuple[str | None, Sequence[tuple[str, Json]]]], **data: Json
+    noun: str, groups: Iterable[tuple[str | None, Sequence[Member]]], **data: Json
 ) -> Body:
     """A body of items in groups: each group's header once, then its items, a line or more each.
 
@@ -155,9 +163,9 @@ def of_items(
             headers.append(offset)
             parts.append(header + "\n")
             offset += len(parts[-1])
-        for text, fact in members:
-            items.append(offset)
-            facts.append(fact)
+        for text, *fact in members:
+            items += [offset] * len(fact)
+            facts += fact
             parts.append(text + "\n")
             offset += len(parts[-1])
     if not items:

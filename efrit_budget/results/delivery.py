@@ -147,25 +147,33 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
     """What stands between the page and the footer: notes, and where the page ends."""
     lines = list(notes)
     if cut.end < len(body.text):
-        returned = body.count(cut.start, cut.end)
         token = continuation_token(terms.session_id, Place(number, cut.end))
         pressed = " Little budget is left." if terms.pressed else ""
-        shown = f"{returned:,} of" if returned else _none_of(body, cut)
         lines.append(
-            f"Showing {shown} {body.whole_count:,} {body.noun}.{pressed}"
+            f"Showing {_shown(body, cut)} {body.whole_count:,} {body.noun}.{pressed}"
             f" continuation_token {token} continues."
         )
     elif body.more is not None:
         token = continuation_token(terms.session_id, Place(number, cut.end))
         lines.append(f"{body.position} continuation_token {token} continues.")
-    elif body.total is not None and body.total > body.count(0, len(body.text)):
-        stored = body.count(0, len(body.text))
-        lines.append(f"Only the first {stored:,} of {body.total:,} {body.noun} were stored.")
+    elif terms.budget_line is None and body.total is not None:
+        lines += _unstored(body, cut, body.total)
     return "\n".join(lines)
 
 
-def _none_of(body: Body, cut: Page) -> str:
-    """How a page stands to the items, none of which begins on it."""
+def _unstored(body: Body, cut: Page, total: int) -> Iterator[str]:
+    """The line on what none of the pages has."""
+    stored = body.count(0, len(body.text))
+    if stored < total:
+        told = f"Only the first {stored:,} of {total:,} {body.noun} were stored."
+        yield f"Showing {_shown(body, cut)} {total:,} {body.hint}" if body.hint else told
+
+
+def _shown(body: Body, cut: Page) -> str:
+    """How a page stands to the items: how many of them begin on it, or that none does."""
+    returned = body.count(cut.start, cut.end)
+    if returned or not body.text:
+        return f"{returned:,} of"
     return "none yet of" if body.items and cut.end <= body.items[0] else "a part of one of"
 
 

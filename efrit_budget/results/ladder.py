@@ -2,61 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+Cost = Callable[[str], int]
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to show, from its fullest rendering down to its name."""
+    """One thing to show, from its fullest rendering down to the shortest that tells of it."""
 
     forms: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """What it is called where there is room for none of them; its size goes with it."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What there was room for of an item."""
+
+    place: int
+    """Which of the items it is."""
+    text: str
+    tokens: int
+    shows: bool
+    """False where the item is only named: it counts as left out."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What fitted, in order, and how many did not: shown and omitted make the whole."""
+    """What fitted, in the order of the items."""
 
-    lines: tuple[str, ...]
-    tokens: int
-    omitted: int
-    places: tuple[int, ...]
-    """Which of the items each line is."""
+    lines: tuple[Line, ...]
+    total: int
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The lines."""
+        return tuple(line.text for line in self.lines)
+
+    @property
+    def tokens(self) -> int:
+        """What they cost, counted one by one."""
+        return sum(line.tokens for line in self.lines)
 
     @property
     def shown(self) -> int:
-        """How many items stand in the lines."""
-        return len(self.lines)
+        """How many items are shown."""
+        return sum(line.shows for line in self.lines)
+
+    @property
+    def omitted(self) -> int:
+        """How many are not, those that are named included."""
+        return self.total - self.shown
 
 
-def pack(items: Iterable[Item], allowance: int, cost: Callable[[str], int]) -> Packed:
+def pack(items: Iterable[Item], allowance: int, cost: Cost) -> Packed:
     """Each item in the fullest form that still fits, in the order given.
 
-    One whose every form is too long is named with its size where that fits; packing goes on
-    with the next in any case.
+    What fits in no form is named with its size from what is left after all were tried.
     """
-    lines: list[str] = []
-    places: list[int] = []
-    spent = omitted = 0
-    for place, item in enumerate(items):
-        line, tokens = _fitting(_forms(item, cost), allowance - spent, cost)
-        if line is None:
-            omitted += 1
-            continue
-        lines.append(line)
-        places.append(place)
-        spent += tokens
-    return Packed(tuple(lines), spent, omitted, tuple(places))
+    packing = _Packing(list(items), allowance, cost)
+    for place in [place for place in range(packing.total) if not packing.shows(place)]:
+        packing.names(place)
+    return packing.packed
 
 
-def _forms(item: Item, cost: Callable[[str], int]) -> Sequence[str]:
-    sized = f"{item.forms[-1]} ({cost(item.forms[0]):,} tokens)"
-    return (*item.forms[:-1], sized) if len(item.forms) > 1 else item.forms
+def pack_around(items: Sequence[Item], focus: int, allowance: int, cost: Cost) -> Packed:
+    """The focus, and its neighbours outwards by turns, as many on each side.
+
+    A side ends at the first that has no room, so that nothing between is missing; the other may
+    have one more, or all that there is room for where a side has no more items.
+    """
+    packing = _Packing(items, allowance, cost)
+    if not packing.shows(focus):
+        packing.names(focus)
+        return packing.packed
+    sides = (range(focus - 1, -1, -1), range(focus + 1, len(items)))
+    reached = _spread(sides, (0, 0), packing.shows)
+    _spread(sides, reached, packing.names)
+    return packing.packed
 
 
-def _fitting(forms: Sequence[str], left: int, cost: Callable[[str], int]) -> tuple[str | None, int]:
-    for form in forms:
-        tokens = cost(form + "\n")
-        if tokens <= left:
-            return form, tokens
-    return None, 0
+def outwards(focus: int, count: int) -> Iterator[int]:
+    """The places from the focus outwards, by turns before and after it."""
+    turns = zip_longest(range(focus - 1, -1, -1), range(focus + 1, count))
+    return chain([focus], (place for place in chain.from_iterable(turns) if place is not None))
+
+
+class _Packing:
+    """Lines that take what is left of an allowance."""
+
+    def __init__(self, items: Sequence[Item], allowance: int, cost: Cost) -> None:
+        self._items = items
+        self._left = allowance
+        self._cost = cost
+        self._lines: list[Line] = []
+
+    @property
+    def total(self) -> int:
+        """How many items there are."""
+        return len(self._items)
+
+    def shows(self, place: int) -> bool:
+        """Show an item in the fullest form that fits."""
+        return self._takes(place, self._items[place].forms, shows=True)
+
+    def names(self, place: int) -> bool:
+        """Name an item, and tell what it would cost."""
+        item = self._items[place]
+        size = f"({self._cost(item.forms[0]):,} tokens)" if item.names else ""
+        return self._takes(place, [f"{name} {size}" for name in item.names], shows=False)
+
+    def _takes(self, place: int, forms: Iterable[str], *, shows: bool) -> bool:
+        for form in forms:
+            tokens = self._cost(form + "\n")
+            if tokens <= self._left:
+                self._left -= tokens
+                self._lines.append(Line(place, form, tokens, shows))
+                return True
+        return False
+
+    @property
+    def packed(self) -> Packed:
+        """What came of it."""
+        lines = sorted(self._lines, key=lambda line: line.place)
+        return Packed(tuple(lines), self.total)
+
+
+Reached = tuple[int, int]
+
+
+def _spread(
+    sides: tuple[Sequence[int], Sequence[int]], begun: Reached, fits: Callable[[int], bool]
+) -> Reached:
+    """How far each side comes from where it has begun."""
+    reached, stopped = list(begun), [False, False]
+    while True:
+        growing = [
+            side
+            for side in (0, 1)
+            if not stopped[side]
+            and reached[side] < len(sides[side])
+            and (reached[side] <= reached[1 - side] or reached[1 - side] == len(sides[1 - side]))
+        ]
+        if not growing:
+            return reached[0], reached[1]
+        side = min(growing, key=reached.__getitem__)
+        if fits(sides[side][reached[side]]):
+            reached[side] += 1
+        else:
+            stopped[side] = True

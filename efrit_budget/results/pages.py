@@ -62,6 +62,8 @@ def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
 
 def furthest(body: Body, start: int) -> int:
     """Where a page from `start` ends at the latest: at the end, or after the most items."""
+    if start < body.opening:
+        return body.opening
     if body.most is None:
         return len(body.text)
     index = bisect_left(body.items, start) + body.most

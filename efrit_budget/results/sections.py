@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from efrit_budget.errors import Json
-from efrit_budget.results.body import Body, of_items, preceded
-from efrit_budget.results.ladder import Item, Packed, pack
+from efrit_budget.results.body import Body, Member, of_items, preceded
+from efrit_budget.results.ladder import Item, Packed, outwards, pack, pack_around
 from efrit_budget.results.pages import Cost
 
+FURTHER = "## Further out, before and after by turns"
 LEAST_STEP = 4
 """Tokens by which the room shrinks at the least when a whole costs more than its parts."""
 
@@ -22,10 +23,10 @@ class Section:
     items: Sequence[Item]
     facts: Sequence[Json]
     """What programs are told of each item."""
-    order: Sequence[int] | None = None
-    """In which order there is room for the items, where it is not the one they are shown in.
+    focus: int | None = None
+    """Which of the items the others stand around, where it is not the best that come first.
 
-    Without the first of it, nothing is shown.
+    Where it is not shown, no other is.
     """
 
 
@@ -45,6 +46,29 @@ def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
         for section in sections
     ]
     return preceded(lead, of_items(noun, groups))
+
+
+def inside_out(lead: str, section: Section, noun: str, room: int, cost: Cost) -> Body:
+    """Every item in its fullest form, the focus first, amid as many neighbours as have room.
+
+    That is the first page; what stands further out follows, the nearest first.
+    """
+    focus = section.focus or 0
+    bare = [Item(item.forms[:1]) for item in section.items]
+    near = pack_around(bare, focus, room, cost)
+    inner = [line.place for line in near.lines] or [focus]
+    outer = [place for place in outwards(focus, len(bare)) if place not in set(inner)]
+    first = whole(lead, [_part(section, section.title, inner)], noun)
+    body = whole(lead, [_part(section, section.title, inner), _part(section, FURTHER, outer)], noun)
+    return replace(body, opening=len(first.text))
+
+
+def _part(section: Section, title: str | None, places: Sequence[int]) -> Section:
+    return Section(
+        title,
+        [section.items[place] for place in places],
+        [section.facts[place] for place in places],
+    )
 
 
 def within(
@@ -84,22 +108,15 @@ def _packed(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
         title = cost(f"{section.title}\n") if section.title else 0
         packed = _served(section, max(0, share - title), cost)
         found[index] = packed
-        room -= packed.tokens + (title if packed.shown else 0)
+        room -= packed.tokens + (title if packed.lines else 0)
     return [found[index] for index in range(len(sections))]
 
 
 def _served(section: Section, room: int, cost: Cost) -> Packed:
-    """What fits of one section, as it is shown."""
-    if section.order is None:
+    """What fits of one section."""
+    if section.focus is None:
         return pack(section.items, room, cost)
-    found = pack([section.items[place] for place in section.order], room, cost)
-    if 0 not in found.places:
-        return Packed((), 0, len(section.items), ())
-    shown = sorted(
-        (section.order[place], line) for place, line in zip(found.places, found.lines, strict=True)
-    )
-    lines, places = tuple(line for _, line in shown), tuple(place for place, _ in shown)
-    return replace(found, lines=lines, places=places)
+    return pack_around(section.items, section.focus, room, cost)
 
 
 def _want(section: Section, cost: Cost) -> int:
@@ -116,7 +133,9 @@ def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[
     return Answer(body, sum(part.shown for part in packed), total)
 
 
-def _placed(section: Section, part: Packed) -> list[tuple[str, Json]]:
+def _placed(section: Section, part: Packed) -> list[Member]:
+    """The lines, and what programs are told of those that show an item."""
     return [
-        (line, section.facts[place]) for line, place in zip(part.lines, part.places, strict=True)
+        (line.text, section.facts[line.place]) if line.shows else (line.text,)
+        for line in part.lines
     ]

@@ -11,7 +11,7 @@ from efrit_budget.memory.wording import budget_line, navigation_hint
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import MARGIN_PERCENT
 from efrit_budget.results.pages import Cost, page
-from efrit_budget.results.sections import Section, whole, within
+from efrit_budget.results.sections import Section, inside_out, whole, within
 from efrit_budget.tools.base import Outcome, ToolContext
 
 FOOTER = "\n📏 ~1,000,000 tokens · 9.4k left"
@@ -34,26 +34,32 @@ class Found:
     total: int
     """How many there are, those left out by the limit included."""
     hint: str
-    """What to do about those, behind the noun."""
-    counted: str = ""
-    """What is counted, where that takes more words than the noun."""
+    """What the line on how much of it is shown says behind the figures."""
 
-    def hint_at(self, shown: int, hint: str) -> str:
-        """The line on how much of it is shown; empty where that is all."""
-        return navigation_hint(shown, self.total, f"{self.counted or self.noun}. {hint}".rstrip())
+    def of(self, body: Body) -> Body:
+        """A body that knows of how much it is a part."""
+        return replace(body, total=self.total, hint=self.hint)
 
 
 def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcome:
     """The answer: whole, or what of it `max_tokens` allows; without it, to be paged."""
     price = dearest(context.cost)
-    body = whole(found.lead, found.sections, found.noun)
-    shown = len(body.items)
-    hint = found.hint_at(shown, found.hint)
+    body = found.of(whole(found.lead, found.sections, found.noun))
+    hint = navigation_hint(len(body.items), found.total, found.hint)
     if price(f"{body.text}{hint}{FOOTER}") <= context.allowance:
-        return Outcome(body=body, notes=(hint,) if hint else ())
+        return Outcome(body=body)
     if max_tokens is None:
-        return Outcome(body=replace(body, total=found.total))
+        return Outcome(body=_to_be_paged(found, body, context.allowance, price))
     return _cut(found, min(max_tokens, _granted(context)), context.allowance, price)
+
+
+def _to_be_paged(found: Found, body: Body, allowance: int, price: Cost) -> Body:
+    """The body, with what stands around a focus on the first page."""
+    section = found.sections[0]
+    if section.focus is None:
+        return body
+    room = allowance - allowance // DRIFT - price(f"{found.lead}{CONTINUES}{FOOTER}")
+    return found.of(inside_out(found.lead, section, found.noun, room, price))
 
 
 def _granted(context: ToolContext) -> int:
@@ -69,10 +75,13 @@ def _cut(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
     for lead in (found.lead, ""):
         answer = within(lead, found.sections, found.noun, room, price, tail)
         if answer is not None:
-            return Outcome(body=answer.body, budget_line=partial(line, shown=answer.shown))
+            shown = partial(line, shown=answer.shown)
+            return Outcome(body=found.of(answer.body), budget_line=shown)
+    nothing = Body("", found.noun, data={found.noun: []}, total=found.total)
     if price(f"{line(budget, 0)}{FOOTER}") <= allowance:
-        return Outcome(budget_line=partial(line, shown=0))
-    return Outcome(found.hint_at(0, "Increase max_tokens."))
+        nothing = replace(nothing, hint=found.hint)
+        return Outcome(body=nothing, budget_line=partial(line, shown=0))
+    return Outcome(body=replace(nothing, hint=f"{found.noun}. Increase max_tokens."))
 
 
 def _line(tokens: int, shown: int, budget: int, found: Found) -> str:

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
-from efrit_budget.memory.packs import index_of, moment, name_of
+from efrit_budget.memory.packs import NEWLINES, index_of, moment, name_of
 from efrit_budget.memory.ranking import Parts
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.ladder import Item
@@ -56,8 +56,8 @@ class ReadArguments(Arguments):
     scope: str | None = None
 
     def filters(self, kind: str | None = None, tags: tuple[str, ...] = ()) -> Filters:
-        """Which observations are meant."""
-        return Filters(self.project, self.scope, kind, tags)
+        """Which observations are meant; what is empty means all."""
+        return Filters(self.project or None, self.scope or None, kind or None, tags)
 
 
 def line_of(one: Observation, own: str) -> str:
@@ -78,8 +78,8 @@ def minute(seconds: float) -> str:
 
 
 def beginning(text: str, most: int = BEGINS) -> str:
-    """How a text begins, cut after a word."""
-    text = text.strip()
+    """How a text begins, cut after a word; blanks indent its first line."""
+    text = text.strip(NEWLINES).rstrip()
     if len(text) <= most:
         return text
     blank = text.rfind(" ", most // 2, most)
@@ -91,14 +91,14 @@ def item_of(one: Observation, own: str, detail: Detail, line: str | None = None)
     line = line or line_of(one, own)
     title = " ".join(one.title.split())
     name = f"#{one.id} {beginning(title, NAME)}"
-    content = one.content.strip()
+    content = one.content.strip(NEWLINES)
     short = f"{line}\n{beginning(content)}"
     forms = {
-        "summary": (line, name),
-        "standard": (short, line, name),
-        "full": (f"{line}\n{content}", short, line, name),
+        "summary": (line,),
+        "standard": (short, line),
+        "full": (f"{line}\n{content}", short, line),
     }[detail]
-    return Item(tuple(dict.fromkeys(forms)))
+    return Item(tuple(dict.fromkeys(forms)), (name, f"#{one.id}"))
 
 
 def fact_of(one: Observation) -> dict[str, Json]:

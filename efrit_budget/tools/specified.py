@@ -67,11 +67,11 @@ class Teller:
         self, line: str, name: str, short: Callable[[], str], whole: Callable[[], str]
     ) -> Item:
         if self.detail == "summary":
-            return Item((line,))
-        shorter = (f"{line}\n{short()}", line, name)
+            return Item((line,), (name,))
+        shorter = (f"{line}\n{short()}", line)
         if self.detail == "standard":
-            return Item(shorter)
-        return Item((f"{line}\n{whole()}", *shorter))
+            return Item(shorter, (name,))
+        return Item((f"{line}\n{whole()}", *shorter), (name,))
 
     def _whole(self, change: Change) -> str:
         texts = (

@@ -50,7 +50,7 @@ def head(
         return bare_head(gone)
     left_out = gone - packed.shown
     title = title_and_rest(left_out) if left_out else f"{TITLE}\n"
-    return title + "\n".join(reversed(packed.lines))
+    return title + "\n".join(reversed(packed.texts))
 
 
 def lines_cost(text: str, cost: Callable[[str], int]) -> int:

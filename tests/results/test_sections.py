@@ -64,9 +64,16 @@ def test_sections_share_equally_and_what_one_leaves_goes_to_the_other() -> None:
 
 
 def test_an_item_too_long_is_named_with_its_size_and_those_behind_it_are_shown() -> None:
-    answer = laid_out("", [section("all", Item(("x" * 500, "big")), Item(("small",)))], 40)
+    answer = laid_out("", [section("all", Item(("x" * 500,), ("big",)), Item(("small",)))], 40)
     assert answer.body.text == "all\nbig (500 tokens)\nsmall\n"
-    assert answer.body.item_data == ("big", "small")
+    assert (answer.shown, answer.body.whole_count, answer.body.item_data) == (1, 1, ("small",))
+
+
+def test_items_that_are_named_only_are_none_of_those_shown() -> None:
+    answer = laid_out("", [section("all", Item(("x" * 500,), ("big",)))], 40)
+    assert answer.body.text == "all\nbig (500 tokens)\n"
+    assert (answer.shown, answer.body.whole_count) == (0, 0)
+    assert answer.body.data_of(0, 100) == {"things": []}
 
 
 def test_the_title_of_a_section_of_which_nothing_fits_is_left_out() -> None:

@@ -34,8 +34,21 @@ def asked_before(sidecar: Sidecar, root: Path, *words: str) -> str:
 
 def test_an_empty_memory_says_so(call: Call) -> None:
     envelope = call("mem_context")
-    assert (envelope["status"], shown(envelope)) == ("success", "No observation was saved.")
+    assert envelope["status"] == "success"
+    assert shown(envelope) == "No observation of project project was saved."
     assert envelope["data"]["observations"] == []
+    assert shown(call("mem_context", project="")) == "No observation was saved."
+
+
+def test_it_is_this_project_s_unless_another_or_all_are_asked_for(call: Call) -> None:
+    there = save(call, "There", project="other")
+    assert shown(call("mem_context")) == (
+        "No observation of project project was saved; of others 1, which an empty project shows."
+    )
+    here = save(call, "Here")
+    assert listed(call("mem_context")) == [here]
+    assert listed(call("mem_context", project="other")) == [there]
+    assert listed(call("mem_context", project="")) == [here, there]
 
 
 def test_sessions_requests_and_observations_come_latest_first(
@@ -44,7 +57,7 @@ def test_sessions_requests_and_observations_come_latest_first(
     before = asked_before(sidecar, project, "Fix the parser.", "Now <private>x</private> test it.")
     save(call, "First", "Some content.")
     save(call, "Second", "Two.", project="other")
-    lines = shown(call("mem_context")).splitlines()
+    lines = shown(call("mem_context", project="")).splitlines()
     assert lines[0] == "## Sessions"
     assert lines[1].startswith(f"{before} (20")
     assert lines[1].endswith(" The parser")
@@ -108,3 +121,35 @@ def test_the_sections_share_the_budget(sidecar: Sidecar, call: Call, project: Pa
     assert "## Sessions" in text
     assert "## Requests (" in text, "some of its five had no room, and it says so"
     assert text.count("\n#") > 3
+
+
+@pytest.mark.parametrize("more", [{}, {"max_tokens": 4000}, {"max_tokens": 300}])
+def test_sessions_and_requests_are_counted_all_of_them(
+    sidecar: Sidecar, call: Call, project: Path, more: dict[str, int]
+) -> None:
+    for index in range(7):
+        asked_before(sidecar, project, f"First {index}.", f"Second {index}.")
+    save(call, "One")
+    lines = call("mem_context", **more)["text"].splitlines()
+    titles = {line for line in lines if line.startswith("## ")}
+    for title, in_all in (("Sessions", 7), ("Requests", 14)):
+        [told] = [line for line in titles if title in line]
+        shown_lines = sum("Z) The parser" in line for line in lines)
+        if title == "Requests":
+            shown_lines = sum(line.endswith(tuple(f"d {n}." for n in range(7))) for line in lines)
+            shown_lines += sum(line.endswith(tuple(f"t {n}." for n in range(7))) for line in lines)
+        assert told == f"## {title} ({shown_lines} of {in_all})"
+    if not more:
+        assert [line for line in lines if "Z Second 6." in line], "the latest request is shown"
+
+
+def test_an_item_that_is_only_named_counts_as_left_out(call: Call) -> None:
+    for index in range(6):
+        save(call, f"Number {index} {'of a long title ' * 25}", STORY)
+    short = save(call, "Short", "It fits.")
+    envelope = call("mem_context", max_tokens=140)
+    assert "... " not in envelope["text"]
+    assert listed(envelope) == [short]
+    assert "1 of 7 observations shown" in envelope["text"]
+    assert (envelope["data"]["returned"], envelope["data"]["total"]) == (1, 7)
+    assert " tokens)\n" in envelope["text"], "the next is named with its size"

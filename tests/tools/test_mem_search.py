@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
-from tests.tools.mem import BUDGET_LINE, listed, most, save, shown_of
+from tests.tools.mem import BUDGET_LINE, listed, most, number, save, shown_of
 
 LONG = "A needle in a long story that goes on and on. " * 60
 
@@ -140,12 +143,56 @@ def test_the_smaller_of_both_names_for_the_budget_counts(call: Call) -> None:
 
 
 def test_one_too_long_is_named_with_its_size_and_the_next_are_shown(call: Call) -> None:
-    save(call, "Needle needle needle", "needle " * 5000)
+    save(call, "Needle", "One needle.")
     short = save(call, "Other", "A needle.")
+    title = "Needle " * 70
+    long = save(call, title, "needle " * 5000)
     envelope = call("mem_search", query="needle", detail_level="full", max_tokens=200)
-    assert "#1 [note] Needle needle needle" in envelope["text"] or "#1 Needle" in envelope["text"]
+    size = most(f"#{long} [note] {title}\n{'needle ' * 5000}\n")
+    [named] = [line for line in envelope["text"].splitlines() if line.endswith(" tokens)")]
+    told = re.fullmatch(rf"#{long} Needle( Needle)+… \(([\d,]+) tokens\)", named)
+    assert told is not None
+    assert number(told[2]) == pytest.approx(size, rel=0.01)
     assert f"#{short} [note] Other" in envelope["text"]
     assert "A needle." in envelope["text"]
+    assert long not in listed(envelope), "what is only named is left out"
+    assert "2 of 3 results shown" in envelope["text"]
+
+
+def test_one_whose_content_is_too_long_falls_to_its_line(call: Call) -> None:
+    save(call, "Needle needle needle", "needle " * 5000)
+    envelope = call("mem_search", query="needle", detail_level="full", max_tokens=200)
+    assert "#1 [note] Needle needle needle (20" in envelope["text"]
+    assert listed(envelope) == [1]
+
+
+def test_the_last_page_says_how_many_of_all_it_shows_and_how_to_get_more(
+    sidecar: Sidecar, project: Path, call: Call
+) -> None:
+    for index in range(20):
+        save(call, f"Needle {index}", f"{index} {LONG}")
+    opened = sidecar.request("session/open", root=str(project), limits={"per_tool_default": 400})
+    asked: dict[str, Any] = {"query": "needle", "limit": 6}
+    seen: list[int] = []
+    while True:
+        envelope = sidecar.request(
+            "tools/call",
+            session_id=opened["session_id"],
+            name="mem_search",
+            arguments=asked,
+            tool_use_id=f"use-{len(seen)}",
+        )
+        seen += listed(envelope)
+        assert envelope["data"]["total"] == 20
+        assert shown_of(envelope) == {(len(listed(envelope)), 20)}
+        if "continuation_token" not in envelope["data"]:
+            break
+        asked = {"continuation_token": envelope["data"]["continuation_token"]}
+    assert len(set(seen)) == len(seen) == 6
+    assert shown(envelope).splitlines()[-1] == (
+        f"Showing {len(listed(envelope))} of 20 results."
+        " Use limit or mem_get_observation #ID for more."
+    )
 
 
 def test_a_rank_is_explained_by_its_parts(call: Call) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
 from tests.tools.mem import listed, most, save, shown_of
 
@@ -60,16 +63,75 @@ def test_a_budget_keeps_the_focus_and_is_spread_evenly(
     envelope = call("mem_timeline", id=eleven[5], max_tokens=budget, detail_level=level)
     assert most(envelope["text"]) <= budget
     found = [eleven.index(number) for number in listed(envelope)]
-    if found:
-        assert 5 in found
-        assert found == sorted(found)
-        assert abs(sum(place < 5 for place in found) - sum(place > 5 for place in found)) <= 1
+    assert not found or 5 in found
+    assert uneven(found, 5) <= 1
     for given, total in shown_of(envelope):
         assert (given, total) == (len(found), 11)
 
 
+def uneven(found: list[int], focus: int) -> int:
+    """By how many the sides of a focus differ; it fails where something between is missing."""
+    assert found == list(range(found[0], found[-1] + 1) if found else [])
+    return abs(sum(place < focus for place in found) - sum(place > focus for place in found))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("level", ["summary", "standard", "full"])
+def test_a_side_of_long_titles_does_not_make_the_other_longer(
+    call: Call, level: str, turned: bool
+) -> None:
+    titles = ["長い題名" * 12 + str(index) for index in range(5)]
+    titles += ["focus", *(f"short {index}" for index in range(5))]
+    numbers = [save(call, title) for title in (titles[::-1] if turned else titles)]
+    for budget in range(50, 500, 10):
+        envelope = call("mem_timeline", id=numbers[5], max_tokens=budget, detail_level=level)
+        found = [numbers.index(number) for number in listed(envelope)]
+        assert uneven(found, 5) <= 1, budget
+
+
+def test_the_focus_keeps_its_mark_and_its_size_where_only_its_name_has_room(call: Call) -> None:
+    number = save(call, "A title that goes on and on " * 15, STORY)
+    save(call, "After")
+    text = call("mem_timeline", id=number, max_tokens=90)["text"]
+    assert re.search(rf"^> #{number} .*\([\d,]+ tokens\)$", text, re.MULTILINE)
+    assert "0 of 2 observations shown" in text
+
+
+@pytest.mark.parametrize("level", ["summary", "standard", "full"])
+def test_the_first_page_is_the_focus_amid_its_neighbours_and_further_pages_have_the_rest(
+    sidecar: Sidecar, project: Path, call: Call, level: str
+) -> None:
+    numbers = [
+        save(call, f"Number {index}", f"{index} {STORY}"[: 60 * index + 9]) for index in range(41)
+    ]
+    limits = {"per_tool_default": 400}
+    opened = sidecar.request("session/open", root=str(project), limits=limits)["session_id"]
+    asked: dict[str, Any] = {"id": numbers[20], "before": 30, "after": 15, "detail_level": level}
+    pages: list[list[int]] = []
+    while True:
+        envelope = sidecar.request(
+            "tools/call",
+            session_id=opened,
+            name="mem_timeline",
+            arguments=asked,
+            tool_use_id=f"use-{len(pages)}",
+        )
+        pages.append([numbers.index(number) for number in listed(envelope)])
+        assert envelope["data"]["total"] == 41
+        if "continuation_token" not in envelope["data"]:
+            break
+        asked = {"continuation_token": envelope["data"]["continuation_token"]}
+    assert 20 in pages[0]
+    assert uneven(pages[0], 20) <= 1
+    seen = [place for page in pages for place in page]
+    assert sorted(seen) == list(range(36))
+    assert shown(envelope).splitlines()[-1] == (
+        f"Showing {len(pages[-1])} of 41 observations in session."
+    )
+
+
 def test_another_session_s_observations_are_not_between(
-    call: Call, eleven: list[int], sidecar: Any, project: Any
+    call: Call, eleven: list[int], sidecar: Sidecar, project: Path
 ) -> None:
     other = sidecar.request("session/open", root=str(project))["session_id"]
     saved = sidecar.request(

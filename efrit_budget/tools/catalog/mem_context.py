@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from efrit_budget.budget.plain import dearest
+from pydantic import Field
+
+from efrit_budget.budget.plain import Cost, dearest
+from efrit_budget.memory.observation import EVERYTHING, Filters
+from efrit_budget.memory.wording import OBSERVATIONS
 from efrit_budget.results.ladder import Item, pack
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
@@ -24,20 +28,24 @@ PAST = 5
 SHARE = 6
 """Of a given budget each of these two sections takes at most one part in so many."""
 PROMPT = 160
-HINT = "Increase limit or use mem_get_observation #ID for details."
 
 
 class MemContextArguments(ReadArguments):
     """The arguments of `mem_context`."""
 
+    project: Annotated[str | None, Field(description="Empty: all")] = None
     limit: Limit = 20
+
+    def meant(self, own: str) -> Filters:
+        """Which observations are meant: those of the project that asks, unless said otherwise."""
+        return Filters(own if self.project is None else self.project or None, self.scope or None)
 
 
 class MemContext:
     """Three sections, of which the observations are counted."""
 
     name: ClassVar[str] = "mem_context"
-    description: ClassVar[str] = "Latest sessions, requests and observations in memory."
+    description: ClassVar[str] = "This project's latest sessions, requests and observations."
     arguments: ClassVar[type[Arguments]] = MemContextArguments
     policy: ClassVar[Policy] = Policy.ALLOW
     has_effects: ClassVar[bool] = False
@@ -45,58 +53,65 @@ class MemContext:
 
     def run(self, arguments: MemContextArguments, context: ToolContext) -> Outcome:
         """Collect the sections and tell of them."""
-        filters = arguments.filters()
-        total = context.memory.count(filters)
-        observations = context.memory.recent(filters, arguments.limit)
-        lead = _lead(arguments, context)
-        if not total:
-            return Outcome(f"{lead}No observation was saved.", {"observations": []})
         own, detail = context.origin.project, arguments.detail_level
+        filters = arguments.meant(own)
+        total = context.memory.count(filters)
+        lead = _lead(filters.project, arguments, context)
+        if not total:
+            return Outcome(f"{lead}{_nothing(filters, context)}", {"observations": []})
+        observations = context.memory.recent(filters, arguments.limit)
         section = Section(
             "## Observations" if lead else None,
             [item_of(one, own, detail) for one in observations],
             list(map(fact_of, observations)),
         )
-        found = Found(lead, [section], "observations", total, HINT)
+        found = Found(lead, [section], "observations", total, OBSERVATIONS)
         return fitted(found, arguments.max_tokens, context)
 
     def compress(self, arguments: MemContextArguments, outcome: Outcome) -> str:
         """Which observations were told of."""
         facts = outcome.whole.item_data
         names = "; ".join(f"#{one['id']} {one['title']}" for one in facts)
-        of = "" if arguments.project is None else f" of {arguments.project}"
+        of = f" of {arguments.project}" if arguments.project else ""
         return f"Read the latest {len(facts)} observations{of}: {names}"[:500]
 
 
-def _lead(arguments: MemContextArguments, context: ToolContext) -> str:
+def _nothing(filters: Filters, context: ToolContext) -> str:
+    """What is said where nothing was saved, or nothing of what is meant."""
+    others = context.memory.count() if filters != EVERYTHING else 0
+    more = f"; of others {others:,}, which an empty project shows" if others else ""
+    of = f" of project {filters.project}" if filters.project else ""
+    return f"No observation{of} was saved{more}."
+
+
+def _lead(project: str | None, arguments: MemContextArguments, context: ToolContext) -> str:
     """The sections before the observations, in their share of a budget that is given."""
-    memory, but = context.memory, context.origin.session
+    past = context.memory.past(project, context.origin.session, PAST)
     sessions = [
         f"{one.id} ({minute(one.touched)}) {' '.join(one.title.split())}".rstrip()
-        for one in memory.sessions(arguments.project, but, PAST)
+        for one in past.sessions
     ]
     prompts = [
         f"{minute(one.asked)} {beginning(' '.join(one.text.split()), PROMPT)}"
-        for one in memory.prompts(arguments.project, but, PAST)
+        for one in past.prompts
     ]
-    parts = (("## Sessions", sessions), ("## Requests", prompts))
-    return "".join(_part(title, lines, arguments, context) for title, lines in parts)
+    room = None if arguments.max_tokens is None else context.allowance // SHARE
+    parts = (
+        _part("## Sessions", sessions, past.sessions_in_all, room, context.cost),
+        _part("## Requests", prompts, past.prompts_in_all, room, context.cost),
+    )
+    return "".join(parts)
 
 
-def _part(
-    title: str, lines: Sequence[str], arguments: MemContextArguments, context: ToolContext
-) -> str:
-    """A section's lines; where the budget leaves some out, its title counts them."""
-    if not lines:
-        return ""
-    shown = list(lines)
-    if arguments.max_tokens is not None:
-        price = dearest(context.cost)
-        room = context.allowance // SHARE - price(f"{title} (5 of 5)\n")
-        shown = list(pack([Item((line,)) for line in lines], max(0, room), price).lines)
+def _part(title: str, lines: Sequence[str], in_all: int, room: int | None, cost: Cost) -> str:
+    """A section's lines, as far as there is room; its title counts them where there are more."""
+    shown, price = tuple(lines), dearest(cost)
+    if room is not None:
+        left = room - price(f"{title} ({len(lines)} of {in_all:,})\n")
+        shown = pack([Item((line,)) for line in lines], max(0, left), price).texts
     if not shown:
         return ""
-    counts = "" if len(shown) == len(lines) else f" ({len(shown)} of {len(lines)})"
+    counts = f" ({len(shown)} of {in_all:,})" if len(shown) < in_all else ""
     return "\n".join((f"{title}{counts}", *shown, ""))
 
 

@@ -11,6 +11,7 @@ from efrit_budget.errors import Json
 from efrit_budget.memory import query
 from efrit_budget.memory.private import public
 from efrit_budget.memory.store import Candidate
+from efrit_budget.memory.wording import RESULTS
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.ladder import Item
 from efrit_budget.results.sections import Section
@@ -28,7 +29,6 @@ from efrit_budget.tools.remembered import (
 
 ANY_WORD = "No observation holds every word; these hold some of them.\n"
 NO_WORD = "The query holds no word; these are the best of all.\n"
-HINT = "Use limit or mem_get_observation #ID for more."
 
 
 class MemSearchArguments(ReadArguments):
@@ -66,7 +66,7 @@ class MemSearch:
             [_item(one, arguments, context) for one in found.candidates],
             [_fact(one, arguments) for one in found.candidates],
         )
-        answer = Found(lead, [section], "results", found.total, HINT)
+        answer = Found(lead, [section], "results", found.total, RESULTS)
         most = _most_tokens(arguments)
         if arguments.token_budget is not None and most is not None:
             context = replace(context, allowance=min(context.allowance, filled(most)))

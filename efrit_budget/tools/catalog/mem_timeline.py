@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from efrit_budget.memory.observation import Observation, Timeline
-from efrit_budget.results.ladder import Item
+from efrit_budget.memory.wording import IN_SESSION
+from efrit_budget.results.ladder import Item, outwards
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.fitted import Found, fitted
@@ -48,14 +49,14 @@ class MemTimeline:
         )
         if timeline is None:
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")
-        shown, order = _nearest(timeline, arguments.limit)
+        shown = _nearest(timeline, arguments.limit)
         section = Section(
             None,
             [_item(one, timeline.focus, arguments, context) for one in shown],
             [{**fact_of(one), "focus": one is timeline.focus} for one in shown],
-            order,
+            shown.index(timeline.focus),
         )
-        found = Found("", [section], "observations", timeline.total, "", "observations in session")
+        found = Found("", [section], "observations", timeline.total, IN_SESSION)
         return fitted(found, arguments.max_tokens, context)
 
     def compress(self, arguments: MemTimelineArguments, outcome: Outcome) -> str:
@@ -64,19 +65,11 @@ class MemTimeline:
         return f"Read the timeline around #{arguments.id}: {names}"[:500]
 
 
-def _nearest(timeline: Timeline, limit: int | None) -> tuple[list[Observation], list[int]]:
-    """What is shown in the order of time, and the places in it from the focus outwards."""
-    before, after = timeline.before[::-1], timeline.after
-    outwards = [timeline.focus]
-    for step in range(max(len(before), len(after))):
-        outwards += before[step : step + 1] + after[step : step + 1]
-    shown = sorted(outwards[:limit], key=_number)
-    places = {one.id: place for place, one in enumerate(shown)}
-    return shown, [places[one.id] for one in outwards[:limit]]
-
-
-def _number(one: Observation) -> int:
-    return one.id
+def _nearest(timeline: Timeline, limit: int | None) -> list[Observation]:
+    """The focus and what stands nearest to it, in the order of time."""
+    window = [*timeline.before, timeline.focus, *timeline.after]
+    places = list(outwards(len(timeline.before), len(window)))[:limit]
+    return [window[place] for place in sorted(places)]
 
 
 def _item(
@@ -86,7 +79,7 @@ def _item(
     if one is not focus:
         return item_of(one, own, arguments.detail_level)
     item = item_of(one, own, arguments.detail_level, f"{FOCUS}{line_of(one, own)}")
-    return Item((*item.forms, f"{FOCUS}#{one.id}"))
+    return Item(item.forms, tuple(f"{FOCUS}{name}" for name in item.names))
 
 
 TOOL = MemTimeline()

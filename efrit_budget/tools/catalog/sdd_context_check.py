@@ -10,19 +10,19 @@ from pydantic import Field
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
-from efrit_budget.memory.packs import index_of, name_of
-from efrit_budget.memory.wording import Detail
+from efrit_budget.memory.packs import NEWLINES, index_of, name_of
+from efrit_budget.memory.wording import FINDINGS, Detail
 from efrit_budget.project.documents import Change, Document, Specification, specification
 from efrit_budget.results.ladder import Item
 from efrit_budget.results.sections import Section
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.mentions import lines_with, mentioned, words_of
 from efrit_budget.tools.sizes import counted
 from efrit_budget.tools.specified import CUT, EXCERPT, Teller, fact, left_out, section
 
 EXPLORE = "explore"
-HINT = "Increase limit for more."
+NO_WORD = "No word of four letters to look for in documents and changes.\n"
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,13 @@ class SddContextCheck:
     def run(self, arguments: SddContextCheckArguments, context: ToolContext) -> Outcome:
         """Look everywhere, and report."""
         words = words_of(arguments.change_description)
-        if not words:
-            return failure("change_description: no word of four letters; say it in words")
         found = specification(context.project, context.rg, context.cancellation)
         places = _Scan(arguments, context, found, words).places()
         none = [place.section.title or "" for place in places if not place.total]
-        lead = f"# Context check\n{_none(none)}{left_out(found)}"
+        unasked = "" if words else NO_WORD
+        lead = f"# Context check\n{unasked}{_none(none)}{left_out(found)}"
         total = sum(place.total for place in places)
-        answer = Found(lead, [place.section for place in places], "findings", total, HINT)
+        answer = Found(lead, [place.section for place in places], "findings", total, FINDINGS)
         return fitted(answer, arguments.max_tokens, context)
 
     def compress(self, arguments: SddContextCheckArguments, outcome: Outcome) -> str:
@@ -130,12 +129,15 @@ class _Scan:
         return mentioned(self.words, "\n".join([change.name, *texts]))
 
     def _memory(self) -> Place:
-        """What was explored before, as memory ranks it."""
+        """What was explored before, as memory ranks it; all of it where there is no word."""
         given = self.arguments
-        filters = Filters(given.project, given.scope, kind=EXPLORE)
+        filters = Filters(given.project or None, given.scope or None, kind=EXPLORE)
         found = self.context.memory.search(given.change_description, filters, given.limit)
+        if not found.total and not self.words:
+            found = self.context.memory.search("", filters, given.limit)
         memories = [each.observation for each in found.candidates]
-        items = [_remembered(one, given.detail_level) for one in memories]
+        own = self.context.origin.project
+        items = [_remembered(one, own, given.detail_level) for one in memories]
         facts = [index_of(one) for one in memories]
         return Place(Section("## Memory of type explore", items, facts), found.total)
 
@@ -150,21 +152,22 @@ class _Scan:
 
     def _excerpt(self, document: Document, held: Sequence[str], text: str) -> Item:
         line = f"{document.name} [{', '.join(held)}]"
-        shorter = (f"{line}\n{lines_with(self.words, text)}", line, document.name)
+        shorter = (f"{line}\n{lines_with(self.words, text)}", line)
         if self.arguments.detail_level == "full":
-            return Item((f"{line}\n{text.rstrip()}", *shorter))
-        return Item(shorter)
+            return Item((f"{line}\n{text.rstrip()}", *shorter), (document.name,))
+        return Item(shorter, (document.name,))
 
 
-def _remembered(memory: Observation, detail: Detail) -> Item:
-    line = f"#{memory.id} {name_of(memory)}"
+def _remembered(memory: Observation, own: str, detail: Detail) -> Item:
+    """A memory, from its content down to its number; another project's says so."""
+    elsewhere = f" (project {memory.project})" if memory.project not in ("", own) else ""
+    line, name = f"#{memory.id} {name_of(memory)}{elsewhere}", f"#{memory.id}"
     if detail == "summary":
-        return Item((line,))
-    content = memory.content.strip()
+        return Item((line,), (name,))
+    content = memory.content.strip(NEWLINES)
     whole = f"{line}\n{content}"
     short = whole if len(content) <= EXCERPT else f"{line}\n{content[:EXCERPT].rstrip()}{CUT}"
-    shorter = (short, line, f"#{memory.id}")
-    return Item((whole, *shorter)) if detail == "full" else Item(shorter)
+    return Item((whole, short, line) if detail == "full" else (short, line), (name,))
 
 
 TOOL = SddContextCheck()

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from efrit_budget.memory.wording import Detail
+from efrit_budget.memory.wording import ARTIFACTS, Detail
 from efrit_budget.project.documents import Change, Document, Specification, specification
 from efrit_budget.project.specs import Specs
 from efrit_budget.results.body import Source
@@ -107,7 +107,7 @@ def _overview(
     total = sum(len(things) for _, things in _parts(found))
     if not total:
         return Outcome(_nothing(found, context.project.specs), {"artifacts": []})
-    answer = Found(_lead(found), sections, "artifacts", total, "Increase limit for more.")
+    answer = Found(_lead(found), sections, "artifacts", total, ARTIFACTS)
     return fitted(answer, arguments.max_tokens, context)
 
 
