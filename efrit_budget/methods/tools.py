@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -42,6 +43,8 @@ from efrit_budget.worklog.recall import SessionResults
 from efrit_budget.worklog.use import Use
 
 WAIT_SECONDS = 0.05
+TOO_SMALL = "greater_than_equal"
+"""How pydantic calls a number below its bound."""
 
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
@@ -342,10 +345,18 @@ def _arguments(tool: Tool, use: Use) -> Arguments | Outcome:
     try:
         return tool.arguments.model_validate(given)
     except ValidationError as error:
-        problem = invalid_params(error).message
-        if any(found["loc"] == ("max_tokens",) for found in error.errors()):
-            problem += f"; max_tokens is {_max_tokens_range()}"
-        return failure(f"{tool.name}: {problem}")
+        return _refused(tool, error)
+
+
+def _refused(tool: Tool, error: ValidationError) -> Outcome:
+    """What is wrong with the arguments; a budget that is too small has room for a short word."""
+    problem = f"{tool.name}: {invalid_params(error).message}"
+    found = next((found for found in error.errors() if found["loc"] == ("max_tokens",)), None)
+    if found is None:
+        return failure(problem)
+    message = f"{problem}; max_tokens is {_max_tokens_range()}"
+    said = f"at least {LEAST_MAX_TOKENS}" if found["type"] == TOO_SMALL else _max_tokens_range()
+    return replace(failure(message), text=f"{tool.name}: max_tokens: {said}")
 
 
 def _max_tokens_range() -> str:

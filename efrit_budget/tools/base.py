@@ -20,6 +20,9 @@ LEAST_MAX_TOKENS = 50
 """What a result's handle and footer need."""
 
 
+MaxTokens = Annotated[int, Field(ge=LEAST_MAX_TOKENS, le=1_000_000)]
+
+
 class Policy(StrEnum):
     """What a client does before it calls a tool, unless the person decided otherwise."""
 
@@ -43,7 +46,7 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    max_tokens: Annotated[int, Field(ge=LEAST_MAX_TOKENS, le=1_000_000)] | None = None
+    max_tokens: MaxTokens | None = None
     continuation_token: str | None = None
 
 

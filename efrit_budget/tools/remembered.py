@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
@@ -14,7 +15,7 @@ from efrit_budget.memory.packs import NEWLINES, index_of, moment, name_of
 from efrit_budget.memory.ranking import Parts
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.ladder import Item
-from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments
+from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, MaxTokens
 
 BEGINS = 300
 """Characters of a content that its beginning shows."""
@@ -24,12 +25,15 @@ MOST_LISTED = 200
 LARGEST_ID = 2**53
 
 
-def _between(least: int, most: int) -> AfterValidator:
+def _between(least: int, most: int, low: str = "", high: str = "") -> AfterValidator:
     """A range that is told where it is passed, and costs no tokens in the schema."""
+    said = f"must be from {least} to {most:,}"
 
     def checked(number: int) -> int:
-        if not least <= number <= most:
-            raise ValueError(f"must be from {least} to {most:,}")
+        if number < least:
+            raise PydanticCustomError("too_small", low or said)
+        if number > most:
+            raise PydanticCustomError("too_large", high or said)
         return number
 
     return AfterValidator(checked)
@@ -38,13 +42,15 @@ def _between(least: int, most: int) -> AfterValidator:
 Limit = Annotated[int, _between(1, MOST_LISTED)]
 Beside = Annotated[int, _between(0, MOST_LISTED)]
 Id = Annotated[int, _between(1, LARGEST_ID)]
-Budget = Annotated[int, _between(LEAST_MAX_TOKENS, 1_000_000)]
+Budget = Annotated[
+    int, _between(LEAST_MAX_TOKENS, 1_000_000, f"at least {LEAST_MAX_TOKENS}", "at most 1,000,000")
+]
 
 
 class ShortArguments(Arguments):
     """What every tool takes; unmentioned where the answer is a line or a few."""
 
-    max_tokens: SkipJsonSchema[int | None] = None
+    max_tokens: SkipJsonSchema[MaxTokens | None] = None
     continuation_token: SkipJsonSchema[str | None] = None
 
 

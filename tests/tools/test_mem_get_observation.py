@@ -42,6 +42,20 @@ def test_what_was_read_often_ranks_higher(call: Call) -> None:
     assert found[0]["rank"]["access"] == pytest.approx(3 / 8)
 
 
+def test_a_level_says_how_much_of_it_is_told(call: Call) -> None:
+    first = save(call, "Before")
+    second = save(call, "Also before")
+    number = save(call, "Story", "It went on and on. " * 100, related=[first, second])
+    whole = shown(call("mem_get_observation", id=number))
+    begun = shown(call("mem_get_observation", id=number, detail_level="standard", limit=1))
+    head = shown(call("mem_get_observation", id=number, detail_level="summary", limit=1))
+    assert whole.count("It went") == 100
+    assert 1 < begun.count("It went") < 20
+    assert begun.startswith(f"{head}\n\n")
+    assert head.endswith("\nRelated: #1 Before")
+    assert "content" not in call("mem_get_observation", id=number, detail_level="summary")["data"]
+
+
 @pytest.mark.parametrize("budget", [120, 333, 5000])
 def test_every_page_keeps_to_the_budget_and_all_pages_are_the_whole(
     call: Call, budget: int
@@ -71,6 +85,12 @@ def test_a_budget_too_small_for_a_page_keeps_to_it_and_names_the_result(
     assert envelope["handle"] in envelope["text"]
 
 
+def test_its_own_project_and_scope_may_be_named(call: Call) -> None:
+    number = save(call, "One", project="other", scope="team")
+    envelope = call("mem_get_observation", id=number, project="other", scope="team")
+    assert envelope["status"] == "success"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -78,6 +98,8 @@ def test_a_budget_too_small_for_a_page_keeps_to_it_and_names_the_result(
         ({"id": 1, "revision": 3}, "observation #1 has no revision 3; there are: 1, 2"),
         ({"id": 10**30}, "must be from 1"),
         ({"id": "one"}, "id"),
+        ({"id": 1, "project": "other"}, "observation #1 is of project project"),
+        ({"id": 1, "scope": "team"}, "observation #1 is of scope project"),
     ],
 )
 def test_bad_arguments_are_named(call: Call, arguments: dict[str, Any], said: str) -> None:

@@ -32,6 +32,17 @@ def test_observations_are_counted_by_type_project_and_scope(call: Call) -> None:
     assert call("mem_stats", project="other")["data"]["observations"] == 1
 
 
+def test_a_scope_chooses_a_level_and_a_limit_say_how_many_counts_are_told(call: Call) -> None:
+    for index in range(25):
+        save(call, f"Number {index}", project=f"p{index:02}", scope="team" if index else "personal")
+    team = call("mem_stats", scope="team")
+    assert (team["data"]["observations"], team["data"]["scopes"]) == (24, {"team": 24})
+    assert len(shown(call("mem_stats", detail_level="summary")).splitlines()) == 2
+    assert shown(call("mem_stats")).splitlines()[3].endswith("p18 1, p19 1, 5 more")
+    assert shown(call("mem_stats", limit=2)).splitlines()[3] == "project: p00 1, p01 1, 23 more"
+    assert shown(call("mem_stats", detail_level="full")).splitlines()[3].endswith("p23 1, p24 1")
+
+
 def test_counts_of_many_projects_keep_to_the_budget(call: Call) -> None:
     for index in range(30):
         save(call, f"Number {index}", project=f"a rather long name of a project {index}")

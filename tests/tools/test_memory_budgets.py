@@ -11,11 +11,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import Draft, Filters
 from tests.sidecar import Sidecar
+from tests.tools.conftest import Call
 from tests.tools.mem import FOOTER, listed, most, shown_of
 from tests.tools.remembering import memory_of
 
@@ -160,3 +162,43 @@ def test_pages_are_disjoint_and_complete(
         saved = {one.id for one in store.every(Filters(project=name))}
     assert len(seen) == len(set(seen))
     assert set(seen) == saved
+
+
+READ_TOOLS: dict[str, dict[str, Any]] = {
+    "mem_search": {"query": "needle"},
+    "mem_context": {},
+    "mem_timeline": {"id": 1},
+    "mem_get_observation": {"id": 1},
+    "mem_stats": {},
+    "context_pack": {},
+    "sdd_get_context": {},
+    "sdd_context_check": {"change_description": "parser"},
+}
+
+
+@pytest.mark.parametrize("max_tokens", [49, 30, 10, 1, 0, -5])
+@pytest.mark.parametrize("tool", READ_TOOLS)
+def test_a_budget_below_the_least_says_the_least_and_keeps_to_it(
+    call: Call, tool: str, max_tokens: int
+) -> None:
+    envelope = call(tool, max_tokens=max_tokens, **READ_TOOLS[tool])
+    assert envelope["status"] == "error"
+    assert envelope["text"].splitlines()[0] == f"{tool}: max_tokens: at least 50"
+    assert most(envelope["text"]) <= 50
+
+
+@pytest.mark.parametrize("budget", [49, 0, -5])
+def test_token_budget_says_the_least_likewise(call: Call, budget: int) -> None:
+    envelope = call("mem_search", query="needle", token_budget=budget, max_tokens=60)
+    assert envelope["text"].splitlines()[0] == "mem_search: token_budget: at least 50"
+    assert most(envelope["text"]) <= 60
+
+
+@pytest.mark.parametrize("tool", READ_TOOLS)
+def test_every_tool_that_reads_takes_the_same_arguments(call: Call, tool: str) -> None:
+    call("mem_save", title="Needle", content="One.")
+    shared = {"project": "project", "max_tokens": 500, "scope": "project"}
+    if tool != "context_pack":
+        shared |= {"detail_level": "summary", "limit": 3}
+    envelope = call(tool, **{**READ_TOOLS[tool], **shared})
+    assert envelope["status"] == "success", envelope["text"]

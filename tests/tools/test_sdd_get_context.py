@@ -11,6 +11,7 @@ import pytest
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
+from efrit_budget.tools.registry import discover, entry
 from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
 
@@ -281,3 +282,27 @@ def test_the_work_log_keeps_which_files_were_listed_or_read(
     write(documents, "docs/requirements.md", PROSE * 20)
     read = shrunk(call("sdd_get_context", stage="requirements"))
     assert read == "Read the stage requirements: docs/requirements.md"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"project": "other"}, "project: only project has its files here; leave project out"),
+        ({"scope": "team"}, "scope: files have the scope project; leave scope out"),
+    ],
+)
+def test_files_are_those_of_this_project_alone(
+    call: Call, arguments: dict[str, str], told: str
+) -> None:
+    envelope = call("sdd_get_context", **arguments)
+    assert envelope["status"] == "error"
+    assert told in envelope["text"]
+    for own in ({"project": "project", "scope": "project"}, {"project": "", "scope": ""}):
+        assert call("sdd_get_context", **own)["status"] == "success"
+
+
+def test_the_description_names_the_level_that_is_the_default() -> None:
+    offered = entry(discover().named("sdd_get_context"))
+    default = offered["input_schema"]["properties"]["detail_level"]["default"]
+    assert default == "summary"
+    assert f"by default in {default}" in offered["description"]

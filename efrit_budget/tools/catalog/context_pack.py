@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.observation import Filters
@@ -21,6 +22,7 @@ class ContextPackArguments(Arguments):
     project: Annotated[str | None, Field(description="Default: this one; empty: all")] = None
     kind: str | None = None
     tags: list[str] = Field(default_factory=list)
+    scope: SkipJsonSchema[str | None] = None
 
 
 class ContextPack:
@@ -41,7 +43,9 @@ class ContextPack:
         price = dearest(context.cost)
         budget = min(context.allowance, arguments.max_tokens or DEFAULT_BUDGET)
         project = context.origin.project if arguments.project is None else arguments.project
-        filters = Filters(project or None, kind=arguments.kind, tags=tuple(arguments.tags))
+        filters = Filters(
+            project or None, arguments.scope or None, arguments.kind or None, tuple(arguments.tags)
+        )
         written = context_pack(
             context.memory, arguments.query, filters, budget - price(FOOTER), Markdown(), price
         )

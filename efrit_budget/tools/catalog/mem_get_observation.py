@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from pydantic.json_schema import SkipJsonSchema
+
 from efrit_budget.memory.observation import Observation, Revision
-from efrit_budget.memory.packs import facts_of
+from efrit_budget.memory.packs import facts_of, index_of
+from efrit_budget.memory.wording import Detail
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.fitted import paged
-from efrit_budget.tools.remembered import Id, minute
+from efrit_budget.tools.remembered import Id, Limit, beginning, minute
 
 
 class MemGetObservationArguments(Arguments):
@@ -17,6 +20,11 @@ class MemGetObservationArguments(Arguments):
 
     id: Id
     revision: Id | None = None
+    detail_level: SkipJsonSchema[Detail] = "full"
+    project: SkipJsonSchema[str | None] = None
+    scope: SkipJsonSchema[str | None] = None
+    limit: SkipJsonSchema[Limit | None] = None
+    """How many of those it has to do with are named."""
 
 
 class MemGetObservation:
@@ -36,24 +44,39 @@ class MemGetObservation:
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")
         if one.deleted is not None:
             return failure(f"observation #{one.id} was deleted at {minute(one.deleted)}")
-        earlier = context.memory.revisions(one.id)
-        told = one if arguments.revision in (None, one.revision) else _as(one, earlier, arguments)
-        if told is None:
-            numbers = ", ".join(str(each.revision) for each in earlier)
-            return failure(
-                f"observation #{one.id} has no revision {arguments.revision};"
-                f" there are: {', '.join(filter(None, (numbers, str(one.revision))))}"
-            )
-        context.memory.note_access(one.id)
-        related = context.memory.related(one.id)
-        text = f"{_head(told, one, related)}\n\n{told.content}\n"
-        body = paged(text, arguments.max_tokens, context)
-        return Outcome(body=replace(body, data={**body.data, **facts_of(told)}))
+        for name, wanted, there in (
+            ("project", arguments.project, one.project),
+            ("scope", arguments.scope, one.scope),
+        ):
+            if wanted and wanted != there:
+                return failure(f"observation #{one.id} is of {name} {there or '(none)'}")
+        return _read(one, arguments, context)
 
     def compress(self, arguments: MemGetObservationArguments, outcome: Outcome) -> str:
         """Its head, and how its content begins."""
         text = outcome.whole.text
         return (text if text.startswith("#") else f"Read observation #{arguments.id}")[:500]
+
+
+def _read(one: Observation, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
+    """The revision that is asked for, as full as is asked for."""
+    earlier = context.memory.revisions(one.id)
+    told = one if arguments.revision in (None, one.revision) else _as(one, earlier, arguments)
+    if told is None:
+        numbers = ", ".join(str(each.revision) for each in earlier)
+        return failure(
+            f"observation #{one.id} has no revision {arguments.revision};"
+            f" there are: {', '.join(filter(None, (numbers, str(one.revision))))}"
+        )
+    context.memory.note_access(one.id)
+    related = context.memory.related(one.id)[: arguments.limit]
+    head, detail = _head(told, one, related), arguments.detail_level
+    text = f"{head}\n\n{told.content}" if detail == "full" else head
+    if detail == "standard":
+        text = f"{head}\n\n{beginning(told.content)}"
+    body = paged(f"{text}\n", arguments.max_tokens, context)
+    facts = facts_of(told) if detail == "full" else index_of(told)
+    return Outcome(body=replace(body, data={**body.data, **facts}))
 
 
 def _as(

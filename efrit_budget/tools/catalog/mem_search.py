@@ -46,7 +46,9 @@ class MemSearch:
     """The best of what holds the words."""
 
     name: ClassVar[str] = "mem_search"
-    description: ClassVar[str] = "Search memory for all the words, or else any, best first."
+    description: ClassVar[str] = (
+        "Search all projects' memory for all words, or else any, best first."
+    )
     arguments: ClassVar[type[Arguments]] = MemSearchArguments
     policy: ClassVar[Policy] = Policy.ALLOW
     has_effects: ClassVar[bool] = False

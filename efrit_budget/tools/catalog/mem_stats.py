@@ -5,16 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from pydantic.json_schema import SkipJsonSchema
+
 from efrit_budget.memory.observation import Filters, Stats
+from efrit_budget.memory.wording import Detail
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import paged
-from efrit_budget.tools.remembered import ShortArguments, minute
+from efrit_budget.tools.remembered import Limit, ShortArguments, minute
+
+STANDARD = 20
+"""Counts of a kind that are told unless asked for more."""
 
 
 class MemStatsArguments(ShortArguments):
     """The arguments of `mem_stats`."""
 
     project: str | None = None
+    scope: SkipJsonSchema[str | None] = None
+    detail_level: SkipJsonSchema[Detail] = "standard"
+    limit: SkipJsonSchema[Limit | None] = None
+
+    @property
+    def rows(self) -> int | None:
+        """How many counts of a kind are told, those of the most first; None means all."""
+        if self.detail_level == "summary":
+            return 0
+        return self.limit or (STANDARD if self.detail_level == "standard" else None)
 
 
 class MemStats:
@@ -29,17 +45,18 @@ class MemStats:
 
     def run(self, arguments: MemStatsArguments, context: ToolContext) -> Outcome:
         """Count."""
-        stats = context.memory.stats(Filters(project=arguments.project))
-        body = paged(_told(stats), arguments.max_tokens, context)
+        filters = Filters(arguments.project or None, arguments.scope or None)
+        stats = context.memory.stats(filters)
+        body = paged(_told(stats, arguments.rows), arguments.max_tokens, context)
         return Outcome(body=replace(body, data={**body.data, **vars(stats)}))
 
     def compress(self, arguments: MemStatsArguments, outcome: Outcome) -> str:
         """The counts, as far as there is room."""
-        of = "" if arguments.project is None else f" of {arguments.project}"
+        of = f" of {arguments.project}" if arguments.project else ""
         return f"Counted memory{of}: {outcome.whole.text}"[:500]
 
 
-def _told(stats: Stats) -> str:
+def _told(stats: Stats, rows: int | None) -> str:
     earlier = f"{stats.revisions:,} earlier revisions"
     lines = [f"{stats.observations:,} observations, {earlier}, {stats.deleted:,} deleted"]
     if stats.oldest is not None and stats.newest is not None:
@@ -49,9 +66,10 @@ def _told(stats: Stats) -> str:
         ("project", stats.projects),
         ("scope", stats.scopes),
     ):
-        if counts:
-            each = ", ".join(f"{key or '(none)'} {number:,}" for key, number in counts.items())
-            lines.append(f"{name}: {each}")
+        told = [f"{key or '(none)'} {number:,}" for key, number in list(counts.items())[:rows]]
+        if told:
+            more = [f"{len(counts) - len(told):,} more"] if len(told) < len(counts) else []
+            lines.append(f"{name}: {', '.join(told + more)}")
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic.json_schema import SkipJsonSchema
+
 from efrit_budget.memory.observation import Observation, Timeline
 from efrit_budget.memory.wording import IN_SESSION
 from efrit_budget.results.ladder import Item, outwards
@@ -26,10 +28,12 @@ FOCUS = "> "
 class MemTimelineArguments(ReadArguments):
     """The arguments of `mem_timeline`."""
 
+    project: SkipJsonSchema[str | None] = None
+    scope: SkipJsonSchema[str | None] = None
     id: Id
     before: Beside = 5
     after: Beside = 5
-    limit: Limit | None = None
+    limit: SkipJsonSchema[Limit | None] = None
 
 
 class MemTimeline:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
@@ -39,7 +40,7 @@ class SddContextCheckArguments(Arguments):
     change_description: Annotated[str, Field(min_length=1)]
     detail_level: Detail = "standard"
     project: str | None = None
-    scope: str | None = None
+    scope: SkipJsonSchema[str | None] = None
     limit: Annotated[int, Field(ge=1, le=100, description="In each section")] = 10
 
 

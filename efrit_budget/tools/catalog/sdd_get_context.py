@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
+from efrit_budget.memory.observation import DEFAULT_SCOPE
 from efrit_budget.memory.wording import ARTIFACTS, Detail
 from efrit_budget.project.documents import Change, Document, Specification, specification
 from efrit_budget.project.specs import Specs
 from efrit_budget.results.body import Source
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.fitted import Found, fitted, paged
 from efrit_budget.tools.sizes import counted
 from efrit_budget.tools.specified import Teller, left_out, section
@@ -35,6 +37,16 @@ class SddGetContextArguments(Arguments):
     stage: Stage | None = None
     detail_level: Detail = "summary"
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    project: SkipJsonSchema[str | None] = None
+    scope: SkipJsonSchema[str | None] = None
+
+    def not_here(self, own: str) -> str | None:
+        """What is wrong where other files are meant than those of the project that asks."""
+        if self.project not in (None, "", own):
+            return f"project: only {own} has its files here; leave project out"
+        if self.scope not in (None, "", DEFAULT_SCOPE):
+            return f"scope: files have the scope {DEFAULT_SCOPE}; leave scope out"
+        return None
 
 
 class SddGetContext:
@@ -42,7 +54,8 @@ class SddGetContext:
 
     name: ClassVar[str] = "sdd_get_context"
     description: ClassVar[str] = (
-        "The project's specification: stage files, change folders, convention files, documents."
+        "The project's specification, by default in summary: stage files, change folders, "
+        "convention files, documents."
     )
     arguments: ClassVar[type[Arguments]] = SddGetContextArguments
     policy: ClassVar[Policy] = Policy.ALLOW
@@ -51,6 +64,9 @@ class SddGetContext:
 
     def run(self, arguments: SddGetContextArguments, context: ToolContext) -> Outcome:
         """Look for the files, and tell of them."""
+        problem = arguments.not_here(context.origin.project)
+        if problem is not None:
+            return failure(f"{self.name}: {problem}")
         found = specification(context.project, context.rg, context.cancellation)
         if arguments.stage is not None:
             return _stage(arguments.stage, found, arguments.max_tokens, context)
