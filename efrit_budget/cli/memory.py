@@ -144,7 +144,11 @@ def _alive(store: "MemoryStore", number: int) -> "Observation | None":
 
 
 def _show(store: "MemoryStore", observation: "Observation", arguments: argparse.Namespace) -> None:
-    from efrit_budget.memory.packs import Markdown, facts_of  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packs import (  # noqa: PLC0415 - as above
+        NEWLINES,
+        Markdown,
+        facts_of,
+    )
 
     earlier = store.revisions(observation.id) if arguments.revisions else []
     if arguments.as_json:
@@ -154,7 +158,7 @@ def _show(store: "MemoryStore", observation: "Observation", arguments: argparse.
         return
     print_text(f"#{observation.id} {Markdown().entry(observation).removeprefix('## ')}\n")
     for each in reversed(earlier):
-        print_text(f"Revision {each.revision}: {each.title}\n\n{each.content.strip()}\n")
+        print_text(f"Revision {each.revision}: {each.title}\n\n{each.content.strip(NEWLINES)}\n")
 
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:

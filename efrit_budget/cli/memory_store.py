@@ -51,7 +51,10 @@ def _is_setting(variable: str) -> bool:
 def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = False) -> None:
     """Add what chooses memories."""
     parser.add_argument(
-        "--project", metavar="P", required=project_required, help="only those of this project"
+        "--project",
+        metavar="P",
+        required=project_required,
+        help="only those of this project; empty: of all",
     )
     parser.add_argument("--kind", metavar="K", help="only this kind, such as decision")
     parser.add_argument(
@@ -60,10 +63,12 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
 
 
 def filters_of(arguments: argparse.Namespace) -> "Filters":
-    """What was chosen."""
+    """What was chosen; what is empty means all."""
     from efrit_budget.memory.observation import Filters  # noqa: PLC0415 - as above
 
-    return Filters(project=arguments.project, kind=arguments.kind, tags=tuple(arguments.tag))
+    return Filters(
+        project=arguments.project or None, kind=arguments.kind or None, tags=tuple(arguments.tag)
+    )
 
 
 def price() -> "Cost":

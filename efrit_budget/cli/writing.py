@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from efrit_budget.errors import EfritError
+
 NEW_FILE_MODE: Final = 0o666
 
 
@@ -21,7 +23,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         with target.open("w", encoding="utf-8") as stream:
             yield stream
         return
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    descriptor, name = _made_beside(target)
     try:
         with open(descriptor, "w", encoding="utf-8") as stream:
             yield stream
@@ -33,6 +35,18 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         with suppress(FileNotFoundError):
             Path(name).unlink()
         raise
+
+
+def _made_beside(target: Path) -> tuple[int, str]:
+    """An open file in the same folder; what is told of an error is the file that was wanted."""
+    try:
+        return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        folder = f"the folder {target.parent}"
+        advice = f"{folder} must be one that can be written to"
+        if isinstance(error, FileNotFoundError):
+            advice = f"make {folder} first"
+        raise EfritError(f"{target} was not written: {error.strerror}; {advice}") from error
 
 
 def _mode(target: Path) -> int:

@@ -28,7 +28,7 @@ Side = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class ChoosingParams(Params):
-    """Which observations are meant; what is left out chooses nothing."""
+    """Which observations are meant; what is left out or empty chooses nothing."""
 
     query: str = ""
     project: str | None = None
@@ -39,7 +39,9 @@ class ChoosingParams(Params):
     @property
     def filters(self) -> Filters:
         """What is meant."""
-        return Filters(self.project, self.scope, self.kind, tuple(self.tags))
+        return Filters(
+            self.project or None, self.scope or None, self.kind or None, tuple(self.tags)
+        )
 
 
 class SearchParams(ChoosingParams):

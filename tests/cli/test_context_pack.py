@@ -68,6 +68,15 @@ def test_what_does_not_fit_is_counted_and_named_where_it_fits_no_pack() -> None:
     assert re.search(r"\*Left out: 1 of 2: \[note\] Sources \(~\d+ tokens\)\*\n$", found)
 
 
+@pytest.mark.usefixtures("remembered")
+def test_an_empty_project_means_all_of_them() -> None:
+    save("Of none", "Without a project.")
+    ended = efrit("context-pack", "--project", "")
+    assert ended.out.startswith("# Project Context: all (4 memories, ~")
+    assert efrit("context-pack", "--project", "", "--json").json["project_id"] is None
+    assert len(efrit("search", "we", "--project", "", "--json").json["results"]) == 2
+
+
 def test_an_empty_pack_is_still_markdown_or_json() -> None:
     assert pack().out == "# Project Context: thesis (0 memories, ~13 tokens)\n"
     assert pack("--json").json["memories"] == []
@@ -90,8 +99,10 @@ def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left_behind(tmp_p
     missing = tmp_path / "none" / "context.md"
     ended = efrit("context-pack", "--project", "thesis", "-o", str(missing))
     assert ended.code == 1
-    assert "No such file or directory" in ended.complaint
-    assert str(tmp_path) in ended.complaint
+    assert ended.complaint.rstrip() == (
+        f"efrit-budget: {missing} was not written: No such file or directory;"
+        f" make the folder {missing.parent} first"
+    )
     folder = efrit("context-pack", "--project", "thesis", "-o", str(tmp_path))
     assert "Is a directory" in folder.complaint
     assert os.listdir(tmp_path) == []  # noqa: PTH208
