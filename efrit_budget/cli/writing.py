@@ -1,7 +1,6 @@
 """Files that commands write: whole, or not at all."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -39,6 +38,8 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 def _made_beside(target: Path) -> tuple[int, str]:
     """An open file in the same folder; what is told of an error is the file that was wanted."""
+    import tempfile  # noqa: PLC0415 - what prints must not wait for it
+
     try:
         return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:

@@ -153,12 +153,16 @@ def run() -> Iterator[Row]:
             what = f"mem_search, a word that {found:,} hold"
             yield row("mem_search", what, lambda word=word: bench.call("mem_search", query=word))  # type: ignore[misc]
             yield against_the_bare_query(bench, word, found)
-        yield row("mem_context", "mem_context", lambda: bench.call("mem_context"))
+        yield row(
+            "mem_context",
+            "mem_context of all projects",
+            lambda: bench.call("mem_context", project=""),
+        )
         one = {"project": "project-3"}
         yield row(
             "mem_context", "mem_context of a project", lambda: bench.call("mem_context", **one)
         )
-        for query in RARE:
+        for query in ("", *RARE):
             yield a_pack_from_the_command_line(query)
         titles = count()
         yield row(
@@ -175,14 +179,14 @@ def run() -> Iterator[Row]:
 def a_pack_from_the_command_line(query: str) -> Row:
     """A process that starts, searches, packs and prints, beside two that only start."""
     script = Path(sys.executable).with_name("efrit-budget")
-    asked = [str(script), "context-pack", query, "--project", "project-3"]
+    asked = [str(script), "context-pack", *query.split(), "--project", "project-3"]
     ours, start = milliseconds(
         lambda: subprocess.run(asked, check=True, capture_output=True),
         lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
     )
     most = 2 * start + BESIDE_STARTS_MS
     return Row(
-        f"context-pack {query}, end to end",
+        f"context-pack {query or 'without a query'}, end to end",
         f"{ours:.0f} ms",
         f"interpreter start {start:.0f} ms",
         f"{ours / start:.1f}",
