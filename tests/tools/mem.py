@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
+from tests.sidecar import Sidecar
 from tests.tools.conftest import Call
 
 NUMBERS = count(1)
+MOST_PAGES = 300
 BUDGET_LINE = re.compile(
     r"^⚡ Budget: ~([\d,]+)/([\d,]+) tokens used\. ([\d,]+) of ([\d,]+) \w+ shown\."
     r" Increase max_tokens or use detail_level=summary for more\.$",
@@ -49,3 +53,25 @@ def shown_of(envelope: dict[str, Any]) -> set[tuple[int, int]]:
     text = envelope["text"]
     found = [match[2:] for match in BUDGET_LINE.findall(text)] + SHOWING.findall(text)
     return {(number(shown), number(total)) for shown, total in found}
+
+
+def paged(
+    sidecar: Sidecar, root: Path, tool: str, allowance: int = 400, **arguments: Any
+) -> Iterator[dict[str, Any]]:
+    """Every page of a call in a session of its own, in which a result may have few tokens."""
+    limits = {"per_tool_default": allowance}
+    session = sidecar.request("session/open", root=str(root), limits=limits)["session_id"]
+    for page in range(MOST_PAGES):
+        envelope: dict[str, Any] = sidecar.request(
+            "tools/call",
+            session_id=session,
+            name=tool,
+            arguments=arguments,
+            tool_use_id=f"use-{page}",
+        )
+        yield envelope
+        token = envelope["data"].get("continuation_token")
+        if token is None:
+            return
+        arguments = {"continuation_token": token}
+    raise AssertionError(f"more than {MOST_PAGES} pages")

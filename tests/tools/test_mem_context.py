@@ -8,7 +8,7 @@ import pytest
 
 from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
-from tests.tools.mem import listed, most, save, shown_of
+from tests.tools.mem import listed, most, paged, save, shown_of
 
 STORY = "It went on and on for a while, and then it stopped. " * 40
 
@@ -153,3 +153,18 @@ def test_an_item_that_is_only_named_counts_as_left_out(call: Call) -> None:
     assert "1 of 7 observations shown" in envelope["text"]
     assert (envelope["data"]["returned"], envelope["data"]["total"]) == (1, 7)
     assert " tokens)\n" in envelope["text"], "the next is named with its size"
+
+
+def test_the_last_page_says_how_many_of_all_it_shows_and_how_to_get_more(
+    sidecar: Sidecar, project: Path, call: Call
+) -> None:
+    for index in range(20):
+        save(call, f"Number {index}", f"{index} {STORY}")
+    pages = list(paged(sidecar, project, "mem_context", limit=6))
+    for envelope in pages:
+        assert shown_of(envelope) == {(len(listed(envelope)), 20)}
+    assert shown(pages[-1]).splitlines()[-1] == (
+        f"Showing {len(listed(pages[-1]))} of 20 observations."
+        " Increase limit or use mem_get_observation #ID for details."
+    )
+    assert sum(len(listed(envelope)) for envelope in pages) == 6

@@ -10,7 +10,7 @@ import pytest
 
 from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
-from tests.tools.mem import BUDGET_LINE, listed, most, number, save, shown_of
+from tests.tools.mem import BUDGET_LINE, listed, most, number, paged, save, shown_of
 
 LONG = "A needle in a long story that goes on and on. " * 60
 
@@ -171,23 +171,11 @@ def test_the_last_page_says_how_many_of_all_it_shows_and_how_to_get_more(
 ) -> None:
     for index in range(20):
         save(call, f"Needle {index}", f"{index} {LONG}")
-    opened = sidecar.request("session/open", root=str(project), limits={"per_tool_default": 400})
-    asked: dict[str, Any] = {"query": "needle", "limit": 6}
     seen: list[int] = []
-    while True:
-        envelope = sidecar.request(
-            "tools/call",
-            session_id=opened["session_id"],
-            name="mem_search",
-            arguments=asked,
-            tool_use_id=f"use-{len(seen)}",
-        )
+    for envelope in paged(sidecar, project, "mem_search", query="needle", limit=6):
         seen += listed(envelope)
         assert envelope["data"]["total"] == 20
         assert shown_of(envelope) == {(len(listed(envelope)), 20)}
-        if "continuation_token" not in envelope["data"]:
-            break
-        asked = {"continuation_token": envelope["data"]["continuation_token"]}
     assert len(set(seen)) == len(seen) == 6
     assert shown(envelope).splitlines()[-1] == (
         f"Showing {len(listed(envelope))} of 20 results."

@@ -10,7 +10,7 @@ import pytest
 
 from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
-from tests.tools.mem import listed, most, save, shown_of
+from tests.tools.mem import listed, most, paged, save, shown_of
 
 STORY = "It went on and on for a while, and then it stopped. " * 20
 
@@ -104,23 +104,11 @@ def test_the_first_page_is_the_focus_amid_its_neighbours_and_further_pages_have_
     numbers = [
         save(call, f"Number {index}", f"{index} {STORY}"[: 60 * index + 9]) for index in range(41)
     ]
-    limits = {"per_tool_default": 400}
-    opened = sidecar.request("session/open", root=str(project), limits=limits)["session_id"]
     asked: dict[str, Any] = {"id": numbers[20], "before": 30, "after": 15, "detail_level": level}
     pages: list[list[int]] = []
-    while True:
-        envelope = sidecar.request(
-            "tools/call",
-            session_id=opened,
-            name="mem_timeline",
-            arguments=asked,
-            tool_use_id=f"use-{len(pages)}",
-        )
+    for envelope in paged(sidecar, project, "mem_timeline", **asked):
         pages.append([numbers.index(number) for number in listed(envelope)])
         assert envelope["data"]["total"] == 41
-        if "continuation_token" not in envelope["data"]:
-            break
-        asked = {"continuation_token": envelope["data"]["continuation_token"]}
     assert 20 in pages[0]
     assert uneven(pages[0], 20) <= 1
     seen = [place for page in pages for place in page]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from efrit_budget.memory.observation import Draft, Filters
 from tests.sidecar import Sidecar
 from tests.tools.conftest import Call
-from tests.tools.mem import FOOTER, listed, most, shown_of
+from tests.tools.mem import FOOTER, listed, most, paged, shown_of
 from tests.tools.remembering import memory_of
 
 EXAMPLES = os.environ.get("EFRIT_BUDGET_EXAMPLES")
@@ -54,7 +55,6 @@ QUERIES = st.one_of(TEXTS, st.just("needle"), st.just("nee* the"), st.just("the 
 LEVELS = st.sampled_from(["summary", "standard", "full"])
 BUDGETS = st.one_of(st.integers(50, 200), st.integers(50, 3000))
 NUMBERS = count()
-MOST_PAGES = 200
 
 
 def called(sidecar: Sidecar, root: Path, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -136,32 +136,89 @@ def test_every_answer_is_within_its_budget_and_its_counts_are_true(
         assert most(whole["text"]) <= asked.budget
 
 
+FOUND = re.compile(r"([\d,]+) of ([\d,]+) (?:artifacts|findings)")
+
+
+@SETTINGS
+@given(
+    drafts=different(8),
+    texts=st.lists(TEXTS, max_size=6),
+    query=QUERIES,
+    level=LEVELS,
+    budget=BUDGETS,
+    limit=st.integers(1, 100),
+)
+def test_packs_counts_and_documents_are_within_their_budget_too(
+    sidecar: Sidecar,
+    home: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    drafts: list[Draft],
+    texts: list[str],
+    query: str,
+    level: str,
+    budget: int,
+    limit: int,
+) -> None:
+    name = remember(home, [replace(draft, kind="explore") for draft in drafts])
+    root = tmp_path_factory.mktemp("documents")
+    (root / "docs" / "changes" / "one").mkdir(parents=True)
+    for number, text in enumerate(texts):
+        place = "docs/changes/one" if number % 2 else "docs"
+        (root / place / f"{number}.md").write_text(text, "utf-8", "surrogatepass")
+    shared: dict[str, Any] = {"max_tokens": budget, "detail_level": level, "limit": limit}
+    of = {"project": name}
+    for tool, arguments in (
+        ("context_pack", {"max_tokens": budget, "query": query, **of}),
+        ("context_pack", {"max_tokens": budget, **of}),
+        ("mem_stats", shared),
+        ("sdd_get_context", shared),
+        ("sdd_context_check", {"change_description": f"needle {query}"[:9999], **shared, **of}),
+    ):
+        envelope = called(sidecar, root, tool, **arguments)
+        text, data = envelope["text"], envelope["data"]
+        assert most(text) <= budget, tool
+        assert FOOTER.search(text), tool
+        if tool == "context_pack":
+            with memory_of(home) as store:
+                total = store.search(
+                    str(arguments.get("query", "")), Filters(project=name), 1
+                ).total
+            assert len(data["memories"]) + data["left_out"] == total
+        if tool.startswith("sdd_"):
+            listed_there = len(data.get("artifacts", data.get("findings", [])))
+            told = {tuple(map(int, each)) for each in FOUND.findall(text)}
+            assert told <= {(listed_there, data["total"])}
+            assert told or listed_there == data["total"] or not listed_there
+
+
 @SETTINGS
 @given(drafts=different(10), level=LEVELS, allowance=st.integers(200, 2000))
 def test_pages_are_disjoint_and_complete(
     sidecar: Sidecar, home: Path, project: Path, drafts: list[Draft], level: str, allowance: int
 ) -> None:
     name = remember(home, drafts)
-    limits = {"per_tool_default": allowance}
-    opened = sidecar.request("session/open", root=str(project), limits=limits)
-    asked: dict[str, Any] = {"project": name, "detail_level": level, "limit": 100}
-    seen: list[int] = []
-    for _ in range(MOST_PAGES):
-        envelope = sidecar.request(
-            "tools/call",
-            session_id=opened["session_id"],
-            name="mem_context",
-            arguments=asked,
-            tool_use_id=f"use-{next(NUMBERS)}",
-        )
-        seen += listed(envelope)
-        asked = {"continuation_token": envelope["data"].get("continuation_token")}
-        if asked["continuation_token"] is None:
-            break
     with memory_of(home) as store:
-        saved = {one.id for one in store.every(Filters(project=name))}
-    assert len(seen) == len(set(seen))
-    assert set(seen) == saved
+        saved = list(store.every(Filters(project=name)))
+        best = store.search("needle the", Filters(project=name), 100).candidates
+    asked: dict[str, Any] = {"project": name, "detail_level": level}
+    pages = [*paged(sidecar, project, "mem_context", allowance, limit=100, **asked)]
+    assert sorted(together(pages)) == [one.id for one in saved]
+    pages = [
+        *paged(sidecar, project, "mem_search", allowance, query="needle the", limit=100, **asked)
+    ]
+    assert together(pages) == [one.observation.id for one in best]
+    for focus in saved[:2]:
+        around = [one.id for one in saved if one.session == focus.session]
+        beside = {"before": 20, "after": 20, "id": focus.id}
+        shown = [*paged(sidecar, project, "mem_timeline", allowance, **beside, **asked)]
+        assert sorted(together(shown)) == around
+        assert focus.id in listed(shown[0])
+
+
+def together(pages: list[dict[str, Any]]) -> list[int]:
+    """What all pages list."""
+    return [number for envelope in pages for number in listed(envelope)]
 
 
 READ_TOOLS: dict[str, dict[str, Any]] = {
