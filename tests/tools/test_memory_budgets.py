@@ -139,57 +139,67 @@ def test_every_answer_is_within_its_budget_and_its_counts_are_true(
 FOUND = re.compile(r"([\d,]+) of ([\d,]+) (?:artifacts|findings)")
 
 
-@SETTINGS
-@given(
-    drafts=different(8),
-    texts=st.lists(TEXTS, max_size=6),
-    query=QUERIES,
-    level=LEVELS,
-    budget=BUDGETS,
-    limit=st.integers(1, 100),
-)
-def test_packs_counts_and_documents_are_within_their_budget_too(
-    sidecar: Sidecar,
-    home: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    *,
-    drafts: list[Draft],
-    texts: list[str],
-    query: str,
-    level: str,
-    budget: int,
-    limit: int,
-) -> None:
-    name = remember(home, [replace(draft, kind="explore") for draft in drafts])
-    root = tmp_path_factory.mktemp("documents")
+def documents(root: Path, texts: list[str]) -> None:
+    """A project's documents and those of a change."""
     (root / "docs" / "changes" / "one").mkdir(parents=True)
     for number, text in enumerate(texts):
         place = "docs/changes/one" if number % 2 else "docs"
         (root / place / f"{number}.md").write_text(text, "utf-8", "surrogatepass")
-    shared: dict[str, Any] = {"max_tokens": budget, "detail_level": level, "limit": limit}
-    of = {"project": name}
-    for tool, arguments in (
-        ("context_pack", {"max_tokens": budget, "query": query, **of}),
-        ("context_pack", {"max_tokens": budget, **of}),
-        ("mem_stats", shared),
-        ("sdd_get_context", shared),
-        ("sdd_context_check", {"change_description": f"needle {query}"[:9999], **shared, **of}),
-    ):
-        envelope = called(sidecar, root, tool, **arguments)
-        text, data = envelope["text"], envelope["data"]
-        assert most(text) <= budget, tool
-        assert FOOTER.search(text), tool
-        if tool == "context_pack":
-            with memory_of(home) as store:
-                total = store.search(
-                    str(arguments.get("query", "")), Filters(project=name), 1
-                ).total
-            assert len(data["memories"]) + data["left_out"] == total
-        if tool.startswith("sdd_"):
-            listed_there = len(data.get("artifacts", data.get("findings", [])))
-            told = {tuple(map(int, each)) for each in FOUND.findall(text)}
-            assert told <= {(listed_there, data["total"])}
-            assert told or listed_there == data["total"] or not listed_there
+
+
+def within_budget(envelope: dict[str, Any], budget: int) -> dict[str, Any]:
+    """The data of an answer whose text keeps to its budget."""
+    assert most(envelope["text"]) <= budget
+    assert FOOTER.search(envelope["text"])
+    data: dict[str, Any] = envelope["data"]
+    return data
+
+
+@SETTINGS
+@given(drafts=different(8), query=QUERIES, level=LEVELS, budget=BUDGETS)
+def test_packs_and_counts_are_within_their_budget_too(
+    sidecar: Sidecar,
+    home: Path,
+    project: Path,
+    drafts: list[Draft],
+    *,
+    query: str,
+    level: str,
+    budget: int,
+) -> None:
+    of = {"project": remember(home, drafts), "max_tokens": budget}
+    for asked in ("", query):
+        data = within_budget(called(sidecar, project, "context_pack", query=asked, **of), budget)
+        with memory_of(home) as store:
+            total = store.search(asked, Filters(project=str(of["project"])), 1).total
+        assert len(data["memories"]) + data["left_out"] == total
+    within_budget(
+        called(sidecar, project, "mem_stats", max_tokens=budget, detail_level=level), budget
+    )
+
+
+@SETTINGS
+@given(
+    texts=st.lists(TEXTS, max_size=6),
+    asked=st.builds(Asked, query=QUERIES, level=LEVELS, budget=BUDGETS, limit=st.integers(1, 100)),
+)
+def test_answers_about_documents_are_within_their_budget_too(
+    sidecar: Sidecar,
+    tmp_path_factory: pytest.TempPathFactory,
+    texts: list[str],
+    asked: Asked,
+) -> None:
+    root = tmp_path_factory.mktemp("documents")
+    documents(root, texts)
+    shared = {"max_tokens": asked.budget, "detail_level": asked.level, "limit": asked.limit}
+    change = {"change_description": f"needle {asked.query}"[:9999]}
+    for tool, arguments in (("sdd_get_context", {}), ("sdd_context_check", change)):
+        envelope = called(sidecar, root, tool, **shared, **arguments)
+        data = within_budget(envelope, asked.budget)
+        shown = len(data.get("artifacts", data.get("findings", [])))
+        told = {(int(some), int(whole)) for some, whole in FOUND.findall(envelope["text"])}
+        assert told <= {(shown, data["total"])}
+        assert told or shown == data["total"] or not shown
 
 
 @SETTINGS
