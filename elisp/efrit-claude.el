@@ -95,17 +95,18 @@ ENDED says whether ON-END was called."
 
 ;;; Public
 
-(cl-defun efrit-claude-send (&key system tools messages max-tokens model left-window
-                                  previous-id on-event on-end)
+(cl-defun efrit-claude-send
+    (&key system tools messages max-tokens model left-window previous-id
+          on-event on-end)
   "Send a request and return an `efrit-claude'.
 SYSTEM and TOOLS are JSON texts, MESSAGES a list of them; MAX-TOKENS is
 the most the reply may have, MODEL a plist of what the model can do, from
 the sidecar, LEFT-WINDOW the tokens that rewrites took out of the messages,
-PREVIOUS-ID the reply before.  ON-EVENT is called with lists: (begin BLOCK), (piece BLOCK
-STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).  ON-END is called
-once with the `efrit-reply' and nil, or with an empty one and the problem,
-a plist of `:message', `:type' and `:status'; what attempts that broke off
-had reported is in `efrit-claude-lost'."
+PREVIOUS-ID the reply before.  ON-EVENT is called with lists: (begin
+BLOCK), (piece BLOCK STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).
+ON-END is called once with the `efrit-reply' and nil, or with an empty one
+and the problem, a plist of `:message', `:type' and `:status'; what
+attempts that broke off had reported is in `efrit-claude-lost'."
   (let ((request (efrit-claude--create
                   :url efrit-claude-url
                   :headers (efrit-endpoint-headers (efrit-claude--betas model))

@@ -41,7 +41,7 @@ It insists, since code may take the first quit for its own.")
 
 (efrit-define-tool eval_sexp
     ((code "string" ""))
-  "Evaluate Emacs Lisp in the person's Emacs: what was printed, and the last form's value."
+  "Evaluate Emacs Lisp in an empty buffer of the person's Emacs: what it printed, and the last value."
   :policy ask
   (efrit-eval-string code))
 

@@ -64,7 +64,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
                     (reverse (efrit-reply-blocks reply))))
 
 (defun efrit-reply-note-problems (reply unreadable)
-  "Note which tool uses of REPLY have an input that cannot be read.
+  "Note which inputs of tools in REPLY cannot be read.
 UNREADABLE is what the sidecar said of them, a vector of plists."
   (dolist (block (efrit-reply-tool-uses reply))
     (when-let* ((said (cl-find (efrit-block-id block) unreadable :test #'equal

@@ -32,7 +32,8 @@
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
 ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  PROBLEM is
-what is wrong with arguments that are none, see `efrit-block'.  STATE is `waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
+what is wrong with arguments that are none, see `efrit-block'.  STATE is
+`waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
 what a tool of this Emacs would change, see efrit-plan.el.  RESULT is the envelope, a
 plist, without data.  QUESTION is what the person is asked, CONFIRM the id
 of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the

@@ -265,7 +265,7 @@ text = \"Done.\"
 ;;; Money
 
 (defun loop-test--booked (loop)
-  "Return the tokens of prompts that the sidecar has booked for LOOP."
+  "Return the tokens that went to the model for LOOP, as the sidecar has it."
   (let ((usage (plist-get (efrit-sidecar-request 'session/status
                                                  (list :session_id (efrit-loop-id loop)))
                           :usage)))
@@ -273,7 +273,7 @@ text = \"Done.\"
              sum (or (plist-get usage name) 0))))
 
 (defun loop-test--paid ()
-  "Return the tokens of all prompts whose reply the model has begun."
+  "Return the tokens of all requests to which the model began a reply."
   (cl-loop for request in (efrit-test-sent)
            for usage = (gethash "usage" request)
            when (hash-table-p usage)
