@@ -32,7 +32,7 @@
   (memq test efrit-run--mine))
 
 (defun efrit-run--note-passed (file)
-  "Write the names of the tests that passed to FILE, a line each."
+  "Write to FILE the name of each test that passed, a line each."
   (let ((passed (seq-filter (lambda (test)
                               (ert-test-passed-p (ert-test-most-recent-result test)))
                             efrit-run--mine)))
