@@ -54,7 +54,6 @@ and symbols.")
         (mapcar #'efrit-run--use (efrit-reply-tool-uses (efrit-loop-reply loop))))
   (dolist (use (efrit-loop-run loop))
     (efrit-loop-tell loop 'use use))
-  (efrit-sync-flush)
   (efrit-run--know-policies loop (lambda () (efrit-run--decide-all loop))))
 
 (defun efrit-run-stop (loop)
@@ -249,7 +248,8 @@ The person is asked about files of secrets whatever was allowed before."
   (efrit-loop-tell loop 'use use))
 
 (defun efrit-run--call (loop use)
-  "Call the sidecar's tool of USE in LOOP."
+  "Call the sidecar's tool of USE in LOOP, which reads buffers as they are now."
+  (efrit-sync-flush)
   (efrit-run--set loop use 'running)
   (setf (efrit-use-token use)
         (efrit-turn-call

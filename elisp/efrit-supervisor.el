@@ -19,6 +19,7 @@
 (require 'efrit-call)
 (require 'efrit-connection)
 (require 'efrit-executable)
+(require 'efrit-handover)
 (require 'efrit-host)
 (require 'efrit-process)
 (require 'efrit-remote)
@@ -243,7 +244,10 @@ sidecar answers with; without it, and for other errors, the start failed."
   (efrit-supervisor--ask
    host connection 'initialize
    `( :client (:name "efrit.el" :version ,efrit-version)
-      :protocol_version ,efrit-supervisor-protocol-version)
+      :protocol_version ,efrit-supervisor-protocol-version
+      ,@(when-let* (((null (efrit-host-remote host)))
+                    (folder (efrit-handover-folder)))
+          (list :handover_folder folder)))
    (lambda (server)
      (if-let* ((problem (efrit-supervisor--version-problem host server)))
          (efrit-supervisor--start-failed host connection (list 'user-error problem))

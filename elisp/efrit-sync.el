@@ -6,13 +6,15 @@
 ;;; Commentary:
 
 ;; A file that is modified here and not saved is read by the model as it
-;; stands in its buffer.  Changes are told a moment after they are made, and
-;; before every call of a tool; they are withdrawn on save, revert or kill.
+;; stands in its buffer.  Changes are told before every call of a tool, those
+;; of short buffers also a moment after they are made; they are withdrawn on
+;; save, revert or kill.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-handover)
 (require 'efrit-host)
 (require 'efrit-json)
 (require 'efrit-loop)
@@ -22,14 +24,30 @@
 ;;; Options
 
 (defcustom efrit-sync-delay 0.5
-  "Seconds after a change before the sidecar is told of it."
+  "Seconds after a change before the sidecar is told of it.
+See `efrit-sync-short'."
   :group 'efrit
   :type 'number)
+
+(defcustom efrit-sync-short 250000
+  "Characters of the longest buffer whose changes are told as they are made.
+Those of a longer one are told before a tool is called, so that nobody
+waits for it at each pause in typing."
+  :group 'efrit
+  :type 'natnum)
 
 (defcustom efrit-sync-most-characters 10000000
   "The longest buffer that is told; a longer one is read as it is on disk."
   :group 'efrit
   :type 'natnum)
+
+(defcustom efrit-sync-most-characters-remote 500000
+  "The same for files on other machines, to which Emacs sends each text."
+  :group 'efrit
+  :type 'natnum)
+
+(defconst efrit-sync--most-in-message 16000
+  "Characters of a text that a pipe takes at once, whatever is in it.")
 
 (defvar efrit-sync-loops-function #'ignore
   "Called for the loops whose projects are synced.")
@@ -44,6 +62,9 @@ A state is a tick, and whether the file on disk has changed: a cons.")
 (defvar efrit-sync--dying nil
   "A buffer that is being killed.")
 
+(defvar-local efrit-sync--said-too-long nil
+  "Whether the person knows that this buffer is too long to be told.")
+
 ;;; Public
 
 (defun efrit-sync-update ()
@@ -52,23 +73,19 @@ A state is a tick, and whether the file on disk has changed: a cons.")
     (pcase-dolist (`(,hook . ,function)
                    '((efrit-sidecar-started-functions . efrit-sync--started)
                      (after-change-functions . efrit-sync--changed)
-                     (after-save-hook . efrit-sync-flush)
-                     (after-revert-hook . efrit-sync-flush)
+                     (after-save-hook . efrit-sync--flush-short)
+                     (after-revert-hook . efrit-sync--flush-short)
                      (kill-buffer-hook . efrit-sync--killed)))
       (funcall watch hook function))
     (efrit-sync--leave)
-    (efrit-sync-flush)))
+    (efrit-sync--flush-short)))
 
-(defun efrit-sync-flush (&rest _)
-  "Tell the sidecar of every change that it does not know of."
-  (when efrit-sync--timer
-    (cancel-timer efrit-sync--timer)
-    (setq efrit-sync--timer nil))
-  (let ((buffers (efrit-sync--modified)))
-    (dolist (loop (funcall efrit-sync-loops-function))
-      (efrit-sync--tell-loop loop buffers))))
+(defun efrit-sync-flush ()
+  "Tell the sidecar of every change that it does not know of.
+All that is asked of it from here on is answered from what it was told."
+  (efrit-sync--flush #'always))
 
-(defun efrit-sync-forget (&rest _)
+(defun efrit-sync-forget ()
   "Take it that the sidecar knows of nothing, like a new one."
   (setq efrit-sync--told nil)
   (efrit-sync-flush))
@@ -81,43 +98,69 @@ A state is a tick, and whether the file on disk has changed: a cons.")
         (seq-remove (lambda (entry)
                       (equal (efrit-host-of-session (caar entry)) efrit-host-default))
                     efrit-sync--told))
-  (efrit-sync-flush))
+  (efrit-sync--flush-short))
 
 (defun efrit-sync--changed (&rest _)
   "Tell of a change soon."
   (when (and buffer-file-name (null efrit-sync--timer))
     (setq efrit-sync--timer
-          (run-at-time efrit-sync-delay nil #'efrit-sync-flush))))
+          (run-at-time efrit-sync-delay nil #'efrit-sync--flush-short))))
 
 (defun efrit-sync--killed ()
   "Withdraw what was told of the buffer that is killed."
   (when (and buffer-file-name (buffer-modified-p))
     (let ((efrit-sync--dying (current-buffer)))
-      (efrit-sync-flush))))
+      (efrit-sync--flush-short))))
+
+(defun efrit-sync--flush-short (&rest _)
+  "Tell of changes in short buffers, and withdraw what is no more."
+  (efrit-sync--flush (lambda (buffer) (<= (buffer-size buffer) efrit-sync-short))))
+
+(defun efrit-sync--flush (due)
+  "Tell of the buffers for which DUE gives non-nil, and withdraw what is no more."
+  (when efrit-sync--timer
+    (cancel-timer efrit-sync--timer)
+    (setq efrit-sync--timer nil))
+  (let ((buffers (efrit-sync--modified)))
+    (dolist (loop (funcall efrit-sync-loops-function))
+      (efrit-sync--tell-loop loop buffers due))))
 
 (defun efrit-sync--modified ()
   "Return the buffers of files that are not saved."
   (seq-filter (lambda (buffer)
                 (and (not (eq buffer efrit-sync--dying))
                      (buffer-file-name buffer)
-                     (buffer-modified-p buffer)
-                     (<= (buffer-size buffer) efrit-sync-most-characters)))
+                     (buffer-modified-p buffer)))
               (buffer-list)))
 
-(defun efrit-sync--tell-loop (loop buffers)
-  "Tell the session of LOOP how BUFFERS stand, and withdraw what is no more."
+(defun efrit-sync--tell-loop (loop buffers due)
+  "Tell the session of LOOP how BUFFERS stand, and withdraw what is no more.
+What DUE, a function, gives nil for is told another time."
   (let* ((id (efrit-loop-id loop))
          (root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop))))
          (inside (seq-filter (lambda (buffer)
-                               (string-prefix-p root (efrit-host-true-file buffer)))
+                               (and (string-prefix-p root (efrit-host-true-file buffer))
+                                    (efrit-sync--fits-p buffer)))
                              buffers))
          (files (mapcar #'efrit-host-true-file inside)))
-    (dolist (buffer inside)
+    (dolist (buffer (seq-filter due inside))
       (efrit-sync--tell id buffer))
     (dolist (entry efrit-sync--told)
       (when (and (equal (caar entry) id) (not (member (cdar entry) files)))
         (setq efrit-sync--told (delq entry efrit-sync--told))
-        (efrit-sync--send id (cdar entry) nil)))))
+        (efrit-sync--send id (cdar entry) '(:text nil))))))
+
+(defun efrit-sync--fits-p (buffer)
+  "Return non-nil if BUFFER is not too long to be told; once, say that it is."
+  (with-current-buffer buffer
+    (or (<= (buffer-size) (if (file-remote-p buffer-file-name)
+                              efrit-sync-most-characters-remote
+                            efrit-sync-most-characters))
+        (unless efrit-sync--said-too-long
+          (setq efrit-sync--said-too-long t)
+          (message "efrit: %s is too long to be read unsaved; the model reads the file"
+                   (buffer-name))
+          nil))))
 
 (defun efrit-sync--leave ()
   "Withdraw what was told to sessions that this Emacs has let go of."
@@ -126,22 +169,20 @@ A state is a tick, and whether the file on disk has changed: a cons.")
       (unless (member (caar entry) ids)
         (setq efrit-sync--told (delq entry efrit-sync--told))
         (when (efrit-sidecar-process (efrit-host-of-session (caar entry)))
-          (efrit-sync--send (caar entry) (cdar entry) nil))))))
+          (efrit-sync--send (caar entry) (cdar entry) '(:text nil)))))))
 
 (defun efrit-sync--tell (id buffer)
   "Tell the session ID how BUFFER stands, unless it knows."
-  (let* ((key (cons id (efrit-host-true-file buffer)))
+  (let* ((inhibit-quit t)
+         (key (cons id (efrit-host-true-file buffer)))
          (stale (efrit-sync--stale-p buffer))
          (state (cons (buffer-chars-modified-tick buffer) stale))
          (known (assoc key efrit-sync--told)))
     (unless (equal (cdr known) state)
       (setf (alist-get key efrit-sync--told nil nil #'equal) state)
       (efrit-sync--send id (cdr key)
-                        (with-current-buffer buffer
-                          (save-restriction
-                            (widen)
-                            (buffer-substring-no-properties (point-min) (point-max))))
-                        stale))))
+                        (append (efrit-sync--text id buffer)
+                                (list :stale (if stale t :json-false)))))))
 
 (defun efrit-sync--stale-p (buffer)
   "Return non-nil if the file of BUFFER has changed on disk since it was read.
@@ -149,16 +190,44 @@ Of a remote file that is not known without waiting for it."
   (not (or (file-remote-p (buffer-file-name buffer))
            (verify-visited-file-modtime buffer))))
 
-(defun efrit-sync--send (id file text &optional stale)
-  "Tell the session ID of TEXT, the buffer of FILE; nil: it is saved.
-STALE says that the file on disk has changed since Emacs read it."
-  (condition-case err
-      (efrit-sidecar-notify 'buffers/sync
-                            (list :session_id id
-                                  :path (efrit-json-sound (file-local-name file))
-                                  :text (and text (efrit-json-sound text))
-                                  :stale (if stale t :json-false)))
-    (efrit-error (message "efrit: %s is not synced: %s" file (efrit-error-text err)))))
+(defun efrit-sync--text (id buffer)
+  "Return the members that tell the session ID of the text of BUFFER.
+A long one is left in a file where the sidecar can read that."
+  (if-let* (((> (buffer-size buffer) efrit-sync--most-in-message))
+            ((null (efrit-host-of-session id)))
+            (name (efrit-handover-leave buffer)))
+      (list :text_file name)
+    (list :text (with-current-buffer buffer
+                  (save-restriction
+                    (widen)
+                    (efrit-json-sound
+                     (buffer-substring-no-properties (point-min) (point-max))))))))
+
+(defun efrit-sync--send (id file members)
+  "Tell the session ID of FILE what MEMBERS say; a null text: it is saved."
+  (let ((params `( :session_id ,id
+                   :path ,(efrit-json-sound (file-local-name file))
+                   ,@members))
+        (name (plist-get members :text_file)))
+    (condition-case err
+        (if (null name)
+            (efrit-sidecar-notify 'buffers/sync params)
+          (efrit-sidecar-request-async
+           'buffers/sync params
+           :success #'ignore
+           :error (lambda (err) (efrit-sync--not-taken file name err))))
+      (efrit-error (message "efrit: %s is not synced: %s" file (efrit-error-text err))))))
+
+(defun efrit-sync--not-taken (file name err)
+  "Tell of FILE by a message: what was left as NAME was not taken, due to ERR.
+Where the sidecar died, the next one is told."
+  (efrit-handover-drop name)
+  (cond
+   ((not (eq (car err) 'efrit-rpc-error)))
+   ((string-match-p "text_file" (efrit-error-text err))
+    (efrit-handover-refuse)
+    (efrit-sync-forget))
+   (t (message "efrit: %s is not synced: %s" file (efrit-error-text err)))))
 
 (provide 'efrit-sync)
 ;;; efrit-sync.el ends here

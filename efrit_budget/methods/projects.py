@@ -9,7 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, field_error
+from efrit_budget.project.handover import HandoverError, taken
 from efrit_budget.project.project import Project
 from efrit_budget.project.secrets import Secrets
 from efrit_budget.project.specs import Specs
@@ -23,7 +24,8 @@ class SyncParams(Params):
 
     session_id: Annotated[str, Field(min_length=1, max_length=64)]
     path: Annotated[str, Field(min_length=1)]
-    text: str | None
+    text: str | None = None
+    text_file: str | None = None
     stale: bool = False
 
 
@@ -58,16 +60,33 @@ class Projects:
             Path(session.root), self._extra_roots, self._secrets, buffers, self._specs, stale
         )
 
-    def _sync(self, params: SyncParams, _: Call) -> Json:
+    def _sync(self, params: SyncParams, call: Call) -> Json:
+        text = _text(params, call)
         session = self._sessions.get_open(params.session_id)
         located = self.of(session).locate(params.path)
         with self._lock:
             buffers = self._buffers.setdefault(session.id, {})
             stale = self._stale.setdefault(session.id, set())
             stale.discard(located.path)
-            if params.text is None:
+            if text is None:
                 buffers.pop(located.path, None)
             else:
-                buffers[located.path] = sound_text(params.text)
+                buffers[located.path] = text
                 stale |= {located.path} if params.stale else set()
         return {"session_id": session.id, "path": located.shown, "unsaved": len(buffers)}
+
+
+def _text(params: SyncParams, call: Call) -> str | None:
+    """The text that is told, or null; a file that was left for it is taken in any case."""
+    if params.model_fields_set.isdisjoint(("text", "text_file")):
+        raise field_error("text", "needed, or text_file; null withdraws what was told")
+    if params.text_file is None:
+        return None if params.text is None else sound_text(params.text)
+    if params.text is not None:
+        raise field_error("text_file", "not beside a text")
+    if call.handover is None:
+        raise field_error("text_file", "no handover_folder was named in initialize")
+    try:
+        return taken(call.handover, params.text_file)
+    except HandoverError as error:
+        raise field_error("text_file", str(error)) from error

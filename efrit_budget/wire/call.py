@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
 from efrit_budget.cancellation import Cancellation
 
@@ -43,3 +44,5 @@ class Call:
 
     cancellation: Cancellation = field(default_factory=Cancellation)
     progress: Progress = field(default_factory=Progress)
+    handover: Path | None = None
+    """The folder in which the client leaves texts that are long for a message."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
 
 from efrit_budget import PROTOCOL_VERSION, __version__
 from efrit_budget.errors import InvalidRequestError, Json, field_error
@@ -37,6 +38,7 @@ class Lifecycle:
     def __init__(self) -> None:
         self.stage = Stage.FRESH
         self.exit_asked = False
+        self.handover: Path | None = None
 
     def methods(self) -> dict[str, OwnMethod]:
         """`initialize`, `initialized`, `shutdown` and `exit`."""
@@ -63,8 +65,12 @@ class Lifecycle:
         version = params.get("protocol_version", PROTOCOL_VERSION)
         if not isinstance(version, int) or isinstance(version, bool):
             raise field_error("protocol_version", "it should be a whole number")
+        handover = params.get("handover_folder")
+        if not (handover is None or (isinstance(handover, str) and _is_whole(handover))):
+            raise field_error("handover_folder", "it should be the absolute path of a folder")
         if version == PROTOCOL_VERSION:
             self.stage = Stage.READY
+            self.handover = None if handover is None else Path(handover)
         return {
             "server": {"name": SERVER_NAME, "version": __version__},
             "protocol_version": PROTOCOL_VERSION,
@@ -83,3 +89,7 @@ class Lifecycle:
 
     def _exit(self, _params: dict[str, Json]) -> None:
         self.exit_asked = True
+
+
+def _is_whole(path: str) -> bool:
+    return path.startswith("/") and "\0" not in path

@@ -195,6 +195,7 @@ class Server:
             request,
             lambda reply: reply_to(None if reply is None else jsontext.serialize(reply)),
             lambda notification: send(jsontext.serialize(notification)),
+            Call(handover=self._lifecycle.handover),
         )
         try:
             self._admit(job)

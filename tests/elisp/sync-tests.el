@@ -204,5 +204,127 @@ text = \"Read.\"
     (mapc #'efrit-do-forget (efrit-do-loops))
     (should-not (memq 'efrit-sync--changed (default-value 'after-change-functions)))))
 
+;;; Long buffers
+
+(defmacro efrit-sync-tests--with-long (loop &rest body)
+  "Run BODY like `efrit-sync-tests--with-buffer', with two megabytes in the buffer."
+  (declare (indent 1))
+  `(efrit-sync-tests--with-buffer ,loop
+     (dotimes (n 40000)
+       (insert (format "%d: a line of fifty characters, which is no file yet\n" n)))
+     ,@body))
+
+(defun efrit-sync-tests--begins (loop)
+  "Return the first line that the model would read of a.txt in LOOP."
+  (car (split-string (efrit-sync-tests--read loop) "\n")))
+
+(ert-deftest efrit-sync-a-long-buffer-is-in-force-and-fills-no-pipe ()
+  "The next call reads it, and nothing that Emacs sent is longer than a pipe takes."
+  (efrit-sync-tests--with-long loop
+    (let ((longest 0))
+      (efrit-sync-tests--insert "Größe 🧮\n")
+      (cl-letf* ((send (symbol-function 'process-send-string))
+                 ((symbol-function 'process-send-string)
+                  (lambda (process string)
+                    (setq longest (max longest (string-bytes string)))
+                    (funcall send process string))))
+        (efrit-sync-flush)
+        (should (equal "Größe 🧮" (efrit-sync-tests--begins loop))))
+      (should (< 0 longest 65536)))))
+
+(ert-deftest efrit-sync-what-is-left-for-the-sidecar-is-private-and-taken ()
+  "Nobody else can read it, and nothing of it stays."
+  (efrit-sync-tests--with-long loop
+    (let (modes)
+      (cl-letf* ((send (symbol-function 'efrit-sidecar-request-async))
+                 ((symbol-function 'efrit-sidecar-request-async)
+                  (lambda (method &rest arguments)
+                    (when (eq method 'buffers/sync)
+                      (push (file-modes (efrit-handover--file
+                                         (plist-get (car arguments) :text_file)))
+                            modes))
+                    (apply send method arguments))))
+        (efrit-sync-flush))
+      (should (equal modes '(#o600)))
+      (should (= #o700 (file-modes efrit-handover--folder)))
+      (should (efrit-sync-tests--unsaved-p loop))
+      (should-not (directory-files efrit-handover--folder nil "[0-9]")))))
+
+(ert-deftest efrit-sync-a-long-buffer-is-told-before-a-tool-and-not-at-each-pause ()
+  "Who types in it does not wait; the model reads it as it stands all the same."
+  (efrit-sync-tests--with-long loop
+    (efrit-test-with-model "
+[[reply]]
+tool = [{ name = \"read_file\", input = { path = \"a.txt\", max_tokens = 300 } }]
+
+[[reply]]
+text = \"Read.\"
+"
+      (let ((efrit-sync-delay 0.02)
+            (told 0))
+        (cl-letf* ((leave (symbol-function 'efrit-handover-leave))
+                   ((symbol-function 'efrit-handover-leave)
+                    (lambda (buffer) (cl-incf told) (funcall leave buffer))))
+          (dotimes (n 5)
+            (efrit-sync-tests--insert (format "pause %d\n" n))
+            (accept-process-output nil 0.05))
+          (should (= 0 told))
+          (efrit-test-finish loop "Read it.")
+          (should (= 1 told))
+          (should (string-match-p "pause 4" (efrit-test-sent-text))))))))
+
+(ert-deftest efrit-sync-a-long-buffer-comes-whole-whatever-is-in-it ()
+  "Outside of a narrowing, with raw bytes and line ends as they are."
+  (efrit-sync-tests--with-long loop
+    (efrit-sync-tests--insert (concat "before " (string (unibyte-char-to-multibyte 255))
+                                      " after\r\nand on\n"))
+    (narrow-to-region (point) (point))
+    (efrit-sync-flush)
+    (should (string-prefix-p "before \ufffd after" (efrit-sync-tests--begins loop)))
+    (should (string-match-p "39: a line" (efrit-sync-tests--read loop)))))
+
+(ert-deftest efrit-sync-a-sidecar-that-takes-no-files-is-sent-the-text ()
+  "What it refuses is sent in a message, from then on at once."
+  (efrit-sync-tests--with-long loop
+    (efrit-sync-tests--insert "first\n")
+    (efrit-sidecar-ensure)
+    (set-file-modes efrit-handover--folder #o755)
+    (unwind-protect
+        (progn
+          (efrit-sync-flush)
+          (should (efrit-test-wait-until
+                   (lambda () (equal "first" (efrit-sync-tests--begins loop)))))
+          (should efrit-handover--refused)
+          (should-not (directory-files efrit-handover--folder nil "[0-9]"))
+          (efrit-sync-tests--insert "second\n")
+          (efrit-sync-flush)
+          (should (equal "second" (efrit-sync-tests--begins loop))))
+      (set-file-modes efrit-handover--folder #o700))))
+
+(ert-deftest efrit-sync-a-folder-that-was-tidied-away-is-made-again ()
+  "Long texts reach the sidecar that was told of the folder before."
+  (efrit-sync-tests--with-long loop
+    (efrit-sidecar-ensure)
+    (delete-directory efrit-handover--folder t)
+    (efrit-sync-flush)
+    (should (efrit-sync-tests--unsaved-p loop))
+    (should-not efrit-handover--refused)))
+
+(ert-deftest efrit-sync-a-buffer-that-is-too-long-is-said-once-and-withdrawn ()
+  "The model reads the file then, and the person knows."
+  (efrit-sync-tests--with-buffer loop
+    (efrit-sync-tests--insert "not saved yet\n")
+    (efrit-sync-flush)
+    (should (efrit-sync-tests--unsaved-p loop))
+    (let ((efrit-sync-most-characters 10)
+          (said 0))
+      (cl-letf (((symbol-function 'message)
+                 (lambda (format &rest _)
+                   (when (string-match-p "too long" (or format "")) (cl-incf said)))))
+        (efrit-sync-flush)
+        (efrit-sync-flush))
+      (should (= 1 said))
+      (should-not (efrit-sync-tests--unsaved-p loop)))))
+
 (provide 'sync-tests)
 ;;; sync-tests.el ends here

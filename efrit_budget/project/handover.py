@@ -1,0 +1,65 @@
+"""Texts that the client of a connection leaves in files, in a folder named in its greeting."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+OTHERS = 0o077
+MOST_BYTES = 64 * 2**20
+"""What a message may have by default: a text is no longer for being in a file."""
+
+
+class HandoverError(Exception):
+    """The file cannot be taken; the text says why."""
+
+
+def taken(folder: Path, name: str) -> str:
+    """The text of the file `name` in `folder`, which is then no more.
+
+    Both must be the person's own and nobody else's to read, and the file is opened in that folder
+    and nowhere else, so that no name and no link leads to a file that was not left there.
+    """
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise HandoverError("it should be the bare name of a file")
+    try:
+        inside = os.open(folder, FOLDER)
+    except OSError as error:
+        raise HandoverError(f"the folder agreed on: {error.strerror}") from error
+    try:
+        _check(os.fstat(inside), "the folder agreed on")
+        return _taken(inside, name).decode("utf-8", "replace")
+    finally:
+        os.close(inside)
+
+
+def _taken(folder: int, name: str) -> bytes:
+    try:
+        descriptor = os.open(name, FILE, dir_fd=folder)
+    except OSError as error:
+        raise HandoverError(f"the file: {error.strerror}") from error
+    try:
+        _check(os.fstat(descriptor), "the file")
+        _check_regular(os.fstat(descriptor))
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def _check_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        raise HandoverError("the file: it is no regular file of one name")
+    if found.st_size > MOST_BYTES:
+        raise HandoverError(f"the file: it has more than {MOST_BYTES:,} bytes")
+
+
+def _check(found: os.stat_result, what: str) -> None:
+    if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
+        raise HandoverError(f"{what}: it is not the person's own and private")
