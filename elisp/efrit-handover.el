@@ -6,7 +6,7 @@
 ;;; Commentary:
 
 ;; Emacs waits while a pipe is full, and writes little at a time: a megabyte
-;; costs it 200 ms.  A file takes 10 ms.  So a long text is left in a folder
+;; costs it 200 ms.  A file takes 5 ms.  So a long text is left in a folder
 ;; that nobody else can read and that the sidecar was told of when it was
 ;; greeted; the sidecar takes the file away when it reads it.
 
@@ -70,15 +70,33 @@ replace.  Return nil where no file can be left."
       (with-file-modes #o700
         (make-directory folder))))
   (with-current-buffer buffer
-    (let ((coding-system-for-write 'utf-8-unix)
-          (select-safe-coding-system-function nil)
-          (write-region-annotate-functions nil)
-          (write-region-post-annotation-function nil)
-          (write-region-inhibit-fsync t)
-          (buffer-file-format nil)
-          (file-name-handler-alist nil))
-      (with-file-modes #o600
-        (write-region nil nil file nil 'silent nil 'excl)))))
+    (save-restriction
+      (widen)
+      (if (= (position-bytes (point-max)) (point-max))
+          (efrit-handover--write-bytes file)
+        (efrit-handover--write-encoded file)))))
+
+(defun efrit-handover--write-encoded (file)
+  "Write this buffer, which is not ASCII alone, to the new FILE.
+Encoded by `write-region' it would be a string first, and so much garbage."
+  (let ((text (current-buffer)))
+    (with-temp-buffer
+      (set-buffer-multibyte nil)
+      (let ((bytes (current-buffer)))
+        (with-current-buffer text
+          (encode-coding-region (point-min) (point-max) 'utf-8-unix bytes)))
+      (efrit-handover--write-bytes file))))
+
+(defun efrit-handover--write-bytes (file)
+  "Write the bytes of this buffer to the new FILE."
+  (let ((coding-system-for-write 'no-conversion)
+        (write-region-annotate-functions nil)
+        (write-region-post-annotation-function nil)
+        (write-region-inhibit-fsync t)
+        (buffer-file-format nil)
+        (file-name-handler-alist nil))
+    (with-file-modes #o600
+      (write-region (point-min) (point-max) file nil 'silent nil 'excl))))
 
 (defun efrit-handover--remove ()
   "Delete the folder of this Emacs."

@@ -248,7 +248,7 @@ The person is asked about files of secrets whatever was allowed before."
   (efrit-loop-tell loop 'use use))
 
 (defun efrit-run--call (loop use)
-  "Call the sidecar's tool of USE in LOOP, which reads buffers as they are now."
+  "Call the sidecar's tool of USE in LOOP; it is told of buffers not saved first."
   (efrit-sync-flush)
   (efrit-run--set loop use 'running)
   (setf (efrit-use-token use)

@@ -113,7 +113,7 @@ All that is asked of it from here on is answered from what it was told."
       (efrit-sync--flush-short))))
 
 (defun efrit-sync--flush-short (&rest _)
-  "Tell of changes in short buffers, and withdraw what is no more."
+  "Tell how short buffers stand, and withdraw what is no more."
   (efrit-sync--flush (lambda (buffer) (<= (buffer-size buffer) efrit-sync-short))))
 
 (defun efrit-sync--flush (due)

@@ -26,6 +26,12 @@ from tests.emacs.terminal import settings
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "benchmarks" / "elisp" / "bench-loop.el"
 ROUNDS = 5
+BESIDE = {
+    "buffer": "the same while 5 MB of the project are being modified in a buffer",
+    "budget": "the same with the budget in sight",
+}
+"""What goes on beside a session, and what is then said of it."""
+LONG = BUILT_IN / "long.toml"
 TIME_LIMIT = 600
 SMALL_TOOL = """
 [[reply]]
@@ -37,7 +43,7 @@ tool = [ { name = "file_info", input = { paths = ["README.md"], max_tokens = "{n
 
 def run() -> Iterator[Row]:
     """Every row of the table."""
-    long = [_played((BUILT_IN / "long.toml").read_text(encoding="utf-8")) for _ in range(ROUNDS)]
+    long = [_played(LONG.read_text(encoding="utf-8")) for _ in range(ROUNDS)]
     short, lines = _played(SMALL_TOOL)
     yield from _tokens(short)
     worst = [measured["late"] for measured, _ in long]
@@ -46,6 +52,9 @@ def run() -> Iterator[Row]:
         statistics.median(worst),
         150,
     )
+    for beside, what in BESIDE.items():
+        late = [_played(LONG.read_text(encoding="utf-8"), beside)[0]["late"] for _ in range(ROUNDS)]
+        yield _most(f"{what}, median of {ROUNDS}", statistics.median(late), 150)
     yield _most("first word in the view after it was sent, median", _word(short, lines), 20)
     yield _most("1.2 MB of mixed text encoded", short["encoding"], 150)
     tool = statistics.median(short["took"])
@@ -92,7 +101,7 @@ def _gap(lines: list[Any]) -> float:
     return float(statistics.median(gaps) * 1000)
 
 
-def _played(scenario: str) -> tuple[dict[str, Any], list[Any]]:
+def _played(scenario: str, beside: str = "") -> tuple[dict[str, Any], list[Any]]:
     """A session in an Emacs in a terminal: what it measured, and what the model was sent."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -100,15 +109,15 @@ def _played(scenario: str) -> tuple[dict[str, Any], list[Any]]:
         endpoint(scenario, Path(folder)) as running,
     ):
         output = Path(folder, "measured.json")
-        _emacs(running.server.url, output)
+        _emacs(running.server.url, output, beside)
         measured = json.loads(output.read_text(encoding="utf-8"))
         if measured["state"] != "idle":
             raise RuntimeError(f"the session ended as {measured['state']}: {measured['problem']}")
         return measured, running.lines()
 
 
-def _emacs(url: str, output: Path) -> None:
-    """Run a session in an Emacs in a terminal to its end."""
+def _emacs(url: str, output: Path, beside: str) -> None:
+    """Run a session in an Emacs in a terminal to its end, with that beside it."""
     name = f"efrit-bench-{uuid.uuid4().hex[:8]}"
     command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", "-L", str(_compiled(output.parent))]
     sidecar = f'(setq efrit-sidecar-command (list "{sys.executable}" "-m" "efrit_budget"))'
@@ -117,6 +126,7 @@ def _emacs(url: str, output: Path) -> None:
     start = ["tmux", "-L", name, "-f", "/dev/null", "-u", "new-session", "-d", "-x", "120"]
     environment = {
         **os.environ,
+        "EFRIT_BENCH_BESIDE": beside,
         "EFRIT_BENCH_OUTPUT": str(output),
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",

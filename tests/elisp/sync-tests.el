@@ -207,7 +207,8 @@ text = \"Read.\"
 ;;; Long buffers
 
 (defmacro efrit-sync-tests--with-long (loop &rest body)
-  "Run BODY like `efrit-sync-tests--with-buffer', with two megabytes in the buffer."
+  "Run BODY in a buffer that visits a.txt of a project, where LOOP is.
+There are two megabytes in the buffer."
   (declare (indent 1))
   `(efrit-sync-tests--with-buffer ,loop
      (dotimes (n 40000)

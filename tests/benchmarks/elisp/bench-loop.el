@@ -7,12 +7,15 @@
 
 ;; Loaded by bench_loop.py into an Emacs in a terminal.  A session is shown
 ;; and played, and the file EFRIT_BENCH_OUTPUT gets what was measured.
+;; EFRIT_BENCH_BESIDE says what goes on beside the session: "buffer", a long
+;; buffer of the project is being modified; "budget", the budget is in sight.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'json)
 (require 'efrit)
+(require 'efrit-budget-view)
 (require 'efrit-do)
 (require 'efrit-json)
 (require 'efrit-session-view)
@@ -40,6 +43,29 @@
           (max efrit-bench-loop--late (* 1000 (- now efrit-bench-loop--due)))
           efrit-bench-loop--due (+ now 0.1))
     (run-at-time 0.1 nil #'efrit-bench-loop--tick)))
+
+(defun efrit-bench-loop--beside (loop)
+  "Have what is wanted beside the session go on while LOOP works."
+  (pcase (getenv "EFRIT_BENCH_BESIDE")
+    ("buffer"
+     (with-current-buffer (find-file-noselect "written-just-now.txt")
+       (buffer-disable-undo)
+       (auto-save-mode -1)
+       (dotimes (n 100000)
+         (insert (format "%06d: a line of “fifty bytes”, not saved yet\n" n)))
+       (efrit-bench-loop--type (current-buffer))))
+    ("budget"
+     (split-window)
+     (other-window 1)
+     (let ((display-buffer-overriding-action '(display-buffer-same-window)))
+       (efrit-budget loop))
+     (other-window 1))))
+
+(defun efrit-bench-loop--type (buffer)
+  "Type something into BUFFER again and again."
+  (with-current-buffer buffer
+    (insert "x"))
+  (run-at-time 0.13 nil #'efrit-bench-loop--type buffer))
 
 (defun efrit-bench-loop--observe (_loop event)
   "Note when the first word of a reply is in the view; EVENT is of a loop."
@@ -83,6 +109,7 @@
     (setf (efrit-loop-observers loop)
           (append (delq #'efrit-bench-loop--observe (efrit-loop-observers loop))
                   (list #'efrit-bench-loop--observe)))
+    (efrit-bench-loop--beside loop)
     (setq efrit-bench-loop--due (+ (float-time) 0.1))
     (run-at-time 0.1 nil #'efrit-bench-loop--tick)
     (efrit-do-say loop "Go through everything.")
@@ -109,6 +136,9 @@
                            :tools (efrit-loop-tools loop)))
      nil (getenv "EFRIT_BENCH_OUTPUT") nil 'silent)
     (efrit-sidecar-stop)
+    (dolist (buffer (buffer-list))
+      (with-current-buffer buffer
+        (set-buffer-modified-p nil)))
     (setq kill-emacs-query-functions nil)
     (kill-emacs)))
 
