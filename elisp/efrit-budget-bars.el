@@ -20,9 +20,12 @@
 ;;; Options
 
 (defcustom efrit-budget-bars-width 30
-  "How many characters wide the bars of the tiers are."
+  "How many characters wide the bars of the tiers are, where there is room."
   :group 'efrit-session
   :type 'natnum)
+
+(defconst efrit-budget-bars--beside 31
+  "How many characters stand beside the bar in its line, at most.")
 
 (defconst efrit-budget-bars--tiers
   '((:system . "system") (:history . "history") (:tool_results . "tool results")
@@ -31,25 +34,31 @@
 
 ;;; Public
 
-(defun efrit-budget-bars (budget)
-  "Return BUDGET, a snapshot, as lines: the tiers, the whole, the estimate."
+(defun efrit-budget-bars (budget &optional columns)
+  "Return BUDGET, a snapshot, as lines: the tiers, the whole, the estimate.
+None is longer than COLUMNS."
   (string-join
-   (append (efrit-budget-bars-tiers budget)
-           (list (efrit-budget-bars--left budget)
-                 (efrit-budget-bars-error budget)))
+   (append (efrit-budget-bars-tiers budget columns)
+           (list (efrit-budget-bars--filled (efrit-budget-bars--left budget) columns)
+                 (efrit-budget-bars--filled (efrit-budget-bars-error budget) columns)))
    "\n"))
 
-(defun efrit-budget-bars-tiers (budget)
-  "Return a line with a bar for each tier of BUDGET, and one for the whole."
+(defun efrit-budget-bars-tiers (budget &optional columns)
+  "Return a line with a bar for each tier of BUDGET, and one for the whole.
+None is longer than COLUMNS."
   (let* ((tiers (plist-get budget :tiers))
-         (reserve (or (plist-get (plist-get tiers :response) :limit) 0)))
+         (reserve (or (plist-get (plist-get tiers :response) :limit) 0))
+         (width (if columns
+                    (max 1 (min efrit-budget-bars-width
+                                (- columns efrit-budget-bars--beside)))
+                  efrit-budget-bars-width)))
     (append
      (cl-loop for (name . called) in efrit-budget-bars--tiers
               for tier = (plist-get tiers name)
               collect (efrit-budget-bars--line called (plist-get tier :used)
-                                               (plist-get tier :limit)))
+                                               (plist-get tier :limit) width))
      (list (efrit-budget-bars--line "whole prompt" (efrit-show-used budget)
-                                    (- (plist-get budget :total) reserve))))))
+                                    (- (plist-get budget :total) reserve) width)))))
 
 (defun efrit-budget-bars-error (budget)
   "Return how far off the estimate of BUDGET was lately, a line."
@@ -65,15 +74,26 @@
 
 ;;; Private
 
-(defun efrit-budget-bars--line (name used limit)
-  "Return a line for NAME, of whose LIMIT tokens USED are taken."
+(defun efrit-budget-bars--line (name used limit width)
+  "Return a line for NAME, of whose LIMIT tokens USED are taken.
+Its bar has WIDTH characters."
   (let* ((used (or used 0))
          (limit (or limit 0)))
-    (format "  %-13s %s %7s / %s"
+    (format "  %-12s %s %6s / %s"
             name
-            (propertize (efrit-show-bar used limit efrit-budget-bars-width)
+            (propertize (efrit-show-bar used limit width)
                         'face (efrit-budget-bars--face used limit))
             (efrit-show-tokens used) (efrit-show-tokens limit))))
+
+(defun efrit-budget-bars--filled (text columns)
+  "Return TEXT in lines of at most COLUMNS; nil: in one."
+  (if (null columns)
+      text
+    (with-temp-buffer
+      (insert text)
+      (let ((fill-column columns))
+        (fill-region (point-min) (point-max)))
+      (string-trim-right (buffer-string)))))
 
 (defun efrit-budget-bars--face (used limit)
   "Return the face of a bar of USED out of LIMIT."

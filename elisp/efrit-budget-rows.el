@@ -7,9 +7,10 @@
 
 ;; What the sidecar tells of a session's window, as rows of a table: the
 ;; system text, each request and reply, and each result.  A row is a plist:
-;; `:id', a string; `:kind', one of `system', `said' and `result'; `:item',
-;; `:tool', `:tokens', `:age', `:state' and `:about', its columns; `:order',
-;; a number by which items stand as they came; and what the sidecar told.
+;; `:id', a string; `:kind', one of `system', `said' and `result'; `:tokens',
+;; in full, and `:now', as it stands in the window; `:item', `:tool', `:age',
+;; `:state' and `:about', the further columns; `:order', a number by which
+;; items stand as they came; and what the sidecar told.
 
 ;;; Code:
 
@@ -38,28 +39,28 @@ and `worklog/list'."
 
 (defun efrit-budget-rows-columns (row)
   "Return the columns of ROW, a vector of strings."
-  (let* ((state (efrit-budget-rows--state row))
-         (face (pcase state
-                 ("pinned" 'efrit-budget-pinned)
-                 ((or "compressed" "evicted") 'efrit-figures)
-                 (_ 'default))))
-    (vconcat
-     (mapcar (lambda (text) (propertize text 'face face))
-             (list (if (numberp (plist-get row :tokens))
-                       (format "%d" (plist-get row :tokens)) "")
-                   (plist-get row :item)
-                   (plist-get row :tool)
-                   (if (plist-get row :age) (format "%d" (plist-get row :age)) "")
-                   state
-                   (string-replace "\n" "⏎" (or (plist-get row :about) "")))))))
+  (vector (efrit-budget-rows--tokens (plist-get row :tokens) (plist-get row :now))
+          (plist-get row :item)
+          (plist-get row :tool)
+          (if (plist-get row :age) (number-to-string (plist-get row :age)) "")
+          (efrit-budget-rows--state row)
+          (string-replace "\n" "⏎" (or (plist-get row :about) ""))))
+
+(defun efrit-budget-rows-face (columns)
+  "Return the face of the line of COLUMNS, by how its item stands."
+  (pcase (aref columns 4)
+    ("pinned" 'efrit-budget-pinned)
+    ((or "compressed" "evicted") 'efrit-figures)
+    (_ 'default)))
 
 ;;; Private
 
 (defun efrit-budget-rows--system-row (budget)
   "Return the row of the system text and the tools; BUDGET is a snapshot."
-  (list :id "system" :kind 'system :order -1 :state "full" :item "sys" :tool "system"
-        :tokens (plist-get (plist-get (plist-get budget :tiers) :system) :used)
-        :about "system text, tools, and the lines of turns that left"))
+  (let ((used (plist-get (plist-get (plist-get budget :tiers) :system) :used)))
+    (list :id "system" :kind 'system :order -1 :state "full" :item "sys" :tool "system"
+          :tokens used :now used
+          :about "system text, tools, and the lines of turns that left")))
 
 (defun efrit-budget-rows--said-row (turn)
   "Return the row of TURN, as the sidecar told it."
@@ -68,7 +69,8 @@ and `worklog/list'."
     (list :id (format "t%d-%s" number kind)
           :kind 'said :said kind :turn number :item (format "t%d" number) :tool kind
           :order (+ (* 1000 number) (if (equal kind "reply") 2 0))
-          :state (plist-get turn :state) :tokens (plist-get turn :tokens)
+          :state (plist-get turn :state)
+          :tokens (plist-get turn :tokens) :now (plist-get turn :tokens_now)
           :age (plist-get turn :age) :about (plist-get turn :begins))))
 
 (defun efrit-budget-rows--result-row (entry)
@@ -79,9 +81,16 @@ and `worklog/list'."
            :kind 'result :item (or handle "…")
            :order (+ (* 1000 (or (plist-get entry :turn) 0)) 3
                      (if handle (/ (string-to-number (substring handle 1)) 1000.0) 990))
+           :now (plist-get entry :tokens_now)
            :pinned (eq (plist-get entry :pinned) t)
            :about (efrit-budget-rows--arguments (plist-get entry :arguments)))
      entry)))
+
+(defun efrit-budget-rows--tokens (full now)
+  "Return FULL tokens as text, and behind an arrow NOW where that is less."
+  (cond ((null full) "")
+        ((or (null now) (>= now full)) (efrit-show-number full))
+        (t (concat (efrit-show-number full) "→" (efrit-show-number now)))))
 
 (defun efrit-budget-rows--arguments (arguments)
   "Return ARGUMENTS, a plist, as short text."

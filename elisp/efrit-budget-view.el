@@ -13,7 +13,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
-(require 'efrit-budget-bars)
+(require 'efrit-budget-print)
 (require 'efrit-budget-rows)
 (require 'efrit-do)
 (require 'efrit-loop)
@@ -27,6 +27,11 @@
 
 (defcustom efrit-budget-view-delay 0.3
   "Seconds after something happened in a session before its view shows it."
+  :group 'efrit-session
+  :type 'number)
+
+(defcustom efrit-budget-view-interval 2.0
+  "Seconds between two times that a view shows by itself what happened."
   :group 'efrit-session
   :type 'number)
 
@@ -46,8 +51,8 @@ Each is (TEXT . STEPS): STEPS, each a method and a handle, undo it.")
 (defvar-local efrit-budget-view--asked 0
   "How often the sidecar was asked; an answer to an older question is late.")
 
-(defvar-local efrit-budget-view--bars nil
-  "The overlay that shows the tiers above the list.")
+(defvar-local efrit-budget-view--refreshed 0
+  "When the sidecar was asked last, a time in seconds.")
 
 ;;; The mode
 
@@ -65,22 +70,26 @@ Each is (TEXT . STEPS): STEPS, each a method and a handle, undo it.")
 (define-derived-mode efrit-budget-view-mode tabulated-list-mode "Efrit-Budget"
   "Every item in a session's window and out of it.
 The age is how many uses of tools, requests and replies ago an item was
-last used: what is used longest ago gives way first.
+last used: what is used longest ago gives way first.  Where an item does
+not stand in the window in full, its tokens are those it has in full, and
+behind the arrow those it has in the window.
 
 \\{efrit-budget-view-mode-map}"
   (setq tabulated-list-format
-        `[("Tokens" 8 ,(efrit-budget-view--by :tokens) :right-align t)
-          ("Item" 8 ,(efrit-budget-view--by :order))
-          ("Tool" 18 t)
+        `[("Tokens" 13 ,(efrit-budget-view--by :now) :right-align t)
+          ("Item" 6 ,(efrit-budget-view--by :order))
+          ("Tool" 16 t)
           ("Age" 5 ,(efrit-budget-view--by :age) :right-align t)
           ("State" 11 t)
           ("About" 0 t)]
         tabulated-list-padding 1
         tabulated-list-sort-key '("Item" . t)
         tabulated-list-use-header-line nil
+        tabulated-list-printer #'efrit-budget-print-line
         revert-buffer-function #'efrit-budget-view-refresh)
   (tabulated-list-init-header)
   (add-hook 'window-buffer-change-functions #'efrit-budget-view--shown nil t)
+  (add-hook 'window-size-change-functions #'efrit-budget-print-fit nil t)
   (add-hook 'kill-buffer-hook #'efrit-budget-view--stop-timer nil t))
 
 ;;; Commands
@@ -105,8 +114,10 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view-refresh (&rest _)
   "Ask the sidecar how the budget stands, and show it."
-  (interactive)
+  (interactive nil efrit-budget-view-mode)
+  (efrit-check-mode 'efrit-budget-view-mode)
   (efrit-budget-view--stop-timer)
+  (setq efrit-budget-view--refreshed (float-time))
   (let ((buffer (current-buffer))
         (asked (cl-incf efrit-budget-view--asked))
         status turns)
@@ -128,7 +139,7 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view-show ()
   "Show the whole stored text of the item at point."
-  (interactive)
+  (interactive nil efrit-budget-view-mode)
   (let ((row (efrit-budget-view--row)))
     (pcase (plist-get row :kind)
       ('result (efrit-result-show (efrit-loop-id efrit-do-here)
@@ -138,7 +149,7 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view-pin ()
   "Keep the result at point in full through compactions, or let it go again."
-  (interactive)
+  (interactive nil efrit-budget-view-mode)
   (let* ((row (efrit-budget-view--row-of-result))
          (handle (efrit-budget-view--handle row)))
     (if (plist-get row :pinned)
@@ -149,7 +160,7 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view-drop ()
   "Shrink the result at point to its line; it stays stored."
-  (interactive)
+  (interactive nil efrit-budget-view-mode)
   (let* ((row (efrit-budget-view--row-of-result))
          (handle (efrit-budget-view--handle row)))
     (unless (equal (plist-get row :state) "full")
@@ -161,7 +172,7 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view-restore ()
   "Bring the result at point back in full, with the turn it belongs to."
-  (interactive)
+  (interactive nil efrit-budget-view-mode)
   (let* ((row (efrit-budget-view--row-of-result))
          (handle (efrit-budget-view--handle row)))
     (when (equal (plist-get row :state) "full")
@@ -171,7 +182,8 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view-undo ()
   "Undo the last pin, drop or restore that was done here."
-  (interactive)
+  (interactive nil efrit-budget-view-mode)
+  (efrit-check-mode 'efrit-budget-view-mode)
   (pcase (pop efrit-budget-view--changes)
     ('nil (user-error "There is nothing to undo"))
     (`(,text . ,steps)
@@ -223,6 +235,7 @@ last used: what is used longest ago gives way first.
 
 (defun efrit-budget-view--row ()
   "Return the row at point, a plist."
+  (efrit-check-mode 'efrit-budget-view-mode)
   (or (gethash (tabulated-list-get-id) (or efrit-budget-view--rows (make-hash-table)))
       (user-error "There is no item here")))
 
@@ -261,50 +274,7 @@ last used: what is used longest ago gives way first.
                     (puthash (plist-get row :id) row efrit-budget-view--rows)
                     (list (plist-get row :id) (efrit-budget-rows-columns row)))
                   rows))
-    (efrit-budget-view--print)
-    (efrit-budget-view--show-bars status)))
-
-(defun efrit-budget-view--print ()
-  "Print the list; point stays on its item, in every window."
-  (let ((windows (mapcar #'efrit-budget-view--place (get-buffer-window-list nil nil t))))
-    (tabulated-list-print t)
-    (dolist (window windows)
-      (efrit-budget-view--put-back window))))
-
-(defun efrit-budget-view--place (window)
-  "Return where WINDOW stands: itself, an item, a column, and its first line."
-  (save-excursion
-    (goto-char (window-point window))
-    (list window (tabulated-list-get-id) (current-column)
-          (line-number-at-pos (window-start window)) (line-number-at-pos))))
-
-(defun efrit-budget-view--put-back (place)
-  "Put the window of PLACE back to where it was then."
-  (pcase-let ((`(,window ,id ,column ,first ,line) place))
-    (save-excursion
-      (goto-char (point-min))
-      (forward-line (1- first))
-      (set-window-start window (point) t)
-      (goto-char (point-min))
-      (unless (and id (efrit-budget-view--find id))
-        (goto-char (point-min))
-        (forward-line (1- line)))
-      (move-to-column column)
-      (set-window-point window (point)))))
-
-(defun efrit-budget-view--find (id)
-  "Move to the line of the item ID, and return non-nil if there is one."
-  (while (and (not (eobp)) (not (equal id (tabulated-list-get-id))))
-    (forward-line))
-  (not (eobp)))
-
-(defun efrit-budget-view--show-bars (status)
-  "Show the tiers of STATUS above the list."
-  (unless efrit-budget-view--bars
-    (setq efrit-budget-view--bars (make-overlay (point-min) (point-min))))
-  (move-overlay efrit-budget-view--bars (point-min) (point-min))
-  (overlay-put efrit-budget-view--bars 'before-string
-               (concat (efrit-budget-bars (plist-get status :budget)) "\n\n")))
+    (efrit-budget-print (plist-get status :budget))))
 
 ;;; Events
 
@@ -313,21 +283,27 @@ last used: what is used longest ago gives way first.
   (when (or (memq (car event) '(begun ended price state))
             (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done)))
     (let ((buffer (get-buffer (efrit-budget-view--buffer-name loop))))
-      (when (and buffer (get-buffer-window buffer t))
+      (when (and buffer (get-buffer-window buffer 'visible))
         (with-current-buffer buffer
           (when (eq efrit-do-here loop)
             (efrit-budget-view--soon)))))))
 
 (defun efrit-budget-view--soon ()
-  "Refresh this buffer in a moment."
+  "Refresh this buffer in a moment, and not too often."
   (unless efrit-budget-view--timer
-    (let ((buffer (current-buffer)))
-      (setq efrit-budget-view--timer
-            (run-at-time efrit-budget-view-delay nil
-                         (lambda ()
-                           (when (buffer-live-p buffer)
-                             (with-current-buffer buffer
-                               (efrit-budget-view-refresh)))))))))
+    (setq efrit-budget-view--timer
+          (run-at-time (max efrit-budget-view-delay
+                            (- (+ efrit-budget-view--refreshed efrit-budget-view-interval)
+                               (float-time)))
+                       nil #'efrit-budget-view--due (current-buffer)))))
+
+(defun efrit-budget-view--due (buffer)
+  "Refresh BUFFER, if it is in sight; it is refreshed when it comes in sight."
+  (when (buffer-live-p buffer)
+    (with-current-buffer buffer
+      (efrit-budget-view--stop-timer)
+      (when (get-buffer-window buffer 'visible)
+        (efrit-budget-view-refresh)))))
 
 (defun efrit-budget-view--stop-timer ()
   "Stop what would refresh this buffer."

@@ -39,6 +39,13 @@
         ((< tokens 999500) (format "%dk" (round tokens 1000)))
         (t (format "%.1fM" (/ tokens 1000000.0)))))
 
+(defun efrit-show-number (number)
+  "Return NUMBER, a whole one, with commas: 1,234."
+  (let ((text (number-to-string number)))
+    (while (string-match "\\`\\(-?[0-9]+\\)\\([0-9]\\{3\\}\\(?:,\\|\\'\\)\\)" text)
+      (setq text (replace-match "\\1,\\2" t nil text)))
+    text))
+
 (defun efrit-show-arguments (arguments width)
   "Return ARGUMENTS, the JSON text of an object, as short text of WIDTH."
   (let* ((plist (ignore-errors (efrit-json-plist arguments)))

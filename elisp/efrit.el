@@ -70,6 +70,12 @@ Where a parameter was refused, `:fields' in it names which and why."
        (progn ,@body)
      (efrit-error (user-error "%s" (efrit-error-text err)))))
 
+(defun efrit-check-mode (mode)
+  "Signal a `user-error' unless this buffer is in MODE, or one derived from it.
+A command of MODE's buffers may be called by its name anywhere."
+  (unless (derived-mode-p mode)
+    (user-error "This belongs to buffers in %s" mode)))
+
 ;;; Commands
 
 (autoload 'efrit "efrit-menu" nil t)

@@ -36,7 +36,8 @@ def said(
             "kind": Phase(row["phase"]).name.lower(),
             "role": row["role"],
             "state": row["state"],
-            "tokens": _tokens(row, calibration),
+            "tokens": _full(row, calibration),
+            "tokens_now": _now(row, calibration),
             "age": window.clock - row["last_use"],
             "begins": row["begins"] or "",
         }
@@ -44,9 +45,16 @@ def said(
     ]
 
 
-def _tokens(row: sqlite3.Row, calibration: Calibration) -> int:
-    """What it costs as it stands; what left the window, what it would cost in full."""
+def _full(row: sqlite3.Row, calibration: Calibration) -> int:
+    """What it costs whole."""
     full: int = calibration.tokens(row["raw"]) if row["exact"] is None else row["exact"]
-    if row["state"] == State.COMPRESSED:
-        return min(full, calibration.tokens(row["bare_raw"]))
     return full
+
+
+def _now(row: sqlite3.Row, calibration: Calibration) -> int:
+    """What it costs as it stands in the window: nothing where it left that."""
+    if row["state"] == State.GONE:
+        return 0
+    if row["state"] == State.COMPRESSED:
+        return min(_full(row, calibration), calibration.tokens(row["bare_raw"]))
+    return _full(row, calibration)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 
 from efrit_budget.budget.bands import Band
-from efrit_budget.budget.calibration import counts_of
+from efrit_budget.budget.calibration import Calibration, counts_of
 from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import dollars
 from efrit_budget.budget.tiers import Tier
@@ -154,6 +154,11 @@ class Turns:
             for row in rows
             for usage in usages(json.loads(row["usage"]))
         ]
+
+    def calibration(self, connection: sqlite3.Connection, session: Session) -> Calibration:
+        """What a session's tokens are counted by now."""
+        window = record.load(connection, session.id)
+        return bounds_of(connection, session.limits, window.model, self._model_named).calibration
 
     def remeasure(
         self, connection: sqlite3.Connection, session: Session, *, comes_back: bool

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 
+from efrit_budget.budget.calibration import Calibration
 from efrit_budget.errors import ConflictError, Json
 from efrit_budget.results import store as results
 from efrit_budget.results.tokens import TokenError, handle
@@ -21,6 +22,7 @@ WITH_TEXT = "(same_as IS NULL)"
 
 Change = Callable[[sqlite3.Connection, sqlite3.Row], bool]
 """Changes an entry, and says whether something comes back that had left what was sent."""
+Shows = Callable[[sqlite3.Row], dict[str, Json]]
 
 
 class Wishes:
@@ -47,8 +49,8 @@ class Wishes:
                 " LIMIT ? OFFSET ?",
                 (session.id, wanted, limit, offset),
             ).fetchall()
-            clock = load(connection, session.id).clock
-        shown = [_shown(row, clock) for row in rows]
+            shows = self._shows(connection, session)
+        shown = [shows(row) for row in rows]
         return {"entries": shown, "total": total, "returned": len(shown), "offset": offset}
 
     def show(self, session: Session, number: int, most: int | None) -> dict[str, Json]:
@@ -56,9 +58,9 @@ class Wishes:
         with self._database.reading() as connection:
             row = _row(connection, session, number, WITH_TEXT)
             text = results.get(connection, session.id, number).text
-            clock = load(connection, session.id).clock
+            shows = self._shows(connection, session)
         return {
-            **_shown(row, clock),
+            **shows(row),
             "delivered": row["delivered"],
             "text": text[:most],
             "characters": len(text),
@@ -148,8 +150,14 @@ class Wishes:
             if row["turn"] is not None:
                 self._turns.remeasure(connection, session, comes_back=comes_back)
             changed = _again(connection, row)
-            clock = load(connection, session.id).clock
-        return {"entry": _shown(changed, clock), "budget": self._turns.budget(session)}
+            shows = self._shows(connection, session)
+        return {"entry": shows(changed), "budget": self._turns.budget(session)}
+
+    def _shows(self, connection: sqlite3.Connection, session: Session) -> Shows:
+        """What shows an entry as it stands in the window of now."""
+        clock = load(connection, session.id).clock
+        calibration = self._turns.calibration(connection, session)
+        return lambda row: _shown(row, clock, calibration)
 
 
 def _row(
@@ -194,7 +202,7 @@ def _bring_back_the_turn(connection: sqlite3.Connection, row: sqlite3.Row, clock
     )
 
 
-def _shown(row: sqlite3.Row, clock: int) -> dict[str, Json]:
+def _shown(row: sqlite3.Row, clock: int, calibration: Calibration) -> dict[str, Json]:
     """An entry as the budget view shows it."""
     return {
         "handle": handle(row["number"]) if row["number"] else None,
@@ -205,6 +213,7 @@ def _shown(row: sqlite3.Row, clock: int) -> dict[str, Json]:
         "state": row["state"],
         "pinned": bool(row["pinned"]),
         "tokens": row["tokens"],
+        "tokens_now": _tokens_now(row, calibration),
         "compressed": row["compressed"],
         "turn": row["turn"],
         "ended": row["ended"],
@@ -212,3 +221,12 @@ def _shown(row: sqlite3.Row, clock: int) -> dict[str, Json]:
         "lisp": row["lisp"],
         "todos": json.loads(row["todos"]) if row["todos"] else None,
     }
+
+
+def _tokens_now(row: sqlite3.Row, calibration: Calibration) -> int:
+    """What an entry costs in the window as it stands there."""
+    if row["turn"] is None or row["state"] not in (State.FULL, State.COMPRESSED):
+        return 0
+    if row["state"] == State.COMPRESSED:
+        return calibration.tokens(row["compressed_raw"])
+    return int(row["tokens"])

@@ -53,8 +53,15 @@ text = \"Seen again.\"
 (defun efrit-budget-tests--go (item)
   "Move to the line of ITEM, as its column has it."
   (goto-char (point-min))
-  (should (re-search-forward (format "^ +[0-9]+ +%s\\_>" item) nil t))
+  (should (re-search-forward (format "^ +[0-9,→]+ +%s\\_>" item) nil t))
   (beginning-of-line))
+
+(defun efrit-budget-tests--tokens (text)
+  "Return the numbers in TEXT, of the first column: in full, and in the window."
+  (let ((numbers (mapcar (lambda (number)
+                           (string-to-number (string-replace "," "" number)))
+                         (split-string text "→"))))
+    (list (car numbers) (car (last numbers)))))
 
 (defun efrit-budget-tests--state (item)
   "Return the state in the line of ITEM."
@@ -83,7 +90,7 @@ text = \"Seen again.\"
 That counts every result anew with each reply, and a line keeps its first count."
   (efrit-budget-tests--with-view loop
     (let ((sum (apply #'+ (mapcar (lambda (entry)
-                                    (string-to-number (aref (cadr entry) 0)))
+                                    (cadr (efrit-budget-tests--tokens (aref (cadr entry) 0))))
                                   tabulated-list-entries)))
           (used (efrit-show-used (plist-get (efrit-session-status (efrit-loop-id loop))
                                             :budget))))
@@ -92,7 +99,7 @@ That counts every result anew with each reply, and a line keeps its first count.
 (ert-deftest efrit-budget-shows-tiers-as-bars-and-the-error-of-the-estimate ()
   "Above the list stand a bar for each tier, and how far off the estimate was."
   (efrit-budget-tests--with-view loop
-    (let ((shown (overlay-get efrit-budget-view--bars 'before-string)))
+    (let ((shown (overlay-get efrit-budget-print--bars 'before-string)))
       (dolist (tier '("system" "history" "tool results" "requests" "whole prompt"))
         (should (string-match-p (concat tier " +[▓░]+ +[0-9.kM]+ / [0-9]+k") shown)))
       (should (string-match-p "The estimate was [0-9.]+% off real usage lately" shown)))))
@@ -181,6 +188,111 @@ text = \"Back.\"
     (goto-char (point-max))
     (should-error (efrit-budget-view-pin) :type 'user-error)))
 
+(ert-deftest efrit-budget-commands-know-their-buffers ()
+  "Called by name in another buffer, each says so and changes nothing."
+  (with-temp-buffer
+    (insert "mine")
+    (dolist (command '(efrit-budget-view-refresh efrit-budget-view-show
+                       efrit-budget-view-pin efrit-budget-view-drop
+                       efrit-budget-view-restore efrit-budget-view-undo))
+      (should-error (call-interactively command) :type 'user-error))
+    (should (equal "mine" (buffer-string)))))
+
+(ert-deftest efrit-budget-a-shrunken-result-shows-both-its-costs ()
+  "What it costs in the window stands behind what it costs in full, and sorts."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--go "r1")
+    (efrit-budget-view-drop)
+    (efrit-budget-tests--await-state "r1" "compressed")
+    (efrit-budget-tests--go "r1")
+    (pcase-let ((`(,full ,now)
+                 (efrit-budget-tests--tokens (aref (tabulated-list-get-entry) 0))))
+      (should (< 0 now full))
+      (should (= now (plist-get (efrit-budget-view--row) :now))))))
+
+(ert-deftest efrit-budget-opens-on-an-item ()
+  "The first key acts on the first item, which is in sight."
+  (efrit-budget-tests--with-view loop
+    (let ((first (caar tabulated-list-entries)))
+      (should (equal first (plist-get (efrit-budget-view--row) :id)))
+      (with-selected-window (get-buffer-window)
+        (should (equal first (plist-get (efrit-budget-view--row) :id)))))))
+
+(ert-deftest efrit-budget-a-low-window-shows-an-item ()
+  "Where the bars would take all the room the window begins below them."
+  (efrit-budget-tests--with-view loop
+    (split-window nil 5)
+    (should (= 5 (window-height)))
+    (efrit-budget-print-fit (selected-window))
+    (should (< (point-min) (window-start)))
+    (should (= (window-start) (save-excursion (goto-char (window-point))
+                                              (line-beginning-position))))))
+
+(ert-deftest efrit-budget-bars-fit-narrow-windows ()
+  "No line above the list is longer than the window, whatever its width."
+  (efrit-budget-tests--with-view loop
+    (dolist (columns '(45 59 80))
+      (let ((lines (split-string (efrit-budget-bars efrit-budget-print--budget columns)
+                                 "\n")))
+        (should (>= columns (apply #'max (mapcar #'string-width lines))))))))
+
+(ert-deftest efrit-budget-is-refreshed-now-and-then-and-only-in-sight ()
+  "Many events are one refresh, and none while nobody sees it."
+  (efrit-budget-tests--with-view loop
+    (let ((efrit-budget-view-delay 0.01)
+          (efrit-budget-view-interval 0.5)
+          (asked 0))
+      (efrit-budget-view--stop-timer)
+      (setq efrit-budget-view--refreshed (float-time))
+      (cl-letf (((symbol-function 'efrit-budget-view-refresh)
+                 (lambda () (cl-incf asked) (setq efrit-budget-view--refreshed (float-time)))))
+        (dotimes (_ 30)
+          (efrit-budget-view--event loop '(price 1))
+          (accept-process-output nil 0.01))
+        (should (= 0 asked))
+        (should (efrit-test-wait-until (lambda () (= 1 asked)) 5))
+        (should-not efrit-budget-view--timer)
+        (efrit-budget-view--event loop '(price 1))
+        (should efrit-budget-view--timer)
+        (set-window-buffer (get-buffer-window) "*scratch*")
+        (accept-process-output nil 0.6)
+        (should (= 1 asked))))))
+
+(ert-deftest efrit-budget-lines-are-quicker-than-those-of-any-table ()
+  "A list of hundreds of items is shown anew at each event."
+  (mapc #'byte-compile '(efrit-budget-print-line efrit-budget-print--format
+                         efrit-budget-rows-face))
+  (with-temp-buffer
+    (efrit-budget-view-mode)
+    (let* ((columns ["1,234→41" "r1" "read_file" "12" "compressed" "naïve.txt"])
+           (took (lambda (printer)
+                   (garbage-collect)
+                   (efrit-test-seconds
+                     (let ((inhibit-read-only t))
+                       (erase-buffer)
+                       (dotimes (n 500)
+                         (funcall printer n columns))))))
+           (least (lambda (printer)
+                    (apply #'min (mapcar (lambda (_) (funcall took printer)) '(1 2 3 4)))))
+           (ours (funcall least #'efrit-budget-print-line))
+           (theirs (funcall least #'tabulated-list-print-entry)))
+      (ert-info ((format "ours %.3f s, theirs %.3f s" ours theirs))
+        (should (< ours theirs))))))
+
+(ert-deftest efrit-budget-lines-stand-in-their-columns ()
+  "Each cell begins where the header says, is cut where it must be, and is named."
+  (with-temp-buffer
+    (efrit-budget-view-mode)
+    (let ((inhibit-read-only t))
+      (efrit-budget-print-line "id" ["1,234→41" "r1" "a_tool_with_a_long_name" "12" "full"
+                                     "what it is about"]))
+    (should (equal (buffer-string)
+                   "      1,234→41 r1     a_tool_with_a_lo    12 full        what it is about\n"))
+    (goto-char (point-min))
+    (should (equal "id" (tabulated-list-get-id)))
+    (dolist (name '("Tokens" "Item" "Tool" "Age" "State" "About"))
+      (should (text-property-search-forward 'tabulated-list-column-name name t)))))
+
 (ert-deftest efrit-budget-opens-the-stored-original ()
   "Return on a result shows its stored text, on what was said all of that."
   (efrit-budget-tests--with-view loop
@@ -214,7 +326,8 @@ text = \"Back.\"
       (goto-char (point-min))
       (while (not (eobp))
         (when (tabulated-list-get-entry)
-          (push (string-to-number (aref (tabulated-list-get-entry) 0)) tokens))
+          (push (cadr (efrit-budget-tests--tokens (aref (tabulated-list-get-entry) 0)))
+                tokens))
         (forward-line))
       (setq tokens (nreverse tokens))
       (should (or (equal tokens (sort (copy-sequence tokens) #'<))

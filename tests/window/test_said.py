@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.window.client import text, thinking, tool_use
+from tests.window.client import text, thinking, tool_use, words
 from tests.window.conftest import OpenClient
 
 
@@ -35,3 +35,17 @@ def test_status_tells_all_limits(open_client: OpenClient) -> None:
     limits = client.call("session/status")["limits"]
     assert (limits["per_tool_default"], limits["warning_threshold"]) == (4_000, 5_000)
     assert limits["total"] == 100_000
+
+
+def test_what_shrank_or_left_is_told_with_both_costs(open_client: OpenClient) -> None:
+    client = open_client(total=20_000, history=1_000, per_tool_default=2_500)
+    client.turn(words(2_000, 1), said="Find it.")
+    while not any(entry["state"] == "gone" for entry in client.entries()):
+        client.turn(words(2_000, client.begun["turn_id"] + 1))
+    by_state = {entry["state"]: entry for entry in client.entries()}
+    assert by_state["full"]["tokens_now"] == by_state["full"]["tokens"]
+    assert 0 < by_state["compressed"]["tokens_now"] < by_state["compressed"]["tokens"]
+    assert by_state["gone"]["tokens_now"] == 0 < by_state["gone"]["tokens"]
+    left = [turn for turn in client.call("session/turns")["turns"] if turn["state"] == "gone"]
+    assert left
+    assert all(turn["tokens_now"] == 0 < turn["tokens"] for turn in left)
