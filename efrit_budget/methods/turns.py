@@ -44,6 +44,7 @@ class PreviewParams(Params):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
+    caching: bool = True
 
 
 class EndParams(Params):
@@ -105,7 +106,8 @@ class TurnMethods:
 
     def _preview(self, params: PreviewParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        answer = self._turns.preview(session, self._wanted(session, params))
+        wanted = self._wanted(session, params)
+        answer = self._turns.preview(session, wanted, caching=params.caching)
         answer["notes"] += _withheld(params)
         return answer
 

@@ -22,7 +22,7 @@ from efrit_budget.window.end import Reply, end, measured, usages
 from efrit_budget.window.frame import Bounds, bounds_of, used_now
 from efrit_budget.window.messages import assemble
 from efrit_budget.window.pieces import Content, Phase, Piece, State
-from efrit_budget.window.preview import full_results, previewed
+from efrit_budget.window.preview import cached, full_results, previewed
 from efrit_budget.window.record import Window
 from efrit_budget.window.said import said
 from efrit_budget.window.uses import plain_id
@@ -48,17 +48,18 @@ class Turns:
                 "budget": snapshot(connection, begun.window, bounds),
             }
 
-    def preview(self, session: Session, wanted: Wanted) -> dict[str, Json]:
+    def preview(self, session: Session, wanted: Wanted, *, caching: bool) -> dict[str, Json]:
         """What that would hold and cost; nothing is kept of it."""
         with self._database.trying() as connection:
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
             before = full_results(connection, session.id)
+            held = cached(connection, window, bounds.model) if caching else None
             begun = begin(connection, window, wanted, bounds)
             left = full_results(connection, session.id)
             budget = snapshot(connection, begun.window, bounds)
         shrinking = [entry for number, entry in before.items() if number not in left]
-        return previewed(begun, bounds, shrinking, budget)
+        return previewed(begun, bounds, shrinking, budget, held)
 
     def end(self, session: Session, reply: Reply) -> dict[str, Json]:
         """Keep what the model replied; gives how the budget stands for its tools."""

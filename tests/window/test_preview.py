@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from efrit_budget.budget.prices import dollars
 from tests.window.client import Client, text, words
 from tests.window.invariants import everything
 
@@ -16,6 +17,7 @@ from tests.window.invariants import everything
 def client(tmp_path: Path) -> Iterator[Client]:
     """A client with a small budget."""
     made = Client(tmp_path, total=30_000, per_tool_default=3_000)
+    made.system_text = words(1_500, 0)
     yield made
     made.close()
 
@@ -59,4 +61,59 @@ def test_a_preview_names_the_results_that_would_give_way(client: Client) -> None
 
 def test_the_price_of_an_unknown_model_is_not_made_up(client: Client) -> None:
     client.model = "somebody-s-own"
-    assert previewed(client, "Go.")["dollars"] == {"prompt": None, "longest_reply": None}
+    assert set(previewed(client, "Go.")["dollars"].values()) == {None}
+
+
+def priced(client: Client, **usage: int) -> float:
+    """What a usage costs with the model of the client."""
+    found = dollars(client.model, usage)
+    assert found is not None
+    return found
+
+
+def test_a_first_prompt_is_priced_as_a_write_to_the_cache(client: Client) -> None:
+    seen = previewed(client, "Find it.")
+    written = priced(client, cache_creation_input_tokens=seen["prompt"])
+    assert seen["cached"] == 0
+    assert seen["dollars"]["prompt"] == seen["dollars"]["prompt_expired"] == written
+    assert written > priced(client, input_tokens=seen["prompt"])
+
+
+def test_what_was_sent_before_is_priced_as_read_unless_it_has_expired(client: Client) -> None:
+    client.begin("Find it.")
+    client.end(text("Found."), usage={"cache_creation_input_tokens": 900, "input_tokens": 3})
+    seen = previewed(client, "Go on. " * 100)
+    assert seen["cached"] == min(900, seen["prompt"])
+    assert seen["dollars"]["prompt"] == priced(
+        client,
+        cache_read_input_tokens=seen["cached"],
+        cache_creation_input_tokens=seen["prompt"] - seen["cached"],
+    )
+    assert seen["dollars"]["prompt_expired"] == priced(
+        client, cache_creation_input_tokens=seen["prompt"]
+    )
+
+
+def test_a_rewrite_reads_nothing(client: Client) -> None:
+    client.begin("Find it.")
+    client.end(text("Found."), usage={"cache_creation_input_tokens": 900})
+    client.system_text = "Another system text."
+    seen = previewed(client, "Go on.")
+    assert (seen["rewritten"], seen["cached"]) == (True, 0)
+    assert seen["dollars"]["prompt"] == seen["dollars"]["prompt_expired"]
+
+
+def test_without_caching_a_prompt_is_plain_input(client: Client) -> None:
+    plain = client.call(
+        "turn/preview",
+        model=client.model,
+        system=client.system_text,
+        user_message="Go.",
+        caching=False,
+    )
+    expected = priced(client, input_tokens=plain["prompt"])
+    assert plain["dollars"]["prompt"] == plain["dollars"]["prompt_expired"] == expected
+    client.begin("Find it.")
+    client.end(text("Found."), usage={"input_tokens": 5_000, "output_tokens": 5})
+    seen = previewed(client, "Go on.")
+    assert seen["dollars"]["prompt"] == priced(client, input_tokens=seen["prompt"])
