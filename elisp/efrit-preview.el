@@ -97,6 +97,7 @@ The tools are told first, since they are part of every prompt."
       loop 'turn/preview
       `(:model ,efrit-claude-model
                :system ,(or (funcall efrit-turn-system-function loop) "")
+               :caching ,(if (efrit-claude-feature-p 'cache efrit-claude-model) t :json-false)
                ,@(efrit-preview--message loop blocks))
       success failure))
    failure))
@@ -198,11 +199,15 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
 (defun efrit-preview--price (dollars)
   "Return what the prompt and a reply would cost, DOLLARS a plist, as a line."
   (let ((prompt (plist-get dollars :prompt))
+        (expired (plist-get dollars :prompt_expired))
         (reply (plist-get dollars :longest_reply)))
-    (if (and (numberp prompt) (numberp reply))
-        (format "Price: $%.4f for the prompt where nothing of it is cached, \
-at most $%.4f for the reply." prompt reply)
-      (format "The price of %s is not known." efrit-claude-model))))
+    (cond ((not (and (numberp prompt) (numberp expired) (numberp reply)))
+           (format "The price of %s is not known." efrit-claude-model))
+          ((< prompt expired)
+           (format "Price: $%.4f for the prompt, $%.4f where the cache has expired; \
+at most $%.4f for the reply." prompt expired reply))
+          (t (format "Price: $%.4f for the prompt, at most $%.4f for the reply."
+                     prompt reply)))))
 
 (defun efrit-preview--work (loop)
   "Return a line about the work of LOOP, where it is at work."

@@ -100,6 +100,34 @@ text = \"Done again.\"
       (efrit-test-rest (efrit-do-loop))
       (should (= shown begun)))))
 
+(defun efrit-preview-tests--priced (loop)
+  "Return the price that a dry run of saying something in LOOP shows, then say it."
+  (efrit-preview loop (list (efrit-context-text "Tidy the shed.")) nil)
+  (with-current-buffer (efrit-preview-tests--buffer)
+    (goto-char (point-min))
+    (re-search-forward "Price: \\$\\([0-9.]+\\) for the prompt")
+    (prog1 (string-to-number (match-string 1))
+      (efrit-preview-send))))
+
+(ert-deftest efrit-preview-price-is-what-the-turn-then-costs ()
+  "The first prompt is written to the cache, the next one is mostly read from it."
+  (efrit-test-with-project nil
+    (efrit-test-with-model efrit-preview-tests--script
+      (save-window-excursion
+        (let ((loop (efrit-test-loop))
+              (before 0))
+          (dotimes (_ 2)
+            (let ((priced (efrit-preview-tests--priced loop)))
+              (should (eq 'idle (efrit-test-rest loop)))
+              (let* ((all (plist-get (efrit-sidecar-request
+                                      'session/status
+                                      (list :session_id (efrit-loop-id loop) :price t))
+                                     :dollars))
+                     (cost (- all before)))
+                (setq before all)
+                (ert-info ((format "priced $%.4f, cost $%.4f" priced cost))
+                  (should (< (* 0.8 cost) priced (* 1.1 cost))))))))))))
+
 (ert-deftest efrit-preview-asks-by-itself-only-above-the-threshold ()
   "A small prompt goes at once, a larger one is shown first."
   (efrit-test-with-project nil
