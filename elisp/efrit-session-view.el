@@ -279,7 +279,8 @@ Who reads a question there is left alone."
 (defun efrit-session-view--header ()
   "Return the header line: the budget."
   (if efrit-do-here
-      (concat " " (replace-regexp-in-string "%" "%%" (efrit-show-gauge efrit-do-here)))
+      (concat " " (replace-regexp-in-string
+                   "%" "%%" (efrit-show-gauge efrit-do-here (- (window-width) 2))))
     ""))
 
 (defun efrit-session-view--doing ()

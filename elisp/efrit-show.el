@@ -69,21 +69,21 @@
       (format "Let %s run?  %s" (efrit-use-name use)
               (efrit-permissions-subject (efrit-use-arguments use)))))
 
-(defun efrit-show-gauge (loop)
-  "Return the budget of LOOP as a line."
+(defun efrit-show-gauge (loop &optional columns)
+  "Return the budget of LOOP as a line, of at most COLUMNS where that can be.
+Where there is no room for all, the tiers go first, then the bar."
   (let* ((budget (efrit-loop-budget loop))
-         (total (or (plist-get budget :total) 0))
          (tiers (plist-get budget :tiers))
-         (used (efrit-show-used budget)))
-    (concat (propertize (concat (efrit-show-bar used total 8)
-                                (format " %s/%s" (efrit-show-tokens used)
-                                        (efrit-show-tokens total)))
-                        'face (efrit-show-band-face (plist-get budget :band)))
-            (efrit-show--tier "  tools " (plist-get tiers :tool_results))
-            (efrit-show--tier "  history " (plist-get tiers :history))
-            (when-let* ((dollars (plist-get (efrit-loop-usage loop) :dollars)))
-              (format "  $%.2f" dollars))
-            (format "  turn %d" (efrit-loop-turn loop)))))
+         (dollars (plist-get (efrit-loop-usage loop) :dollars))
+         (end (concat (if dollars (format "  $%.2f" dollars) "")
+                      (format "  turn %d" (efrit-loop-turn loop))))
+         (tools (efrit-show--tier "  tools " (plist-get tiers :tool_results)))
+         (history (efrit-show--tier "  history " (plist-get tiers :history)))
+         (lines (list (concat (efrit-show--prompt budget 8) tools history end)
+                      (concat (efrit-show--prompt budget 8) tools end)
+                      (concat (efrit-show--prompt budget 8) end))))
+    (or (seq-find (lambda (line) (or (null columns) (<= (string-width line) columns))) lines)
+        (concat (efrit-show--prompt budget 0) end))))
 
 (defun efrit-show-band-face (band)
   "Return the face of BAND, a string: how much is left."
@@ -168,6 +168,14 @@
                      (if handle (concat "  " handle) "")))
      ((eq (efrit-use-state use) 'done) "  stopped")
      (t ""))))
+
+(defun efrit-show--prompt (budget width)
+  "Return how much of BUDGET is used, behind a bar of WIDTH, in the face of its band."
+  (let ((total (or (plist-get budget :total) 0))
+        (used (efrit-show-used budget)))
+    (propertize (concat (efrit-show-bar used total width) (if (> width 0) " " "")
+                        (efrit-show-tokens used) "/" (efrit-show-tokens total))
+                'face (efrit-show-band-face (plist-get budget :band)))))
 
 (defun efrit-show--tier (name tier)
   "Return TIER, a plist, as text behind NAME."

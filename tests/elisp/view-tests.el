@@ -307,5 +307,22 @@ text = \"Both are done.\"
       (efrit-viewing-shows "[400000 characters more; o shows the whole]")
       (should (< (buffer-size) 110000)))))
 
+(ert-deftest efrit-view-gauge-keeps-the-turn-in-narrow-windows ()
+  "What the window has no room for gives way: the tiers, then the bar."
+  (let ((loop (efrit-loop-make "id" temporary-file-directory)))
+    (setf (efrit-loop-budget loop)
+          '( :total 100000 :band "ample"
+             :tiers (:tool_results (:used 12000 :limit 40000)
+                     :history (:used 3000 :limit 12000)))
+          (efrit-loop-usage loop) '(:dollars 0.12)
+          (efrit-loop-turn loop) 7)
+    (should (string-match-p "tools 12k/40k  history 3k/12k  \\$0.12  turn 7\\'"
+                            (efrit-show-gauge loop)))
+    (pcase-dolist (`(,columns ,shown) '((58 "tools") (40 "▓") (24 "15k/100k")))
+      (let ((line (efrit-show-gauge loop columns)))
+        (should (>= columns (string-width line)))
+        (should (string-search shown line))
+        (should (string-suffix-p "$0.12  turn 7" line))))))
+
 (provide 'view-tests)
 ;;; view-tests.el ends here
