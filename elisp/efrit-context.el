@@ -28,9 +28,17 @@ The first that is there goes with the first message of a session."
   :type '(repeat string))
 
 (defcustom efrit-context-buffer t
-  "Whether a message says which file the person is in, and at which line."
+  "Whether a message says which file or buffer the person is in, and at which line.
+With `text' the text of the buffer goes with it, where no region is
+active: as far as the person's tier of the budget goes, and the rest under
+a handle."
   :group 'efrit
-  :type 'boolean)
+  :type '(choice (const :tag "Its name" t)
+                 (const :tag "Its name and text" text)
+                 (const :tag "Nothing" nil)))
+
+(defvar efrit-do-history)
+(declare-function efrit-do "efrit-do" (task &optional dry))
 
 (defvar efrit-context--noted nil
   "What `efrit-context-note' found: functions of a loop that give a string or nil.")
@@ -40,7 +48,18 @@ The first that is there goes with the first message of a session."
 (defun efrit-context-note ()
   "Note where the person is, and the region, for the next message."
   (setq efrit-context--noted
-        (delq nil (list (efrit-context--place) (efrit-context--region)))))
+        (delq nil (list (efrit-context--place)
+                        (or (efrit-context--region)
+                            (and (eq efrit-context-buffer 'text)
+                                 (efrit-context--tells-p)
+                                 (efrit-context--whole)))))))
+
+;;;###autoload
+(defun efrit-do-with-buffer (task)
+  "Have the model do TASK in the project here, with the text of this buffer."
+  (interactive (list (read-string "Do, with this buffer: " nil 'efrit-do-history)))
+  (let ((efrit-context-buffer 'text))
+    (efrit-do task)))
 
 (defun efrit-context-blocks (loop task)
   "Return the blocks of a message with TASK in LOOP, and what was noted."
@@ -60,25 +79,54 @@ The first that is there goes with the first message of a session."
 (defun efrit-context--place ()
   "Return a function of a loop that gives where the person is, or nil.
 What is on another machine than the loop's project is not said."
-  (when (and efrit-context-buffer buffer-file-name)
-    (let ((file buffer-file-name)
+  (when (and efrit-context-buffer (efrit-context--tells-p))
+    (let ((where (efrit-context--where))
           (line (line-number-at-pos nil t))
-          (unsaved (if (buffer-modified-p) ", not saved yet" "")))
+          (unsaved (if (and buffer-file-name (buffer-modified-p)) ", not saved yet" "")))
       (lambda (loop)
-        (when (equal (file-remote-p file) (file-remote-p (efrit-loop-root loop)))
-          (format "[The person is in %s, line %d%s.]"
-                  (file-local-name (abbreviate-file-name file)) line unsaved))))))
+        (when-let* ((where (funcall where loop)))
+          (format "[The person is in %s, line %d%s.]" where line unsaved))))))
 
 (defun efrit-context--region ()
-  "Return a function that gives the active region, a string, or nil."
+  "Return a function of a loop that gives the active region, a string, or nil.
+A region of a file on another machine goes with the name of its buffer."
   (when (use-region-p)
-    (let ((selected
-           (format "[Selected in %s, lines %d to %d:]\n%s"
-                   (buffer-name)
-                   (line-number-at-pos (region-beginning) t)
-                   (line-number-at-pos (region-end) t)
-                   (buffer-substring-no-properties (region-beginning) (region-end)))))
-      (lambda (_loop) selected))))
+    (let ((where (efrit-context--where))
+          (name (format "the buffer %s" (buffer-name)))
+          (lines (format "lines %d to %d"
+                         (line-number-at-pos (region-beginning) t)
+                         (line-number-at-pos (region-end) t)))
+          (text (buffer-substring-no-properties (region-beginning) (region-end))))
+      (lambda (loop)
+        (format "[Selected in %s, %s:]\n%s" (or (funcall where loop) name) lines text)))))
+
+(defun efrit-context--whole ()
+  "Return a function of a loop that gives all that this buffer shows."
+  (let ((where (efrit-context--where))
+        (name (format "the buffer %s" (buffer-name)))
+        (text (buffer-substring-no-properties (point-min) (point-max))))
+    (lambda (loop)
+      (format "[All of %s:]\n%s" (or (funcall where loop) name) text))))
+
+(defun efrit-context--tells-p ()
+  "Return non-nil if this buffer is one that a person reads or writes.
+That is none of efrit's own, which show what the model knows."
+  (not (or (minibufferp)
+           (string-prefix-p " " (buffer-name))
+           (string-prefix-p "efrit-" (symbol-name major-mode)))))
+
+(defun efrit-context--where ()
+  "Return a function of a loop that gives what this buffer is called, or nil.
+A file's name is one by which the tools can open it: from the root on, or
+whole where it is outside."
+  (let ((file (and buffer-file-name (expand-file-name buffer-file-name)))
+        (buffer (format "the buffer %s (%s)" (buffer-name) major-mode)))
+    (lambda (loop)
+      (let ((root (efrit-loop-root loop)))
+        (cond ((null file) buffer)
+              ((not (equal (file-remote-p file) (file-remote-p root))) nil)
+              ((string-prefix-p root file) (file-relative-name file root))
+              (t (file-local-name file)))))))
 
 (defun efrit-context--instructions (loop)
   "Return the project's instructions for LOOP, a list of at most one string.

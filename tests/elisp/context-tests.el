@@ -126,7 +126,7 @@ text = \"Three.\"
             (let ((loop (efrit-do "First.")))
               (should (eq 'idle (efrit-test-rest loop)))
               (let ((said (string-join (efrit-context-tests--said) "|")))
-                (should (string-match-p "The person is in .*a\\.txt, line 3\\." said))
+                (should (string-match-p "The person is in a\\.txt, line 3\\." said))
                 (should (string-match-p "Selected in a\\.txt, lines 2 to 3:]\ntwo\nthree|"
                                         said)))
               (deactivate-mark)
@@ -136,6 +136,78 @@ text = \"Three.\"
               (should (equal "Second." (car (last (efrit-context-tests--said)))))
               (should (= 4 (length (efrit-context-tests--said))))))
         (kill-buffer buffer)))))
+
+(defun efrit-context-tests--of (loop)
+  "Return what goes from this buffer with a message in LOOP, as one string."
+  (efrit-context-note)
+  (mapconcat (lambda (block) (plist-get block :text))
+             (butlast (efrit-context-blocks loop "Task.")) "|"))
+
+(ert-deftest efrit-context-names-files-as-the-tools-open-them ()
+  "From the root on, whole outside of it; never with a tilde."
+  (efrit-test-with-project '(("sub/a.txt" . "one\n"))
+    (let* ((loop (efrit-test-loop))
+           (outside (make-temp-file "efrit-outside-" nil ".txt" "else\n"))
+           (abbreviated-home-dir nil)
+           (process-environment
+            (cons (concat "HOME=" (directory-file-name temporary-file-directory))
+                  process-environment)))
+      (unwind-protect
+          (progn
+            (with-current-buffer (find-file-noselect (expand-file-name "sub/a.txt"))
+              (should (equal "[The person is in sub/a.txt, line 1.]"
+                             (efrit-context-tests--of loop)))
+              (should (equal "success"
+                             (plist-get (efrit-test-tool (efrit-loop-id loop) "read_file"
+                                                         '(:path "sub/a.txt"))
+                                        :status))))
+            (with-current-buffer (find-file-noselect outside)
+              (should (equal (format "[The person is in %s, line 1.]" outside)
+                             (efrit-context-tests--of loop)))
+              (kill-buffer)))
+        (delete-file outside)))))
+
+(ert-deftest efrit-context-names-a-buffer-without-a-file-and-its-mode ()
+  "Of a Help buffer, too, it is said that the person is there, and what is selected."
+  (efrit-test-with-project nil
+    (let ((loop (efrit-test-loop))
+          (transient-mark-mode t))
+      (with-current-buffer (get-buffer-create "*some help*")
+        (unwind-protect
+            (progn
+              (insert "one\ntwo\nthree\n")
+              (text-mode)
+              (goto-char (point-min))
+              (should (equal "[The person is in the buffer *some help* (text-mode), line 1.]"
+                             (efrit-context-tests--of loop)))
+              (push-mark (point-max) t t)
+              (should (string-suffix-p
+                       "[Selected in the buffer *some help* (text-mode), lines 1 to 4:]
+one\ntwo\nthree\n" (efrit-context-tests--of loop)))
+              (deactivate-mark)
+              (let ((efrit-context-buffer 'text))
+                (should (string-suffix-p
+                         "[All of the buffer *some help* (text-mode):]\none\ntwo\nthree\n"
+                         (efrit-context-tests--of loop)))))
+          (kill-buffer))))))
+
+(ert-deftest efrit-context-a-whole-buffer-is-counted-and-its-first-page-goes ()
+  "A long one fits the person's tier; the model has a handle for the rest."
+  (efrit-context-tests--with-model nil
+    (with-current-buffer (get-buffer-create "*long*")
+      (unwind-protect
+          (progn
+            (setq default-directory efrit-test-project)
+            (dotimes (n 10000)
+              (insert (format "line %d of a long buffer\n" n)))
+            (let ((loop (efrit-do-with-buffer "Sum it up.")))
+              (should (eq 'idle (efrit-test-rest loop)))
+              (should (<= (efrit-context-tests--requests-used loop) 10000))
+              (let ((said (string-join (efrit-context-tests--said) "|")))
+                (should (string-match-p "All of the buffer \\*long\\*" said))
+                (should (string-match-p "line 9 of a long buffer" said))
+                (should (string-match-p "lines\\. continuation_token r1:[^ ]+ continues" said)))))
+        (kill-buffer)))))
 
 ;;; Roots
 
