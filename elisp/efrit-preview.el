@@ -16,6 +16,7 @@
 (require 'efrit-budget-bars)
 (require 'efrit-claude)
 (require 'efrit-do)
+(require 'efrit-endpoint)
 (require 'efrit-loop)
 (require 'efrit-show)
 (require 'efrit-sidecar)
@@ -69,7 +70,8 @@ the person may be typing by then; and send it at once where not."
 
 (defun efrit-preview-send ()
   "Send what is shown here."
-  (interactive)
+  (interactive nil efrit-preview-mode)
+  (efrit-check-mode 'efrit-preview-mode)
   (let ((send (or efrit-preview--waits (user-error "Nothing waits here to be sent"))))
     (setq efrit-preview--waits nil)
     (efrit-preview--close)
@@ -77,7 +79,8 @@ the person may be typing by then; and send it at once where not."
 
 (defun efrit-preview-drop ()
   "Do not send what is shown here."
-  (interactive)
+  (interactive nil efrit-preview-mode)
+  (efrit-check-mode 'efrit-preview-mode)
   (setq efrit-preview--waits nil)
   (efrit-preview--close)
   (message "%s" (substitute-command-keys
@@ -97,7 +100,7 @@ The tools are told first, since they are part of every prompt."
       loop 'turn/preview
       `(:model ,efrit-claude-model
                :system ,(or (funcall efrit-turn-system-function loop) "")
-               :caching ,(if (efrit-claude-feature-p 'cache efrit-claude-model) t :json-false)
+               :caching ,(if (efrit-endpoint-feature-p 'cache) t :json-false)
                ,@(efrit-preview--message loop blocks))
       success failure))
    failure))

@@ -98,7 +98,8 @@ A session that was closed is open again afterwards.  Nothing is sent:
 
 (defun efrit-sessions-refresh (&rest _)
   "Ask the sidecar for the sessions, and list them."
-  (interactive)
+  (interactive nil efrit-sessions-mode)
+  (efrit-check-mode 'efrit-sessions-mode)
   (let ((buffer (current-buffer)))
     (efrit-sidecar-request-async
      'session/list
@@ -160,6 +161,7 @@ Its line stays in the list."
 
 (defun efrit-sessions--here ()
   "Return the session at point, a plist."
+  (efrit-check-mode 'efrit-sessions-mode)
   (or (cdr (assoc (tabulated-list-get-id) efrit-sessions--all))
       (user-error "There is no session here")))
 

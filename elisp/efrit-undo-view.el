@@ -83,7 +83,7 @@ There it can be looked at and taken back, one by one or all."
 
 (defun efrit-undo-view-diff ()
   "Show what the change at point changed, and what was changed since."
-  (interactive)
+  (interactive nil efrit-undo-view-mode)
   (let ((number (efrit-undo-view--number)))
     (efrit-sidecar-request-async
      'changes/show (list :session_id (efrit-loop-id efrit-do-here) :number number)
@@ -93,14 +93,15 @@ There it can be looked at and taken back, one by one or all."
 (defun efrit-undo-view-one (&optional force)
   "Take back the change at point.
 With a prefix argument, as FORCE, do so whatever the file holds now."
-  (interactive "P")
+  (interactive "P" efrit-undo-view-mode)
   (efrit-undo-view--take-back efrit-do-here (list (efrit-undo-view--number)) (and force t)))
 
 (defun efrit-undo-view-all (&optional force)
   "Take back all edits of the session, the latest first.
 Files that were changed since stay as they are, and the difference is shown;
 with a prefix argument, as FORCE, they are put back as well."
-  (interactive "P")
+  (interactive "P" efrit-undo-view-mode)
+  (efrit-check-mode 'efrit-undo-view-mode)
   (let ((numbers (mapcar (lambda (change) (plist-get change :number))
                          (seq-filter #'efrit-undo-open-p
                                      (reverse efrit-undo-view--changes)))))
@@ -114,6 +115,7 @@ with a prefix argument, as FORCE, they are put back as well."
 
 (defun efrit-undo-view--number ()
   "Return the number of the change at point."
+  (efrit-check-mode 'efrit-undo-view-mode)
   (or (tabulated-list-get-id)
       (user-error "No change is here")))
 

@@ -83,6 +83,21 @@ text = \"Done again.\"
     (should (string-match-p "Use tabs" (efrit-test-sent-text)))
     (should-not (string-match-p "Tidy the shed" (efrit-test-sent-text)))))
 
+(ert-deftest efrit-preview-commands-of-a-list-know-their-buffers ()
+  "By name, in any other buffer, they say so and change nothing, here and in the lists."
+  (require 'efrit-sessions)
+  (require 'efrit-undo-view)
+  (with-temp-buffer
+    (insert "mine")
+    (dolist (command '(efrit-preview-send efrit-preview-drop
+                       efrit-sessions-refresh efrit-sessions-resume efrit-sessions-rename
+                       efrit-sessions-delete efrit-sessions-purge
+                       efrit-undo-view-diff efrit-undo-view-one efrit-undo-view-all))
+      (ert-info ((symbol-name command))
+        (should-error (call-interactively command) :type 'user-error)))
+    (should (buffer-live-p (current-buffer)))
+    (should (equal "mine" (buffer-string)))))
+
 (ert-deftest efrit-preview-counts-what-the-turn-then-has ()
   "The tokens shown are those of the turn that follows, the client's tools too."
   (efrit-preview-tests--with-dry-run buffer
