@@ -170,7 +170,8 @@ Where there is no room for all, the tiers go first, then the bar."
      (t ""))))
 
 (defun efrit-show--prompt (budget width)
-  "Return how much of BUDGET is used, behind a bar of WIDTH, in the face of its band."
+  "Return how much of BUDGET is used, behind a bar of WIDTH.
+Its face is that of the band."
   (let ((total (or (plist-get budget :total) 0))
         (used (efrit-show-used budget)))
     (propertize (concat (efrit-show-bar used total width) (if (> width 0) " " "")
