@@ -101,7 +101,7 @@ A region of a file on another machine goes with the name of its buffer."
         (format "[Selected in %s, %s:]\n%s" (or (funcall where loop) name) lines text)))))
 
 (defun efrit-context--whole ()
-  "Return a function of a loop that gives all that this buffer shows."
+  "Return a function of a loop that gives the text of this buffer."
   (let ((where (efrit-context--where))
         (name (format "the buffer %s" (buffer-name)))
         (text (buffer-substring-no-properties (point-min) (point-max))))
@@ -109,7 +109,7 @@ A region of a file on another machine goes with the name of its buffer."
       (format "[All of %s:]\n%s" (or (funcall where loop) name) text))))
 
 (defun efrit-context--tells-p ()
-  "Return non-nil if this buffer is one that a person reads or writes.
+  "Return non-nil if this buffer is one for a person to read or write.
 That is none of efrit's own, which show what the model knows."
   (not (or (minibufferp)
            (string-prefix-p " " (buffer-name))

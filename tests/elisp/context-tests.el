@@ -138,7 +138,7 @@ text = \"Three.\"
         (kill-buffer buffer)))))
 
 (defun efrit-context-tests--of (loop)
-  "Return what goes from this buffer with a message in LOOP, as one string."
+  "Return the context that this buffer is for a message in LOOP, a string."
   (efrit-context-note)
   (mapconcat (lambda (block) (plist-get block :text))
              (butlast (efrit-context-blocks loop "Task.")) "|"))

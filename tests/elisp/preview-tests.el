@@ -116,7 +116,7 @@ text = \"Done again.\"
       (should (= shown begun)))))
 
 (defun efrit-preview-tests--priced (loop)
-  "Return the price that a dry run of saying something in LOOP shows, then say it."
+  "Return the price of saying something in LOOP by a dry run; then say it."
   (efrit-preview loop (list (efrit-context-text "Tidy the shed.")) nil)
   (with-current-buffer (efrit-preview-tests--buffer)
     (goto-char (point-min))
