@@ -24,6 +24,7 @@
   "Have a model work in this project, within a token budget."
   [["Session"
     ("d" "do something" efrit-do)
+    ("B" "do it with this buffer" efrit-do-with-buffer)
     ("+" "begin another session" efrit-new)
     ("v" "show it" efrit-view)
     ("c" "continue" efrit-continue)
