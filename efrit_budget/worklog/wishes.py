@@ -224,9 +224,9 @@ def _shown(row: sqlite3.Row, clock: int, calibration: Calibration) -> dict[str, 
 
 
 def _tokens_now(row: sqlite3.Row, calibration: Calibration) -> int:
-    """What an entry costs in the window as it stands there."""
+    """What an entry costs in the window as it stands there; nothing before its end."""
     if row["turn"] is None or row["state"] not in (State.FULL, State.COMPRESSED):
         return 0
     if row["state"] == State.COMPRESSED:
         return calibration.tokens(row["compressed_raw"])
-    return int(row["tokens"])
+    return row["tokens"] or 0

@@ -145,7 +145,7 @@ def test_sessions_and_requests_are_counted_all_of_them(
 
 def test_an_item_that_is_only_named_counts_as_left_out(call: Call) -> None:
     for index in range(6):
-        save(call, f"Number {index} {'of a long title ' * 25}", STORY)
+        save(call, f"Number {index} {'of a long title ' * 25}", f"{index}: {STORY}")
     short = save(call, "Short", "It fits.")
     envelope = call("mem_context", max_tokens=140)
     assert "... " not in envelope["text"]

@@ -212,7 +212,11 @@ def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
     lines = head["text"].splitlines()
     assert lines[0].startswith("Earlier turns, a line each; recall_result with a handle")
     assert re.match(r"\(\d+ turns before these: recall_result lists all\)", lines[1])
-    assert all(re.match(r"t\d+ r\d+: you: turn \d+; eval_sexp ", line) for line in lines[2:])
+    whole = [bool(re.match(r"t\d+ r\d+: you: turn \d+; eval_sexp ", line)) for line in lines[2:]]
+    short = [bool(re.fullmatch(r"t\d+ r\d+", line)) for line in lines[2:]]
+    assert sum(whole) >= 3
+    assert short == sorted(short, reverse=True), "the oldest are told in fewer words first"
+    assert all(one or other for one, other in zip(whole, short, strict=True))
     assert len(lines) > 4
     assert "The second request." in client.texts("user")
     gone = {entry["tool_use_id"] for entry in client.entries() if entry["state"] == "gone"}
