@@ -220,21 +220,20 @@ text = \"The second answer.\"
   "What is said goes into the one that was begun last, and the first one stays."
   (efrit-test-with-project nil
     (efrit-test-with-model "[[reply]]\ntext = \"One.\"\n[[reply]]\ntext = \"Two.\"\n"
-      (save-window-excursion
-        (let* ((default-directory efrit-test-project)
-               (first (efrit-do "First.")))
+      (cl-flet ((from-a-file (command &rest arguments)
+                  (with-temp-buffer
+                    (setq default-directory efrit-test-project)
+                    (save-window-excursion
+                      (apply command arguments)))))
+        (let ((first (from-a-file #'efrit-do "First.")))
           (efrit-test-rest first)
-          (set-buffer (get-buffer-create "*scratch*"))
-          (setq default-directory efrit-test-project)
-          (let ((second (efrit-new)))
+          (let ((second (from-a-file #'efrit-new)))
             (should-not (eq first second))
-            (set-buffer (get-buffer-create "*scratch*"))
-            (should (eq second (efrit-do "Second.")))
+            (should (eq second (from-a-file #'efrit-do "Second.")))
             (efrit-test-rest second)
             (should (equal '("Second." "First.")
                            (mapcar (lambda (session) (plist-get session :title))
-                                   (plist-get (efrit-sidecar-request 'session/list nil)
-                                              :sessions))))))))))
+                                   (efrit-sessions-tests--list))))))))))
 
 (ert-deftest efrit-sessions-of-another-project-are-not-acted-on-unseen ()
   "Where several are open and none is here, a command says so."
