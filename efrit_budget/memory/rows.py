@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -58,6 +57,8 @@ def conditions(filters: Filters) -> tuple[str, dict[str, Json]]:
 def digest(draft: Draft) -> bytes:
     """A fingerprint of the content in its project and scope; how it is spaced does not count."""
     said = (draft.project, draft.scope, " ".join(draft.content.split()))
+    import hashlib  # noqa: PLC0415 - what only looks something up must not wait for it
+
     return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
 
 

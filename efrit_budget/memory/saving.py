@@ -20,7 +20,7 @@ from efrit_budget.memory.observation import (
 )
 from efrit_budget.memory.private import without_private
 from efrit_budget.memory.rows import digest, tags_column
-from efrit_budget.results.body import sound_text
+from efrit_budget.results.sound import sound_text
 
 DUPLICATE_SECONDS = 15 * 60
 DUPLICATE = """

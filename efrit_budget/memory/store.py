@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from efrit_budget.errors import StorageError
-from efrit_budget.memory import finding, matching, restoring, saving
+from efrit_budget.memory import finding, matching, saving
 from efrit_budget.memory.observation import (
     EVERYTHING,
     Draft,
@@ -24,6 +25,9 @@ from efrit_budget.memory.past import Past, latest_of
 from efrit_budget.memory.query import Match, parsed
 from efrit_budget.memory.ranking import HALF_LIFE_DAYS, Clock, Parts
 from efrit_budget.storage.database import Database
+
+if TYPE_CHECKING:
+    from efrit_budget.memory.restoring import Merged
 
 BATCH = 500
 
@@ -73,8 +77,10 @@ class MemoryStore:
             saving.relate(connection, saved.id, draft.related)
         return saved
 
-    def merge(self, records: Sequence[Record]) -> restoring.Merged:
+    def merge(self, records: Sequence[Record]) -> Merged:
         """Keep records as they were exported, all of them or none."""
+        from efrit_budget.memory import restoring  # noqa: PLC0415 - only an import needs it
+
         with self._database.writing() as connection:
             return restoring.merged(connection, records)
 

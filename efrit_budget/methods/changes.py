@@ -11,7 +11,7 @@ from efrit_budget.changes.journal import Journal, Wanted
 from efrit_budget.changes.places import place_of
 from efrit_budget.errors import Json
 from efrit_budget.methods.projects import Projects
-from efrit_budget.results.body import sound_text
+from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.wire.method import Call, Lane, Method, Params

@@ -14,7 +14,7 @@ from efrit_budget.project.handover import HandoverError, taken
 from efrit_budget.project.project import Project
 from efrit_budget.project.secrets import Secrets
 from efrit_budget.project.specs import Specs
-from efrit_budget.results.body import sound_text
+from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.wire.method import Call, Lane, Method, Params
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from efrit_budget.errors import Json, ParseError, field_error
-from efrit_budget.results.body import sound_text
+from efrit_budget.results.sound import sound_text
 from efrit_budget.wire import jsontext
 
 SHOWN: Final = 200

@@ -181,12 +181,3 @@ def preceded(text: str, body: Body) -> Body:
     items = tuple(shift + item for item in body.items)
     headers = tuple(shift + header for header in body.headers)
     return replace(body, text=text + body.text, items=items, headers=headers)
-
-
-def sound_text(text: str) -> str:
-    """The text without lone surrogates, which no UTF-8 can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text

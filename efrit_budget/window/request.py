@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from efrit_budget.errors import Json
 from efrit_budget.results import store as results
-from efrit_budget.results.body import Body, sound_text
+from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Delivery, Terms, deliver
+from efrit_budget.results.sound import sound_text
 from efrit_budget.results.tokens import handle
 from efrit_budget.window.blocks import block_estimate, written
 from efrit_budget.window.frame import Bounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from efrit_budget.results.body import sound_text
+from efrit_budget.results.sound import sound_text
 from efrit_budget.results.tokens import handle
 
 log = logging.getLogger(__name__)

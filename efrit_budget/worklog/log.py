@@ -15,8 +15,9 @@ from efrit_budget.budget.models import Model
 from efrit_budget.budget.plain import dearest
 from efrit_budget.errors import Json, SessionNotFoundError
 from efrit_budget.results import store as results
-from efrit_budget.results.body import Body, sound_text
+from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Delivery, Terms, deliver, with_footer
+from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import Packed, RecentBodies
 from efrit_budget.results.tokens import Place, handle
 from efrit_budget.sessions.store import Session

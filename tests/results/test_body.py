@@ -9,13 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.results.body import (
-    Body,
-    Source,
-    of_items,
-    preceded,
-    sound_text,
-)
+from efrit_budget.results.body import Body, Source, of_items, preceded
 from efrit_budget.results.delivery import Terms, deliver
 from efrit_budget.results.packing import packed_marks, packed_text, unpacked
 
@@ -109,14 +103,6 @@ def test_a_quoted_name_of_a_tree_is_a_whole_path() -> None:
 @given(st.text())
 def test_a_plain_text_is_the_same_when_it_is_read_again(text: str) -> None:
     assert unpacked(packed_text(Body(text)), packed_marks(Body(text))) == Body(text)
-
-
-@given(st.text(st.characters()))
-def test_a_sound_text_can_be_stored_and_is_otherwise_as_it_was(text: str) -> None:
-    sound = sound_text(text)
-    sound.encode()
-    assert len(sound) == len(text)
-    assert all(a == b or "\ud800" <= a <= "\udfff" for a, b in zip(text, sound, strict=True))
 
 
 def test_a_source_has_changed_when_its_size_or_time_has_or_it_is_gone(tmp_path: Path) -> None:
