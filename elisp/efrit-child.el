@@ -39,7 +39,9 @@ arguments when it has ended, however that was.  Return the process."
       (process-put process 'timer
                    (run-at-time seconds nil #'efrit-child--end process 'late)))
     (set-process-sentinel process (lambda (process _)
-                                    (unless (process-live-p process)
+                                    (unless (or (process-live-p process)
+                                                (process-get process 'over))
+                                      (process-put process 'over t)
                                       (when over
                                         (funcall over))
                                       (efrit-child--over process call then))))
@@ -87,9 +89,13 @@ arguments when it has ended, however that was.  Return the process."
   "Give the output of PROCESS, which ran for CALL, to THEN."
   (when (timerp (process-get process 'timer))
     (cancel-timer (process-get process 'timer)))
-  (let ((output (with-current-buffer (process-buffer process) (buffer-string)))
-        (end (or (process-get process 'why) (process-exit-status process))))
-    (kill-buffer (process-buffer process))
+  (let* ((buffer (process-buffer process))
+         (output (if (buffer-live-p buffer)
+                     (with-current-buffer buffer (buffer-string))
+                   ""))
+         (end (or (process-get process 'why) (process-exit-status process))))
+    (when (buffer-live-p buffer)
+      (kill-buffer buffer))
     (when (efrit-tool-call-finish call)
       (efrit-child-finishing call (funcall then output end)))))
 
