@@ -25,13 +25,14 @@
         efrit-claude-features '(cache thinking effort binding diagnostics)
         efrit-instruction-files nil
         efrit-budget-total-target 24000
+        mouse-highlight nil
         use-dialog-box nil)
   (menu-bar-mode -1)
   (tool-bar-mode -1)
   (scroll-bar-mode -1)
   (blink-cursor-mode -1)
   (set-frame-font "DejaVu Sans Mono 11" nil t)
-  (set-frame-size nil 104 48))
+  (set-frame-size nil 104 50))
 
 (defun efrit-screenshot--take (loop)
   "Open a result of LOOP, and write the frame to the file."
