@@ -180,7 +180,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
     (string-join
      (append
       (list (format "The prompt would have %s tokens."
-                    (efrit-preview--number (plist-get told :prompt))))
+                    (efrit-show-number (plist-get told :prompt))))
       (efrit-budget-bars-tiers budget)
       (list "" (efrit-preview--price (plist-get told :dollars))
             (efrit-budget-bars-error budget))
@@ -191,13 +191,6 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (mapcar (lambda (block) (plist-get block :text)) blocks)
       (list ""))
      "\n")))
-
-(defun efrit-preview--number (tokens)
-  "Return TOKENS with commas."
-  (let ((text (number-to-string tokens)))
-    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\(?:,\\|\\'\\)\\)" text)
-      (setq text (replace-match "\\1,\\2" t nil text)))
-    text))
 
 (defun efrit-preview--price (dollars)
   "Return what the prompt and a reply would cost, DOLLARS a plist, as a line."
@@ -224,7 +217,7 @@ at most $%.4f for the reply." prompt expired reply))
      (shrinking
       (cons (format "Before it, %d result%s with %s tokens would shrink to a line each:"
                     (length shrinking) (if (cdr shrinking) "s" "")
-                    (efrit-preview--number
+                    (efrit-show-number
                      (apply #'+ (mapcar (lambda (entry) (plist-get entry :tokens))
                                         shrinking))))
             (mapcar (lambda (entry)
