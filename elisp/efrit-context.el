@@ -37,9 +37,6 @@ a handle."
                  (const :tag "Its name and text" text)
                  (const :tag "Nothing" nil)))
 
-(defvar efrit-do-history)
-(declare-function efrit-do "efrit-do" (task &optional dry))
-
 (defvar efrit-context--noted nil
   "What `efrit-context-note' found: functions of a loop that give a string or nil.")
 
@@ -53,13 +50,6 @@ a handle."
                             (and (eq efrit-context-buffer 'text)
                                  (efrit-context--tells-p)
                                  (efrit-context--whole)))))))
-
-;;;###autoload
-(defun efrit-do-with-buffer (task)
-  "Have the model do TASK in the project here, with the text of this buffer."
-  (interactive (list (read-string "Do, with this buffer: " nil 'efrit-do-history)))
-  (let ((efrit-context-buffer 'text))
-    (efrit-do task)))
 
 (defun efrit-context-blocks (loop task)
   "Return the blocks of a message with TASK in LOOP, and what was noted."

@@ -162,7 +162,7 @@ That is with DRY, and with a prompt above `efrit-do-ask-above'."
   "Have the model do TASK in the project here.
 With an active region, the region is context.  With a prefix argument, as
 DRY, show first what would be sent, and what it would cost."
-  (interactive (list (efrit-do--read-task) current-prefix-arg))
+  (interactive (list (efrit-do--read-task "Do: ") current-prefix-arg))
   (when (string-blank-p task)
     (user-error "There is nothing to do"))
   (efrit-context-note)
@@ -174,6 +174,13 @@ DRY, show first what would be sent, and what it would cost."
         (setq loop (efrit-do--begin root)))
       (efrit-do-submit loop task dry)
       loop)))
+
+;;;###autoload
+(defun efrit-do-with-buffer (task)
+  "Have the model do TASK in the project here, with the text of this buffer."
+  (interactive (list (efrit-do--read-task "Do, with this buffer: ")))
+  (let ((efrit-context-buffer 'text))
+    (efrit-do task)))
 
 ;;;###autoload
 (defun efrit-new ()
@@ -248,10 +255,10 @@ Whoever works there already is not asked again."
   "Return non-nil if FOLDER is the home folder of its machine."
   (efrit-host-same-file-p folder (concat (file-remote-p folder) "~")))
 
-(defun efrit-do--read-task ()
-  "Ask for what is to be done."
+(defun efrit-do--read-task (prompt)
+  "Ask with PROMPT for what is to be done."
   (let ((task (let ((history-add-new-input nil))
-                (read-string "Do: " nil 'efrit-do-history))))
+                (read-string prompt nil 'efrit-do-history))))
     (unless (string-empty-p task)
       (efrit-do-remember task))
     task))

@@ -81,7 +81,7 @@ A command of MODE's buffers may be called by its name anywhere."
 (autoload 'efrit "efrit-menu" nil t)
 (autoload 'efrit-do "efrit-do" nil t)
 (autoload 'efrit-new "efrit-do" nil t)
-(autoload 'efrit-do-with-buffer "efrit-context" nil t)
+(autoload 'efrit-do-with-buffer "efrit-do" nil t)
 (autoload 'efrit-continue "efrit-do" nil t)
 (autoload 'efrit-stop "efrit-do" nil t)
 (autoload 'efrit-retry "efrit-do" nil t)

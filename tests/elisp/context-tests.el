@@ -10,6 +10,7 @@
 ;;; Code:
 
 (require 'scripted)
+(require 'cl-lib)
 (require 'efrit-context)
 
 (defconst efrit-context-tests--script "
@@ -208,6 +209,18 @@ one\ntwo\nthree\n" (efrit-context-tests--of loop)))
                 (should (string-match-p "line 9 of a long buffer" said))
                 (should (string-match-p "lines\\. continuation_token r1:[^ ]+ continues" said)))))
         (kill-buffer)))))
+
+(ert-deftest efrit-context-what-is-private-is-in-no-history-whichever-command-asks ()
+  "Each command that asks for a task keeps what may be kept, and that alone."
+  (dolist (command '(efrit-do efrit-do-with-buffer))
+    (let ((efrit-do-history nil))
+      (dolist (task '("Open." "Hide <private>this</private>."))
+        (cl-letf (((symbol-function 'read-string) (lambda (&rest _) task))
+                  ((symbol-function command)
+                   (let ((form (interactive-form command)))
+                     `(lambda (&rest _) ,form))))
+          (call-interactively command)))
+      (should (equal '("Open.") efrit-do-history)))))
 
 ;;; Roots
 
