@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from efrit_budget.project.processes import stop_all_groups
 from efrit_budget.wire import server
-from efrit_budget.wire.stdio import ProtocolStreams
+from efrit_budget.wire.stdio import take_standard_streams
 
 if TYPE_CHECKING:
     from efrit_budget.app import Application
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
     """Serve over standard input and output until they end, or until loading fails (it raises)."""
-    streams = ProtocolStreams()
+    streams = take_standard_streams()
     opened: list[Application] = []
 
     def load() -> server.Application:

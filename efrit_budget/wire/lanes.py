@@ -15,7 +15,7 @@ class WorkLane:
     def __init__(self, name: str, size: int) -> None:
         self._name = name
         self._size = size
-        self._queue: SimpleQueue[Work] = SimpleQueue()
+        self._queue: SimpleQueue[Work | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
         self._unfinished = 0
@@ -36,6 +36,12 @@ class WorkLane:
         with self._idle:
             return self._idle.wait_for(lambda: self._unfinished == 0, seconds)
 
+    def close(self) -> None:
+        """Let each thread end once it has done what was submitted before."""
+        with self._lock:
+            for _ in range(self._threads):
+                self._queue.put(None)
+
     def _grow(self) -> None:
         """Start a thread; where the system gives none, those there are have to do."""
         try:
@@ -48,12 +54,17 @@ class WorkLane:
                 self._work_once()
 
     def _serve(self) -> None:
-        while True:
-            self._work_once()
+        while self._work_once():
+            pass
 
-    def _work_once(self) -> None:
-        self._queue.get()()
+    def _work_once(self) -> bool:
+        """Do the next piece of work; return false where the lane is closed instead."""
+        work = self._queue.get()
+        if work is None:
+            return False
+        work()
         with self._idle:
             self._unfinished -= 1
             if not self._unfinished:
                 self._idle.notify_all()
+        return True

@@ -33,7 +33,7 @@ from efrit_budget.wire.request import (
 )
 from efrit_budget.wire.requests import Job, RequestTable
 from efrit_budget.wire.stdio import ProtocolStreams
-from efrit_budget.wire.watch import Watchdog, pass_progress_on
+from efrit_budget.wire.watch import Watchdog, passing_progress_on
 
 if TYPE_CHECKING:
     from efrit_budget.wire.dispatch import Dispatcher
@@ -86,15 +86,23 @@ class Server:
         self._watchdog = Watchdog(streams, self._leave)
 
     def run(self, on_exit: Callable[[], None]) -> int:
-        """Serve; `on_exit` stops what outlives a thread (child processes), last of all."""
-        signal.set_wakeup_fd(self._streams.wake_descriptor, warn_on_full_buffer=False)
+        """Serve as a process of its own, which signals end and a watchdog ends in time.
+
+        `on_exit` stops what outlives a thread (child processes), last of all.
+        """
+        signal.set_wakeup_fd(self._streams.make_wakeable(), warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         self._watchdog.start(on_exit)
-        pass_progress_on(self._table)
-        self._read_until_end()
-        self._finish()
+        code = self.serve()
         on_exit()
+        return code
+
+    def serve(self) -> int:
+        """Serve until the connection ends, and return the exit code that the client is due."""
+        with passing_progress_on(self._table):
+            self._read_until_end()
+            self._finish()
         return self._lifecycle.exit_code
 
     # Ending
@@ -122,6 +130,8 @@ class Server:
         self._lanes[Lane.SLOW].wait_until_idle(STOP_SECONDS)
         for job in self._table.all():
             self._refuse(job)
+        for lane in self._lanes.values():
+            lane.close()
         self._streams.close(seconds / 2 if self._terminated else STOP_SECONDS)
 
     # Reading

@@ -1,4 +1,4 @@
-"""The process's own standard streams, kept for the protocol alone."""
+"""The two ends of a connection, and how a process's standard streams become them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import select
 import sys
 import threading
 import time
+from contextlib import suppress
 
 from efrit_budget.errors import EfritError
 
@@ -19,41 +20,46 @@ class StreamError(EfritError):
     """There is nothing to read requests from, or to write replies to."""
 
 
-class ProtocolStreams:
-    """Reads standard input, and owns the only way to standard output.
+def take_standard_streams() -> ProtocolStreams:
+    """Return the process's standard input and output, taken from everything else in it.
 
-    File descriptor 1 itself is pointed at standard error, so that neither a stray `print` nor
-    a child process can put a byte into the protocol.
+    Descriptor 0 is left at the null device and descriptor 1 at standard error, so that neither a
+    stray `print` nor a child process can put a byte into the protocol.
     """
+    _require_open(0, "input")
+    _require_open(1, "output")
+    _open_standard_error()
+    streams = ProtocolStreams(os.dup(0), os.dup(1))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return streams
 
-    def __init__(self) -> None:
-        _require_open(0, "input")
-        _require_open(1, "output")
-        _open_standard_error()
-        self._input = os.dup(0)
-        self._output = os.dup(1)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.close(null)
-        os.dup2(2, 1)
-        sys.stdout = sys.stderr
-        self._wake_read, self._wake_write = os.pipe()
-        for end in (self._wake_read, self._wake_write):
-            os.set_blocking(end, False)
+
+class ProtocolStreams:
+    """Reads one descriptor, and owns the only way to write to the other."""
+
+    def __init__(self, reads: int, writes: int) -> None:
+        self._input = reads
+        self._output = writes
+        self._wakes: tuple[int, int] | None = None
         self._lock = threading.Lock()
         self._closed = False
         self._writing_since: float | None = None
 
-    @property
-    def wake_descriptor(self) -> int:
-        """Where a byte interrupts `read`; for `signal.set_wakeup_fd` too."""
-        return self._wake_write
+    def make_wakeable(self) -> int:
+        """Return a descriptor at which a byte interrupts `read`, for `signal.set_wakeup_fd`."""
+        self._wakes = os.pipe()
+        for end in self._wakes:
+            os.set_blocking(end, False)
+        return self._wakes[1]
 
     def read(self) -> bytes | None:
         """The next bytes; empty at the end of the stream, None when woken instead."""
-        ready = _wait(self._input, self._wake_read)
-        if self._wake_read in ready:
-            os.read(self._wake_read, 4096)
+        if self._wakes is not None and self._wakes[0] in _wait(self._input, self._wakes[0]):
+            os.read(self._wakes[0], 4096)
             return None
         try:
             return os.read(self._input, READ_BYTES)
@@ -63,11 +69,10 @@ class ProtocolStreams:
             return b""
 
     def wake(self) -> None:
-        """Make `read` return None."""
-        try:
-            os.write(self._wake_write, b"\0")
-        except BlockingIOError:  # it is woken already
-            return
+        """Make `read` return None, where it is wakeable."""
+        if self._wakes is not None:
+            with suppress(BlockingIOError):  # it is woken already
+                os.write(self._wakes[1], b"\0")
 
     def hung_up(self) -> bool:
         """Whether every writer of standard input is gone, with or without bytes left in it."""
@@ -88,10 +93,12 @@ class ProtocolStreams:
                 view = view[self._written(view) :]
 
     def close(self, seconds: float) -> None:
-        """Write nothing from now on; a message half written is given `seconds` to be whole."""
+        """Close both ends; a message half written is given `seconds` to be whole."""
         whole = self._lock.acquire(timeout=seconds)
         self._closed = True
-        if whole:
+        os.close(self._input)
+        if whole:  # or its number might be another file's while somebody still writes to it
+            os.close(self._output)
             self._lock.release()
 
     def _written(self, view: memoryview) -> int:

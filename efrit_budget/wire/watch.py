@@ -6,7 +6,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from efrit_budget.wire.requests import RequestTable
 from efrit_budget.wire.stdio import ProtocolStreams
@@ -76,13 +77,18 @@ def _log_if_possible(message: str) -> None:
     writer.join(LOG_SECONDS)
 
 
-def pass_progress_on(table: RequestTable) -> None:
-    """Start the thread that sends what is to be said about long work."""
+@contextmanager
+def passing_progress_on(table: RequestTable) -> Iterator[None]:
+    """Send what is to be said about long work from a thread, while the block runs."""
+    ended = threading.Event()
 
     def repeat() -> None:
-        while True:
-            time.sleep(PROGRESS_SECONDS)
+        while not ended.wait(PROGRESS_SECONDS):
             for job in table.all():
                 job.say_progress()
 
     threading.Thread(target=repeat, name="progress", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()

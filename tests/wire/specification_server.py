@@ -11,7 +11,7 @@ from efrit_budget.errors import Json
 from efrit_budget.wire.dispatch import Dispatcher
 from efrit_budget.wire.method import Call, Method, NoParams, Params
 from efrit_budget.wire.server import Application, Server
-from efrit_budget.wire.stdio import ProtocolStreams
+from efrit_budget.wire.stdio import take_standard_streams
 
 
 class Numbers(RootModel[list[int]]):
@@ -42,7 +42,9 @@ METHODS = [
 def main(on_exit: Callable[[], None] = lambda: None) -> int:
     """Serve until the input ends."""
     methods = {method.name: method for method in METHODS}
-    return Server(lambda: Application(Dispatcher(methods), 2**20), ProtocolStreams()).run(on_exit)
+    return Server(lambda: Application(Dispatcher(methods), 2**20), take_standard_streams()).run(
+        on_exit
+    )
 
 
 if __name__ == "__main__":
