@@ -1,4 +1,4 @@
-"""What every test stands on: a home folder of its own, no network, and a real sidecar."""
+"""What every test stands on: a home folder of its own, no network, and a sidecar."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.connection import Connection
+from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
 
 TOOLS_FOR_TESTS = Path(__file__).parent / "tools_for_tests"
@@ -33,9 +35,10 @@ def tools_for_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sidecar(tools_for_tests: Path) -> Iterator[Sidecar]:
-    """A running sidecar, with the tools for tests."""
-    with Sidecar() as running:
+def sidecar(tools_for_tests: Path, request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """A sidecar with the tools for tests; a process where the test is marked so."""
+    is_process = request.node.get_closest_marker("process") is not None
+    with Sidecar() if is_process else LocalSidecar() as running:
         yield running
 
 
@@ -48,7 +51,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def session(sidecar: Sidecar, project: Path) -> str:
+def session(sidecar: Connection, project: Path) -> str:
     """A session of `sidecar` on `project`."""
     opened = sidecar.request("session/open", root=str(project))
     return str(opened["session_id"])

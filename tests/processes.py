@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.sidecar import TIMEOUT
+from tests.connection import TIMEOUT
 
 
 def alive(pid: int) -> bool:

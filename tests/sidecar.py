@@ -1,68 +1,20 @@
-"""A client of the real sidecar, for tests: a process, its pipes, and a thread that reads."""
+"""A real sidecar for tests: a process and its pipes."""
 
 from __future__ import annotations
 
-import itertools
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Self
 
-TIMEOUT = 30.0
-"""Guards against a hang; nothing that works comes near it."""
-
-
-class RpcError(Exception):
-    """An error reply."""
-
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(json.dumps(error))
-        self.error = error
-        self.code: int = error["code"]
-        self.message: str = error["message"]
-        self.data: dict[str, Any] = error.get("data", {})
-
-    @property
-    def told(self) -> str:
-        """What the error says to its reader: the detail where the message is JSON-RPC's own."""
-        return str(self.data.get("detail", self.message))
+from tests.connection import TIMEOUT, Connection
 
 
-@dataclass(frozen=True)
-class Received:
-    """One message from the sidecar, and the framing it came in."""
-
-    value: Any
-    framing: str
-
-
-def framed(value: Any, framing: str = "header") -> bytes:
-    """A message's bytes; bytes are taken as the JSON text itself."""
-    body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return (
-        body + b"\n" if framing == "line" else b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-    )
-
-
-def request(method: str, request_id: Any = None, /, **params: Any) -> dict[str, Any]:
-    """A request, or a notification where there is no id."""
-    member = {"jsonrpc": "2.0", "method": method, "params": params}
-    return member if request_id is None else {**member, "id": request_id}
-
-
-class Sidecar:
-    """One sidecar process.
-
-    Whatever it writes to stdout must be well-formed messages in one of the two framings; the
-    first stray byte makes every later wait, and the end of the context, fail.
-    """
+class Sidecar(Connection):
+    """One sidecar process."""
 
     def __init__(
         self,
@@ -73,13 +25,6 @@ class Sidecar:
         cwd: Path | None = None,
         reading: bool = True,
     ) -> None:
-        self.framing = framing
-        self.received: list[Received] = []
-        self._ids = itertools.count(1)
-        self._seen: set[int] = set()
-        self._violation: str | None = None
-        self._ended = False
-        self._changed = threading.Condition()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self.process = subprocess.Popen(
             command or [sys.executable, "-m", "efrit_budget", *arguments, "serve"],
@@ -89,106 +34,16 @@ class Sidecar:
             env={**os.environ, **(env or {})},
             cwd=cwd or tempfile.gettempdir(),
         )
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        super().__init__(self.process.stdin, self.process.stdout, framing)
         if reading:
             self.start_reading()
 
-    # Sending
-
-    @property
-    def stdin(self) -> IO[bytes]:
-        """The pipe to the sidecar."""
-        assert self.process.stdin is not None
-        return self.process.stdin
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send bytes as they are."""
-        self.stdin.write(data)
-        self.stdin.flush()
-
-    def send(self, value: Any, framing: str | None = None) -> None:
-        """Send one message: a JSON value, or the bytes of a JSON text."""
-        self.send_bytes(framed(value, framing or self.framing))
-
-    def begin(self, method: str, /, **params: Any) -> int:
-        """Send a request and return its id; `result` waits for its reply."""
-        request_id = next(self._ids)
-        self.send(request(method, request_id, **params))
-        return request_id
-
-    def notify(self, method: str, /, **params: Any) -> None:
-        """Send a notification."""
-        self.send(request(method, **params))
-
-    def request(self, method: str, /, **params: Any) -> Any:
-        """Send a request and return its result, or raise `RpcError`."""
-        return self.result(self.begin(method, **params))
-
-    # Receiving
-
-    def reply(self, request_id: Any, timeout: float = TIMEOUT) -> dict[str, Any]:
-        """The whole reply to a request; each reply is given once."""
-
-        def is_it(value: Any) -> bool:
-            return isinstance(value, dict) and "method" not in value and value["id"] == request_id
-
-        found: dict[str, Any] = self.wait_for(is_it, timeout).value
-        return found
-
-    def result(self, request_id: Any, timeout: float = TIMEOUT) -> Any:
-        """The result of a request, or `RpcError`."""
-        reply = self.reply(request_id, timeout)
-        if "error" in reply:
-            raise RpcError(reply["error"])
-        return reply["result"]
-
-    def next_message(self, timeout: float = TIMEOUT) -> Received:
-        """The next message nobody has waited for yet."""
-        return self.wait_for(lambda _: True, timeout)
-
-    def notifications(self, method: str) -> list[dict[str, Any]]:
-        """The params of the notifications of that name received so far."""
-        with self._changed:
-            values = [message.value for message in self.received]
-        return [v["params"] for v in values if isinstance(v, dict) and v.get("method") == method]
-
-    def wait_for(self, wanted: Callable[[Any], bool], timeout: float = TIMEOUT) -> Received:
-        """The first message that is wanted and was not given before."""
-        deadline = time.monotonic() + timeout
-        with self._changed:
-            while True:
-                for index, message in enumerate(self.received):
-                    if index not in self._seen and wanted(message.value):
-                        self._seen.add(index)
-                        return message
-                left = deadline - time.monotonic()
-                if self._violation or self._ended or left <= 0:
-                    raise AssertionError(self._report())
-                self._changed.wait(left)
-
-    def settled(self) -> list[Any]:
-        """All messages up to the reply of one more request, which is left out."""
-        marker = f"marker-{next(self._ids)}"
-        self.send(request("ping", marker))
-        self.reply(marker)
-        with self._changed:
-            values = [message.value for message in self.received]
-        return [v for v in values if not (isinstance(v, dict) and v.get("id") == marker)]
-
-    # Ending
-
-    def close_stdin(self) -> None:
-        """End the sidecar's input."""
-        try:
-            self.stdin.close()
-        except BrokenPipeError:
-            return
-
     def wait_exit(self, timeout: float = TIMEOUT) -> int:
-        """The exit code, once everything it wrote has been read."""
+        """Return the exit code, once everything it wrote has been read."""
         code = self.process.wait(timeout)
-        if self._reader.ident is not None:
-            self._reader.join(timeout)
+        self.wait_until_read(timeout)
         return code
 
     def finish(self) -> int:
@@ -202,7 +57,7 @@ class Sidecar:
         self.process.wait(TIMEOUT)
 
     def errors(self) -> str:
-        """What it wrote to stderr so far."""
+        """Return what it wrote to stderr so far."""
         size = os.fstat(self._errors.fileno()).st_size
         return os.pread(self._errors.fileno(), size, 0).decode(errors="replace")
 
@@ -214,64 +69,12 @@ class Sidecar:
         """Leave no process, and no stray byte unnoticed."""
         self.close_stdin()
         try:
-            self.process.wait(5)
+            self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self.kill()
-        if self._reader.ident is not None:
-            self._reader.join(TIMEOUT)
-        self._close_files()
-        if kind is None:
-            assert self._violation is None, self._violation
-
-    def _close_files(self) -> None:
-        if self.process.stdout is not None and not self._reader.is_alive():
-            self.process.stdout.close()
+        self.wait_until_read()
+        if not self._reader.is_alive():
+            self.stdout.close()
         self._errors.close()
-
-    # Reading
-
-    def start_reading(self) -> None:
-        """Read what the sidecar writes, from now on."""
-        self._reader.start()
-
-    def _read(self) -> None:
-        output = self.process.stdout
-        assert output is not None
-        try:
-            while (line := output.readline()) != b"":
-                self._take(*_one_message(line, output))
-        except (ValueError, AssertionError) as error:
-            self._violation = f"not a message: {error}"
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    def _take(self, body: bytes, framing: str) -> None:
-        value = json.loads(body.decode(), parse_constant=_refuse)
-        assert isinstance(value, dict | list), body[:200]
-        with self._changed:
-            self.received.append(Received(value, framing))
-            self._changed.notify_all()
-
-    def _report(self) -> str:
-        waited = [message.value for i, message in enumerate(self.received) if i not in self._seen]
-        state = "ended" if self._ended else "running"
-        return (
-            f"no such message; {self._violation or 'no violation'}; {state}; "
-            f"unseen: {str(waited)[:2000]}; stderr: {self.errors()[-4000:]}"
-        )
-
-
-def _one_message(line: bytes, output: IO[bytes]) -> tuple[bytes, str]:
-    if not line.startswith(b"Content-Length: "):
-        assert line.endswith(b"\n"), f"a cut message: {line[:200]!r}"
-        return line, "line"
-    length = int(line.removeprefix(b"Content-Length: ").removesuffix(b"\r\n"))
-    assert output.readline() == b"\r\n", "a header without its empty line"
-    body = output.read(length)
-    assert len(body) == length, f"{len(body)} bytes of {length}"
-    return body, "header"
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+        if kind is None:
+            self.check()

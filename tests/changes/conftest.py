@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.changes.hands import Hands
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 
 
 @pytest.fixture
-def hands(sidecar: Sidecar, project: Path, session: str) -> Hands:
+def hands(sidecar: Connection, project: Path, session: str) -> Hands:
     """A session on `project`."""
     return Hands(sidecar, project, session)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import RpcError, Sidecar
+from tests.connection import Connection, RpcError
 
 REFUSED, FAILED, INVALID, CONFLICT, STORAGE = -32007, -32008, -32602, -32005, -32003
 Tree = dict[str, tuple[int, bytes | str | None]]
@@ -20,7 +20,7 @@ _uses = itertools.count(1)
 class Hands:
     """One session of a sidecar, and the files it changes."""
 
-    def __init__(self, sidecar: Sidecar, project: Path, session: str) -> None:
+    def __init__(self, sidecar: Connection, project: Path, session: str) -> None:
         self.sidecar = sidecar
         self.project = project
         self.session = session

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.changes.hands import INVALID, Hands
+from tests.local_sidecar import LocalSidecar
 
 
 def checked(hands: Hands, path: str) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def test_a_folder_that_is_allowed_beside_the_project_is_one_for_changes_too(
     beside = tmp_path / "beside"
     beside.mkdir()
     monkeypatch.setenv("EFRIT_BUDGET_TOOLS__EXTRA_ROOTS", f'["{beside}"]')
-    with type(hands.sidecar)() as other:
+    with LocalSidecar() as other:
         allowed = Hands(other, hands.project, hands.session)
         number = allowed.create(str(beside / "new" / "a.txt"), "a")
         assert allowed("undo", number=number)["path"] == str(beside / "new" / "a.txt")

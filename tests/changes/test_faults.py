@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.changes.hands import FAILED, STORAGE, Hands, tree
+from tests.connection import Connection
 from tests.sidecar import Sidecar
 
 SERVE = [sys.executable, "-m", "efrit_budget", "serve"]
@@ -36,7 +37,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_what_cannot_be_put_back_on_a_full_disk_stays_as_it_is(
-    sidecar: Sidecar, small_disk: Path
+    sidecar: Connection, small_disk: Path
 ) -> None:
     opened = sidecar.request("session/open", root=str(small_disk))
     hands = Hands(sidecar, small_disk, opened["session_id"])

@@ -207,12 +207,13 @@ def test_a_closed_session_begins_no_change_and_still_undoes_those_it_made(hands:
     assert tree(hands.project) == {}
 
 
+@pytest.mark.process
 def test_what_was_changed_is_undone_after_a_restart(
-    hands: Hands, project: Path, tools_for_tests: Path
+    hands: Hands, sidecar: Sidecar, project: Path
 ) -> None:
     (project / "a.txt").write_text("before")
     number = hands.edit("a.txt", "after")
-    hands.sidecar.kill()
+    sidecar.kill()
     with Sidecar() as other:
         again = Hands(other, project, hands.session)
         assert again.now(number) == "as_left"

@@ -40,7 +40,10 @@ def end(hands: Hands, how: str) -> None:
     hands.sidecar.request(f"session/{how}", session_id=hands.session)
 
 
-def test_a_content_is_stored_once_and_compressed(hands: Hands, database: Path) -> None:
+@pytest.mark.process
+def test_a_content_is_stored_once_and_compressed(
+    hands: Hands, sidecar: Sidecar, database: Path
+) -> None:
     content = b"the same again and again\n" * 100_000
     before = database.stat().st_size
     for name in "abc":
@@ -48,7 +51,7 @@ def test_a_content_is_stored_once_and_compressed(hands: Hands, database: Path) -
         hands.rename(name, f"{name}2")
         hands.delete(f"{name}2")
     assert kept(database) == 1
-    hands.sidecar.finish()
+    sidecar.finish()
     assert database.stat().st_size - before < len(content) // 4
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from tests.changes.hands import FAILED, Hands, tree
+from tests.connection import TIMEOUT, RpcError
 from tests.processes import until
-from tests.sidecar import RpcError, Sidecar
+from tests.sidecar import Sidecar
 
 SCRATCH = ".efrit-undo-"
 BEFORE = {"edited": b"one\n", "deleted": b"two\n", "renamed": b"three\n", "both": b"four\n"}
@@ -49,7 +50,8 @@ class Surviving:
         try:
             return self._hands(method, **params)
         except (AssertionError, BrokenPipeError):
-            assert self._hands.sidecar.process.wait(10) == -9
+            assert isinstance(self._hands.sidecar, Sidecar)
+            assert self._hands.sidecar.process.wait(TIMEOUT) == -9
         self.died = True
         self._at_death(self._hands.project)
         self._hands = self._living

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from tests.changes.hands import Hands, tree
-from tests.sidecar import RpcError, Sidecar
+from tests.connection import RpcError
+from tests.sidecar import Sidecar
 
 FILE_NAMES = (
     *("a", "b.txt", "one/a", "one/two/c", "größe/日本", "new\nline/x y", "caf\udce9", ".hidden/-x"),

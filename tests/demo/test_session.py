@@ -14,8 +14,8 @@ import pytest
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.demo.scenario import BUILT_IN, load, steps
+from tests.connection import Connection
 from tests.demo.running import MODEL, Block, Endpoint, endpoint
-from tests.sidecar import Sidecar
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES, LINES = 600, 60
@@ -26,7 +26,7 @@ WORD = "incomprehensible"
 class Client:
     """What the loop of a client does, in short."""
 
-    sidecar: Sidecar
+    sidecar: Connection
     running: Endpoint
     session: str
     model: str
@@ -109,7 +109,7 @@ def long_one(tmp_path: Path, factor: float) -> Iterator[Endpoint]:
 
 @pytest.mark.parametrize(("model", "factor"), [(MODEL, 1.6), ("claude-sonnet-5", 1.0)])
 def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
-    sidecar: Sidecar, big_project: Path, long_one: Endpoint, home: Path, model: str
+    sidecar: Connection, big_project: Path, long_one: Endpoint, home: Path, model: str
 ) -> None:
     opened = sidecar.request("session/open", root=str(big_project))
     client = Client(sidecar, long_one, opened["session_id"], model)
@@ -126,7 +126,7 @@ def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
     assert raw_tokens(home) > 1_000_000
 
 
-def test_the_tour_goes_through_this_checkout(sidecar: Sidecar, tmp_path: Path) -> None:
+def test_the_tour_goes_through_this_checkout(sidecar: Connection, tmp_path: Path) -> None:
     tour = (BUILT_IN / "tour.toml").read_text(encoding="utf-8").replace("delay_ms = 20", "")
     opened = sidecar.request("session/open", root=str(ROOT))
     with endpoint(tour, tmp_path) as running:

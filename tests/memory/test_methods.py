@@ -10,10 +10,10 @@ import pytest
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens_ceil
-from tests.sidecar import RpcError, Sidecar
+from tests.connection import Connection, RpcError
 
 
-def save(sidecar: Sidecar, title: str, content: str | None = None, **more: Any) -> int:
+def save(sidecar: Connection, title: str, content: str | None = None, **more: Any) -> int:
     """Save something and return its number."""
     said = f"Text of {title}." if content is None else content
     saved = sidecar.request("memory/save", title=title, content=said, **more)
@@ -21,7 +21,7 @@ def save(sidecar: Sidecar, title: str, content: str | None = None, **more: Any) 
     return number
 
 
-def test_what_a_person_saves_is_found_and_read_whole(sidecar: Sidecar) -> None:
+def test_what_a_person_saves_is_found_and_read_whole(sidecar: Connection) -> None:
     number = save(sidecar, "Retries", "They wait. " * 500, project="p", tags=["network"])
     found = sidecar.request("memory/search", query="retry", project="p", tags=["network"])
     assert [one["id"] for one in found["results"]] == [number]
@@ -30,14 +30,14 @@ def test_what_a_person_saves_is_found_and_read_whole(sidecar: Sidecar) -> None:
     assert sidecar.request("memory/search", query="retry", project="q")["total"] == 0
 
 
-def test_a_model_finds_what_a_person_saved(sidecar: Sidecar, session: str) -> None:
+def test_a_model_finds_what_a_person_saved(sidecar: Connection, session: str) -> None:
     save(sidecar, "Retries", project="project")
     call = {"session_id": session, "name": "mem_search", "tool_use_id": "u1"}
     envelope = sidecar.request("tools/call", **call, arguments={"query": "retries"})
     assert "Retries" in envelope["text"]
 
 
-def test_the_timeline_is_that_of_the_project_where_no_session_saved(sidecar: Sidecar) -> None:
+def test_the_timeline_is_that_of_the_project_where_no_session_saved(sidecar: Connection) -> None:
     numbers = [save(sidecar, f"Title {number}", project="p") for number in range(5)]
     line = sidecar.request("memory/timeline", id=numbers[2], before=1, after=5)
     assert [one["id"] for one in line["before"]] == numbers[1:2]
@@ -46,7 +46,7 @@ def test_the_timeline_is_that_of_the_project_where_no_session_saved(sidecar: Sid
 
 
 @pytest.mark.parametrize("form", ["markdown", "json"])
-def test_a_pack_is_within_its_tokens(sidecar: Sidecar, form: str) -> None:
+def test_a_pack_is_within_its_tokens(sidecar: Connection, form: str) -> None:
     for number in range(20):
         save(sidecar, f"Title {number}", "word " * 30 * number + "end", project="p")
     pack = sidecar.request("memory/pack", project="p", tokens=700, format=form)
@@ -59,7 +59,7 @@ def test_a_pack_is_within_its_tokens(sidecar: Sidecar, form: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["memory/get", "memory/timeline"])
-def test_what_is_not_there_is_named(sidecar: Sidecar, method: str) -> None:
+def test_what_is_not_there_is_named(sidecar: Connection, method: str) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request(method, id=7)
     assert caught.value.code == -32602
@@ -77,7 +77,7 @@ def test_what_is_not_there_is_named(sidecar: Sidecar, method: str) -> None:
     ],
 )
 def test_a_wrong_param_is_named(
-    sidecar: Sidecar, method: str, params: dict[str, Any], field: str
+    sidecar: Connection, method: str, params: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request(method, **params)
@@ -85,7 +85,7 @@ def test_a_wrong_param_is_named(
 
 
 def test_a_session_is_not_offered_the_tools_it_was_opened_without(
-    sidecar: Sidecar, project: Path
+    sidecar: Connection, project: Path
 ) -> None:
     opened = sidecar.request("session/open", root=str(project), deny=["mem_save", "no_such_tool"])
     session = opened["session_id"]

@@ -17,7 +17,7 @@ from efrit_budget.memory.private import public, without_private
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.memory.transfer import imported, records
 from efrit_budget.storage.database import Database
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.window.client import Client, text
 
 SECRET = "hunter2x"
@@ -155,7 +155,7 @@ def files_with_the_secret(folder: Path) -> list[str]:
 
 
 def test_a_request_goes_out_as_it_is_kept_and_the_person_is_told(
-    sidecar: Sidecar, session: str, home: Path
+    sidecar: Connection, session: str, home: Path
 ) -> None:
     said = f"hello <private>{SECRET}</private>"
     asked = {"session_id": session, "model": "m", "user_message": said}
@@ -170,13 +170,13 @@ def test_a_request_goes_out_as_it_is_kept_and_the_person_is_told(
     assert files_with_the_secret(home) == []
 
 
-def test_a_request_without_marks_has_no_note(sidecar: Sidecar, session: str) -> None:
+def test_a_request_without_marks_has_no_note(sidecar: Connection, session: str) -> None:
     begun = sidecar.request("turn/begin", session_id=session, model="m", user_message="a < b")
     assert begun["notes"] == []
 
 
 def test_what_a_person_answers_and_a_title_are_kept_without_it(
-    sidecar: Sidecar, session: str, project: Path, home: Path
+    sidecar: Connection, session: str, project: Path, home: Path
 ) -> None:
     said = f"It is <private>{SECRET}</private>."
     sidecar.request("session/rename", session_id=session, title=f"Fix {said}")

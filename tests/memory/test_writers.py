@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.connection import Connection
 from tests.sidecar import Sidecar
 from tests.tools.remembering import memory_of
 
@@ -12,7 +13,7 @@ EACH = 10_000
 AT_ONCE = 50
 
 
-def saving(sidecar: Sidecar, session: str, name: str) -> int:
+def saving(sidecar: Connection, session: str, name: str) -> int:
     """Begin to save an observation; gives the id of the request."""
     arguments = {"title": name, "content": f"What {name} says."}
     return sidecar.begin(
@@ -25,13 +26,13 @@ def saving(sidecar: Sidecar, session: str, name: str) -> int:
     )
 
 
-def opened(sidecar: Sidecar, project: Path) -> str:
+def opened(sidecar: Connection, project: Path) -> str:
     """A session; its tool results stay small, and no turn comes."""
     limits = {"total": 9_000_000, "response": 1_000}
     return str(sidecar.request("session/open", root=str(project), limits=limits)["session_id"])
 
 
-def saved(sidecar: Sidecar, request: int) -> dict[str, Any]:
+def saved(sidecar: Connection, request: int) -> dict[str, Any]:
     """The envelope of a save that was begun."""
     envelope: dict[str, Any] = sidecar.result(request, timeout=300)
     assert envelope["status"] == "success", envelope["text"]

@@ -13,6 +13,7 @@ from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.git import open_repository
 from efrit_budget.project.git_folder import GitError
 from efrit_budget.project.git_names import unquoted
+from tests.connection import Connection
 from tests.project.hostile import TRAPS, HostileRepository
 from tests.repository import Repository
 from tests.sidecar import Sidecar
@@ -40,7 +41,7 @@ Calls = Callable[[Path], list[dict[str, Any]]]
 
 
 @pytest.fixture
-def calls(sidecar: Sidecar) -> Calls:
+def calls(sidecar: Connection) -> Calls:
     """Make every call on a project, and give the envelopes."""
 
     def made(root: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ import pytest
 
 from efrit_budget.project import handover
 from efrit_budget.project.handover import HandoverError, taken
-from tests.sidecar import RpcError, Sidecar
+from tests.connection import Connection, RpcError
+from tests.sidecar import Sidecar
 
 
 @pytest.fixture
@@ -96,12 +97,12 @@ def test_a_file_that_is_too_long_is_refused(folder: Path, monkeypatch: pytest.Mo
 # On the wire
 
 
-def greet(sidecar: Sidecar, **members: Any) -> None:
+def greet(sidecar: Connection, **members: Any) -> None:
     """Begin the connection as a client does."""
     sidecar.request("initialize", client={"name": "t", "version": "1"}, **members)
 
 
-def read(sidecar: Sidecar, session: str, use: str) -> Any:
+def read(sidecar: Connection, session: str, use: str) -> Any:
     """What the model would read of the file."""
     arguments = {"path": "a"}
     params = {"session_id": session, "name": "read_file", "arguments": arguments}
@@ -109,7 +110,7 @@ def read(sidecar: Sidecar, session: str, use: str) -> Any:
 
 
 def test_a_buffer_left_in_a_file_is_in_force_for_the_next_request(
-    sidecar: Sidecar, project: Path, folder: Path
+    sidecar: Connection, project: Path, folder: Path
 ) -> None:
     greet(sidecar, handover_folder=str(folder))
     session = sidecar.request("session/open", root=str(project))["session_id"]
@@ -122,7 +123,7 @@ def test_a_buffer_left_in_a_file_is_in_force_for_the_next_request(
 
 
 def test_without_a_folder_in_the_greeting_no_file_is_taken(
-    sidecar: Sidecar, session: str, folder: Path
+    sidecar: Connection, session: str, folder: Path
 ) -> None:
     file = left(folder, "text")
     for name in ("one", str(file)):
@@ -132,7 +133,7 @@ def test_without_a_folder_in_the_greeting_no_file_is_taken(
 
 
 def test_a_text_and_a_file_exclude_each_other_and_one_is_needed(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     for given in ({"text": "a", "text_file": "b"}, {}):
         with pytest.raises(RpcError, match="text"):

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import RpcError, Sidecar
+from tests.connection import Connection, RpcError
+from tests.sidecar import Sidecar
 
 NOT_FOUND, CLOSED, CONFLICT, INVALID = -32001, -32002, -32005, -32602
 
 
-def _open(sidecar: Sidecar, root: Path, **params: Any) -> dict[str, Any]:
+def _open(sidecar: Connection, root: Path, **params: Any) -> dict[str, Any]:
     opened: dict[str, Any] = sidecar.request("session/open", root=str(root), **params)
     return opened
 
 
-def _refused(sidecar: Sidecar, method: str, **params: Any) -> RpcError:
+def _refused(sidecar: Connection, method: str, **params: Any) -> RpcError:
     with pytest.raises(RpcError) as caught:
         sidecar.request(method, **params)
     return caught.value
@@ -37,7 +38,7 @@ def _wait(session: str, use: str) -> dict[str, Any]:
 # Opening
 
 
-def test_a_session_has_a_short_id_a_root_and_a_budget(sidecar: Sidecar, project: Path) -> None:
+def test_a_session_has_a_short_id_a_root_and_a_budget(sidecar: Connection, project: Path) -> None:
     opened = _open(sidecar, project)
     assert opened["session_id"].isalnum()
     assert len(opened["session_id"]) <= 8
@@ -57,12 +58,12 @@ def test_a_session_has_a_short_id_a_root_and_a_budget(sidecar: Sidecar, project:
     assert status["budget"] == opened["budget"]
 
 
-def test_ids_are_all_different(sidecar: Sidecar, project: Path) -> None:
+def test_ids_are_all_different(sidecar: Connection, project: Path) -> None:
     assert len({_open(sidecar, project)["session_id"] for _ in range(50)}) == 50
 
 
 def test_opening_an_id_that_there_is_takes_the_session_up_again(
-    sidecar: Sidecar, project: Path
+    sidecar: Connection, project: Path
 ) -> None:
     first = _open(sidecar, project, session_id="mine")
     sidecar.request("session/close", session_id="mine")
@@ -72,7 +73,7 @@ def test_opening_an_id_that_there_is_takes_the_session_up_again(
 
 
 def test_an_id_of_another_root_is_refused_and_the_root_is_named(
-    sidecar: Sidecar, project: Path, tmp_path: Path
+    sidecar: Connection, project: Path, tmp_path: Path
 ) -> None:
     _open(sidecar, project, session_id="mine")
     error = _refused(sidecar, "session/open", root=str(tmp_path), session_id="mine")
@@ -84,7 +85,7 @@ def test_an_id_of_another_root_is_refused_and_the_root_is_named(
     "session_id", ["", "Mine", "-mine", "my session", "x" * 33, "a/b", "é", "mine\n", 5]
 )
 def test_an_id_that_cannot_be_typed_is_refused(
-    sidecar: Sidecar, project: Path, session_id: Any
+    sidecar: Connection, project: Path, session_id: Any
 ) -> None:
     error = _refused(sidecar, "session/open", root=str(project), session_id=session_id)
     assert error.code == INVALID
@@ -95,7 +96,9 @@ def test_an_id_that_cannot_be_typed_is_refused(
     "name",
     ["with space", "größe-日本-🙂", "new\nline", "tab\t", 'quote"s', "back\\slash", "-dash", "*"],
 )
-def test_a_root_may_have_any_name_that_is_text(sidecar: Sidecar, tmp_path: Path, name: str) -> None:
+def test_a_root_may_have_any_name_that_is_text(
+    sidecar: Connection, tmp_path: Path, name: str
+) -> None:
     root = tmp_path / name
     root.mkdir()
     (root / "a.txt").touch()
@@ -108,7 +111,7 @@ def test_a_root_may_have_any_name_that_is_text(sidecar: Sidecar, tmp_path: Path,
 
 
 def test_every_way_to_a_root_is_the_same_root(
-    sidecar: Sidecar, project: Path, tmp_path: Path, home: Path
+    sidecar: Connection, project: Path, tmp_path: Path, home: Path
 ) -> None:
     (tmp_path / "alias").symlink_to(project)
     (home / "alias").symlink_to(project)
@@ -119,7 +122,7 @@ def test_every_way_to_a_root_is_the_same_root(
 
 
 @pytest.mark.parametrize("name", ["missing", "file", "loop", "dangling", "pipe", "a\0b"])
-def test_what_is_no_folder_cannot_be_a_root(sidecar: Sidecar, tmp_path: Path, name: str) -> None:
+def test_what_is_no_folder_cannot_be_a_root(sidecar: Connection, tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("gone")
@@ -130,17 +133,17 @@ def test_what_is_no_folder_cannot_be_a_root(sidecar: Sidecar, tmp_path: Path, na
 
 
 @pytest.mark.parametrize("root", ["", None, 5, ["/"]])
-def test_a_root_that_is_no_path_is_refused(sidecar: Sidecar, root: Any) -> None:
+def test_a_root_that_is_no_path_is_refused(sidecar: Connection, root: Any) -> None:
     assert _refused(sidecar, "session/open", root=root).data["fields"][0]["field"] == "root"
 
 
-def test_a_root_nobody_has_is_refused(sidecar: Sidecar) -> None:
+def test_a_root_nobody_has_is_refused(sidecar: Connection) -> None:
     error = _refused(sidecar, "session/open", root="~nobody-has-this-name/x")
     assert error.code == INVALID
 
 
 def test_a_root_whose_real_name_is_no_text_is_used_or_refused_by_name(
-    sidecar: Sidecar, tmp_path: Path
+    sidecar: Connection, tmp_path: Path
 ) -> None:
     (tmp_path / os.fsdecode(b"latin\xe9")).mkdir()
     (tmp_path / "alias").symlink_to(os.fsdecode(b"latin\xe9"))
@@ -156,13 +159,13 @@ def test_a_root_whose_real_name_is_no_text_is_used_or_refused_by_name(
 # Limits
 
 
-def test_tiers_scale_with_the_total(sidecar: Sidecar, project: Path) -> None:
+def test_tiers_scale_with_the_total(sidecar: Connection, project: Path) -> None:
     budget = _open(sidecar, project, limits={"total": 200_000})["budget"]
     assert budget["tiers"]["tool_results"]["limit"] == 80_000
     assert budget["total"] == 200_000
 
 
-def test_tiers_may_be_set_one_by_one(sidecar: Sidecar, project: Path) -> None:
+def test_tiers_may_be_set_one_by_one(sidecar: Connection, project: Path) -> None:
     budget = _open(sidecar, project, limits={"tool_results": 30_000, "history": 0})["budget"]
     limits = {name: tier["limit"] for name, tier in budget["tiers"].items()}
     assert (limits["tool_results"], limits["history"], limits["system"]) == (30_000, 0, 8_000)
@@ -170,13 +173,13 @@ def test_tiers_may_be_set_one_by_one(sidecar: Sidecar, project: Path) -> None:
 
 @pytest.mark.parametrize("total", [1_000, 1_001, 1_337, 99_999, 10_000_000])
 def test_whatever_the_total_the_tiers_fill_it_exactly(
-    sidecar: Sidecar, project: Path, total: int
+    sidecar: Connection, project: Path, total: int
 ) -> None:
     budget = _open(sidecar, project, limits={"total": total})["budget"]
     assert sum(tier["limit"] for tier in budget["tiers"].values()) == total
 
 
-def test_the_smallest_budget_still_runs_a_tool(sidecar: Sidecar, project: Path) -> None:
+def test_the_smallest_budget_still_runs_a_tool(sidecar: Connection, project: Path) -> None:
     session = _open(sidecar, project, limits={"total": 1_000})["session_id"]
     for number in range(60):
         done = sidecar.request("tools/call", **_wait(session, f"use-{number}"))
@@ -194,7 +197,7 @@ def test_the_smallest_budget_still_runs_a_tool(sidecar: Sidecar, project: Path) 
     ],
 )
 def test_limits_that_do_not_fit_are_refused_with_the_sum(
-    sidecar: Sidecar, project: Path, limits: dict[str, int]
+    sidecar: Connection, project: Path, limits: dict[str, int]
 ) -> None:
     error = _refused(sidecar, "session/open", root=str(project), limits=limits)
     assert error.code == INVALID
@@ -217,7 +220,7 @@ def test_limits_that_do_not_fit_are_refused_with_the_sum(
     ],
 )
 def test_a_limit_out_of_range_is_refused_by_name(
-    sidecar: Sidecar, project: Path, name: str, value: Any
+    sidecar: Connection, project: Path, name: str, value: Any
 ) -> None:
     error = _refused(sidecar, "session/open", root=str(project), limits={name: value})
     assert error.code == INVALID
@@ -228,7 +231,7 @@ def test_a_limit_out_of_range_is_refused_by_name(
 
 
 @pytest.mark.parametrize("method", ["status", "resume", "close", "delete", "purge"])
-def test_a_session_that_there_is_not_is_told_as_such(sidecar: Sidecar, method: str) -> None:
+def test_a_session_that_there_is_not_is_told_as_such(sidecar: Connection, method: str) -> None:
     for wrong in ("nosuch", "NOSUCH", "../../x", "%", "' OR 1=1 --", "é"):
         error = _refused(sidecar, f"session/{method}", session_id=wrong)
         assert error.code == NOT_FOUND
@@ -236,7 +239,7 @@ def test_a_session_that_there_is_not_is_told_as_such(sidecar: Sidecar, method: s
 
 
 def test_sessions_are_listed_the_last_used_first(
-    sidecar: Sidecar, project: Path, tmp_path: Path
+    sidecar: Connection, project: Path, tmp_path: Path
 ) -> None:
     for name in ("one", "two", "three"):
         _open(sidecar, project, session_id=name)
@@ -251,7 +254,7 @@ def test_sessions_are_listed_the_last_used_first(
 
 
 def test_a_list_of_a_root_that_is_gone_still_finds_its_sessions(
-    sidecar: Sidecar, project: Path
+    sidecar: Connection, project: Path
 ) -> None:
     _open(sidecar, project, session_id="mine")
     project.rmdir()
@@ -260,7 +263,9 @@ def test_a_list_of_a_root_that_is_gone_still_finds_its_sessions(
 
 
 @pytest.mark.parametrize("root", ["a\0b", "~nobody-has-this-name", "", "x" * 5000])
-def test_a_list_of_a_root_that_cannot_be_is_empty_or_refused(sidecar: Sidecar, root: str) -> None:
+def test_a_list_of_a_root_that_cannot_be_is_empty_or_refused(
+    sidecar: Connection, root: str
+) -> None:
     try:
         assert sidecar.request("session/list", root=root)["sessions"] == []
     except RpcError as error:
@@ -270,7 +275,7 @@ def test_a_list_of_a_root_that_cannot_be_is_empty_or_refused(sidecar: Sidecar, r
 # Renaming and ending
 
 
-def test_a_session_is_renamed_with_any_text(sidecar: Sidecar, session: str) -> None:
+def test_a_session_is_renamed_with_any_text(sidecar: Connection, session: str) -> None:
     for title in ("Täglich 🙂", "", "new\nline", "x" * 200):
         renamed = sidecar.request("session/rename", session_id=session, title=title)
         assert renamed["title"] == title
@@ -278,7 +283,7 @@ def test_a_session_is_renamed_with_any_text(sidecar: Sidecar, session: str) -> N
 
 
 def test_a_closed_session_keeps_what_it_holds_and_can_be_resumed(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     first = sidecar.request("tools/call", **_wait(session, "use"))
     used = sidecar.request("session/status", session_id=session)["budget"]
@@ -291,14 +296,14 @@ def test_a_closed_session_keeps_what_it_holds_and_can_be_resumed(
     assert sidecar.request("tools/call", **_wait(session, "use")) == first
 
 
-def test_a_deleted_session_is_gone(sidecar: Sidecar, session: str) -> None:
+def test_a_deleted_session_is_gone(sidecar: Connection, session: str) -> None:
     sidecar.request("tools/call", **_wait(session, "use"))
     assert sidecar.request("session/delete", session_id=session)["deleted"] is True
     assert _refused(sidecar, "session/status", session_id=session).code == NOT_FOUND
     assert _refused(sidecar, "session/delete", session_id=session).code == NOT_FOUND
 
 
-def test_a_purged_session_keeps_its_line_and_says_so(sidecar: Sidecar, session: str) -> None:
+def test_a_purged_session_keeps_its_line_and_says_so(sidecar: Connection, session: str) -> None:
     sidecar.request("tools/call", **_wait(session, "use"))
     for _ in range(2):
         purged = sidecar.request("session/purge", session_id=session)
@@ -312,6 +317,7 @@ def test_a_purged_session_keeps_its_line_and_says_so(sidecar: Sidecar, session: 
 # Outliving the sidecar
 
 
+@pytest.mark.process
 def test_a_session_that_a_killed_sidecar_left_open_resumes_exactly(
     sidecar: Sidecar, session: str, project: Path
 ) -> None:
@@ -331,7 +337,7 @@ def test_a_session_that_a_killed_sidecar_left_open_resumes_exactly(
 
 
 def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     with Sidecar() as other:
         refused = _refused(other, "session/resume", session_id=session)
@@ -349,7 +355,7 @@ def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
         assert sidecar.request("session/resume", session_id=session)["state"] == "open"
 
 
-def test_a_session_is_the_same_in_two_sidecars(sidecar: Sidecar, session: str) -> None:
+def test_a_session_is_the_same_in_two_sidecars(sidecar: Connection, session: str) -> None:
     with Sidecar() as other:
         sidecar.request("tools/call", **_wait(session, "use-1"))
         other.request("tools/call", **_wait(session, "use-2"))
@@ -362,7 +368,7 @@ def test_a_session_is_the_same_in_two_sidecars(sidecar: Sidecar, session: str) -
         assert handles == {"r1", "r2"}
 
 
-def test_params_by_position_are_the_same_params(sidecar: Sidecar, session: str) -> None:
+def test_params_by_position_are_the_same_params(sidecar: Connection, session: str) -> None:
     sidecar.send({"jsonrpc": "2.0", "id": "p", "method": "session/status", "params": [session]})
     by_name = sidecar.request("session/status", session_id=session)
     assert json.dumps(sidecar.result("p")) == json.dumps(by_name)

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection, RpcError
 from tests.processes import until
-from tests.sidecar import RpcError, Sidecar
+from tests.sidecar import Sidecar
 
 STORAGE_ERROR = -32003
 SERVE = [sys.executable, "-m", "efrit_budget", "serve"]
@@ -222,7 +223,7 @@ def test_a_full_disk_is_told_and_what_was_kept_stays(
         assert sidecar.request("session/list", include_closed=True)["sessions"]
 
 
-def _fill(sidecar: Sidecar) -> RpcError:
+def _fill(sidecar: Connection) -> RpcError:
     for number in range(400):
         title = f"{number}" * 50
         try:
@@ -321,7 +322,7 @@ def test_a_database_may_have_any_name(tmp_path: Path, name: str) -> None:
 def test_what_a_sidecar_keeps_after_another_has_ended_is_seen_and_outlives_its_death(
     tools_for_tests: Path, project: Path
 ) -> None:
-    def listed(sidecar: Sidecar) -> set[str]:
+    def listed(sidecar: Connection) -> set[str]:
         sessions = sidecar.request("session/list", include_closed=True)["sessions"]
         return {session["session_id"] for session in sessions}
 

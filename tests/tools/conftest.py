@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection
 from tests.repository import Repository
-from tests.sidecar import Sidecar
 
 Call = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def call(sidecar: Sidecar, session: str) -> Call:
+def call(sidecar: Connection, session: str) -> Call:
     """Call a tool by its name with its arguments; `confirm_id` goes beside them."""
     uses = count()
 
@@ -50,7 +50,7 @@ def shown(envelope: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def shrunk(sidecar: Sidecar, session: str) -> Callable[[dict[str, Any]], str]:
+def shrunk(sidecar: Connection, session: str) -> Callable[[dict[str, Any]], str]:
     """What the window would keep of a result, without the note with its handle."""
 
     def line(envelope: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.conftest import Call
 
 NUMBERS = count(1)
@@ -56,7 +56,7 @@ def shown_of(envelope: dict[str, Any]) -> set[tuple[int, int]]:
 
 
 def paged(
-    sidecar: Sidecar, root: Path, tool: str, allowance: int = 400, **arguments: Any
+    sidecar: Connection, root: Path, tool: str, allowance: int = 400, **arguments: Any
 ) -> Iterator[dict[str, Any]]:
     """Every page of a call in a session of its own, in which a result may have few tokens."""
     limits = {"per_tool_default": allowance}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 
 Read = Callable[..., dict[str, Any]]
 
 
-def reader(sidecar: Sidecar, session: str) -> Read:
+def reader(sidecar: Connection, session: str) -> Read:
     """What calls the tool with its arguments."""
     uses = iter(range(100_000))
 

@@ -9,12 +9,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 
 Search = Callable[..., dict[str, Any]]
 
 
-def searching(sidecar: Sidecar, session: str) -> Search:
+def searching(sidecar: Connection, session: str) -> Search:
     """A function that calls the tool with its arguments."""
     uses = count()
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection, RpcError
 from tests.processes import until
-from tests.sidecar import RpcError, Sidecar
+from tests.sidecar import Sidecar
 
 
 def _call(session: str, name: str, use: str, **arguments: Any) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_a_call_that_is_repeated_gives_the_same_envelope_and_runs_once(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     first = sidecar.request("tools/call", **_tally(session, runs))
     assert first["status"] == "success"
@@ -42,7 +43,7 @@ def test_a_call_that_is_repeated_gives_the_same_envelope_and_runs_once(
 
 
 def test_a_call_that_is_repeated_in_another_sidecar_gives_the_same_envelope(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     first = sidecar.request("tools/call", **_tally(session, runs))
     with Sidecar() as other:
@@ -51,7 +52,7 @@ def test_a_call_that_is_repeated_in_another_sidecar_gives_the_same_envelope(
 
 
 def test_the_order_of_the_arguments_makes_no_other_call(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     use = {"session_id": session, "name": "tally", "tool_use_id": "use"}
     one = {"file": str(runs), "fail": False}
@@ -60,7 +61,9 @@ def test_the_order_of_the_arguments_makes_no_other_call(
     assert sidecar.request("tools/call", **use, arguments=other) == first
 
 
-def test_data_may_be_left_out_of_either_reply(sidecar: Sidecar, session: str, runs: Path) -> None:
+def test_data_may_be_left_out_of_either_reply(
+    sidecar: Connection, session: str, runs: Path
+) -> None:
     lean = sidecar.request("tools/call", **_tally(session, runs), include_data=False)
     whole = sidecar.request("tools/call", **_tally(session, runs))
     assert "data" not in lean
@@ -72,7 +75,7 @@ def test_data_may_be_left_out_of_either_reply(sidecar: Sidecar, session: str, ru
     "change", [{"name": "wait", "arguments": {"seconds": 0}}, {"arguments": {"file": "other"}}]
 )
 def test_another_call_under_the_same_id_is_refused(
-    sidecar: Sidecar, session: str, runs: Path, change: dict[str, Any]
+    sidecar: Connection, session: str, runs: Path, change: dict[str, Any]
 ) -> None:
     sidecar.request("tools/call", **_tally(session, runs))
     with pytest.raises(RpcError) as caught:
@@ -83,7 +86,7 @@ def test_another_call_under_the_same_id_is_refused(
 
 
 def test_the_same_id_in_another_session_is_another_call(
-    sidecar: Sidecar, session: str, project: Path, runs: Path
+    sidecar: Connection, session: str, project: Path, runs: Path
 ) -> None:
     other = sidecar.request("session/open", root=str(project))["session_id"]
     sidecar.request("tools/call", **_tally(session, runs))
@@ -92,7 +95,7 @@ def test_the_same_id_in_another_session_is_another_call(
 
 
 def test_the_same_call_at_the_same_time_runs_once_and_both_get_its_result(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     calls = [sidecar.begin("tools/call", **_tally(session, runs, seconds=0.7)) for _ in range(5)]
     first, *others = [sidecar.result(call) for call in calls]
@@ -102,7 +105,7 @@ def test_the_same_call_at_the_same_time_runs_once_and_both_get_its_result(
 
 
 def test_the_same_call_at_the_same_time_in_two_sidecars_runs_once(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     with Sidecar() as other:
         other.request("ping")
@@ -114,7 +117,7 @@ def test_the_same_call_at_the_same_time_in_two_sidecars_runs_once(
 
 
 def test_a_call_that_waits_for_the_same_call_can_be_cancelled_alone(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     running = sidecar.begin("tools/call", **_tally(session, runs, seconds=1.5))
     assert until(runs.exists)
@@ -127,6 +130,7 @@ def test_a_call_that_waits_for_the_same_call_can_be_cancelled_alone(
 # Deaths
 
 
+@pytest.mark.process
 def test_a_call_whose_sidecar_was_killed_says_so_and_does_not_run_again(
     sidecar: Sidecar, session: str, runs: Path
 ) -> None:
@@ -142,6 +146,7 @@ def test_a_call_whose_sidecar_was_killed_says_so_and_does_not_run_again(
     assert _runs(runs) == 2
 
 
+@pytest.mark.process
 def test_a_call_that_waits_for_one_in_another_sidecar_learns_of_its_death(
     sidecar: Sidecar, session: str, runs: Path
 ) -> None:
@@ -157,6 +162,7 @@ def test_a_call_that_waits_for_one_in_another_sidecar_learns_of_its_death(
     assert _runs(runs) == 1
 
 
+@pytest.mark.process
 def test_a_call_without_effects_is_made_again_after_a_kill(sidecar: Sidecar, session: str) -> None:
     call = _call(session, "wait", "use", seconds=0.2)
     sidecar.begin("tools/call", **_call(session, "wait", "use", seconds=0.2))
@@ -166,7 +172,7 @@ def test_a_call_without_effects_is_made_again_after_a_kill(sidecar: Sidecar, ses
 
 
 def test_a_tool_with_effects_that_raised_is_told_and_does_not_run_again(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request("tools/call", **_tally(session, runs, fail=True))
@@ -181,7 +187,7 @@ def test_a_tool_with_effects_that_raised_is_told_and_does_not_run_again(
 
 
 def test_a_tool_that_asks_runs_once_the_person_has_agreed(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     call = _call(session, "asks", "use", file=str(runs))
     asked = sidecar.request("tools/call", **call)
@@ -196,7 +202,7 @@ def test_a_tool_that_asks_runs_once_the_person_has_agreed(
 
 
 def test_a_question_is_asked_as_often_as_the_call_is_made(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     call = _call(session, "asks", "use", file=str(runs))
     asked = [sidecar.request("tools/call", **call) for _ in range(3)]
@@ -207,7 +213,7 @@ def test_a_question_is_asked_as_often_as_the_call_is_made(
 
 @pytest.mark.parametrize("confirm_id", ["", "yes", "0" * 16, "é\U0001f600"])
 def test_an_agreement_that_was_never_given_is_none(
-    sidecar: Sidecar, session: str, runs: Path, confirm_id: str
+    sidecar: Connection, session: str, runs: Path, confirm_id: str
 ) -> None:
     call = _call(session, "asks", "use", file=str(runs))
     asked = sidecar.request("tools/call", **call, confirm_id=confirm_id)
@@ -216,7 +222,7 @@ def test_an_agreement_that_was_never_given_is_none(
 
 
 def test_an_agreement_holds_for_its_own_call_alone(
-    sidecar: Sidecar, session: str, runs: Path, tmp_path: Path
+    sidecar: Connection, session: str, runs: Path, tmp_path: Path
 ) -> None:
     call = _call(session, "asks", "use", file=str(runs))
     agreement = sidecar.request("tools/call", **call)["confirm"]["id"]
@@ -230,7 +236,7 @@ def test_an_agreement_holds_for_its_own_call_alone(
 
 
 def test_the_model_cannot_agree_in_its_own_arguments(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     call = _call(session, "asks", "use", file=str(runs))
     agreement = sidecar.request("tools/call", **call)["confirm"]["id"]
@@ -243,7 +249,7 @@ def test_the_model_cannot_agree_in_its_own_arguments(
 
 
 def test_an_unknown_tool_is_an_error_that_names_those_there_are(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request("tools/call", **_call(session, "file_infos", "use"))
@@ -269,7 +275,7 @@ def test_an_unknown_tool_is_an_error_that_names_those_there_are(
     ],
 )
 def test_a_call_that_does_not_fit_names_the_field(
-    sidecar: Sidecar, session: str, field: str, value: Any
+    sidecar: Connection, session: str, field: str, value: Any
 ) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request("tools/call", **{**_call(session, "wait", "use", seconds=0), field: value})
@@ -277,7 +283,7 @@ def test_a_call_that_does_not_fit_names_the_field(
     assert caught.value.data["fields"][0]["field"] == field
 
 
-def test_a_call_in_no_session_or_a_closed_one_is_refused(sidecar: Sidecar, session: str) -> None:
+def test_a_call_in_no_session_or_a_closed_one_is_refused(sidecar: Connection, session: str) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request("tools/call", **_call("nosuch", "wait", "use", seconds=0))
     assert caught.value.code == -32001
@@ -289,7 +295,7 @@ def test_a_call_in_no_session_or_a_closed_one_is_refused(sidecar: Sidecar, sessi
 
 
 def test_a_session_that_is_deleted_while_a_tool_runs_is_told_as_gone(
-    sidecar: Sidecar, session: str, runs: Path
+    sidecar: Connection, session: str, runs: Path
 ) -> None:
     call = sidecar.begin("tools/call", **_tally(session, runs, seconds=0.7))
     assert until(runs.exists)
@@ -298,7 +304,7 @@ def test_a_session_that_is_deleted_while_a_tool_runs_is_told_as_gone(
     assert reply["error"]["code"] == -32001
 
 
-def test_odd_arguments_and_ids_come_through(sidecar: Sidecar, session: str, runs: Path) -> None:
+def test_odd_arguments_and_ids_come_through(sidecar: Connection, session: str, runs: Path) -> None:
     for use in ("toolu_01é", "\U0001f600", "'; DROP TABLE calls; --", "a\0b", " "):
         assert sidecar.request("tools/call", **_tally(session, runs, use=use))["status"]
     assert _runs(runs) == 5

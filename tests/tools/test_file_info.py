@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 
 Look = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def look(sidecar: Sidecar, session: str) -> Look:
+def look(sidecar: Connection, session: str) -> Look:
     """Call the tool on these paths."""
     uses = iter(range(1000))
 
@@ -163,7 +163,7 @@ def test_a_file_that_may_not_be_read_is_told_without_its_content(look: Look, pro
     [{}, {"paths": []}, {"paths": "a"}, {"paths": [""]}, {"paths": ["a"] * 1001}, {"path": "a"}],
 )
 def test_arguments_that_do_not_fit_are_a_result_for_the_model(
-    sidecar: Sidecar, session: str, arguments: dict[str, Any]
+    sidecar: Connection, session: str, arguments: dict[str, Any]
 ) -> None:
     envelope = sidecar.request(
         "tools/call",

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection
 from tests.sidecar import Sidecar
 
 List = Callable[..., dict[str, Any]]
 
 
-def _called(sidecar: Sidecar, session: str, use: str, **arguments: Any) -> dict[str, Any]:
+def _called(sidecar: Connection, session: str, use: str, **arguments: Any) -> dict[str, Any]:
     found: dict[str, Any] = sidecar.request(
         "tools/call",
         session_id=session,
@@ -26,7 +27,7 @@ def _called(sidecar: Sidecar, session: str, use: str, **arguments: Any) -> dict[
 
 
 @pytest.fixture(name="listed")
-def make_list(sidecar: Sidecar, session: str) -> List:
+def make_list(sidecar: Connection, session: str) -> List:
     """Call the tool."""
     uses = iter(range(1000))
     return lambda **arguments: _called(sidecar, session, f"use-{next(uses)}", **arguments)
@@ -136,7 +137,7 @@ def test_other_languages_and_scripts_are_told_by_name_or_first_line(
 
 
 def test_what_emacs_has_not_saved_is_what_is_listed(
-    listed: List, sidecar: Sidecar, session: str, project: Path
+    listed: List, sidecar: Connection, session: str, project: Path
 ) -> None:
     (project / "a.py").write_text("def saved(): pass\n", encoding="utf-8")
     sidecar.notify("buffers/sync", session_id=session, path="a.py", text="def unsaved(): pass\n")
@@ -211,7 +212,7 @@ def test_without_universal_ctags_it_is_told_how_to_get_it(
 
 
 def test_what_stays_in_the_window_is_how_many_there_are_and_the_outermost(
-    listed: List, sidecar: Sidecar, session: str, project: Path
+    listed: List, sidecar: Connection, session: str, project: Path
 ) -> None:
     text = PYTHON + "".join(f"def f{number}(): pass\n" for number in range(300))
     (project / "a.py").write_text(text, encoding="utf-8")

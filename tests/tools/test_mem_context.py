@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.conftest import Call, shown
 from tests.tools.mem import listed, most, paged, save, shown_of
 
 STORY = "It went on and on for a while, and then it stopped. " * 40
 
 
-def asked_before(sidecar: Sidecar, root: Path, *words: str) -> str:
+def asked_before(sidecar: Connection, root: Path, *words: str) -> str:
     """A session in which a person asked something."""
     opened = sidecar.request("session/open", root=str(root))
     for text in words:
@@ -52,7 +52,7 @@ def test_it_is_this_project_s_unless_another_or_all_are_asked_for(call: Call) ->
 
 
 def test_sessions_requests_and_observations_come_latest_first(
-    sidecar: Sidecar, call: Call, project: Path
+    sidecar: Connection, call: Call, project: Path
 ) -> None:
     before = asked_before(sidecar, project, "Fix the parser.", "Now <private>x</private> test it.")
     save(call, "First", "Some content.")
@@ -75,7 +75,7 @@ def test_the_session_that_asks_is_no_past_one(call: Call, session: str) -> None:
     assert session not in call("mem_context")["text"]
 
 
-def test_filters_hold_in_every_section(sidecar: Sidecar, call: Call, tmp_path: Path) -> None:
+def test_filters_hold_in_every_section(sidecar: Connection, call: Call, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     asked_before(sidecar, elsewhere, "Something else.")
@@ -100,7 +100,7 @@ def test_the_line_on_more_tells_the_true_total(call: Call) -> None:
 @pytest.mark.parametrize("level", ["summary", "standard", "full"])
 @pytest.mark.parametrize("budget", [50, 75, 100, 150, 300, 1000, 4000])
 def test_the_whole_answer_keeps_to_the_budget(
-    sidecar: Sidecar, call: Call, project: Path, level: str, budget: int
+    sidecar: Connection, call: Call, project: Path, level: str, budget: int
 ) -> None:
     for index in range(3):
         asked_before(sidecar, project, f"{index} {STORY}", f"again {index} {STORY}")
@@ -112,7 +112,7 @@ def test_the_whole_answer_keeps_to_the_budget(
     assert (given, total) == (len(listed(envelope)), 12)
 
 
-def test_the_sections_share_the_budget(sidecar: Sidecar, call: Call, project: Path) -> None:
+def test_the_sections_share_the_budget(sidecar: Connection, call: Call, project: Path) -> None:
     for index in range(5):
         asked_before(sidecar, project, f"{index} {STORY}")
     for index in range(12):
@@ -125,7 +125,7 @@ def test_the_sections_share_the_budget(sidecar: Sidecar, call: Call, project: Pa
 
 @pytest.mark.parametrize("more", [{}, {"max_tokens": 4000}, {"max_tokens": 300}])
 def test_sessions_and_requests_are_counted_all_of_them(
-    sidecar: Sidecar, call: Call, project: Path, more: dict[str, int]
+    sidecar: Connection, call: Call, project: Path, more: dict[str, int]
 ) -> None:
     for index in range(7):
         asked_before(sidecar, project, f"First {index}.", f"Second {index}.")
@@ -156,7 +156,7 @@ def test_an_item_that_is_only_named_counts_as_left_out(call: Call) -> None:
 
 
 def test_the_last_page_says_how_many_of_all_it_shows_and_how_to_get_more(
-    sidecar: Sidecar, project: Path, call: Call
+    sidecar: Connection, project: Path, call: Call
 ) -> None:
     for index in range(20):
         save(call, f"Number {index}", f"{index} {STORY}")

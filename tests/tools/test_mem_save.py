@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.conftest import Call, shown
 from tests.tools.mem import save
 
 
 def test_what_is_saved_in_one_session_is_found_in_the_next(
-    sidecar: Sidecar, call: Call, project: Path
+    sidecar: Connection, call: Call, project: Path
 ) -> None:
     number = save(call, "Retries back off", "Wait twice as long each time.")
     other = sidecar.request("session/open", root=str(project))["session_id"]
@@ -119,7 +119,7 @@ def files_with_the_secret(folder: Path) -> list[str]:
 
 
 def test_what_is_private_is_in_no_file_and_no_answer(
-    sidecar: Sidecar, session: str, call: Call, home: Path
+    sidecar: Connection, session: str, call: Call, home: Path
 ) -> None:
     private = f"before <private>{SECRET}</private> after"
     first = call(
@@ -140,7 +140,7 @@ def test_what_is_private_is_in_no_file_and_no_answer(
 
 
 def test_what_is_private_in_a_model_s_reply_is_not_kept_with_the_conversation(
-    sidecar: Sidecar, session: str, home: Path
+    sidecar: Connection, session: str, home: Path
 ) -> None:
     turn = sidecar.request("turn/begin", session_id=session, model="m", user_message="Save it.")
     given = {"title": "Key", "content": f"It is <private>{SECRET}</private>."}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.conftest import Call, shown
 from tests.tools.mem import BUDGET_LINE, listed, most, number, paged, save, shown_of
 
@@ -167,7 +167,7 @@ def test_one_whose_content_is_too_long_falls_to_its_line(call: Call) -> None:
 
 
 def test_the_last_page_says_how_many_of_all_it_shows_and_how_to_get_more(
-    sidecar: Sidecar, project: Path, call: Call
+    sidecar: Connection, project: Path, call: Call
 ) -> None:
     for index in range(20):
         save(call, f"Needle {index}", f"{index} {LONG}")

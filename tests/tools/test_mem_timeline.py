@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.conftest import Call, shown
 from tests.tools.mem import listed, most, paged, save, shown_of
 
@@ -99,7 +99,7 @@ def test_the_focus_keeps_its_mark_and_its_size_where_only_its_name_has_room(call
 
 @pytest.mark.parametrize("level", ["summary", "standard", "full"])
 def test_the_first_page_is_the_focus_amid_its_neighbours_and_further_pages_have_the_rest(
-    sidecar: Sidecar, project: Path, call: Call, level: str
+    sidecar: Connection, project: Path, call: Call, level: str
 ) -> None:
     numbers = [
         save(call, f"Number {index}", f"{index} {STORY}"[: 60 * index + 9]) for index in range(41)
@@ -119,7 +119,7 @@ def test_the_first_page_is_the_focus_amid_its_neighbours_and_further_pages_have_
 
 
 def test_another_session_s_observations_are_not_between(
-    call: Call, eleven: list[int], sidecar: Sidecar, project: Path
+    call: Call, eleven: list[int], sidecar: Connection, project: Path
 ) -> None:
     other = sidecar.request("session/open", root=str(project))["session_id"]
     saved = sidecar.request(

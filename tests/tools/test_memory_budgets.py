@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import Draft, Filters
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.conftest import Call
 from tests.tools.mem import FOOTER, listed, most, paged, shown_of
 from tests.tools.remembering import memory_of
@@ -57,7 +57,7 @@ BUDGETS = st.one_of(st.integers(50, 200), st.integers(50, 3000))
 NUMBERS = count()
 
 
-def called(sidecar: Sidecar, root: Path, tool: str, **arguments: Any) -> dict[str, Any]:
+def called(sidecar: Connection, root: Path, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool in a session of its own, so that nothing stands in the window already."""
     opened = sidecar.request("session/open", root=str(root))
     found: dict[str, Any] = sidecar.request(
@@ -114,7 +114,7 @@ def remember(home: Path, drafts: list[Draft]) -> str:
     asked=st.builds(Asked, query=QUERIES, level=LEVELS, budget=BUDGETS, limit=st.integers(1, 12)),
 )
 def test_every_answer_is_within_its_budget_and_its_counts_are_true(
-    sidecar: Sidecar, home: Path, project: Path, drafts: list[Draft], asked: Asked
+    sidecar: Connection, home: Path, project: Path, drafts: list[Draft], asked: Asked
 ) -> None:
     name = remember(home, drafts)
     with memory_of(home) as store:
@@ -158,7 +158,7 @@ def within_budget(envelope: dict[str, Any], budget: int) -> dict[str, Any]:
 @SETTINGS
 @given(drafts=different(8), query=QUERIES, level=LEVELS, budget=BUDGETS)
 def test_packs_and_counts_are_within_their_budget_too(
-    sidecar: Sidecar,
+    sidecar: Connection,
     home: Path,
     project: Path,
     drafts: list[Draft],
@@ -184,7 +184,7 @@ def test_packs_and_counts_are_within_their_budget_too(
     asked=st.builds(Asked, query=QUERIES, level=LEVELS, budget=BUDGETS, limit=st.integers(1, 100)),
 )
 def test_answers_about_documents_are_within_their_budget_too(
-    sidecar: Sidecar,
+    sidecar: Connection,
     tmp_path_factory: pytest.TempPathFactory,
     texts: list[str],
     asked: Asked,
@@ -205,7 +205,7 @@ def test_answers_about_documents_are_within_their_budget_too(
 @SETTINGS
 @given(drafts=different(10), level=LEVELS, allowance=st.integers(200, 2000))
 def test_pages_are_disjoint_and_complete(
-    sidecar: Sidecar, home: Path, project: Path, drafts: list[Draft], level: str, allowance: int
+    sidecar: Connection, home: Path, project: Path, drafts: list[Draft], level: str, allowance: int
 ) -> None:
     name = remember(home, drafts)
     with memory_of(home) as store:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 
 List = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def listing(sidecar: Sidecar, session: str) -> List:
+def listing(sidecar: Connection, session: str) -> List:
     """Call the tool with these arguments."""
     uses = iter(range(1000))
 
@@ -101,7 +101,7 @@ def test_what_is_deleted_between_two_listings_is_missing_from_the_second(
 
 
 def test_the_root_below_a_repositorys_top_and_folders_in_it_list_their_own_files(
-    sidecar: Sidecar, project: Path
+    sidecar: Connection, project: Path
 ) -> None:
     _repository(project, "top.py", "sub/a.py", "sub/deep/b.py")
     session = sidecar.request("session/open", root=str(project / "sub"))["session_id"]
@@ -299,7 +299,7 @@ def test_an_empty_project_and_a_repository_without_commits_list_what_there_is(
 
 
 def test_the_line_that_stays_tells_the_number_and_the_types(
-    sidecar: Sidecar, session: str, listing: List, project: Path
+    sidecar: Connection, session: str, listing: List, project: Path
 ) -> None:
     _touch(project, *(f"src/a{n}.el" for n in range(300)), *(f"src/b{n}.md" for n in range(5)))
     listing(path="src")
@@ -307,7 +307,7 @@ def test_the_line_that_stays_tells_the_number_and_the_types(
     assert line.endswith("Listed 305 files in src. Types: .el (300), .md (5)")
 
 
-def test_the_description_suggests_what_the_budget_allows(sidecar: Sidecar, session: str) -> None:
+def test_the_description_suggests_what_the_budget_allows(sidecar: Connection, session: str) -> None:
     begun = sidecar.request(
         "turn/begin", session_id=session, model="claude-opus-4-6", system="s", user_message="hello"
     )

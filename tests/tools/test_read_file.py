@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.reading import Read, lines_in, numbered, numbers_in, pages_of, reader
 
 
 @pytest.fixture(name="read")
-def make_reader(sidecar: Sidecar, session: str) -> Read:
+def make_reader(sidecar: Connection, session: str) -> Read:
     """Calls the tool."""
     return reader(sidecar, session)
 
@@ -207,7 +207,7 @@ def test_a_file_that_was_rewritten_is_numbered_anew(read: Read, project: Path) -
 
 
 def test_a_stored_page_is_brought_back_as_it_was(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     (project / "a").write_text("before\n", encoding="utf-8")
     first = read(path="a")
@@ -227,7 +227,7 @@ def test_a_stored_page_is_brought_back_as_it_was(
 
 
 def test_what_emacs_has_not_saved_is_what_is_read(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     (project / "a").write_text("saved\n", encoding="utf-8")
     sidecar.notify("buffers/sync", session_id=session, path="a", text="unsaved é\nsecond")
@@ -239,7 +239,7 @@ def test_what_emacs_has_not_saved_is_what_is_read(
 
 
 def test_a_buffer_is_paged_and_says_when_it_changed(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     sidecar.notify("buffers/sync", session_id=session, path="new", text=numbered(200))
     pages = list(pages_of(read, path="new", max_tokens=500))
@@ -253,7 +253,7 @@ def test_a_buffer_is_paged_and_says_when_it_changed(
 
 
 def test_an_empty_buffer_and_an_empty_file_are_told(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     (project / "a").touch()
     (project / "bom").write_bytes(b"\xef\xbb\xbf")
@@ -268,7 +268,7 @@ def test_an_empty_buffer_and_an_empty_file_are_told(
 
 
 def test_a_buffer_whose_file_has_changed_on_disk_says_so_until_it_is_told_otherwise(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     (project / "a").write_text("of another program\n", encoding="utf-8")
     told = {"session_id": session, "path": "a", "text": "unsaved"}
@@ -354,7 +354,7 @@ def test_a_file_that_usually_holds_secrets_is_read_once_the_person_agrees(
 
 
 def test_an_unsaved_buffer_of_a_secret_file_is_asked_about_too(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     sidecar.notify("buffers/sync", session_id=session, path="id_rsa", text="private")
     assert read(path="id_rsa")["status"] == "needs_confirmation"
@@ -364,7 +364,7 @@ def test_an_unsaved_buffer_of_a_secret_file_is_asked_about_too(
 
 
 def test_what_stays_in_the_window_names_the_file_its_size_and_the_edges_of_what_was_read(
-    read: Read, sidecar: Sidecar, session: str, project: Path
+    read: Read, sidecar: Connection, session: str, project: Path
 ) -> None:
     (project / "a").write_text(numbered(1234), encoding="utf-8")
     first = read(path="a", max_tokens=900)

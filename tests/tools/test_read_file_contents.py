@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.reading import Read, reader
 
 
 @pytest.fixture(name="read")
-def make_reader(sidecar: Sidecar, session: str) -> Read:
+def make_reader(sidecar: Connection, session: str) -> Read:
     """Calls the tool."""
     return reader(sidecar, session)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.window.client import Client, text, tool_use
 
 See = Callable[..., dict[str, Any]]
@@ -33,7 +33,7 @@ def saved(picture: Image.Image, path: Path, **options: Any) -> Path:
 
 
 @pytest.fixture
-def see(sidecar: Sidecar, session: str) -> See:
+def see(sidecar: Connection, session: str) -> See:
     """Call the tool."""
     uses = iter(range(1000))
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection, RpcError
 from tests.processes import alive, pid_in, until
-from tests.sidecar import RpcError, Sidecar
+from tests.sidecar import Sidecar
 
 Run = Callable[..., dict[str, Any]]
 
@@ -25,7 +26,7 @@ def _call(session: str, use: str, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(sidecar: Sidecar, session: str) -> Run:
+def run(sidecar: Connection, session: str) -> Run:
     """Run a command to which the person agrees."""
     uses = iter(range(1000))
 
@@ -41,14 +42,14 @@ def run(sidecar: Sidecar, session: str) -> Run:
     return agreed
 
 
-def _running(sidecar: Sidecar, session: str, command: str) -> tuple[dict[str, Any], int]:
+def _running(sidecar: Connection, session: str, command: str) -> tuple[dict[str, Any], int]:
     """A call of a command to which the person agrees, and its request, which is under way."""
     call = _call(session, "use", command=command)
     asked = sidecar.request("tools/call", **call)
     return call, sidecar.begin("tools/call", **call, confirm_id=asked["confirm"]["id"])
 
 
-def _more(sidecar: Sidecar, session: str, token: str, use: str) -> dict[str, Any]:
+def _more(sidecar: Connection, session: str, token: str, use: str) -> dict[str, Any]:
     found: dict[str, Any] = sidecar.request(
         "tools/call", **_call(session, use, continuation_token=token)
     )
@@ -59,7 +60,7 @@ def _more(sidecar: Sidecar, session: str, token: str, use: str) -> dict[str, Any
 
 
 def test_nothing_runs_before_the_person_agrees_and_then_it_runs_once(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     call = _call(session, "use", command="echo ran >> runs")
     asked = sidecar.request("tools/call", **call)
@@ -72,14 +73,14 @@ def test_nothing_runs_before_the_person_agrees_and_then_it_runs_once(
     assert (project / "runs").read_text(encoding="utf-8") == "ran\n"
 
 
-def test_the_question_hides_no_part_of_the_command(sidecar: Sidecar, session: str) -> None:
+def test_the_question_hides_no_part_of_the_command(sidecar: Connection, session: str) -> None:
     command = "echo a\necho b\r\x1b[2K\u202egnp.exe\u200b"
     asked = sidecar.request("tools/call", **_call(session, "use", command=command))
     told = asked["confirm"]["question"].partition(":\n")[2]
     assert told == r"echo a" + "\n" + r"echo b\u000d\u001b[2K\u202egnp.exe\u200b"
 
 
-def test_every_session_is_told_that_the_command_asks(sidecar: Sidecar) -> None:
+def test_every_session_is_told_that_the_command_asks(sidecar: Connection) -> None:
     listed = {tool["name"]: tool for tool in sidecar.request("tools/list")["tools"]}
     assert listed["run_command"]["policy"] == "ask"
 
@@ -98,7 +99,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 def test_what_cannot_be_run_is_told_before_anybody_is_asked(
-    sidecar: Sidecar, session: str, project: Path, tmp_path: Path
+    sidecar: Connection, session: str, project: Path, tmp_path: Path
 ) -> None:
     (project / "file").touch()
     (project / "out").symlink_to(tmp_path)
@@ -161,7 +162,7 @@ def test_colours_and_progress_bars_are_not_shown(run: Run) -> None:
 
 
 def test_long_output_shows_its_beginning_and_its_end_and_all_of_it_is_stored(
-    run: Run, sidecar: Sidecar, session: str
+    run: Run, sidecar: Connection, session: str
 ) -> None:
     envelope = run("seq 1 20000; echo the end")
     text = envelope["text"]
@@ -230,7 +231,7 @@ def test_what_a_command_leaves_running_is_ended_and_told(run: Run, project: Path
 
 
 def test_a_cancelled_command_is_ended_with_all_it_started_and_never_run_again(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     command = "sleep 600 & echo $! > new; mv new pid; wait; sleep 600"
     call = _call(session, "use", command=command)
@@ -250,7 +251,7 @@ def test_a_cancelled_command_is_ended_with_all_it_started_and_never_run_again(
 
 
 def test_what_a_cancelled_command_wrote_is_kept(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     call, running = _running(sidecar, session, "seq 1 3000; echo $$ > new; mv new pid; sleep 600")
     pid_in(project / "pid")
@@ -265,7 +266,7 @@ def test_what_a_cancelled_command_wrote_is_kept(
 
 
 def test_a_stopped_command_gives_what_it_wrote_and_is_ended_with_all_it_started(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     script = "sleep 600 & echo $! > new; seq 1 3000; mv new pid; wait; echo never"
     call, running = _running(sidecar, session, script)
@@ -286,7 +287,7 @@ def test_a_stopped_command_gives_what_it_wrote_and_is_ended_with_all_it_started(
 
 
 def test_a_stopped_command_may_end_in_good_order(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     script = "trap 'sleep 0.3; echo tidied; exit 3' TERM; touch ready; sleep 600 & wait"
     _, running = _running(sidecar, session, script)
@@ -297,6 +298,7 @@ def test_a_stopped_command_may_end_in_good_order(
     assert envelope["data"]["exit_code"] == 3
 
 
+@pytest.mark.process
 def test_a_command_ends_with_a_sidecar_that_is_killed(
     sidecar: Sidecar, session: str, project: Path
 ) -> None:
@@ -307,6 +309,7 @@ def test_a_command_ends_with_a_sidecar_that_is_killed(
     assert until(lambda: not alive(pid))
 
 
+@pytest.mark.process
 def test_a_command_ends_with_a_killed_sidecar_after_others_have_ended(
     sidecar: Sidecar, session: str, project: Path
 ) -> None:
@@ -319,7 +322,9 @@ def test_a_command_ends_with_a_killed_sidecar_after_others_have_ended(
     assert until(lambda: not alive(pid))
 
 
-def test_the_output_so_far_is_reported_while_a_command_runs(sidecar: Sidecar, session: str) -> None:
+def test_the_output_so_far_is_reported_while_a_command_runs(
+    sidecar: Connection, session: str
+) -> None:
     script = "for n in 1 2 3 4 5 6 7 8; do echo line; sleep 0.3; done"
     call = _call(session, "use", command=script)
     asked = sidecar.request("tools/call", **call)
@@ -328,13 +333,13 @@ def test_the_output_so_far_is_reported_while_a_command_runs(sidecar: Sidecar, se
     assert any("bytes of output" in message for message in told), told
 
 
-def _output_shown(sidecar: Sidecar) -> list[str]:
+def _output_shown(sidecar: Connection) -> list[str]:
     told = [progress["value"] for progress in sidecar.notifications("$/progress")]
     return [value["output"] for value in told if "output" in value]
 
 
 def test_the_newest_output_is_passed_on_while_a_command_runs(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     script = (
         "seq 1 5000; printf '\\033[1mbold\\033[0m 10%%\\r20%%'; "
@@ -361,7 +366,7 @@ def test_the_newest_output_is_passed_on_while_a_command_runs(
 
 
 def test_what_stays_in_the_window_is_the_command_its_end_and_the_edges_of_its_output(
-    run: Run, sidecar: Sidecar, session: str
+    run: Run, sidecar: Connection, session: str
 ) -> None:
     run("echo first;  seq 1 3000\nexit 2")
     entry = sidecar.request("worklog/list", session_id=session)["entries"][0]

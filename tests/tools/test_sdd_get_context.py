@@ -12,6 +12,7 @@ import pytest
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
 from efrit_budget.tools.registry import discover, entry
+from tests.connection import Connection
 from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
 
@@ -221,7 +222,7 @@ def test_files_with_secrets_and_links_that_lead_out_are_named_and_not_read(
 
 
 def test_what_emacs_has_not_saved_is_what_is_told(
-    call: Call, sidecar: Sidecar, session: str, documents: Path
+    call: Call, sidecar: Connection, session: str, documents: Path
 ) -> None:
     text = "# Not saved\n\nNew.\n"
     sidecar.notify("buffers/sync", session_id=session, path="specs/design.md", text=text)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import Sidecar
+from tests.connection import Connection
 from tests.tools.searched import Search, git, lines_of, places_of, searching, write
 
 
 @pytest.fixture
-def search(sidecar: Sidecar, session: str) -> Search:
+def search(sidecar: Connection, session: str) -> Search:
     """Call the tool with these arguments."""
     return searching(sidecar, session)
 
@@ -144,7 +144,7 @@ def test_a_glob_limits_the_files_and_never_brings_back_ignored_ones(
 
 
 def test_an_unsaved_buffer_is_searched_in_the_place_of_its_file(
-    sidecar: Sidecar, session: str, search: Search, project: Path
+    sidecar: Connection, session: str, search: Search, project: Path
 ) -> None:
     write(project, {"a.py": "saved\n", "b.py": "saved\n", "skip.log": "", ".gitignore": "*.log"})
     texts = {
@@ -172,7 +172,7 @@ def test_an_unsaved_buffer_is_searched_in_the_place_of_its_file(
 
 
 def test_a_searched_buffer_whose_file_has_changed_on_disk_says_so(
-    sidecar: Sidecar, session: str, search: Search, project: Path
+    sidecar: Connection, session: str, search: Search, project: Path
 ) -> None:
     write(project, {"a.py": "of another program\n", "b.py": "saved\n"})
     for path, stale in (("a.py", True), ("b.py", False)):
@@ -264,7 +264,7 @@ def test_arguments_that_do_not_fit_are_a_result_for_the_model(
 
 
 def test_the_line_that_stays_names_the_pattern_the_total_and_the_first_files(
-    sidecar: Sidecar, session: str, search: Search, project: Path
+    sidecar: Connection, session: str, search: Search, project: Path
 ) -> None:
     write(project, {f"folder/file-{n:03}.py": "x\n" * (n + 1) for n in range(300)})
     search("x")

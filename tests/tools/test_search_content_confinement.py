@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.connection import Connection
 from tests.sidecar import Sidecar
 from tests.tools.searched import Search, git, lines_of, places_of, searching, write
 
 
 @pytest.fixture
-def search(sidecar: Sidecar, session: str) -> Search:
+def search(sidecar: Connection, session: str) -> Search:
     """Call the tool with these arguments."""
     return searching(sidecar, session)
 
@@ -84,7 +85,7 @@ def test_files_that_may_hold_secrets_are_left_out_and_named_whether_they_match_o
 
 
 def test_a_secret_file_is_searched_when_it_is_named_and_the_person_agrees(
-    sidecar: Sidecar, session: str, project: Path
+    sidecar: Connection, session: str, project: Path
 ) -> None:
     write(project, {".env": "TOKEN=1\n"})
     call = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection
 from tests.repository import Repository
-from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
 
 
@@ -151,7 +151,7 @@ def test_every_name_can_be_given_as_it_is_shown(call: Call, repository: Reposito
 
 
 def test_lines_from_the_outer_part_of_a_repository_are_named_from_the_project_on(
-    sidecar: Sidecar, repository: Repository
+    sidecar: Connection, repository: Repository
 ) -> None:
     repository.commit("first", **{"inner/a.txt": "1\n"})
     session = sidecar.request("session/open", root=str(repository.folder / "inner"))["session_id"]
@@ -166,7 +166,7 @@ def test_lines_from_the_outer_part_of_a_repository_are_named_from_the_project_on
 
 
 def test_a_buffer_that_is_not_saved_is_said_to_differ(
-    call: Call, written: Repository, sidecar: Sidecar, session: str
+    call: Call, written: Repository, sidecar: Connection, session: str
 ) -> None:
     sidecar.notify("buffers/sync", session_id=session, path="a.txt", text="zero\n")
     assert "not saved" in shown(call("vcs_blame", path="a.txt"))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection
 from tests.repository import Repository
-from tests.sidecar import Sidecar
 from tests.tools.conftest import Call, shown
 
 
@@ -181,7 +181,7 @@ def test_wildcards_in_a_path_are_letters(call: Call, repository: Repository) -> 
 
 
 def test_the_end_of_a_shallow_clone_is_called_so(
-    sidecar: Sidecar, repository: Repository, tmp_path: Path
+    sidecar: Connection, repository: Repository, tmp_path: Path
 ) -> None:
     repository.commit("first", a="1\n")
     repository.commit("second", a="2\n")

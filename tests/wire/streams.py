@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from efrit_budget.errors import ParseError
 from efrit_budget.wire import jsontext
 from efrit_budget.wire.framing import Framer, Framing, Malformed, Message, Piece
-from tests.sidecar import framed
+from tests.connection import framed
 
 LIMIT = 4096
 

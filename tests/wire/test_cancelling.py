@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.connection import Connection, RpcError, request
 from tests.processes import alive, pid_in, until
-from tests.sidecar import RpcError, Sidecar, request
 
 
-def _spawn(sidecar: Sidecar, session: str, pid_file: Path, **arguments: Any) -> int:
+def _spawn(sidecar: Connection, session: str, pid_file: Path, **arguments: Any) -> int:
     return sidecar.begin(
         "tools/call",
         session_id=session,
@@ -21,7 +21,7 @@ def _spawn(sidecar: Sidecar, session: str, pid_file: Path, **arguments: Any) -> 
     )
 
 
-def _cancelled(sidecar: Sidecar, request_id: int) -> bool:
+def _cancelled(sidecar: Connection, request_id: int) -> bool:
     with pytest.raises(RpcError) as caught:
         sidecar.result(request_id)
     return caught.value.code == -32800
@@ -29,7 +29,7 @@ def _cancelled(sidecar: Sidecar, request_id: int) -> bool:
 
 @pytest.mark.parametrize("by", ["id", "tool_use_id"])
 def test_a_cancelled_call_ends_with_its_child_and_grandchild(
-    sidecar: Sidecar, session: str, tmp_path: Path, by: str
+    sidecar: Connection, session: str, tmp_path: Path, by: str
 ) -> None:
     call = _spawn(sidecar, session, tmp_path / "pid")
     grandchild = pid_in(tmp_path / "pid")
@@ -41,7 +41,7 @@ def test_a_cancelled_call_ends_with_its_child_and_grandchild(
 
 
 def test_a_child_that_ignores_the_wish_to_end_is_ended_too(
-    sidecar: Sidecar, session: str, tmp_path: Path
+    sidecar: Connection, session: str, tmp_path: Path
 ) -> None:
     call = _spawn(sidecar, session, tmp_path / "pid", deaf=True)
     grandchild = pid_in(tmp_path / "pid")
@@ -51,7 +51,7 @@ def test_a_child_that_ignores_the_wish_to_end_is_ended_too(
 
 
 def test_a_call_that_waits_for_a_thread_is_cancelled_at_once(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     stubborn = {"session_id": session, "name": "misbehave", "arguments": {"how": "stubborn"}}
     for number in range(16):
@@ -62,7 +62,9 @@ def test_a_call_that_waits_for_a_thread_is_cancelled_at_once(
     assert reply["error"]["code"] == -32800
 
 
-def test_cancelling_by_tool_use_id_leaves_other_calls_alone(sidecar: Sidecar, session: str) -> None:
+def test_cancelling_by_tool_use_id_leaves_other_calls_alone(
+    sidecar: Connection, session: str
+) -> None:
     wait = {"session_id": session, "name": "wait"}
     kept = sidecar.begin("tools/call", **wait, arguments={"seconds": 1}, tool_use_id="kept")
     gone = sidecar.begin("tools/call", **wait, arguments={"seconds": 60}, tool_use_id="gone")
@@ -72,7 +74,7 @@ def test_cancelling_by_tool_use_id_leaves_other_calls_alone(sidecar: Sidecar, se
 
 
 def test_a_notification_is_cancelled_by_its_tool_use_id_too(
-    sidecar: Sidecar, session: str, tmp_path: Path
+    sidecar: Connection, session: str, tmp_path: Path
 ) -> None:
     arguments = {"seconds": 600, "pid_file": str(tmp_path / "pid")}
     sidecar.notify(
@@ -99,7 +101,7 @@ def test_a_notification_is_cancelled_by_its_tool_use_id_too(
     ],
 )
 def test_cancelling_what_is_not_there_changes_nothing(
-    sidecar: Sidecar, session: str, params: dict[str, Any]
+    sidecar: Connection, session: str, params: dict[str, Any]
 ) -> None:
     call = sidecar.begin(
         "tools/call",
@@ -113,7 +115,9 @@ def test_cancelling_what_is_not_there_changes_nothing(
     assert [m for m in sidecar.settled() if "error" in m] == []
 
 
-def test_cancelling_twice_and_after_the_end_gives_one_reply(sidecar: Sidecar, session: str) -> None:
+def test_cancelling_twice_and_after_the_end_gives_one_reply(
+    sidecar: Connection, session: str
+) -> None:
     wait = {"session_id": session, "name": "wait", "arguments": {"seconds": 60}}
     call = sidecar.begin("tools/call", **wait, tool_use_id="use-wait")
     for _ in range(3):
@@ -124,7 +128,7 @@ def test_cancelling_twice_and_after_the_end_gives_one_reply(sidecar: Sidecar, se
 
 
 def test_a_call_without_effects_can_be_made_again_after_it_was_cancelled(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     wait = {"session_id": session, "name": "wait", "arguments": {"seconds": 1}}
     call = sidecar.begin("tools/call", **wait, tool_use_id="use-wait")
@@ -135,7 +139,7 @@ def test_a_call_without_effects_can_be_made_again_after_it_was_cancelled(
 
 
 def test_a_cancelled_call_with_effects_says_that_it_was_stopped_and_does_not_run_again(
-    sidecar: Sidecar, session: str, tmp_path: Path
+    sidecar: Connection, session: str, tmp_path: Path
 ) -> None:
     tally = {
         "session_id": session,
@@ -154,7 +158,7 @@ def test_a_cancelled_call_with_effects_says_that_it_was_stopped_and_does_not_run
 
 
 def test_cancelling_one_member_of_a_batch_answers_it_in_the_batch(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     wait = {"session_id": session, "name": "wait"}
     members = [
@@ -169,7 +173,7 @@ def test_cancelling_one_member_of_a_batch_answers_it_in_the_batch(
 
 
 def test_a_time_limit_ends_the_child_and_grandchild(
-    sidecar: Sidecar, session: str, tmp_path: Path
+    sidecar: Connection, session: str, tmp_path: Path
 ) -> None:
     call = _spawn(sidecar, session, tmp_path / "pid", timeout=0.5)
     grandchild = pid_in(tmp_path / "pid")

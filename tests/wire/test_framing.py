@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.wire.framing import Framer, Framing, Malformed, Message, dress
-from tests.sidecar import Sidecar, framed
+from tests.connection import framed
+from tests.sidecar import Sidecar
 from tests.wire.streams import (
     CUTS,
     GARBAGE,

@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 
+from tests.connection import RpcError, framed, request
 from tests.processes import alive, pid_in, until
-from tests.sidecar import RpcError, Sidecar, framed, request
+from tests.sidecar import Sidecar
 
+pytestmark = pytest.mark.process
 SOON = 3.0
 """Guards the one second that the end may take; the machine may be busy."""
 

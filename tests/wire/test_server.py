@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.sidecar import RpcError, Sidecar, framed, request
+from tests.connection import Connection, RpcError, framed, request
+from tests.sidecar import Sidecar
 
 
-def _wait(sidecar: Sidecar, session: str, seconds: float, use: str = "slow") -> int:
+def _wait(sidecar: Connection, session: str, seconds: float, use: str = "slow") -> int:
     return sidecar.begin(
         "tools/call",
         session_id=session,
@@ -22,7 +23,7 @@ def _wait(sidecar: Sidecar, session: str, seconds: float, use: str = "slow") -> 
     )
 
 
-def _misbehave(sidecar: Sidecar, session: str, how: str) -> Any:
+def _misbehave(sidecar: Connection, session: str, how: str) -> Any:
     return sidecar.request(
         "tools/call",
         session_id=session,
@@ -32,7 +33,9 @@ def _misbehave(sidecar: Sidecar, session: str, how: str) -> Any:
     )
 
 
-def test_a_quick_request_is_answered_while_a_slow_one_runs(sidecar: Sidecar, session: str) -> None:
+def test_a_quick_request_is_answered_while_a_slow_one_runs(
+    sidecar: Connection, session: str
+) -> None:
     slow = _wait(sidecar, session, 3)
     for _ in range(5):
         assert sidecar.request("session/status", session_id=session)["session_id"] == session
@@ -42,7 +45,7 @@ def test_a_quick_request_is_answered_while_a_slow_one_runs(sidecar: Sidecar, ses
 
 
 def test_more_slow_requests_than_threads_do_not_delay_a_quick_one(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     slow = [_wait(sidecar, session, 60, f"use-{number}") for number in range(40)]
     assert sidecar.request("ping") == "pong"
@@ -54,7 +57,7 @@ def test_more_slow_requests_than_threads_do_not_delay_a_quick_one(
         assert caught.value.code == -32800
 
 
-def test_a_reply_leaves_in_the_framing_of_its_request(sidecar: Sidecar) -> None:
+def test_a_reply_leaves_in_the_framing_of_its_request(sidecar: Connection) -> None:
     for number, framing in enumerate(["line", "header", "header", "line", "header"]):
         sidecar.send(request("ping", number), framing)
         received = sidecar.next_message()
@@ -62,7 +65,7 @@ def test_a_reply_leaves_in_the_framing_of_its_request(sidecar: Sidecar) -> None:
 
 
 def test_progress_of_work_over_half_a_second_is_told_until_its_reply(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     slow = _wait(sidecar, session, 1.6)
     assert sidecar.result(slow)["status"] == "success"
@@ -78,13 +81,13 @@ def test_progress_of_work_over_half_a_second_is_told_until_its_reply(
     assert len(sidecar.notifications("$/progress")) == len(told)
 
 
-def test_quick_work_tells_no_progress(sidecar: Sidecar, session: str) -> None:
+def test_quick_work_tells_no_progress(sidecar: Connection, session: str) -> None:
     for number in range(20):
         assert sidecar.result(_wait(sidecar, session, 0.01, f"use-{number}"))
     assert sidecar.notifications("$/progress") == []
 
 
-def test_a_notification_is_never_answered_whatever_it_is(sidecar: Sidecar, session: str) -> None:
+def test_a_notification_is_never_answered_whatever_it_is(sidecar: Connection, session: str) -> None:
     sidecar.notify("ping")
     sidecar.notify("no/such/method")
     sidecar.notify("session/status", session_id="nosuch")
@@ -101,7 +104,7 @@ def test_a_notification_is_never_answered_whatever_it_is(sidecar: Sidecar, sessi
 
 
 def test_a_batch_gets_one_reply_with_one_member_for_each_request(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     slow = {"session_id": session, "name": "wait", "arguments": {"seconds": 0.3}}
     sidecar.send(
@@ -127,7 +130,7 @@ def test_a_batch_gets_one_reply_with_one_member_for_each_request(
 
 
 def test_the_order_of_a_batch_does_not_hold_a_quick_request_back(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     slow = {"session_id": session, "name": "wait", "arguments": {"seconds": 60}}
     sidecar.send([request("tools/call", "slow", **slow, tool_use_id="a"), request("ping", 1)])
@@ -137,26 +140,26 @@ def test_the_order_of_a_batch_does_not_hold_a_quick_request_back(
     assert {reply["id"] for reply in replies} == {"slow", 1}
 
 
-def test_a_request_with_the_id_null_is_answered_with_it(sidecar: Sidecar) -> None:
+def test_a_request_with_the_id_null_is_answered_with_it(sidecar: Connection) -> None:
     sidecar.send({"jsonrpc": "2.0", "method": "ping", "id": None})
     assert sidecar.next_message().value == {"jsonrpc": "2.0", "result": "pong", "id": None}
 
 
 @pytest.mark.parametrize("request_id", ["a", "", 0, -1, 1.5, 10**30, "é\U0001f600", "x" * 10_000])
-def test_an_id_comes_back_as_it_was(sidecar: Sidecar, request_id: Any) -> None:
+def test_an_id_comes_back_as_it_was(sidecar: Connection, request_id: Any) -> None:
     sidecar.send(request("ping", request_id))
     assert sidecar.reply(request_id)["result"] == "pong"
 
 
 @pytest.mark.parametrize("request_id", [True, [], {}, [1]])
-def test_what_cannot_be_an_id_is_refused_without_one(sidecar: Sidecar, request_id: Any) -> None:
+def test_what_cannot_be_an_id_is_refused_without_one(sidecar: Connection, request_id: Any) -> None:
     sidecar.send(request("ping", request_id))
     reply = sidecar.next_message().value
     assert (reply["error"]["code"], reply["id"]) == (-32600, None)
 
 
 def test_an_id_that_is_in_use_is_refused_and_free_again_after_the_reply(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     slow = {"session_id": session, "name": "wait", "arguments": {"seconds": 60}}
     sidecar.send(request("tools/call", "same", **slow, tool_use_id="a"))
@@ -168,7 +171,7 @@ def test_an_id_that_is_in_use_is_refused_and_free_again_after_the_reply(
     assert sidecar.reply("same")["result"] == "pong"
 
 
-def test_a_text_and_a_number_are_different_ids(sidecar: Sidecar, session: str) -> None:
+def test_a_text_and_a_number_are_different_ids(sidecar: Connection, session: str) -> None:
     slow = {"session_id": session, "name": "wait", "arguments": {"seconds": 60}}
     sidecar.send(request("tools/call", 5, **slow, tool_use_id="a"))
     sidecar.send(request("ping", "5"))
@@ -179,7 +182,7 @@ def test_a_text_and_a_number_are_different_ids(sidecar: Sidecar, session: str) -
     assert sidecar.reply(5)["error"]["code"] == -32800
 
 
-def test_an_unknown_method_is_named_in_the_reply_and_cut_when_long(sidecar: Sidecar) -> None:
+def test_an_unknown_method_is_named_in_the_reply_and_cut_when_long(sidecar: Connection) -> None:
     sidecar.send(request("no/such/" + "x" * 1_000_000, 1))
     error = sidecar.reply(1)["error"]
     assert error["code"] == -32601
@@ -188,14 +191,16 @@ def test_an_unknown_method_is_named_in_the_reply_and_cut_when_long(sidecar: Side
 
 
 @pytest.mark.parametrize("name", ["call", "self", "positional", "named", "", "a b", "session_id "])
-def test_an_unknown_parameter_is_named_whatever_it_is_called(sidecar: Sidecar, name: str) -> None:
+def test_an_unknown_parameter_is_named_whatever_it_is_called(
+    sidecar: Connection, name: str
+) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request("ping", **{name: 1})
     assert caught.value.code == -32602
     assert [field["field"] for field in caught.value.data["fields"]] == [name or "params"]
 
 
-def test_a_missing_parameter_is_named(sidecar: Sidecar) -> None:
+def test_a_missing_parameter_is_named(sidecar: Connection) -> None:
     with pytest.raises(RpcError) as caught:
         sidecar.request("session/status")
     assert caught.value.code == -32602
@@ -204,14 +209,14 @@ def test_a_missing_parameter_is_named(sidecar: Sidecar) -> None:
 
 
 @pytest.mark.parametrize("params", [None, [], {}])
-def test_params_may_be_left_empty_in_every_way(sidecar: Sidecar, params: Any) -> None:
+def test_params_may_be_left_empty_in_every_way(sidecar: Connection, params: Any) -> None:
     sidecar.send({"jsonrpc": "2.0", "method": "ping", "id": 1, "params": params})
     assert sidecar.reply(1)["result"] == "pong"
 
 
 @pytest.mark.parametrize("params", ["text", 5, True])
 def test_params_that_are_no_structure_make_an_invalid_request(
-    sidecar: Sidecar, params: Any
+    sidecar: Connection, params: Any
 ) -> None:
     sidecar.send({"jsonrpc": "2.0", "method": "ping", "id": 1, "params": params})
     assert sidecar.reply(1)["error"]["code"] == -32600
@@ -221,7 +226,7 @@ def test_params_that_are_no_structure_make_an_invalid_request(
     "how", ["raise", "os error", "exit", "panic", "interrupt", "recurse", "nothing"]
 )
 def test_a_defect_is_a_reference_in_the_reply_and_a_traceback_in_the_log(
-    sidecar: Sidecar, session: str, log_file: Path, how: str
+    sidecar: Connection, session: str, log_file: Path, how: str
 ) -> None:
     with pytest.raises(RpcError) as caught:
         _misbehave(sidecar, session, how)
@@ -238,7 +243,7 @@ def test_a_defect_is_a_reference_in_the_reply_and_a_traceback_in_the_log(
 
 @pytest.mark.parametrize("how", ["nan", "set"])
 def test_a_result_that_is_not_json_costs_its_own_reply_alone(
-    sidecar: Sidecar, session: str, how: str
+    sidecar: Connection, session: str, how: str
 ) -> None:
     params = {
         "session_id": session,
@@ -253,18 +258,20 @@ def test_a_result_that_is_not_json_costs_its_own_reply_alone(
 
 
 def test_a_name_that_no_utf8_text_can_hold_reaches_the_client_as_valid_json(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     assert _misbehave(sidecar, session, "surrogate")["status"] == "success"
 
 
-def test_a_thread_of_a_tool_that_dies_takes_nothing_with_it(sidecar: Sidecar, session: str) -> None:
+def test_a_thread_of_a_tool_that_dies_takes_nothing_with_it(
+    sidecar: Connection, session: str
+) -> None:
     assert _misbehave(sidecar, session, "thread")["status"] == "success"
     assert sidecar.request("ping") == "pong"
 
 
 def test_stdout_carries_the_protocol_alone_even_when_a_tool_prints(
-    sidecar: Sidecar, session: str
+    sidecar: Connection, session: str
 ) -> None:
     assert _misbehave(sidecar, session, "print")["status"] == "success"
     assert sidecar.request("ping") == "pong"
@@ -292,7 +299,7 @@ def test_a_client_that_does_not_read_for_a_while_loses_nothing(
 
 @pytest.mark.parametrize("framing", ["header", "line"])
 def test_requests_and_replies_of_ten_megabytes_pass(
-    sidecar: Sidecar, session: str, framing: str
+    sidecar: Connection, session: str, framing: str
 ) -> None:
     padding = "é" * 5_000_000
     sidecar.send(request("session/status", 1, session_id=padding), framing)
@@ -318,14 +325,14 @@ def test_a_message_over_the_limit_is_refused_and_the_next_one_answered(
             assert sidecar.request("ping") == "pong"
 
 
-def test_many_requests_at_once_are_all_answered_once(sidecar: Sidecar) -> None:
+def test_many_requests_at_once_are_all_answered_once(sidecar: Connection) -> None:
     sidecar.send_bytes(b"".join(framed(request("ping", number)) for number in range(3000)))
     replies = [sidecar.next_message().value for _ in range(3000)]
     assert sorted(reply["id"] for reply in replies) == list(range(3000))
     assert sidecar.settled()[3000:] == []
 
 
-def test_a_batch_of_thousands_is_answered_whole(sidecar: Sidecar) -> None:
+def test_a_batch_of_thousands_is_answered_whole(sidecar: Connection) -> None:
     sidecar.send([request("ping", number) for number in range(5000)])
     replies = sidecar.next_message().value
     assert sorted(reply["id"] for reply in replies) == list(range(5000))

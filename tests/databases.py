@@ -1,0 +1,27 @@
+"""A migrated database, made once for a run of the tests and copied for each that needs one."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from efrit_budget.storage.database import Database
+
+
+@cache
+def template() -> bytes:
+    """Return the bytes of an empty database of the newest schema."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "template.db"
+        Database(file, 5000).close()
+        return file.read_bytes()
+
+
+def copy_template(file: Path) -> Path:
+    """Make `file` an empty, migrated database, unless there is one."""
+    if not file.exists():
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_bytes(template())
+        file.chmod(0o600)
+    return file

@@ -1,0 +1,59 @@
+"""A sidecar in the test's own process: the wire's own code between two pipes, on two threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Self
+
+from efrit_budget import app
+from efrit_budget.settings import load
+from efrit_budget.wire.dispatch import Dispatcher
+from efrit_budget.wire.server import Application, Server
+from efrit_budget.wire.stdio import ProtocolStreams
+from tests.connection import TIMEOUT, Connection
+from tests.databases import copy_template
+
+
+class LocalSidecar(Connection):
+    """A sidecar without a process: settings, database and requests are as a process has them.
+
+    It has no signals, no watchdog, no standard error and no log of its own; tests of these start
+    a `Sidecar`.
+    """
+
+    def __init__(self) -> None:
+        theirs, to_sidecar = os.pipe()
+        from_sidecar, ours = os.pipe()
+        super().__init__(os.fdopen(to_sidecar, "wb"), os.fdopen(from_sidecar, "rb"))
+        self._opened: list[app.Application] = []
+        self._server = Server(self._load, ProtocolStreams(theirs, ours))
+        self._thread = threading.Thread(target=self._serve, name="local sidecar", daemon=True)
+        self._thread.start()
+        self.start_reading()
+
+    def _load(self) -> Application:
+        loaded = load()
+        copy_template(loaded.settings.storage.database)
+        self._opened.append(app.open_application(loaded))
+        limit = loaded.settings.wire.max_message_bytes
+        return Application(Dispatcher(self._opened[0].methods), limit)
+
+    def _serve(self) -> None:
+        self._server.serve()
+        for application in self._opened:
+            application.close()
+
+    def __enter__(self) -> Self:
+        """Use it."""
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """End it as a client does, and leave no stray byte unnoticed."""
+        self.close_stdin()
+        self._thread.join(TIMEOUT)
+        self.wait_until_read()
+        self.stdout.close()
+        if kind is None:
+            assert not self._thread.is_alive(), "the sidecar did not end"
+            self.check()
