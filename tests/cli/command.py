@@ -1,19 +1,25 @@
-"""Running the real command as a process, and seeing what a person sees."""
+"""Running the command, in this process or as one, and seeing what a person sees."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from efrit_budget.__main__ import main
 
 COMMAND = (sys.executable, "-m", "efrit_budget")
-TIME_LIMIT = 60
+TIME_LIMIT = 300
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,29 @@ def efrit(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run the command to its end."""
+    """Run the command to its end, in this process."""
+    folder = cwd or Path.cwd()
+    with (
+        _standard_streams(_bytes(stdin)) as (out, err),
+        patch.dict(os.environ, env or {}),
+        contextlib.chdir(folder),
+    ):
+        code = main(arguments)
+        out.flush()
+        err.flush()
+        return Ended(code, _content(out), _content(err))
+
+
+def efrit_process(
+    *arguments: str,
+    stdin: str | bytes = "",
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run the command to its end, as a process of its own."""
     finished = subprocess.run(
         [*COMMAND, *arguments],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        input=_bytes(stdin),
         capture_output=True,
         cwd=cwd,
         env={**os.environ, **(env or {})},
@@ -55,6 +80,29 @@ def efrit(
         check=False,
     )
     return Ended(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
+
+
+@contextlib.contextmanager
+def _standard_streams(given: bytes) -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
+    """Stand files in for the standard streams; yield those for output and errors."""
+    with contextlib.ExitStack() as files:
+        source, out, err = (
+            files.enter_context(TextIOWrapper(tempfile.TemporaryFile(), encoding="utf-8"))  # noqa: SIM115
+            for _ in range(3)
+        )
+        source.buffer.write(given)
+        source.seek(0)
+        files.enter_context(patch.multiple(sys, stdin=source, stdout=out, stderr=err))
+        yield out, err
+
+
+def _bytes(given: str | bytes) -> bytes:
+    return given.encode() if isinstance(given, str) else given
+
+
+def _content(stream: TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def efrit_at_a_terminal(

@@ -11,7 +11,7 @@ import pytest
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens_ceil
-from tests.cli.command import Ended, efrit
+from tests.cli.command import Ended, efrit, efrit_process
 from tests.cli.test_memory import save
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left_behind(tmp_p
         f"efrit-budget: {missing} was not written: No such file or directory;"
         f" make the folder {missing.parent} first"
     )
-    folder = efrit("context-pack", "--project", "thesis", "-o", str(tmp_path))
+    folder = efrit_process("context-pack", "--project", "thesis", "-o", str(tmp_path))
     assert "Is a directory" in folder.complaint
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 

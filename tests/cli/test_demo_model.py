@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from anthropic import Anthropic
 
-from tests.cli.command import COMMAND, TIME_LIMIT, efrit
+from tests.cli.command import COMMAND, TIME_LIMIT, efrit_process
 
 
 @contextmanager
@@ -82,13 +82,13 @@ def test_without_a_key_it_can_be_asked_with_no_key() -> None:
     ],
 )
 def test_a_mistake_is_told_in_a_line(arguments: list[str], code: int, complaint: str) -> None:
-    ended = efrit("demo-model", *arguments)
+    ended = efrit_process("demo-model", *arguments)
     assert ended.code == code
     assert complaint in ended.complaint
 
 
 def test_a_port_that_is_taken_is_told_in_a_line() -> None:
     with running("--quiet") as (_, url):
-        ended = efrit("demo-model", "--port", url.rpartition(":")[2])
+        ended = efrit_process("demo-model", "--port", url.rpartition(":")[2])
     assert ended.code == 1
     assert "Address already in use" in ended.complaint

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import Ended, efrit, open_session, write_config
+from tests.cli.command import Ended, efrit, efrit_process, open_session, write_config
 
 
 def check(ended: Ended, name: str) -> dict[str, Any]:
@@ -174,6 +174,6 @@ def test_a_wrong_setting_is_a_line_among_the_others(home: Path) -> None:
 
 def test_a_package_that_cannot_be_imported_does_not_end_the_doctor(tmp_path: Path) -> None:
     (tmp_path / "pydantic.py").write_text("raise ImportError('broken')\n", encoding="utf-8")
-    ended = efrit("doctor", "--json", env={"PYTHONPATH": str(tmp_path)})
+    ended = efrit_process("doctor", "--json", env={"PYTHONPATH": str(tmp_path)})
     assert ended.code == 1
     assert "broken" in check(ended, "settings")["found"]

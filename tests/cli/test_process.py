@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, TIME_LIMIT, efrit, write_config
+from tests.cli.command import COMMAND, TIME_LIMIT, efrit_process, write_config
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["config"], ["tools", "--json"]])
@@ -62,7 +62,7 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback() -> None:
 
 def test_a_mistake_in_ones_own_settings_is_one_line_that_names_file_and_key(home: Path) -> None:
     file = write_config(home, "[budget]\ntotl = 5\n")
-    ended = efrit("tools")
+    ended = efrit_process("tools")
     assert ended.code == 1
     assert ended.complaint == (
         f"efrit-budget: {file}: there is no setting budget.totl; the nearest is budget.total\n"
@@ -70,13 +70,13 @@ def test_a_mistake_in_ones_own_settings_is_one_line_that_names_file_and_key(home
 
 
 def test_a_database_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
-    ended = efrit("--db", str(tmp_path), "sessions")
+    ended = efrit_process("--db", str(tmp_path), "sessions")
     assert ended.code == 1
     assert str(tmp_path) in ended.complaint
 
 
 def test_output_survives_an_encoding_that_lacks_the_characters() -> None:
     env = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    ended = efrit("tool", "file_info", '{"paths": ["."]}', env=env)
+    ended = efrit_process("tool", "file_info", '{"paths": ["."]}', env=env)
     assert ended.code == 0
     assert "tokens" in ended.out
