@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tests import soak
 from tests.connection import Connection
 from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
 
+soak.load_profile()
 TOOLS_FOR_TESTS = Path(__file__).parent / "tools_for_tests"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark random tests as tests of the soak."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("soak")
 
 
 @pytest.fixture(autouse=True)

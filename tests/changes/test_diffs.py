@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.changes.diffs import BLOCK, MOST_BYTES, Side, as_buffer, counts, unified
@@ -40,7 +40,6 @@ def applied(folder: Path, pairs: Sequence[tuple[bytes | None, bytes | None]]) ->
         assert (file.read_bytes() if file.exists() else None) == new
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=20))
 def test_git_makes_the_new_text_of_the_old_one_by_any_diff(
     pairs: list[tuple[bytes, bytes]],
@@ -49,7 +48,6 @@ def test_git_makes_the_new_text_of_the_old_one_by_any_diff(
         applied(Path(folder), pairs)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(TEXTS.filter(len), min_size=1, max_size=20))
 def test_git_makes_and_removes_files_by_their_diffs(texts: list[bytes]) -> None:
     pairs = [(None, text) if number % 2 else (text, None) for number, text in enumerate(texts)]
@@ -79,7 +77,6 @@ def test_a_difference_at_any_place_of_large_contents_is_found(tmp_path: Path) ->
     assert {counts(whole, other) for other in cut[:-1]} == {(1, 1)}
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 8)), st.lists(st.integers(0, 8)))
 def test_lines_outside_of_what_differs_are_the_same(old: list[int], new: list[int]) -> None:
     """With so many lines that anchors are looked for too."""

@@ -15,6 +15,7 @@ import pytest
 
 from tests.changes.hands import FAILED, STORAGE, Hands, tree
 from tests.connection import Connection
+from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
 
 SERVE = [sys.executable, "-m", "efrit_budget", "serve"]
@@ -187,7 +188,7 @@ def test_a_project_that_is_gone_is_told_as_such(hands: Hands) -> None:
 def test_undone_by_two_at_once_a_change_is_undone_once(hands: Hands, project: Path) -> None:
     (project / "a").write_text("0")
     numbers = [hands.edit("a", str(number)) for number in range(1, 6)]
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         other.request("ping")
         for number in reversed(numbers):
             params = {"session_id": hands.session, "number": number}

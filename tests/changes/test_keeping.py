@@ -10,6 +10,7 @@ import pytest
 
 from efrit_budget.errors import SessionClosedError
 from tests.changes.hands import CONFLICT, FAILED, INVALID, Hands, tree
+from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
 
 MEGABYTE = 1_000_000
@@ -214,7 +215,7 @@ def test_what_was_changed_is_undone_after_a_restart(
     (project / "a.txt").write_text("before")
     number = hands.edit("a.txt", "after")
     sidecar.kill()
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         again = Hands(other, project, hands.session)
         assert again.now(number) == "as_left"
         again("undo", number=number)

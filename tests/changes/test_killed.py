@@ -16,6 +16,7 @@ from tests.changes.hands import FAILED, Hands, tree
 from tests.connection import TIMEOUT, RpcError
 from tests.processes import until
 from tests.sidecar import Sidecar
+from tests.soak import stride
 
 SCRATCH = ".efrit-undo-"
 BEFORE = {"edited": b"one\n", "deleted": b"two\n", "renamed": b"three\n", "both": b"four\n"}
@@ -110,11 +111,12 @@ def dying(number: int, what: str, armed: Path) -> Sidecar:
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.mark.soak
 def test_killed_at_any_look_at_a_file_a_sidecar_has_kept_it_or_can_be_asked_again(
     hands: Hands, armed: Path
 ) -> None:
     (hands.project / "a").write_text("0")
-    for number in itertools.count(1):
+    for number in itertools.count(1, stride(5)):
         before, use = tree(hands.project), {"tool_use_id": hands.use()}
         with dying(number, "any", armed) as sidecar:
             armed.touch()
@@ -133,12 +135,13 @@ def test_killed_at_any_look_at_a_file_a_sidecar_has_kept_it_or_can_be_asked_agai
     assert (hands.project / "a").read_text() == "0"
 
 
+@pytest.mark.soak
 def test_killed_at_any_change_of_an_undo_a_sidecar_leaves_every_file_whole(
     hands: Hands, armed: Path
 ) -> None:
     start(hands.project)
     before = tree(hands.project)
-    for number in itertools.count(1):
+    for number in itertools.count(1, stride(5)):
         changes = hands.changed(lambda: change(hands.project), *FILES)
         with dying(number, "changing", armed) as sidecar:
             armed.touch()

@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from tests.changes.hands import Hands, tree
 from tests.connection import RpcError
 from tests.sidecar import Sidecar
+from tests.soak import amount
 
 FILE_NAMES = (
     *("a", "b.txt", "one/a", "one/two/c", "größe/日本", "new\nline/x y", "caf\udce9", ".hidden/-x"),
@@ -136,11 +137,7 @@ def person(folder: Path) -> Iterator[Person]:
     made.close()
 
 
-@settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=amount(10, 300))
 @given(files=FILES, folders=FOLDERS, steps=STEPS, git=st.booleans())
 def test_whatever_was_changed_undoing_it_in_reverse_leaves_everything_as_it_was(
     person: Person,

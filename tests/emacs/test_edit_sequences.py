@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.emacs.batch import batch
+from tests.soak import amount
 
-EXAMPLES = int(os.environ.get("EFRIT_BUDGET_EDIT_SEQUENCES", "500"))
 RESULT = "RESULT "
 
 Tree = dict[str, str]
@@ -53,7 +52,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
         yield Driver(process)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=300) == 0
 
 
 letters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -132,13 +131,7 @@ def with_(tree: Tree, others: Tree, paths: list[str]) -> Tree:
     return kept | {path: others[path] for path in paths if path in others}
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate],
-    database=None,
-)
+@settings(max_examples=amount(25, 500), phases=[Phase.generate], database=None)
 @given(
     files=st.dictionaries(names, contents, min_size=1, max_size=4),
     asked=st.lists(steps, max_size=8),

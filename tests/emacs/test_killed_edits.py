@@ -6,9 +6,12 @@ import random
 import time
 from pathlib import Path
 
-from tests.emacs.batch import batch
+import pytest
 
-KILLS = 5
+from tests.emacs.batch import batch
+from tests.soak import amount
+
+KILLS = amount(1, 8)
 BEFORE = (("." * 99 + "\n") * 99 + "A\n") * 200
 AFTER = BEFORE.replace("A", "B")
 
@@ -23,6 +26,7 @@ def kill_while_it_edits(project: Path, home: Path, seconds: float) -> str:
     return session
 
 
+@pytest.mark.soak
 def test_a_file_is_whole_whenever_emacs_is_killed_and_can_be_put_back(tmp_path: Path) -> None:
     """It is as it was or as it should be; what is begun can be undone in another Emacs."""
     project, home = tmp_path / "project", tmp_path / "home"
@@ -37,7 +41,7 @@ def test_a_file_is_whole_whenever_emacs_is_killed_and_can_be_put_back(tmp_path: 
         assert file.read_text() in (BEFORE, AFTER)
         assert file.stat().st_mode & 0o777 == 0o640
         with batch("edit-forever.el", home, str(project), session) as emacs:
-            said, _ = emacs.communicate(timeout=120)
+            said, _ = emacs.communicate(timeout=300)
         assert said == "nil"
         assert file.read_text() == BEFORE
         assert [path.name for path in project.iterdir()] == ["a.txt"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import Draft, Revision
@@ -102,7 +102,6 @@ def line(number: int, words: str, **more: Any) -> dict[str, Any]:
     return {"id": number, "revision": 2, "tags": [words], **texts, **numbers, **none, **more}
 
 
-@settings(max_examples=40, deadline=None)
 @given(hiding(), split())
 def test_nothing_private_is_in_the_files_whatever_field_it_came_in(
     hidden: str, halves: tuple[str, str]
@@ -124,7 +123,6 @@ def test_nothing_private_is_in_the_files_whatever_field_it_came_in(
         assert not any(SECRET.encode() in file.read_bytes() for file in folder.iterdir())
 
 
-@settings(max_examples=25, deadline=None)
 @given(hiding())
 def test_nothing_private_in_a_request_is_kept_or_sent(hidden: str) -> None:
     with tempfile.TemporaryDirectory() as made:

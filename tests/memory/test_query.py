@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import Draft, Filters
@@ -38,7 +38,6 @@ def test_every_beginning_of_a_word_finds_it(store: MemoryStore, word: str) -> No
         assert found(store, f"{word[:length].upper()}* note") == [number], word[:length]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=5), st.data())
 def test_whatever_words_are_saved_every_beginning_of_each_finds_them(
     words: list[str], data: st.DataObject
@@ -137,7 +136,6 @@ def test_side_by_side_comes_first(store: MemoryStore) -> None:
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=100, deadline=None)
 def test_whatever_is_typed_is_never_an_error(text: str) -> None:
     for match in parsed(text).attempts():
         assert match.words or match.beginnings

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import EVERYTHING, Draft, Filters
@@ -100,7 +100,6 @@ def acted(store: MemoryStore, acts: list[tuple[str, str, str | None, list[int], 
             store.note_access(others[0] if others else 1, now=now)
 
 
-@settings(max_examples=60, deadline=None)
 @given(ACTS)
 def test_what_goes_through_an_empty_memory_goes_out_as_the_same_lines(acts: list[Any]) -> None:
     with opened() as first, opened() as second:
@@ -114,7 +113,6 @@ def test_what_goes_through_an_empty_memory_goes_out_as_the_same_lines(acts: list
         assert lines(second) == before
 
 
-@settings(max_examples=60, deadline=None)
 @given(ACTS, ACTS)
 def test_a_later_export_brings_an_earlier_one_up_to_it(
     earlier: list[Any], later: list[Any]

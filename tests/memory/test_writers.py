@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.connection import Connection
 from tests.sidecar import Sidecar
+from tests.soak import amount
 from tests.tools.remembering import memory_of
 
-EACH = 10_000
+pytestmark = pytest.mark.soak
+EACH = amount(300, 10_000)
 AT_ONCE = 50
+LIVES = amount(3, 12)
 
 
 def saving(sidecar: Connection, session: str, name: str) -> int:
@@ -60,7 +65,7 @@ def test_a_sidecar_killed_between_any_two_writes_loses_nothing_it_answered(
     project: Path, home: Path
 ) -> None:
     answered: dict[str, int] = {}
-    for life in range(12):
+    for life in range(LIVES):
         with Sidecar() as sidecar:
             session = opened(sidecar, project)
             names = [f"life{life} number{index}" for index in range(40)]

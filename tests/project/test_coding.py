@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.project.coding import Coding, sniffed
@@ -37,7 +37,6 @@ def test_a_file_is_taken_for_what_it_looks_like(data: bytes, codec: str | None) 
     assert _taken_for(data) == codec
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(["utf-8", "latin-1", "utf-16-le", "utf-16-be"]))
 def test_whatever_the_bytes_they_come_back(data: bytes, codec: str) -> None:
     coding = Coding(codec)
@@ -45,7 +44,6 @@ def test_whatever_the_bytes_they_come_back(data: bytes, codec: str) -> None:
     assert coding.encoded(coding.decoded(data)) == data
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=20), st.sampled_from(["utf-8", "utf-16-le", "utf-16-be"]))
 def test_a_cut_never_falls_into_a_character(text: str, codec: str) -> None:
     coding = Coding(codec)

@@ -14,9 +14,9 @@ from efrit_budget.project.git import open_repository
 from efrit_budget.project.git_folder import GitError
 from efrit_budget.project.git_names import unquoted
 from tests.connection import Connection
+from tests.local_sidecar import LocalSidecar
 from tests.project.hostile import TRAPS, HostileRepository
 from tests.repository import Repository
-from tests.sidecar import Sidecar
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("vcs_status", {}),
@@ -107,7 +107,7 @@ def test_what_the_environment_says_to_git_changes_nothing(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", program)
     monkeypatch.setenv("GIT_PAGER", program)
     monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'core.fsmonitor={program}'")
-    with Sidecar() as sidecar:
+    with LocalSidecar() as sidecar:
         session = sidecar.request("session/open", root=str(hostile.repository.folder))["session_id"]
         texts = [
             sidecar.request(

@@ -11,7 +11,7 @@ import pytest
 from efrit_budget.project import handover
 from efrit_budget.project.handover import HandoverError, taken
 from tests.connection import Connection, RpcError
-from tests.sidecar import Sidecar
+from tests.local_sidecar import LocalSidecar
 
 
 @pytest.fixture
@@ -142,5 +142,5 @@ def test_a_text_and_a_file_exclude_each_other_and_one_is_needed(
 
 @pytest.mark.parametrize("folder", ["relative", "", 1, ["/tmp"], "/a\0b"])
 def test_a_folder_that_is_no_absolute_path_is_refused(tools_for_tests: Path, folder: Any) -> None:
-    with Sidecar() as sidecar, pytest.raises(RpcError, match="handover_folder"):
+    with LocalSidecar() as sidecar, pytest.raises(RpcError, match="handover_folder"):
         greet(sidecar, handover_folder=folder)

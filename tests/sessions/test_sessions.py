@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.connection import Connection, RpcError
+from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
 
 NOT_FOUND, CLOSED, CONFLICT, INVALID = -32001, -32002, -32005, -32602
@@ -325,7 +326,7 @@ def test_a_session_that_a_killed_sidecar_left_open_resumes_exactly(
     sidecar.request("session/rename", session_id=session, title="mine")
     before = sidecar.request("session/status", session_id=session)
     sidecar.kill()
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         listed = other.request("session/list", root=str(project))["sessions"]
         assert [(s["session_id"], s["title"], s["calls"]) for s in listed] == [(session, "mine", 5)]
         resumed = other.request("session/resume", session_id=session)
@@ -339,7 +340,7 @@ def test_a_session_that_a_killed_sidecar_left_open_resumes_exactly(
 def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
     sidecar: Connection, session: str
 ) -> None:
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         refused = _refused(other, "session/resume", session_id=session)
         assert refused.code == -32009
         assert refused.data == {"session_id": session}
@@ -356,7 +357,7 @@ def test_a_session_in_use_is_resumed_elsewhere_only_when_it_is_to_be_taken_over(
 
 
 def test_a_session_is_the_same_in_two_sidecars(sidecar: Connection, session: str) -> None:
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         sidecar.request("tools/call", **_wait(session, "use-1"))
         other.request("tools/call", **_wait(session, "use-2"))
         one = sidecar.request("session/status", session_id=session)

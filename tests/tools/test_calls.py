@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.connection import Connection, RpcError
+from tests.local_sidecar import LocalSidecar
 from tests.processes import until
 from tests.sidecar import Sidecar
 
@@ -46,7 +47,7 @@ def test_a_call_that_is_repeated_in_another_sidecar_gives_the_same_envelope(
     sidecar: Connection, session: str, runs: Path
 ) -> None:
     first = sidecar.request("tools/call", **_tally(session, runs))
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         assert other.request("tools/call", **_tally(session, runs)) == first
     assert _runs(runs) == 1
 
@@ -107,7 +108,7 @@ def test_the_same_call_at_the_same_time_runs_once_and_both_get_its_result(
 def test_the_same_call_at_the_same_time_in_two_sidecars_runs_once(
     sidecar: Connection, session: str, runs: Path
 ) -> None:
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         other.request("ping")
         mine = sidecar.begin("tools/call", **_tally(session, runs, seconds=1))
         assert until(runs.exists)
@@ -136,7 +137,7 @@ def test_a_call_whose_sidecar_was_killed_says_so_and_does_not_run_again(
 ) -> None:
     sidecar.begin("tools/call", **_tally(session, runs, die=True))
     sidecar.wait_exit()
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         told = other.request("tools/call", **_tally(session, runs, die=True))
         assert told["status"] == "error"
         assert "nobody saw it end" in told["message"]
@@ -152,7 +153,7 @@ def test_a_call_that_waits_for_one_in_another_sidecar_learns_of_its_death(
 ) -> None:
     sidecar.begin("tools/call", **_tally(session, runs, seconds=600))
     assert until(runs.exists)
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         waiting = other.begin("tools/call", **_tally(session, runs, seconds=600))
         other.request("ping")
         sidecar.kill()
@@ -167,7 +168,7 @@ def test_a_call_without_effects_is_made_again_after_a_kill(sidecar: Sidecar, ses
     call = _call(session, "wait", "use", seconds=0.2)
     sidecar.begin("tools/call", **_call(session, "wait", "use", seconds=0.2))
     sidecar.kill()
-    with Sidecar() as other:
+    with LocalSidecar() as other:
         assert other.request("tools/call", **call)["status"] == "success"
 
 

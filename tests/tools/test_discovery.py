@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import efrit
 from tests.conftest import TOOLS_FOR_TESTS
+from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
 
 WAIT = (TOOLS_FOR_TESTS / "wait.py").read_text(encoding="utf-8")
@@ -23,19 +25,26 @@ def own_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _names() -> list[str]:
-    with Sidecar() as sidecar:
+    with LocalSidecar() as sidecar:
         return [tool["name"] for tool in sidecar.request("tools/list")["tools"]]
 
 
 def _refusal() -> str:
-    """What a sidecar says that cannot begin with these tools."""
+    """Return what the command line says that cannot begin with these tools."""
+    ended = efrit("tools")
+    assert ended.code == 1
+    return ended.complaint
+
+
+def test_a_sidecar_that_cannot_load_a_tool_ends_and_says_why(own_tools: Path) -> None:
+    (own_tools / "mine.py").write_text("raise RuntimeError('on purpose')", encoding="utf-8")
     with Sidecar() as sidecar:
         sidecar.begin("tools/list")
         sidecar.close_stdin()
         assert sidecar.wait_exit() == 1
         told = sidecar.errors()
+    assert "on purpose" in told
     assert "Traceback" not in told
-    return told
 
 
 def test_a_file_in_the_persons_folder_is_a_tool(own_tools: Path) -> None:
@@ -99,7 +108,7 @@ def test_a_denied_tool_is_not_offered(own_tools: Path, monkeypatch: pytest.Monke
 
 
 def test_every_tool_is_listed_with_schema_place_and_policy(own_tools: Path) -> None:
-    with Sidecar() as sidecar:
+    with LocalSidecar() as sidecar:
         tools = sidecar.request("tools/list")["tools"]
     for tool in tools:
         assert tool["description"]

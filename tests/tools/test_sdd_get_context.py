@@ -13,7 +13,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import plain_tokens, plain_tokens_ceil
 from efrit_budget.tools.registry import discover, entry
 from tests.connection import Connection
-from tests.sidecar import Sidecar
+from tests.local_sidecar import LocalSidecar
 from tests.tools.conftest import Call, shown
 
 PROSE = "The program counts what enters the window and says so in every answer it gives. "
@@ -247,7 +247,7 @@ def test_the_settings_say_where_a_specification_is(
     monkeypatch.setenv("EFRIT_BUDGET_SPECS__CHANGES", "history")
     for name in ("plans/charter.md", "docs/tasks.md", "RULES.txt", "history/one/a.md", "README.md"):
         write(project, name, f"# In {name}\n")
-    with Sidecar() as sidecar:
+    with LocalSidecar() as sidecar:
         session = sidecar.request("session/open", root=str(project))["session_id"]
         asked = {"session_id": session, "name": "sdd_get_context", "tool_use_id": "t1"}
         envelope = sidecar.request("tools/call", **asked)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.connection import Connection
-from tests.sidecar import Sidecar
+from tests.local_sidecar import LocalSidecar
 from tests.tools.searched import Search, git, lines_of, places_of, searching, write
 
 
@@ -121,7 +121,7 @@ def test_a_folder_allowed_beside_the_project_is_searched_and_its_secrets_are_not
     roots = [str(tmp_path / "other"), str(tmp_path / "other/.ssh")]
     monkeypatch.setenv("EFRIT_BUDGET_TOOLS__EXTRA_ROOTS", json.dumps(roots))
     other = str(tmp_path / "other")
-    with Sidecar() as sidecar:
+    with LocalSidecar() as sidecar:
         session = sidecar.request("session/open", root=str(project))["session_id"]
         call = {"session_id": session, "name": "search_content"}
         for number, path in enumerate([other, f"{other}/.ssh"]):
@@ -148,7 +148,7 @@ def test_no_configuration_of_rg_is_read(
     (tmp_path / "ripgreprc").write_text(f"--pre={tmp_path / 'program'}\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "ripgreprc"))
     write(project, {"a": "x\n", ".rgignore": "a\n", ".ignore": "a\n", ".git/HEAD": ""})
-    with Sidecar() as sidecar:
+    with LocalSidecar() as sidecar:
         session = sidecar.request("session/open", root=str(project))["session_id"]
         call = {"session_id": session, "name": "search_content", "tool_use_id": "use-1"}
         found = sidecar.request("tools/call", **call, arguments={"pattern": "x"})

@@ -1,12 +1,11 @@
 """The design's invariants, under random sequences of everything that can be done to a session.
 
-The same few sequences every time; `EFRIT_BUDGET_EXAMPLES` asks for so many others (`make
-invariants`), and pytest's `--hypothesis-seed` for the same others again.
+The same few sequences every time, and many others in `make soak`; pytest's `--hypothesis-seed`
+asks for the same others again.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -27,14 +26,13 @@ from hypothesis.stateful import (
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import ConflictError, EfritError, InvalidParamsError
 from efrit_budget.window.begin import BudgetError
+from tests.soak import amount
 from tests.window import invariants
 from tests.window.client import MODEL, Block, Client, text, thinking, tool_use
 from tests.window.ledger import Reply
 from tests.window.recalled import NotShownError, read
 from tests.window.strategies import LIMITS, MESSAGES, MODELS, TOOL_CALLS, USAGE, Call
 
-EXAMPLES = os.environ.get("EFRIT_BUDGET_EXAMPLES")
-FEW = 30
 MOST_PAGES = 6
 """A result of more pages is read to its end when the session is over."""
 
@@ -381,9 +379,5 @@ def given(client: Client, use: Use) -> dict[str, Any]:
 
 TestSessions = Sessions.TestCase
 TestSessions.settings = settings(
-    max_examples=int(EXAMPLES or FEW),
-    derandomize=EXAMPLES is None,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=amount(10, 300), stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.errors import InvalidParamsError
@@ -44,7 +44,6 @@ def begun(client: Client, said: str | None = None) -> dict[str, Any]:
 
 
 @given(st.dictionaries(st.text("abé", max_size=3), VALUES, max_size=3))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_tools_input_comes_back_as_it_was_written(shared: Client, value: dict[str, Any]) -> None:
     client = shared.anew()
     first = begun(client, "Go on.")

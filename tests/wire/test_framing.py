@@ -210,7 +210,6 @@ def _outcome(pieces: Iterator[Message | Malformed]) -> list[Any]:
     return [p if isinstance(p, Message) else (p.error.message, p.framing) for p in pieces]
 
 
-@settings(max_examples=600, deadline=None)
 @given(streams(), CUTS)
 def test_any_split_of_a_stream_gives_the_same_messages(parts: list[Part], cuts: list[int]) -> None:
     data = b"".join(part.data for part in parts)
@@ -218,7 +217,6 @@ def test_any_split_of_a_stream_gives_the_same_messages(parts: list[Part], cuts: 
     assert _outcome(drive(Framer(LIMIT), split(data, cuts))) == whole
 
 
-@settings(max_examples=100, deadline=None)
 @given(streams())
 def test_a_stream_in_single_bytes_gives_the_same_messages(parts: list[Part]) -> None:
     data = b"".join(part.data for part in parts)
@@ -237,7 +235,6 @@ def test_ten_thousand_streams_lose_no_message_that_is_in_step(
     assert [found for found in answered_ids(pieces) if found in wanted] == wanted
 
 
-@settings(max_examples=800, deadline=None)
 @given(st.lists(st.one_of(GARBAGE, st.binary(max_size=3000)), max_size=6), CUTS)
 def test_pure_garbage_ends_and_gives_less_than_it_was(data: list[bytes], cuts: list[int]) -> None:
     joined = b"".join(data)
