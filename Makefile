@@ -5,7 +5,7 @@ EMACS ?= emacs
 export PYTHON EMACS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-api invariants lint bench screenshot setup clean
+.PHONY: help demo test soak test-api lint bench screenshot setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' Makefile
@@ -14,12 +14,16 @@ demo: ## set up what is missing, then run the demo in a batch Emacs
 	@.ci/setup demo
 	@$(EMACS) -Q --batch -l elisp/demo.el
 
-test: ## set up what is missing, then run every check and every test
-	@.ci/steps setup style types pytest lisp-lint lisp-tests requirements
-
-invariants: ## other random sessions against every invariant; takes many minutes
+test: ## set up what is missing, then every check and test; ONLY=pattern: the tests so named
+ifdef ONLY
 	@.ci/setup test
-	@EFRIT_BUDGET_EXAMPLES=$${EFRIT_BUDGET_EXAMPLES:-1000} .venv/bin/pytest tests/window/test_invariants.py
+	@.ci/only '$(ONLY)'
+else
+	@.ci/steps setup style types lisp-lint pytest lisp-tests requirements
+endif
+
+soak: ## the random and the long tests at length; SOAK=5: five times as long
+	@SOAK=$(SOAK) .ci/steps setup pytest-soak lisp-soak
 
 test-api: ## a short session against the real API, with ANTHROPIC_API_KEY set; costs a few cents
 	@.ci/setup demo

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
-TIMEOUT = 30.0
+TIMEOUT = 120.0
 """Guards against a hang; nothing that works comes near it."""
 
 

@@ -61,7 +61,7 @@ class Endpoint:
 
     def connection(self) -> http.client.HTTPConnection:
         """A plain connection."""
-        return http.client.HTTPConnection(LOOPBACK, self.server.server_address[1], timeout=30)
+        return http.client.HTTPConnection(LOOPBACK, self.server.server_address[1], timeout=300)
 
     def post(
         self, body: Any, path: str = "/v1/messages", *, beta: str = "", **headers: str | None

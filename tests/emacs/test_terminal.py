@@ -151,7 +151,7 @@ def test_an_evaluation_without_end_is_quit_as_any_other(open_emacs: Open, projec
     do(terminal, "Go round.")
     terminal.see("May eval_sexp run?")
     terminal.press("C-c", "C-y")
-    assert until((project / "begun").exists, 30)
+    assert until((project / "begun").exists)
     terminal.press("C-g")
     terminal.see("✗ eval_sexp", "So be it.", "● ready")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,12 @@ import pytest
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import CancelledError
 from efrit_budget.project.processes import Finished, follow, run, stop_all_groups
+from tests.connection import TIMEOUT
 from tests.processes import alive, pid_in, until
 
-SOON = 10.0
+LIMITS = (0.3, 3, 30, 300)
+"""Time limits to try; on a busy machine a program does not begin within the shortest."""
+
 """Guards against a hang."""
 
 
@@ -74,22 +76,22 @@ def test_what_a_program_leaves_running_in_its_group_is_ended_with_it(tmp_path: P
 def test_a_process_that_left_the_group_does_not_hold_the_caller_by_its_pipe(
     tmp_path: Path,
 ) -> None:
-    begun = time.monotonic()
     script = (
-        'setsid sh -c \'echo $$ > "$1"; exec sleep 30\' sh "$1" & '
+        'setsid sh -c \'echo $$ > "$1"; exec sleep 600\' sh "$1" & '
         'while ! [ -s "$1" ]; do sleep 0.05; done; echo started'
     )
     found = _shell(script, str(tmp_path / "pid"))
     try:
         assert found.stdout == b"started\n"
-        assert time.monotonic() - begun < SOON
+        assert alive(pid_in(tmp_path / "pid"))
     finally:
         os.kill(pid_in(tmp_path / "pid"), 9)
 
 
 def test_a_time_limit_ends_the_group_and_keeps_what_was_written(tmp_path: Path) -> None:
     script = 'echo early; sleep 600 & echo $! > "$1"; wait'
-    found = _shell(script, str(tmp_path / "pid"), timeout=0.5)
+    limited = (_shell(script, str(tmp_path / "pid"), timeout=limit) for limit in LIMITS)
+    found = next(found for found in limited if found.stdout)
     assert found.timed_out
     assert found.stdout == b"early\n"
     assert found.code != 0
@@ -98,7 +100,8 @@ def test_a_time_limit_ends_the_group_and_keeps_what_was_written(tmp_path: Path) 
 
 def test_a_time_limit_ends_a_group_that_ignores_it(tmp_path: Path) -> None:
     script = "trap '' TERM; echo $$ > \"$1\"; while :; do sleep 0.1; done"
-    assert _shell(script, str(tmp_path / "pid"), timeout=0.3).timed_out
+    limited = (_shell(script, str(tmp_path / "pid"), timeout=limit).timed_out for limit in LIMITS)
+    assert next(timed_out for timed_out in limited if (tmp_path / "pid").exists())
     assert until(lambda: not alive(pid_in(tmp_path / "pid")))
 
 
@@ -167,7 +170,7 @@ def test_a_cancelled_run_raises_once_its_group_is_ended(tmp_path: Path, *, deaf:
     thread, cancellation = _cancelled_run(script, str(pid_file))
     pid = pid_in(pid_file)
     cancellation.cancel()
-    thread.join(SOON)
+    thread.join(TIMEOUT)
     assert not thread.is_alive()
     assert until(lambda: not alive(pid))
 
@@ -191,7 +194,7 @@ def test_stopping_all_groups_ends_each_of_them(tmp_path: Path) -> None:
     pids = [pid_in(tmp_path / str(number)) for number in range(5)]
     stop_all_groups()
     for thread in threads:
-        thread.join(SOON)
+        thread.join(TIMEOUT)
     assert not any(alive(pid) for pid in pids)
 
 

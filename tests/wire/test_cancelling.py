@@ -50,6 +50,7 @@ def test_a_child_that_ignores_the_wish_to_end_is_ended_too(
     assert until(lambda: not alive(grandchild))
 
 
+@pytest.mark.process
 def test_a_call_that_waits_for_a_thread_is_cancelled_at_once(
     sidecar: Connection, session: str
 ) -> None:
@@ -58,7 +59,9 @@ def test_a_call_that_waits_for_a_thread_is_cancelled_at_once(
         sidecar.begin("tools/call", **stubborn, tool_use_id=f"busy-{number}")
     waiting = sidecar.begin("tools/call", **stubborn, tool_use_id="waiting")
     sidecar.notify("$/cancelRequest", tool_use_id="waiting")
-    reply = sidecar.reply(waiting, timeout=10)
+    reply = sidecar.reply(
+        waiting,
+    )
     assert reply["error"]["code"] == -32800
 
 

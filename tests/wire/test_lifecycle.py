@@ -17,13 +17,11 @@ from typing import Any
 
 import pytest
 
-from tests.connection import RpcError, framed, request
+from tests.connection import TIMEOUT, RpcError, framed, request
 from tests.processes import alive, pid_in, until
 from tests.sidecar import Sidecar
 
 pytestmark = pytest.mark.process
-SOON = 3.0
-"""Guards the one second that the end may take; the machine may be busy."""
 
 
 def _spawn(sidecar: Sidecar, session: str, pid_file: Path) -> int:
@@ -135,7 +133,7 @@ def test_exit_stops_the_work_in_hand_and_answers_it(
     if shutdown:
         sidecar.request("shutdown")
     sidecar.notify("exit")
-    assert sidecar.wait_exit(SOON) == (0 if shutdown else 1)
+    assert sidecar.wait_exit() == (0 if shutdown else 1)
     assert sidecar.reply(call)["error"]["code"] == -32800
     assert until(lambda: not alive(grandchild))
 
@@ -155,7 +153,7 @@ def test_the_end_of_the_input_ends_the_process_and_its_children(
     call = _spawn(sidecar, session, tmp_path / "pid")
     grandchild = pid_in(tmp_path / "pid")
     sidecar.close_stdin()
-    assert sidecar.wait_exit(SOON) == 0
+    assert sidecar.wait_exit() == 0
     assert not alive(grandchild)
     assert sidecar.reply(call)["error"]["code"] == -32800
 
@@ -166,7 +164,7 @@ def test_the_end_of_the_input_ends_work_that_does_not_listen(
     _stubborn(sidecar, session)
     sidecar.request("ping")
     sidecar.close_stdin()
-    assert sidecar.wait_exit(SOON) == 0
+    assert sidecar.wait_exit() == 0
 
 
 def test_quick_requests_in_hand_are_answered_after_the_end_of_the_input(
@@ -212,7 +210,7 @@ def test_the_end_of_the_input_ends_a_process_whose_output_nobody_reads(
         sidecar.send_bytes(b"garbage\n" * 1000)
         assert until(lambda: _is_full(sidecar))
         sidecar.close_stdin()
-        assert sidecar.process.wait(SOON) == 0
+        assert sidecar.process.wait(TIMEOUT) == 0
 
 
 def test_an_output_that_is_closed_does_not_disturb_the_work(
@@ -239,7 +237,7 @@ def test_streams_that_are_closed_from_the_beginning_end_it_at_once(
     script = f'"$@" {closed}'
     command = ["sh", "-c", script, "sh", sys.executable, "-m", "efrit_budget", "serve"]
     done = subprocess.run(
-        command, input=line.encode(), capture_output=True, timeout=30, check=False, cwd="/"
+        command, input=line.encode(), capture_output=True, timeout=TIMEOUT, check=False, cwd="/"
     )
     if closed == "2>&-":
         assert done.returncode == 0
@@ -257,7 +255,7 @@ def test_input_from_a_file_and_output_to_a_file_are_served(
     requests.write_bytes(framed(request("ping", 1), "line"))
     with requests.open("rb") as source, (tmp_path / "replies").open("wb") as target:
         command = [sys.executable, "-m", "efrit_budget", "serve"]
-        subprocess.run(command, stdin=source, stdout=target, timeout=30, check=True, cwd="/")
+        subprocess.run(command, stdin=source, stdout=target, timeout=TIMEOUT, check=True, cwd="/")
     assert json.loads((tmp_path / "replies").read_bytes())["result"] == "pong"
 
 
@@ -280,7 +278,7 @@ def test_pipes_that_are_set_to_not_block_are_served_all_the_same(
                 assert reply["method"] == "$/progress"
             assert reply["result"]["status"] == "success"
             process.stdin.close()
-            assert process.wait(SOON) == 0
+            assert process.wait(TIMEOUT) == 0
 
 
 # The end of the parent
@@ -299,7 +297,7 @@ def test_the_death_of_the_parent_ends_the_process_though_its_pipes_stay_open(
         grandchild = _busy(parent, session, busy, tmp_path)
         assert alive(pid)
         parent.process.kill()
-        assert until(lambda: not alive(pid), SOON)
+        assert until(lambda: not alive(pid))
         assert grandchild is None or not alive(grandchild)
 
 
@@ -327,7 +325,7 @@ def test_the_death_of_the_parent_ends_a_process_that_is_stuck_in_its_output(
         parent.send_bytes(b"garbage\n" * 1000)
         assert until(lambda: _is_full(parent))
         parent.process.kill()
-        assert until(lambda: not alive(pid), SOON)
+        assert until(lambda: not alive(pid))
 
 
 # Signals
@@ -340,7 +338,7 @@ def test_a_signal_ends_it_with_its_children_and_an_answer_to_what_ran(
     call = _spawn(sidecar, session, tmp_path / "pid")
     grandchild = pid_in(tmp_path / "pid")
     sidecar.process.send_signal(number)
-    assert sidecar.wait_exit(SOON) == 0
+    assert sidecar.wait_exit() == 0
     assert not alive(grandchild)
     assert sidecar.reply(call)["error"]["code"] == -32800
 
@@ -366,7 +364,7 @@ def test_a_signal_ends_a_process_that_is_stuck_in_its_output(
         sidecar.send_bytes(b"garbage\n" * 2000)
         assert until(lambda: _is_full(sidecar))
         sidecar.process.send_signal(signal.SIGTERM)
-        assert sidecar.process.wait(10) == 0
+        assert sidecar.process.wait(TIMEOUT) == 0
 
 
 def test_a_signal_in_the_middle_of_many_writes_leaves_the_database_whole(

@@ -36,12 +36,13 @@ def _misbehave(sidecar: Connection, session: str, how: str) -> Any:
 def test_a_quick_request_is_answered_while_a_slow_one_runs(
     sidecar: Connection, session: str
 ) -> None:
-    slow = _wait(sidecar, session, 3)
+    slow = _wait(sidecar, session, 600)
     for _ in range(5):
         assert sidecar.request("session/status", session_id=session)["session_id"] == session
     with sidecar._changed:
         assert not [m for m in sidecar.received if m.value.get("id") == slow]
-    assert sidecar.result(slow)["status"] == "success"
+    sidecar.notify("$/cancelRequest", id=slow)
+    assert sidecar.reply(slow)["error"]["code"] == -32800
 
 
 def test_more_slow_requests_than_threads_do_not_delay_a_quick_one(
@@ -70,21 +71,24 @@ def test_progress_of_work_over_half_a_second_is_told_until_its_reply(
     slow = _wait(sidecar, session, 1.6)
     assert sidecar.result(slow)["status"] == "success"
     told = sidecar.notifications("$/progress")
-    assert 1 <= len(told) <= 4
     assert {params["token"] for params in told} == {slow}
     assert {params["tool_use_id"] for params in told} == {"slow"}
     assert told[0]["value"]["message"] == "waiting"
     assert (told[0]["value"]["done"], told[0]["value"]["total"]) == (0, 1)
-    assert told[0]["value"]["seconds"] >= 0.5
+    seconds = [0, *(params["value"]["seconds"] for params in told)]
+    assert all(later - earlier >= 0.5 for earlier, later in pairwise(seconds))
     time.sleep(0.8)
     sidecar.request("ping")
     assert len(sidecar.notifications("$/progress")) == len(told)
 
 
-def test_quick_work_tells_no_progress(sidecar: Connection, session: str) -> None:
+def test_work_of_less_than_half_a_second_tells_no_progress(
+    sidecar: Connection, session: str
+) -> None:
     for number in range(20):
         assert sidecar.result(_wait(sidecar, session, 0.01, f"use-{number}"))
-    assert sidecar.notifications("$/progress") == []
+    told = sidecar.notifications("$/progress")  # a busy machine may make any work long
+    assert all(params["value"]["seconds"] >= 0.5 for params in told)
 
 
 def test_a_notification_is_never_answered_whatever_it_is(sidecar: Connection, session: str) -> None:
@@ -222,6 +226,7 @@ def test_params_that_are_no_structure_make_an_invalid_request(
     assert sidecar.reply(1)["error"]["code"] == -32600
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "how", ["raise", "os error", "exit", "panic", "interrupt", "recurse", "nothing"]
 )
@@ -263,6 +268,7 @@ def test_a_name_that_no_utf8_text_can_hold_reaches_the_client_as_valid_json(
     assert _misbehave(sidecar, session, "surrogate")["status"] == "success"
 
 
+@pytest.mark.process
 def test_a_thread_of_a_tool_that_dies_takes_nothing_with_it(
     sidecar: Connection, session: str
 ) -> None:
@@ -270,8 +276,9 @@ def test_a_thread_of_a_tool_that_dies_takes_nothing_with_it(
     assert sidecar.request("ping") == "pong"
 
 
+@pytest.mark.process
 def test_stdout_carries_the_protocol_alone_even_when_a_tool_prints(
-    sidecar: Connection, session: str
+    sidecar: Sidecar, session: str
 ) -> None:
     assert _misbehave(sidecar, session, "print")["status"] == "success"
     assert sidecar.request("ping") == "pong"
