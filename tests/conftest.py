@@ -10,11 +10,10 @@ import pytest
 
 from tests import soak
 from tests.connection import Connection
-from tests.local_sidecar import LocalSidecar
+from tests.local_sidecar import TOOLS_FOR_TESTS, LocalSidecar
 from tests.sidecar import Sidecar
 
 soak.load_profile()
-TOOLS_FOR_TESTS = Path(__file__).parent / "tools_for_tests"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -115,8 +115,8 @@ class Connection:
         return reply["result"]
 
     def next_message(self, timeout: float = TIMEOUT) -> Received:
-        """The next message nobody has waited for yet."""
-        return self.wait_for(lambda _: True, timeout)
+        """The next message nobody has waited for yet, but for progress, which comes when it is due."""
+        return self.wait_for(lambda value: not _is_progress(value), timeout)
 
     def notifications(self, method: str) -> list[dict[str, Any]]:
         """The params of the notifications of that name received so far."""
@@ -199,6 +199,10 @@ class Connection:
             f"no such message; {self._violation or 'no violation'}; {state}; "
             f"unseen: {str(waited)[:2000]}; stderr: {self.errors()[-4000:]}"
         )
+
+
+def _is_progress(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("method") == "$/progress"
 
 
 def _one_message(line: bytes, output: IO[bytes]) -> tuple[bytes, str]:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from typing import Self
+from pathlib import Path
+from types import ModuleType
+from typing import Final, Self
+from unittest.mock import patch
 
 from efrit_budget import app
 from efrit_budget.settings import load
+from efrit_budget.tools import registry
 from efrit_budget.wire.dispatch import Dispatcher
 from efrit_budget.wire.server import Application, Server
 from efrit_budget.wire.stdio import ProtocolStreams
 from tests.connection import TIMEOUT, Connection
 from tests.databases import copy_template
+
+TOOLS_FOR_TESTS: Final = Path(__file__).parent / "tools_for_tests"
+_load_anew = registry._load
+_load_once = functools.cache(registry._load)
+
+
+def _load_tool(file: Path) -> ModuleType:
+    """Load the file of a tool; those for tests do not change."""
+    return _load_once(file) if file.parent == TOOLS_FOR_TESTS else _load_anew(file)
 
 
 class LocalSidecar(Connection):
@@ -35,7 +49,8 @@ class LocalSidecar(Connection):
     def _load(self) -> Application:
         loaded = load()
         copy_template(loaded.settings.storage.database)
-        self._opened.append(app.open_application(loaded))
+        with patch.object(registry, "_load", _load_tool):
+            self._opened.append(app.open_application(loaded))
         limit = loaded.settings.wire.max_message_bytes
         return Application(Dispatcher(self._opened[0].methods), limit)
 

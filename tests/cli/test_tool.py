@@ -17,7 +17,7 @@ from tests.cli.command import (
     open_session,
     write_config,
 )
-from tests.conftest import TOOLS_FOR_TESTS
+from tests.local_sidecar import TOOLS_FOR_TESTS
 from tests.processes import until
 
 ASKING_TOOL = '''

@@ -14,6 +14,7 @@ import pytest
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.demo.scenario import BUILT_IN, load, steps
+from tests import soak
 from tests.connection import Connection
 from tests.demo.running import MODEL, Block, Endpoint, endpoint
 
@@ -86,6 +87,10 @@ class Client:
         return self.sidecar.request(method, session_id=self.session, **params)
 
 
+MODELS = [(MODEL, 1.6), ("claude-sonnet-5", 1.0)][: soak.amount(1, 2)]
+"""Each model, and the tokens it counts for each of ours."""
+
+
 @pytest.fixture
 def big_project(project: Path) -> Path:
     """A repository whose listings and searches are far more than a window holds."""
@@ -107,7 +112,8 @@ def long_one(tmp_path: Path, factor: float) -> Iterator[Endpoint]:
         yield running
 
 
-@pytest.mark.parametrize(("model", "factor"), [(MODEL, 1.6), ("claude-sonnet-5", 1.0)])
+@pytest.mark.soak
+@pytest.mark.parametrize(("model", "factor"), MODELS)
 def test_sixty_turns_are_all_accepted_below_the_limit_and_everything_comes_back(
     sidecar: Connection, big_project: Path, long_one: Endpoint, home: Path, model: str
 ) -> None:

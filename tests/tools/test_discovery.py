@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import efrit
-from tests.conftest import TOOLS_FOR_TESTS
-from tests.local_sidecar import LocalSidecar
+from tests.local_sidecar import TOOLS_FOR_TESTS, LocalSidecar
 from tests.sidecar import Sidecar
 
 WAIT = (TOOLS_FOR_TESTS / "wait.py").read_text(encoding="utf-8")

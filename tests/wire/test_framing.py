@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.wire.framing import Framer, Framing, Malformed, Message, dress
@@ -283,11 +283,7 @@ def test_many_small_lines_in_one_piece_are_soon_read() -> None:
     assert len(list(Framer(2**24).feed(data))) == 100_000
 
 
-@settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=amount(3, 50))
 @given(st.tuples(*(streams(first_id=100 * number) for number in range(1, 9))))
 def test_the_real_process_answers_what_is_in_step_and_ends_cleanly(
     home: object, many: tuple[list[Part], ...]
