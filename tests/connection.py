@@ -115,7 +115,7 @@ class Connection:
         return reply["result"]
 
     def next_message(self, timeout: float = TIMEOUT) -> Received:
-        """The next message nobody has waited for yet, but for progress, which comes when it is due."""
+        """The next message nobody has waited for yet; progress is passed over."""
         return self.wait_for(lambda value: not _is_progress(value), timeout)
 
     def notifications(self, method: str) -> list[dict[str, Any]]:
