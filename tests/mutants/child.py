@@ -43,11 +43,15 @@ def run_pytest(
 
 
 def _environment(root: Path, folder: Path) -> dict[str, str]:
-    """Have all that is temporary in a folder, and every process look for modules in `inside`."""
+    """Have all that is temporary in a folder, and every process look for modules in `inside`.
+
+    With `CI` set, Hypothesis tries the same examples each time and doesn't look at the clock.
+    """
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
     return {
         **os.environ,
+        "CI": "true",
         "PYTHONPATH": os.pathsep.join((str(INSIDE), str(root))),
         "TMPDIR": str(temporary),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
