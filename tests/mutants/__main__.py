@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from tests.mutants import results
-from tests.mutants.draw import COUNT, SEED, Mutant, drawn
+from tests.mutants.draw import COUNT, SEED, ChangedError, Mutant, drawn
 from tests.mutants.judge import JudgeError, Result, failing_without_mutants, judge
 from tests.mutants.reach import Reach, RecordError, loaded, record
 from tests.mutants.sites import sites_under
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         if options.only_record:
             return 0
         found = judged(mutants, reach, options)
-    except (RecordError, JudgeError) as error:
+    except (ChangedError, JudgeError, RecordError) as error:
         print(error, file=sys.stderr)
         return 2
     print(results.table(found))

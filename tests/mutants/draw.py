@@ -18,6 +18,10 @@ SEED = 1
 COUNT = 600
 
 
+class ChangedError(Exception):
+    """A file was edited after mutants were drawn from it."""
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A site, and what is put there."""
@@ -29,6 +33,8 @@ class Mutant:
     def text(self, root: Path) -> str:
         """Give the whole file with the change in it."""
         data = (root / self.site.path).read_bytes()
+        if data[self.site.start : self.site.end].decode(errors="replace") != self.site.before:
+            raise ChangedError(f"{self.site.path} was edited since the draw; run with --resume")
         changed = data[: self.site.start] + self.after.encode() + data[self.site.end :]
         return changed.decode()
 

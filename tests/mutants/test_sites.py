@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.draw import Mutant, drawn
+from tests.mutants.draw import ChangedError, Mutant, drawn
 from tests.mutants.sites import sites_under
 
 
@@ -136,3 +136,12 @@ def test_a_mutant_keeps_its_name_when_lines_move(tmp_path: Path) -> None:
     after = drawn_from(tmp_path, "import c\n\n\ndef a(b):\n    return b < 1", 9, seed=1)
     assert [mutant.id for mutant in before] == [mutant.id for mutant in after]
     assert [mutant.site.line for mutant in before] != [mutant.site.line for mutant in after]
+
+
+def test_a_file_that_was_edited_since_the_draw_gives_no_mutant(tmp_path: Path) -> None:
+    """Another place would be changed than the one that is told of."""
+    (mutant,) = drawn_from(tmp_path, "def a(b):\n    return b", 9, seed=1)
+    assert mutant.text(tmp_path) == "def a(b):\n    return None"
+    changes(tmp_path, "import c\ndef a(b):\n    return b")
+    with pytest.raises(ChangedError, match=r"room/toy\.py was edited"):
+        mutant.text(tmp_path)
