@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from efrit_budget.errors import InvalidParamsError, Json
@@ -40,13 +40,13 @@ class Limits:
     tool_results: int
     user_message: int
     response: int
-    per_tool_default: int = 8_000
-    per_tool: Mapping[str, int] = field(default_factory=dict)
-    floor: int = 500
+    per_tool_default: int
+    per_tool: Mapping[str, int]
+    floor: int
     """What a result is granted even when little is left."""
-    low_water: float = 0.45
+    low_water: float
     """The share of their tier that full results may keep after a compaction."""
-    warning_threshold: int = 20_000
+    warning_threshold: int
 
     def of(self, tier: Tier) -> int:
         """The size of one tier."""

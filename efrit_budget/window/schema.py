@@ -19,8 +19,7 @@ RECALLING = "recall_result"
 """The tool that goes on with any result: where it is offered, no other one needs the token."""
 REFUSING_OTHERS = ("additionalProperties", False)
 UNSAID: tuple[tuple[str, Json], ...] = (
-    ("default", False),
-    ("default", 0),
+    ("default", False),  # equal to 0, so that stands for both
     ("default", ""),
     ("description", ""),
 )

@@ -47,6 +47,56 @@ def test_a_sample_that_cannot_be_true_changes_nothing() -> None:
     assert calibration.after(5, 0, 20) == calibration
 
 
+@pytest.mark.parametrize(
+    ("raw", "true_prompt", "learns"),
+    [
+        (399, 500, False),
+        (400, 500, True),
+        (1_200, 200, False),
+        (1_200, 201, True),
+        (1_200, 7_199, True),
+        (1_200, 7_200, False),
+    ],
+)
+def test_a_sample_is_too_small_or_too_far_off_from_a_limit_on(
+    raw: int, true_prompt: int, learns: bool
+) -> None:
+    before = Calibration(1.0)
+    assert (before.after(raw, 0, true_prompt) != before) is learns
+
+
+def test_the_first_sample_counts_for_more_than_those_after_it() -> None:
+    first = Calibration(1.0).after(1_000, 500, 2_500)
+    assert first.as_dict() == {"factor": 1.6, "samples": 1, "recent_error": 0.4}
+    second = first.after(1_000, 500, 2_500)
+    assert second.as_dict() == {"factor": 1.72, "samples": 2, "recent_error": 0.328}
+
+
+def test_the_factor_goes_no_further_than_half_and_two_and_a_half() -> None:
+    high = low = Calibration(1.0)
+    for _ in range(10):
+        high, low = high.after(1_000, 0, 5_000), low.after(1_000, 0, 200)
+    assert (high.factor, low.factor) == (2.5, 0.5)
+
+
+def test_tokens_are_rounded_up() -> None:
+    assert Calibration(1.3).tokens(7) == 10
+
+
+def test_what_the_model_wrote_is_told_where_it_wrote_something() -> None:
+    assert output_size({"output_tokens": 7}) == 7
+    assert output_size({"output_tokens": 0}) is None
+    assert output_size({"output_tokens": True}) is None
+    assert output_size([]) is None
+
+
+def test_counts_that_cannot_be_true_are_left_out() -> None:
+    usage = {"input_tokens": 99_999_999, "output_tokens": 100_000_000, "server_tool_use": 3}
+    assert counts_of(usage) == {"input_tokens": 99_999_999}
+    assert counts_of({"input_tokens": 0, "output_tokens": -1}) == {"input_tokens": 0}
+    assert counts_of(None) == {}
+
+
 def test_the_recent_error_is_that_of_the_prediction() -> None:
     after = Calibration(1.0).after(10_000, 0, 12_500)
     assert after.as_dict()["recent_error"] == pytest.approx(0.2)
@@ -73,6 +123,8 @@ def test_any_usage_block_is_borne(usage: object) -> None:
         {"input_tokens": "9"},
         {"input_tokens": True},
         {"input_tokens": 10**12},
+        {"input_tokens": 0, "cache_read_input_tokens": None},
+        {"input_tokens": 5, "cache_read_input_tokens": -1},
     ],
 )
 def test_a_missing_or_absurd_usage_block_tells_nothing(usage: object) -> None:

@@ -148,10 +148,65 @@ def test_what_is_dense_is_noticed_wherever_in_the_text_it_stands(at: int) -> Non
         ("😀\ud83d", "beyond the basic plane", 1),
         ("😀\ud83d", "symbols", 1),
         ("déjà vu", "foreign words", 2),
+        ("é one two three four five six seven", "foreign words", 5),
+        ("tiếng one two three four five six", "foreign words", 5),
     ],
 )
 def test_what_is_charged_is_counted_as_its_name_says(text: str, name: str, number: int) -> None:
     assert counts(shape(text))[name] == number
+
+
+@pytest.mark.parametrize(
+    ("characters", "name"),
+    [
+        ("\u0080\u00bf\u2000\u206f\u3000\u303f\uff00\uffef", "foreign punctuation"),
+        ("\u00c0\u024f", "accents"),
+        ("\u0370\u03ff\u1f00\u1fff", "Greek"),
+        ("\u0400\u040f\u0450\u052f", "Cyrillic, not Russian"),
+        ("\u0410\u044f\u0401\u0451", "Cyrillic"),
+        ("\u0530\u058f\u0980\u09ff\u0b80\u0dff\u1000\u10ff", "scripts of two bytes"),
+        ("\u0590\u05ff", "Hebrew"),
+        ("\u0600\u077f", "Arabic"),
+        ("\u0780\u08ff\u0a00\u0b7f\u0e80\u0fff", "scripts of three bytes"),
+        ("\u1100\u1dff\ua000\uabff", "scripts of three bytes"),
+        ("\u0900\u097f", "Devanagari"),
+        ("\u0e00\u0e7f", "Thai"),
+        ("\u1e00\u1eff", "Vietnamese"),
+        ("\u2500\u257f", "box drawing"),
+        ("\u3040\u30ff", "kana"),
+        ("\u3400\u9fff\uf900\ufaff", "other Han"),
+        ("\uac02\ud7af", "other Hangul"),
+        ("\u007f\u0250\u036f\u2070\u24ff\u2580\u2fff\u3100\u33ff", "symbols"),
+        ("\ud7b0\uf8ff\ufb00\ufeff\ufff0\uffff", "symbols"),
+    ],
+)
+def test_a_script_goes_from_its_first_to_its_last_character(characters: str, name: str) -> None:
+    assert counts(shape(characters))[name] == len(characters)
+
+
+def test_control_characters_are_ends_of_lines_and_other_signs_are_marks() -> None:
+    assert shape("\x00\x1f!@}") == b"nnppp"
+
+
+@pytest.mark.parametrize(
+    ("sign", "length", "name"),
+    [
+        ("e", 15, "fifteen letters"),
+        ("E", 12, "twelve capitals"),
+        ("7", 2, "two digits"),
+        ("7", 3, "three digits"),
+        ("7", 4, "four digits"),
+        ("7", 6, "six digits"),
+        ("7", 12, "twelve digits"),
+        ("(", 8, "eight marks"),
+        (" ", 16, "sixteen spaces"),
+        ("-", 4, "rulers"),
+        ("t", 3, "consonants in a row"),
+    ],
+)
+def test_a_run_is_charged_for_from_its_length_on(sign: str, length: int, name: str) -> None:
+    assert counts(shape(sign * length))[name] == 1
+    assert counts(shape(sign * (length - 1)))[name] == 0
 
 
 def test_everything_counted_has_a_cost_and_none_is_negative() -> None:
