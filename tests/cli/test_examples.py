@@ -20,6 +20,7 @@ from efrit_budget.__main__ import main
 from efrit_budget.cli import config
 from efrit_budget.cli.parser import build_parser
 from efrit_budget.tools.registry import discover
+from tests.cli.command import subcommands
 from tests.docs.example import make_thesis
 
 PROGRAM = "efrit-budget"
@@ -41,10 +42,8 @@ FILES = {
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """A parser, and those of its subcommands."""
     yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from parsers(inner)
+    for inner in subcommands(parser).values():
+        yield from parsers(inner)
 
 
 def examples() -> list[str]:
