@@ -24,6 +24,7 @@ PACKAGE = pages.ROOT / "efrit_budget"
 SCRIPT = Path(__file__).parent / "names.el"
 ALL = [block for page in documents() for block in blocks(page)]
 LISP_NAME = re.compile(r"`(?:C-u )?(?:M-x )?(efrit(?:-[a-z0-9-]+)?)`")
+LOADED = re.compile(r"\bemacs .*? -f (efrit[\w-]*)")
 ON_THE_COMMAND_LINE = re.compile(r"`efrit-budget ([a-z][^`]*)`")
 SETTING = re.compile(r"`((?:budget|log|memory|retention|specs|storage|tools|wire)\.[a-z_]+)`")
 PLACEHOLDER = re.compile(r"\[?[A-Z]+\]?")
@@ -63,21 +64,15 @@ def test_a_scenario_is_one_that_the_scripted_model_plays(block: Block) -> None:
 
 
 def test_lisp_can_be_read_and_names_what_there_is(tmp_path: Path) -> None:
-    """In blocks and in the text."""
-    named = {name for text in texts() for name in LISP_NAME.findall(text)}
-    names = sorted(named - lisp_tests() - {"efrit-budget"})
-    asked = {"blocks": [block.text for block in of_language("elisp")], "names": names}
-    assert len(names) > 50
-    assert asked["blocks"]
-    assert emacs_on(asked, tmp_path) == {"unread": [], "unknown": []}
-
-
-def test_lisp_that_is_broken_or_names_nothing_is_seen(tmp_path: Path) -> None:
-    asked = {"blocks": ["(setq efrit-nosuch 1", "(setq efrit-nothing 1)"], "names": ["efrit-none"]}
-    assert emacs_on(asked, tmp_path) == {
-        "unread": ["(setq efrit-nosuch 1"],
-        "unknown": ["efrit-none", "efrit-nothing"],
-    }
+    """In blocks and in the text; what is broken or unknown is seen, as two made for it are."""
+    unread, unknown = "(setq efrit-nosuch 1", "(setq efrit-nothing 1)"
+    named = {name for text in texts() for name in LISP_NAME.findall(text)} - lisp_tests()
+    named |= {name for page in documents() for name in LOADED.findall(page.read_text("utf-8"))}
+    shown = [block.text for block in of_language("elisp")]
+    assert len(named) > 50
+    assert shown
+    asked = {"blocks": [*shown, unread, unknown], "names": [*(named - {"efrit-budget"})]}
+    assert emacs_on(asked, tmp_path) == {"unread": [unread], "unknown": ["efrit-nothing"]}
 
 
 def emacs_on(asked: dict[str, list[str]], folder: Path) -> Any:
