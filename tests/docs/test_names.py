@@ -21,7 +21,7 @@ from tests.docs import pages
 from tests.docs.console import FENCE, Block, blocks, documents
 
 PACKAGE = pages.ROOT / "efrit_budget"
-SCRIPT = Path(__file__).parent / "names.el"
+SCRIPT = pages.ROOT / "tests" / "emacs" / "document-names.el"
 ALL = [block for page in documents() for block in blocks(page)]
 LISP_NAME = re.compile(r"`(?:C-u )?(?:M-x )?(efrit(?:-[a-z0-9-]+)?)`")
 LOADED = re.compile(r"\bemacs .*? -f (efrit[\w-]*)")
