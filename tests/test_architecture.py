@@ -76,7 +76,11 @@ CATCHES_ALL: dict[str, str] = {
     "efrit_budget/tools/registry.py::_load": "a person's own tool file may raise anything",
 }
 
-OWN_PATH = re.compile(r"(?<![\w.~-])/(work|root|home|Users)/\w")
+OWN_PATH = re.compile(
+    r"(?<![\w.~-])/(?:(?:work|root|(?:home|Users)(?!/ann\b))/\w"
+    r"|(?:tmp|dev/shm)/(?:pytest-|tmp\.?\w{8}))"
+)
+"""A home folder but Ann's, who stands for anybody, or a folder that was made to be temporary."""
 
 
 @cache
@@ -286,8 +290,26 @@ def test_nothing_in_the_package_suppresses_every_exception() -> None:
 
 def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
     """Paths are relative, or found at run time."""
-    found = {shown(file): OWN_PATH.search(text_of(file)) for file in kept_files()}
+    checkout = re.compile(rf"(?<![\w.~/-]){re.escape(str(ROOT))}\b")
+    found = {
+        shown(file): OWN_PATH.search(text_of(file)) or checkout.search(text_of(file))
+        for file in kept_files()
+    }
     assert not {name: match[0] for name, match in found.items() if match}
+
+
+@pytest.mark.parametrize(
+    "place", ["home/bob/a", "Users/bob", "tmp/tmpo676gxiw/a", "tmp/tmp.9fZ2kQ01xY", "tmp/pytest-1"]
+)
+def test_homes_and_temporary_folders_are_seen(place: str) -> None:
+    """Wherever they stand in a text."""
+    assert OWN_PATH.search(f"outside the project /{place}")
+
+
+@pytest.mark.parametrize("place", ["home/ann/project", "tmp/other.sqlite3", "srv/app/"])
+def test_a_place_made_for_an_example_may_stand_anywhere(place: str) -> None:
+    """It tells nothing of a machine."""
+    assert not OWN_PATH.search(f"outside the project /{place}")
 
 
 def hosts_of(command: list[str], url: str = r"https?://[^\s'\"]+") -> Iterator[str]:

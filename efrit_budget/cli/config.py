@@ -28,7 +28,7 @@ variables such as EFRIT_BUDGET_BUDGET__TOTAL=80000, flags. A config.toml looks l
   per_tool = { search_content = 4000 }
 
   [tools]
-  deny = ["shell_exec"]
+  deny = ["run_command"]
 """
 
 LIST_SHOWN = 40

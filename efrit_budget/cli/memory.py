@@ -26,9 +26,9 @@ NAME = "memory"
 HELP = "Save, read, delete, export and import what is remembered."
 EXAMPLES = """  efrit-budget memory save --title 'Retries back off' --content - < note.md
   efrit-budget memory list --project thesis
-  efrit-budget memory get 12
-  efrit-budget memory timeline 12
-  efrit-budget memory delete 12 --yes
+  efrit-budget memory get 7
+  efrit-budget memory timeline 7
+  efrit-budget memory delete 7 --yes
   efrit-budget memory export -o memory.jsonl
   efrit-budget memory import memory.jsonl
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -151,3 +152,13 @@ def write_config(home: Path, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The subcommands of a command, with their parsers."""
+    return {
+        name: inner
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for name, inner in action.choices.items()
+    }

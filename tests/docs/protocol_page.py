@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,12 @@ SLOW_TOOL = pages.ROOT / "tests" / "tools_for_tests" / "wait.py"
 FROM_THE_SERVER = {"$/progress"}
 WHAT_VARIES = re.compile(r"^What varies from run to run: (.+?)\.$", re.MULTILINE | re.DOTALL)
 WIDTH = 96
+HOME = "/home/ann"
+"""Stands on the page for the folder that holds the project."""
 SHOWN_ELSEWHERE = "..."
 """Stands in a reply for a value that is shown in full elsewhere, or for a list's further ones."""
 
+NUMBERS = re.compile(r"\d[\d,.:TZ+-]*")
 Answer = Callable[[Any, Any], None]
 """Takes what the page shows and what the sidecar said."""
 
@@ -37,7 +40,7 @@ def conversations(page: str) -> list[pages.Part]:
 
 
 def varying(page: str) -> frozenset[str]:
-    """The members whose values the page does not promise, only their kinds."""
+    """The members whose numbers and times the page does not promise."""
     named = WHAT_VARIES.search(page)
     assert named, "the page does not say what varies"
     return frozenset(re.findall(r"`([^`]+)`", named[1]))
@@ -46,8 +49,8 @@ def varying(page: str) -> frozenset[str]:
 # Comparing
 
 
-def differences(page: Any, real: Any, free: frozenset[str], place: str = "") -> Iterator[str]:
-    """Where a reply is not what the page shows; below a free member only kinds count."""
+def differences(page: Any, real: Any, free: Set[str], place: str = "") -> Iterator[str]:
+    """Where a reply is not what the page shows; below a free member numbers and times are free."""
     if page == SHOWN_ELSEWHERE:
         return
     if isinstance(page, dict) and isinstance(real, dict):
@@ -62,11 +65,11 @@ def differences(page: Any, real: Any, free: frozenset[str], place: str = "") -> 
         yield f"{place}: the page has {page!r}, the sidecar gave {real!r}"
 
 
-def kinds_differ(page: Any, real: Any, free: frozenset[str], place: str) -> Iterator[str]:
-    """Where two values are not of one kind; a list's first element stands for all."""
+def kinds_differ(page: Any, real: Any, free: Set[str], place: str) -> Iterator[str]:
+    """Where two values differ in kind or wording; a list's first element stands for all."""
     if page == SHOWN_ELSEWHERE:
         return
-    if kind(page) != kind(real):
+    if kind(page) != kind(real) or wording(page) != wording(real):
         yield f"{place}: the page has {page!r}, the sidecar gave {real!r}"
     elif isinstance(page, dict):
         yield from names_differ(page, real, place)
@@ -76,6 +79,11 @@ def kinds_differ(page: Any, real: Any, free: frozenset[str], place: str) -> Iter
         pairs = zip(page, real, strict=False) if is_cut(page) else ((page[0], one) for one in real)
         for number, pair in enumerate(pairs):
             yield from kinds_differ(*pair, free, f"{place}[{number}]")
+
+
+def wording(value: Any) -> str:
+    """A text with a sign for each number and time in it; empty for what is no text."""
+    return NUMBERS.sub("#", value) if isinstance(value, str) else ""
 
 
 def is_cut(page: list[Any]) -> bool:
@@ -120,14 +128,20 @@ def connected(folder: Path) -> Iterator[Sidecar]:
         yield connection
 
 
-def replay(connection: Sidecar, conversation: pages.Part, answer: Answer) -> None:
+def hold(conversation: pages.Part, folder: Path, answer: Answer) -> None:
     """Say what the client says in a conversation, and hand on what the sidecar says to it."""
-    for block in conversation.blocks("json"):
-        page = json.loads(block)
-        if is_sent(page):
-            connection.send(page)
-        else:
-            answer(page, awaited(connection, page))
+    with connected(folder) as connection:
+        for block in conversation.blocks("json"):
+            page = json.loads(block)
+            if is_sent(page):
+                connection.send(page)
+            else:
+                answer(page, at_home(awaited(connection, page), folder))
+
+
+def at_home(reply: Any, folder: Path) -> Any:
+    """A reply as if the folder of the conversation were a person's home."""
+    return json.loads(json.dumps(reply).replace(str(folder), HOME))
 
 
 def is_sent(message: Any) -> bool:
@@ -163,33 +177,30 @@ def pretty(value: Any, indent: int = 0) -> str:
     return "[\n" + ",\n".join(pad + pretty(one, inner) for one in value) + "\n" + " " * indent + "]"
 
 
-def merged(page: Any, real: Any, free: frozenset[str]) -> Any:
-    """What the sidecar said, with the page's own values where any of that kind will do."""
+def shortened(page: Any, real: Any) -> Any:
+    """What the sidecar said, without what the page leaves out."""
     if page == SHOWN_ELSEWHERE:
         return page
     if isinstance(page, dict) and isinstance(real, dict):
-        return {
-            name: page[name]
-            if name in free and name in page and not [*kinds_differ(page[name], one, free, "")]
-            else merged(page.get(name), one, free)
-            for name, one in real.items()
-        }
+        return {name: shortened(page.get(name), one) for name, one in real.items()}
     if isinstance(page, list) and isinstance(real, list) and same_length(page, real):
         shown = page[:-1] if is_cut(page) else page
-        return [merged(*pair, free) for pair in zip(shown, real, strict=False)] + page[len(shown) :]
+        return [shortened(*pair) for pair in zip(shown, real, strict=False)] + page[len(shown) :]
     return real
 
 
 def renewed(page: str) -> str:
-    """The page with the replies that a sidecar gives now."""
+    """The page with a new reply in the place of each that a sidecar does not give any more."""
     free = varying(page)
     replies: list[tuple[Any, Any]] = []
     for conversation in conversations(page):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["EFRIT_BUDGET_HOME"] = f"{folder}/home"
-            with connected(Path(folder)) as connection:
-                replay(connection, conversation, lambda *pair: replies.append(pair))
-    fresh = iter(merged(*pair, free) for pair in replies)
+            hold(conversation, Path(folder), lambda *pair: replies.append(pair))
+    fresh = (
+        shortened(page, real) if any(differences(page, real, free)) else page
+        for page, real in replies
+    )
 
     def block(match: re.Match[str]) -> str:
         if match[1] != "json":

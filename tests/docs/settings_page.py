@@ -23,7 +23,7 @@ A value comes from the last of these that gives one:
 3. the project's `.efrit.toml`, which may only make stricter what is marked so below; anything
    else in it is left out with a warning;
 4. environment variables: `budget.total` is `EFRIT_BUDGET_BUDGET__TOTAL`, and so on; a list or a
-   table is written as TOML, for example `EFRIT_BUDGET_TOOLS__DENY='["shell_exec"]'`;
+   table is written as TOML, for example `EFRIT_BUDGET_TOOLS__DENY='["run_command"]'`;
 5. the command line (`--db`), or the client.
 
 `efrit-budget config` prints every setting, its value and where that came from. A key that does

@@ -17,10 +17,9 @@ from efrit_budget.wire.lifecycle import CANCEL, INITIALIZE, Lifecycle
 from tests.docs import pages
 from tests.docs.protocol_page import (
     FROM_THE_SERVER,
-    connected,
     conversations,
     differences,
-    replay,
+    hold,
     varying,
 )
 
@@ -53,8 +52,7 @@ def test_a_conversation_of_the_page_goes_as_it_is_shown(
         shown = json.dumps(real, ensure_ascii=False, indent=2)
         assert not found, f"{found}\n{advice}; the whole reply is:\n{shown}"
 
-    with connected(tmp_path) as connection:
-        replay(connection, conversation, compare)
+    hold(conversation, tmp_path, compare)
 
 
 def test_every_method_of_the_sidecar_stands_in_the_page_and_the_other_way_round() -> None:
@@ -97,3 +95,17 @@ def test_the_table_of_errors_has_every_code_that_an_error_carries() -> None:
     """And no other."""
     documented = re.findall(r"^\| `(-\d+)` \|", PAGE, re.MULTILINE)
     assert sorted(set(error_codes()), reverse=True) == [int(code) for code in documented]
+
+
+def test_what_the_page_says_varies_stands_in_its_replies() -> None:
+    """Each is a member of one of them."""
+    shown = "".join(pages.Part("", PAGE).blocks("json"))
+    assert not [name for name in varying(PAGE) if f'"{name}": ' not in shown]
+
+
+def test_a_reply_in_other_words_is_a_difference_and_one_with_other_numbers_is_none() -> None:
+    """For the members that vary; in all others each figure counts."""
+    page = {"text": "2 files, ~30 tokens", "total": 2}
+    assert not [*differences(page, {"text": "3 files, ~41 tokens", "total": 2}, {"text"})]
+    assert [*differences(page, {"text": "2 folders, ~30 tokens", "total": 2}, {"text"})]
+    assert [*differences(page, {"text": "2 files, ~30 tokens", "total": 3}, {"text"})]

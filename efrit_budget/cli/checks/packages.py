@@ -24,7 +24,9 @@ def check_packages() -> Iterator[Check]:
     try:
         requirements = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
-        yield Check("packages", "efrit-budget is not installed", "run: pip install efrit-budget")
+        yield Check(
+            "packages", "efrit-budget is not installed", "run: pip install . in its checkout"
+        )
         return
     for requirement in requirements:
         if ";" not in requirement:
