@@ -16,11 +16,19 @@ from tests.sidecar import Sidecar
 soak.load_profile()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark random tests as tests of the soak."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark random tests as tests of the soak; leave out what it alone runs."""
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("soak")
+    if not soak.LENGTH:
+        left_out = [item for item in items if _is_for_the_soak_alone(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_for_the_soak_alone(item: pytest.Item) -> bool:
+    return any(mark.kwargs.get("alone") for mark in item.iter_markers("soak"))
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,8 @@ import pytest
 from tests.mutants import judge
 from tests.mutants.__main__ import main
 
+pytestmark = pytest.mark.soak(alone=True)
+
 TOY = """
     def is_more(one, other):
         return one > other
