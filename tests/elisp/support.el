@@ -7,7 +7,9 @@
 
 ;; Each test talks to a real sidecar of its own, whose database is in a
 ;; temporary folder, and which has the tools of tests/tools_for_tests and
-;; tests/elisp/tools.
+;; tests/elisp/tools.  It is a child of a process that has loaded the program
+;; once for all tests (fork_server.py); where the start of a process or its
+;; end is what is tested, it is the program itself.
 
 ;;; Code:
 
@@ -42,9 +44,26 @@ Then stop the sidecar and forget its sessions."
      (let ((,session (efrit-session-open efrit-test-root)))
        ,@body)))
 
+(defmacro efrit-test-with-program (&rest body)
+  "Run BODY, in which sidecars and models are processes of the program itself."
+  (declare (indent 0) (debug t))
+  `(let ((efrit-test--forks nil))
+     ,@body))
+
+(defmacro efrit-test-with-program-home (home &rest body)
+  "Run BODY like `efrit-test-with-home' with HOME and `efrit-test-with-program'."
+  (declare (indent 1) (debug (symbolp body)))
+  `(efrit-test-with-program (efrit-test-with-home ,home ,@body)))
+
+(defmacro efrit-test-with-program-session (session &rest body)
+  "Run BODY like `efrit-test-with-session' with SESSION and `efrit-test-with-program'."
+  (declare (indent 1) (debug (symbolp body)))
+  `(efrit-test-with-program (efrit-test-with-session ,session ,@body)))
+
 (defun efrit-test--in-home (body)
   "Call BODY with a temporary folder that is the sidecar's home."
   (let* ((home (make-temp-file "efrit-test-" t))
+         (efrit-sidecar-command (and efrit-test--forks (efrit-test--forked-command)))
          (process-environment
           (append (list (concat "EFRIT_BUDGET_HOME=" home)
                         (concat "EFRIT_BUDGET_TOOLS__PATH="
@@ -55,6 +74,50 @@ Then stop the sidecar and forget its sessions."
       (efrit-sidecar-stop)
       (mapc #'efrit-supervisor-forget (efrit-supervisor-sessions))
       (delete-directory home t))))
+
+;;; Children of the fork server
+
+(defvar efrit-test--forks t
+  "Non-nil if sidecars and models are children of the fork server.")
+
+(defvar efrit-test--fork-server nil
+  "The process of the fork server; it ends with Emacs.")
+
+(defun efrit-test--forked-command ()
+  "Return the command of a child of the fork server."
+  (list (efrit-test--python) "-I" "-S" (expand-file-name "tests/elisp/forked.py" efrit-test-root)
+        (expand-file-name "socket" (efrit-test--fork-folder))))
+
+(defun efrit-test--python ()
+  "Return the checkout's Python."
+  (expand-file-name ".venv/bin/python" efrit-test-root))
+
+(defun efrit-test--fork-folder ()
+  "Return the fork server's folder; start the server if it does not run."
+  (unless (process-live-p efrit-test--fork-server)
+    (setq efrit-test--fork-server
+          (make-process :name "efrit-test-fork-server" :connection-type 'pipe :noquery t
+                        :buffer (generate-new-buffer " *efrit-test-fork-server*")
+                        :command (list (efrit-test--python)
+                                       (expand-file-name "tests/elisp/fork_server.py"
+                                                         efrit-test-root)))))
+  (with-current-buffer (process-buffer efrit-test--fork-server)
+    (or (efrit-test-wait-until
+         (lambda ()
+           (goto-char (point-min))
+           (and (looking-at "\\(/.+\\)/socket\n")
+                (match-string 1))))
+        (error "The fork server did not start: %s" (buffer-string)))))
+
+(defun efrit-test--child-pid (process)
+  "Return the id of the fork server's child for PROCESS, or nil for a program."
+  (when (member "-S" (process-command process))
+    (with-temp-buffer
+      (insert-file-contents (expand-file-name (number-to-string (process-id process))
+                                              (efrit-test--fork-folder)))
+      (string-to-number (buffer-string)))))
+
+;;; Using it
 
 (defvar efrit-test--uses 0
   "How many tool uses there were.")
@@ -80,7 +143,8 @@ Return what it gave."
 
 (defun efrit-test-pid ()
   "Return the process id of the sidecar."
-  (process-id (efrit-sidecar-process)))
+  (let ((process (efrit-sidecar-process)))
+    (or (efrit-test--child-pid process) (process-id process))))
 
 (defun efrit-test-gone-p (pid)
   "Return non-nil when there is no process PID, or only its remains."
