@@ -9,6 +9,9 @@ import signal
 import socket
 import sys
 
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+"""Those that are passed on."""
+
 
 def ask(server: socket.socket) -> None:
     """Ask for a child, and leave it the standard streams."""
@@ -22,7 +25,8 @@ def ask(server: socket.socket) -> None:
 def end_as(code: int) -> None:
     """End with an exit code, or by a signal where the code is its negative number."""
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code in SIGNALS:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 
@@ -30,6 +34,6 @@ def end_as(code: int) -> None:
 with socket.socket(socket.AF_UNIX) as connected:
     connected.connect(sys.argv[1])
     ask(connected)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, lambda taken, _: connected.send(bytes([taken])))
     end_as(int(connected.recv(16) or b"1"))
