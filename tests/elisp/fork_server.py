@@ -115,7 +115,7 @@ class ForkServer:
         if pid == 0:
             client.close()
             self._leave()
-            (self._folder / str(request.client)).write_text(str(os.getpid()))
+            self._note(request.client)
             become(request)
         for stream in request.streams:
             os.close(stream)
@@ -131,6 +131,12 @@ class ForkServer:
             source.close()
         for client in self._clients.values():
             client.close()
+
+    def _note(self, client_pid: int) -> None:
+        """Write the id of this child to the file of its client, which is never seen unfinished."""
+        unfinished = self._folder / f".{client_pid}"
+        unfinished.write_text(str(os.getpid()))
+        unfinished.rename(self._folder / str(client_pid))
 
     def _pass_on(self, pid: int) -> None:
         """Send the child the signals that its client took; kill it if the client is gone."""

@@ -129,11 +129,12 @@ The sidecar is a process of the program itself."
 (defun efrit-test--child-pid (process)
   "Return the id of the fork server's child for PROCESS, or nil for a program."
   (when (member "-S" (process-command process))
-    (with-temp-buffer
-      (insert-file-contents (expand-file-name (number-to-string (process-id process))
-                                              (file-name-directory
-                                               (efrit-test-await-fork-server))))
-      (string-to-number (buffer-string)))))
+    (let ((file (expand-file-name (number-to-string (process-id process))
+                                  (file-name-directory (efrit-test-await-fork-server)))))
+      (should (efrit-test-wait-until (lambda () (file-exists-p file))))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (string-to-number (buffer-string))))))
 
 ;;; Using it
 

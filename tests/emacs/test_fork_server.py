@@ -45,7 +45,7 @@ def start(server: Path, *arguments: str, **variables: str) -> subprocess.Popen[b
 def child_of(server: Path, client: subprocess.Popen[bytes]) -> int:
     """The process id of a client's child, once it runs."""
     file = server.parent / str(client.pid)
-    assert until(lambda: file.exists() and file.read_text() != "")
+    assert until(file.exists)
     return int(file.read_text())
 
 
