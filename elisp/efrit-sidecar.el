@@ -49,7 +49,7 @@ seconds (nil: no limit), `efrit-sidecar-died' where its process ends
 first, `efrit-unencodable' for what JSON cannot hold.  Timers run, and
 other calls are answered, meanwhile.  When it is left early, as by
 \\[keyboard-quit], the sidecar is told to stop the work."
-  (efrit-sidecar--await (efrit-sidecar--submit method params timeout host)))
+  (efrit-sidecar--await (efrit-sidecar--call method params host) timeout))
 
 (cl-defun efrit-sidecar-request-async
     (method params &key success error (timeout efrit-sidecar-timeout) host)
@@ -58,7 +58,10 @@ SUCCESS is called with the result, or ERROR with the error as
 `condition-case' binds it: one of the two, once, later, from a timer.
 Both may be nil.  TIMEOUT, HOST and the errors are those of
 `efrit-sidecar-request'."
-  (efrit-sidecar--submit method params timeout host success error))
+  (let ((call (efrit-sidecar--call method params host success error)))
+    (efrit-supervisor-limit call timeout)
+    (efrit-supervisor-submit call)
+    call))
 
 (defun efrit-sidecar-cancel (token)
   "Cancel the call of TOKEN, and have the sidecar stop working on it.
@@ -79,10 +82,8 @@ It is started if need be; nothing tells whether it took notice."
   "Start the sidecar here, or of HOST, if need be, and wait until it is ready.
 Return its reply to the greeting: a plist of `:server' (`:name',
 `:version'), `:protocol_version' and `:capabilities'."
-  (let ((barrier (efrit-call-create :host (efrit-host-at host) :kind 'barrier)))
-    (efrit-supervisor-submit barrier)
-    (efrit-sidecar--await barrier)
-    (efrit-supervisor-server host)))
+  (efrit-sidecar--await (efrit-call-create :host (efrit-host-at host) :kind 'barrier))
+  (efrit-supervisor-server host))
 
 (defun efrit-sidecar-process (&optional host)
   "Return the process of the sidecar here, or of HOST, or nil while there is none."
@@ -128,26 +129,26 @@ In a remote folder, it is that HOST's, and comes when it has ended."
   "Return METHOD, a symbol or string, as the symbol jsonrpc.el wants."
   (if (stringp method) (intern method) method))
 
-(defun efrit-sidecar--submit (method params timeout host &optional success failure)
-  "Make a call of METHOD with PARAMS, submit and return it.
-It may take TIMEOUT seconds; HOST is where its session lies if that is not
-known here; SUCCESS and FAILURE are told its end."
-  (let ((call (efrit-call-create
-               :host (efrit-host-of-call params host)
-               :method (efrit-sidecar--symbol method) :params params
-               :success success :failure failure)))
-    (efrit-supervisor-limit call timeout)
-    (efrit-supervisor-submit call)
-    call))
+(defun efrit-sidecar--call (method params host &optional success failure)
+  "Return a new call of METHOD with PARAMS.
+HOST is where its session lies if that is not known here; SUCCESS and
+FAILURE are told its end."
+  (efrit-call-create :host (efrit-host-of-call params host)
+                     :method (efrit-sidecar--symbol method) :params params
+                     :success success :failure failure))
 
-(defun efrit-sidecar--await (call)
-  "Wait until CALL has ended, and return its result or signal its error.
-Cancel it when left early; one can quit also where a timer waits."
+(defun efrit-sidecar--await (call &optional timeout)
+  "Submit CALL, wait until it has ended, and return its result or signal its error.
+It may take TIMEOUT seconds.  Cancel it when left early; one can quit also
+where a timer waits."
   (unwind-protect
-      (let ((inhibit-quit nil))
-        (while (efrit-call-open-p call)
-          (efrit-connection-wait (or (efrit-call-connection call)
-                                     (efrit-host-connection (efrit-call-host call))))))
+      (progn
+        (efrit-supervisor-limit call timeout)
+        (efrit-supervisor-submit call)
+        (let ((inhibit-quit nil))
+          (while (efrit-call-open-p call)
+            (efrit-connection-wait (or (efrit-call-connection call)
+                                       (efrit-host-connection (efrit-call-host call)))))))
     (when (efrit-call-open-p call)
       (efrit-supervisor-cancel call)))
   (efrit-call-result call))

@@ -146,11 +146,16 @@ filter does."
   "Return how many seconds to wait before the next start on HOST.
 None after the first death of a minute, then 0.5 and twice as many each
 time, counted from the latest death."
-  (let ((count (length (efrit-supervisor--recent-deaths host))))
-    (if (< count 2)
-        0
-      (- (+ (car (efrit-host-deaths host)) (min 5 (* 0.5 (expt 2 (- count 2)))))
-         (float-time)))))
+  (let ((deaths (efrit-supervisor--recent-deaths host)))
+    (if deaths
+        (- (+ (car deaths) (efrit-supervisor--pause-after (length deaths))) (float-time))
+      0)))
+
+(defun efrit-supervisor--pause-after (count)
+  "Return how many seconds to wait after the latest of COUNT deaths."
+  (if (< count 2)
+      0
+    (min 5 (* 0.5 (expt 2 (- count 2))))))
 
 (defun efrit-supervisor--recent-deaths (host)
   "Return the deaths of the last minute on HOST, and forget those before."
@@ -189,7 +194,9 @@ A quit waits until it is known what the state is."
      (if remote
          (let ((process (efrit-supervisor--spawn-remote host name)))
            (lambda () process))
-       (lambda () (efrit-process-spawn (append (efrit-executable-command) '("serve")))))
+       ;; Where there is no program, nothing is begun.
+       (let ((command (append (efrit-executable-command) '("serve"))))
+         (lambda () (efrit-process-spawn command))))
      #'efrit-supervisor--progress
      (lambda (connection why) (efrit-supervisor--ended host connection why)))))
 

@@ -139,9 +139,7 @@ def test_a_skip_inside_a_lisp_test_is_no_pass(tmp_path: Path) -> None:
     lisp = (
         "(progn (setq noninteractive nil)"
         f' (load "{pages.ROOT}/tests/elisp/run.el" nil t) (setq noninteractive t)'
-        " (setq efrit-run--mine (ert-select-tests t t))"
-        " (ert-run-tests-batch t)"
-        f' (efrit-run--note-passed "{report}"))'
+        f' (efrit-run--note-passed "{report}" (efrit-run--all (ert-select-tests t t))))'
     )
     subprocess.run(
         [emacs, "-Q", "--batch", "-l", str(tests), "--eval", lisp], check=True, capture_output=True

@@ -102,7 +102,7 @@ With FORCE, also where somebody changed a file since."
         force
         (lambda (given) (setq outcomes given done t))))
      (lambda (err) (error "%s" (efrit-error-text err))))
-    (should (efrit-test-wait-until (lambda () done) 120))
+    (should (efrit-test-wait-until (lambda () done)))
     outcomes))
 
 (defun editing-tree ()

@@ -11,8 +11,8 @@
 ;; process of its own, runs checkdoc and package-lint on it, and prints each
 ;; finding as FILE:LINE: MESSAGE, the compiler's warnings among them.  Exits
 ;; with 1 if there is any.  The tests and benchmarks are compiled and
-;; checked by checkdoc, too.  EFRIT_SHARE, such as 1/2, has every second file
-;; checked.
+;; checked by checkdoc, too.  EFRIT_QUEUE names a folder over which several
+;; Emacsen share the files.
 
 ;;; Code:
 
@@ -21,7 +21,7 @@
 (require 'subr-x)
 
 (load (expand-file-name "share" (file-name-directory (or load-file-name buffer-file-name))))
-(declare-function efrit-share "share" (things))
+(declare-function efrit-share-take "share" (name))
 
 (defconst efrit-lint--root
   (expand-file-name "../../" (file-name-directory (or load-file-name buffer-file-name)))
@@ -59,18 +59,34 @@
 
 ;;; Byte-compiling
 
+(defun efrit-lint--compile-package (folder)
+  "Byte-compile the package into FOLDER, for the files that require it.
+What is compiled is read much faster than its source."
+  (let ((files (seq-remove #'efrit-lint--script-p
+                           (efrit-lint--files efrit-lint--package-folder))))
+    (efrit-lint--run-compiler folder files "-L" efrit-lint--package-folder)))
+
 (defun efrit-lint--compile (file folder)
-  "Byte-compile FILE into FOLDER in a fresh Emacs; print every warning."
-  (with-temp-buffer
-    (let ((code (call-process
-                 (expand-file-name invocation-name invocation-directory) nil t nil
-                 "-Q" "--batch"
-                 "-L" efrit-lint--package-folder "-L" (file-name-directory file)
-                 "--eval" (format "(setq byte-compile-dest-file-function
-                                         (lambda (_) %S))"
-                                  (expand-file-name "compiled.elc" folder))
-                 "-f" "batch-byte-compile" file)))
-      (efrit-lint--compiler-findings file (eql code 0)))))
+  "Byte-compile FILE in a fresh Emacs; print every warning.
+The package is in FOLDER, compiled."
+  (let ((own (expand-file-name "own" folder)))
+    (make-directory own t)
+    (with-temp-buffer
+      (let ((code (efrit-lint--run-compiler own (list file) "-L" folder
+                                            "-L" (file-name-directory file))))
+        (efrit-lint--compiler-findings file (eql code 0))))))
+
+(defun efrit-lint--run-compiler (folder files &rest options)
+  "Byte-compile FILES into FOLDER in an Emacs that is started with OPTIONS.
+Return its exit code; what it says goes to the current buffer."
+  (apply #'call-process (expand-file-name invocation-name invocation-directory) nil t nil
+         `("-Q" "--batch" ,@options
+           "--eval" ,(format "(setq byte-compile-dest-file-function
+                                    (lambda (file)
+                                      (expand-file-name
+                                       (concat (file-name-base file) \".elc\") %S)))"
+                             folder)
+           "-f" "batch-byte-compile" ,@files)))
 
 (defun efrit-lint--compiler-findings (file compiled)
   "Print the findings about FILE in the output of its compiler, in this buffer.
@@ -135,16 +151,21 @@ COMPILED is nil where it says that FILE does not compile."
   "Check every file, print a summary, and exit."
   (efrit-lint--load-package-lint)
   (let ((folder (make-temp-file "efrit-lint-" t))
-        (own (efrit-share (efrit-lint--files efrit-lint--package-folder)))
-        (others (efrit-share (mapcan #'efrit-lint--files efrit-lint--other-folders))))
+        (own (efrit-lint--files efrit-lint--package-folder))
+        (checked 0))
     (unwind-protect
-        (dolist (file (append own others))
-          (efrit-lint--compile file folder)
-          (efrit-lint--checkdoc file))
+        (progn
+          (with-temp-buffer
+            (efrit-lint--compile-package folder))
+          (dolist (file (append own (mapcan #'efrit-lint--files efrit-lint--other-folders)))
+            (when (efrit-share-take (file-relative-name file efrit-lint--root))
+              (setq checked (1+ checked))
+              (efrit-lint--compile file folder)
+              (efrit-lint--checkdoc file)
+              (when (and (member file own) (not (efrit-lint--script-p file)))
+                (efrit-lint--package-lint file)))))
       (delete-directory folder t))
-    (mapc #'efrit-lint--package-lint (seq-remove #'efrit-lint--script-p own))
-    (princ (format "%d Lisp files, %d findings\n"
-                   (+ (length own) (length others)) efrit-lint--findings))
+    (princ (format "%d Lisp files, %d findings\n" checked efrit-lint--findings))
     (kill-emacs (if (zerop efrit-lint--findings) 0 1))))
 
 (when noninteractive

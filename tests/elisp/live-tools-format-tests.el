@@ -133,7 +133,14 @@ text = \"Done.\"
            (should (efrit-test-wait-until #'eglot-current-server))
            (unwind-protect
                (progn ,@body)
-             (eglot-shutdown (eglot-current-server))))))))
+             (eglot-shutdown (eglot-current-server))))))
+     (live-format-tests--cancel-timers)))
+
+(defun live-format-tests--cancel-timers ()
+  "Cancel the timers that eglot has left."
+  (dolist (timer (append timer-list timer-idle-list))
+    (when (string-match-p "eglot" (format "%S" timer))
+      (cancel-timer timer))))
 
 (ert-deftest efrit-live-format-a-language-server-formats-what-it-manages ()
   (live-format-tests--served nil

@@ -48,12 +48,7 @@ it are killed."
       (efrit-test-write name text))
     (unwind-protect
         (funcall body)
-      (let ((kill-buffer-query-functions nil))
-        (dolist (buffer (seq-difference (buffer-list) before))
-          (when (buffer-live-p buffer)
-            (with-current-buffer buffer
-              (set-buffer-modified-p nil))
-            (kill-buffer buffer))))
+      (efrit-test-kill-others before)
       (delete-directory live-test-root t))))
 
 (defun live-test-begin (name arguments then)

@@ -97,6 +97,7 @@ For each, BEGUN tells whether it begins an epoch."
            sum (/ (string-bytes (plist-get shown :text)) 4)))
 
 (ert-deftest efrit-long-session-stays-within-its-window-and-loses-nothing ()
+  :tags '(:long)
   (efrit-test-with-project '(("README.md" . "# A book\n"))
     (long-session-test--write)
     (efrit-test-with-model (long-session-test--scenario)
@@ -115,7 +116,7 @@ For each, BEGUN tells whether it begins an epoch."
                               (plist-get (plist-get (plist-get budget :tiers) :response)
                                          :limit)))))))
         (efrit-do-say loop "Go through everything.")
-        (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)) 400)
+        (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)) 600)
         (should (equal '(idle nil) (list (efrit-loop-state loop) (efrit-loop-problem loop))))
         (let ((requests (efrit-test-sent)))
           (should (= 61 (length requests)))

@@ -135,7 +135,7 @@ text = \" Done.\"
 (ert-deftest efrit-loop-survives-the-death-of-the-sidecar-during-a-tool ()
   (loop-test-with "
 [[reply]]
-tool = [ { name = \"run_command\", input = { command = \"sleep 1; echo x >> runs.txt\" } },
+tool = [ { name = \"run_command\", input = { command = \"touch begun; sleep 1; echo x >> runs.txt\" } },
          { name = \"read_file\", input = { path = \"a.txt\" } } ]
 [[reply]]
 text = \"Done.\"
@@ -146,7 +146,7 @@ text = \"Done.\"
                                                      (eq (efrit-use-state use) 'running)
                                                      (efrit-use-confirm use)))
                                   (efrit-loop-run loop)))))
-    (sleep-for 0.3)
+    (should (efrit-test-wait-until (lambda () (file-exists-p "begun"))))
     (efrit-test-kill)
     (should (eq 'idle (efrit-test-rest loop)))
     (should (equal "Done." (loop-test--said)))
@@ -166,6 +166,7 @@ delay_ms = 40
     (loop-test--goes-on loop)))
 
 (ert-deftest efrit-loop-can-be-stopped-in-every-state-and-used-again ()
+  :tags '(:long)
   (dolist (state '(beginning waiting streaming retrying ending running))
     (loop-test-with (concat (if (eq state 'retrying) "[[reply]]\nstatus = 429\nretry_after = 60\n" "")
                             "
@@ -224,6 +225,7 @@ tool = [ { name = \"run_command\", input = { command = \"sleep "
         (loop-test--goes-on loop)))))
 
 (ert-deftest efrit-loop-takes-a-result-of-fifty-megabytes ()
+  :tags '(:long)
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"eval_sexp\", input = { code = \"(make-string 50000000 ?x)\" } },
@@ -233,7 +235,7 @@ text = \"Large.\"
 " loop
     (let ((efrit-eval-most-characters 60000000))
       (efrit-do-say loop "Go.")
-      (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)) 120)
+      (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)))
       (should (eq 'idle (efrit-loop-state loop)))
       (should (equal "Large." (loop-test--said)))
       (should (< (length (efrit-test-sent-text)) 1000000)))))

@@ -36,6 +36,12 @@
   `(efrit-test-with-project ,files
      (efrit-over-there-run (lambda () ,@body))))
 
+(defmacro efrit-over-there-with-program-project (files &rest body)
+  "Run BODY like `efrit-over-there-with-project' with FILES.
+The sidecars are processes of the program itself."
+  (declare (indent 1) (debug (form body)))
+  `(efrit-test-with-program (efrit-over-there-with-project ,files ,@body)))
+
 (defun efrit-over-there-run (body)
   "Call BODY in the project of the test as another machine's."
   (let* ((tramp-methods (cons '("mock"

@@ -23,7 +23,7 @@
 
 (ert-deftest efrit-remote-a-missing-sidecar-is-told-with-what-to-do ()
   "Where there is no program the error names the machine and how to install it."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let* ((efrit-remote-commands '(("\\`/mock:" . "no-such-sidecar")))
            (text (cadr (should-error (efrit-session-open efrit-test-project)
                                      :type 'user-error))))
@@ -36,7 +36,7 @@
 
 (ert-deftest efrit-remote-without-a-setting-the-path-there-is-searched ()
   "The program efrit-budget is found in a folder of `tramp-remote-path'."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let* ((efrit-remote-commands nil)
            (folder (make-temp-file "efrit-test-bin-" t))
            (tramp-remote-path (cons folder tramp-remote-path)))
@@ -52,7 +52,7 @@
 
 (ert-deftest efrit-remote-the-program-may-be-set-for-a-connection ()
   "A connection-local value of the option holds on its machine."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let ((connection-local-profile-alist nil)
           (connection-local-criteria-alist nil)
           (enable-connection-local-variables t))
@@ -63,7 +63,7 @@
 
 (ert-deftest efrit-remote-a-sidecar-that-does-not-run-is-told ()
   "A program whose Python is gone is named, not waited for."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let* ((broken (make-temp-file "efrit-test-" nil nil "#!/no/such/python\n"))
            (efrit-remote-commands (list (list "\\`/mock:" broken))))
       (unwind-protect
@@ -89,7 +89,7 @@
 
 (ert-deftest efrit-remote-missing-programs-are-said-and-the-rest-works ()
   "Without git and ctags a session works there; what is missing is said once."
-  (efrit-over-there-with-project '(("a.txt" . "one\n"))
+  (efrit-over-there-with-program-project '(("a.txt" . "one\n"))
     (remote-ends-tests--with-bare-shell '("sh" "env" "stty" "mktemp" "rm" "tail" "readlink" "diff"
                                      "test" "ls" "cat" "id" "uname" "stat" "getconf")
       (let* ((found (efrit-remote-look efrit-over-there-host))
@@ -152,7 +152,7 @@ text = \"Two.\"
 
 (ert-deftest efrit-remote-the-doctor-looks-there-too ()
   "In a remote folder the report has what is there, and how to fix it."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let ((printed (with-output-to-string (efrit-doctor))))
       (should (string-search (concat "On " efrit-over-there-host) printed))
       (should (string-search (concat "Sidecar on " efrit-over-there-host) printed))
@@ -167,7 +167,7 @@ text = \"Two.\"
 
 (ert-deftest efrit-remote-a-killed-sidecar-is-started-again-with-its-sessions ()
   "After a kill over there the next call is answered, in the same session."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let* ((inhibit-message t)
            (id (efrit-session-open efrit-test-project))
            (pid (efrit-over-there-pid id))
@@ -206,7 +206,7 @@ text = \"Two.\"
   (efrit-over-there-with-project nil
     (efrit-test-with-model "
 [[reply]]
-tool = [ { name = \"wait\", input = { seconds = 30 } } ]
+tool = [ { name = \"wait\", input = { seconds = 600 } } ]
 [[reply]]
 text = \"Here we are again.\"
 "
@@ -268,10 +268,10 @@ text = \"The second answer.\"
            (id (efrit-session-open efrit-test-project))
            (file (make-temp-file "efrit-test-pid-" nil nil))
            (quitted nil))
-      (run-at-time 0.5 nil (lambda () (setq quit-flag t)))
+      (efrit-test-quit-when (lambda () (< 0 (file-attribute-size (file-attributes file)))))
       (condition-case nil
           (efrit-sidecar-request 'tools/call (efrit-test-use id "spawn"
-                                                             (list :seconds 60 :pid_file file)))
+                                                             (list :seconds 600 :pid_file file)))
         (quit (setq quitted t)))
       (should quitted)
       (should (efrit-session-status id))
@@ -284,7 +284,7 @@ text = \"The second answer.\"
 
 (ert-deftest efrit-remote-stopping-leaves-no-process-there ()
   "A stopped sidecar is gone over there as well, with what it ran."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let* ((id (efrit-session-open efrit-test-project))
            (pid (efrit-over-there-pid id)))
       (efrit-sidecar-stop efrit-over-there-host)
@@ -293,7 +293,7 @@ text = \"The second answer.\"
 
 (ert-deftest efrit-remote-what-it-wrote-to-its-standard-error-is-shown ()
   "The last lines of a sidecar over there are in the error, and in a buffer."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let* ((inhibit-message t)
            (program (make-temp-file "efrit-test-" nil nil "#!/bin/sh
 [ \"$1\" = --version ] && { echo efrit-budget 9; exit; }
@@ -330,18 +330,19 @@ echo 'the disk is full' >&2; exit 3
 
 (ert-deftest efrit-remote-the-sidecar-ends-with-emacs ()
   "However Emacs ends, the sidecar over there ends by itself."
+  :tags '(:long)
   (dolist (how '(exit 9 15))
-    (efrit-over-there-with-project nil
+    (efrit-over-there-with-program-project nil
       (with-temp-buffer
         (setq default-directory efrit-over-there-local)
         (let ((emacs (remote-ends-tests--other-emacs how)))
           (should (efrit-test-wait-until #'remote-ends-tests--printed-pid))
           (unless (eq how 'exit)
             (signal-process emacs how))
-          (should (efrit-test-wait-until (lambda () (not (process-live-p emacs))) 10))
+          (should (efrit-test-wait-until (lambda () (not (process-live-p emacs)))))
           (let ((pid (remote-ends-tests--printed-pid)))
             (ert-info ((format "ended by %s" how))
-              (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)) 10)))))))))
+              (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))))))
 
 (defun remote-ends-tests--other-emacs (how)
   "Return the process of a batch Emacs that works in the project of the test.
@@ -362,7 +363,7 @@ unless HOW is `exit'."
                    efrit-remote-commands ',efrit-remote-commands)
              (message "parent %d"
                       (efrit-over-there-pid (efrit-session-open ,efrit-test-project)))
-             ,@(unless (eq how 'exit) '((sleep-for 60))))))))
+             ,@(unless (eq how 'exit) '((sleep-for 600))))))))
 
 (defun remote-ends-tests--printed-pid ()
   "Return the process id printed in this buffer, or nil."

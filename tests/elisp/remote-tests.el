@@ -237,7 +237,7 @@ text = \"All read.\"
 
 (ert-deftest efrit-remote-the-key-stays-here ()
   "Nothing that TRAMP starts over there has the key of the model."
-  (efrit-over-there-with-project nil
+  (efrit-over-there-with-program-project nil
     (let ((had (getenv "ANTHROPIC_API_KEY")))
       (unwind-protect
           (progn

@@ -45,15 +45,26 @@ the `default-directory', too.  Then forget its loops."
            (efrit-permissions-file (expand-file-name "permissions.eld" home))
            (efrit-do-show-function #'ignore)
            (efrit-claude-retry-delay 0.05)
-           (efrit-test-requests (expand-file-name "requests.jsonl" home)))
+           (efrit-test-requests (expand-file-name "requests.jsonl" home))
+           (buffers (buffer-list)))
       (call-process "git" nil nil nil "init" "--quiet")
       (pcase-dolist (`(,name . ,text) files)
         (efrit-test-write name text))
       (unwind-protect
           (funcall body)
         (mapc #'efrit-do-forget (efrit-do-loops))
-        (efrit-test-kill-buffers (buffer-list))
+        (efrit-test-kill-others buffers)
         (delete-directory efrit-test-project t)))))
+
+(defun efrit-test-kill-others (buffers)
+  "Kill all buffers but BUFFERS, modified or not; cancel what would happen later."
+  (let ((kill-buffer-query-functions nil))
+    (dolist (buffer (seq-difference (buffer-list) buffers))
+      (when (buffer-live-p buffer)
+        (with-current-buffer buffer
+          (set-buffer-modified-p nil))
+        (kill-buffer buffer))))
+  (mapc #'cancel-function-timers '(delete-overlay efrit-turn--say-it-hangs)))
 
 (defun efrit-test-kill-buffers (buffers)
   "Kill those of BUFFERS that visit files of the project, modified or not."
@@ -124,7 +135,7 @@ the `default-directory', too.  Then forget its loops."
 
 (defun efrit-test-rest (loop)
   "Wait until LOOP rests, and return its state."
-  (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)) 60)
+  (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)))
   (efrit-loop-state loop))
 
 (defun efrit-test-finish (loop task)

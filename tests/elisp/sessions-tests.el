@@ -20,7 +20,7 @@ text = \"I will read it.\"
 tool = [{ name = \"read_file\", input = { path = \"a.txt\" } }]
 
 [[reply]]
-tool = [{ name = \"wait\", input = { seconds = 60 } }]
+tool = [{ name = \"wait\", input = { seconds = 600 } }]
 
 [[reply]]
 text = \"Here we are again.\"

@@ -1,23 +1,26 @@
-;;; share.el --- A share of what there is to do  -*- lexical-binding: t; -*-
+;;; share.el --- Share what there is to do with other Emacsen  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; Checks that take long are shared by several Emacsen: EFRIT_SHARE in the
-;; environment, such as 2/3, says which share of how many is this one's.
+;; Checks that take long are shared by several Emacsen: EFRIT_QUEUE in the
+;; environment names a folder in which each of them notes what it takes.
 
 ;;; Code:
 
-(require 'seq)
-
-(defun efrit-share (things)
-  "Return this Emacs's share of THINGS, a list: every second one, or all."
-  (let* ((share (split-string (or (getenv "EFRIT_SHARE") "1/1") "/"))
-         (first (1- (string-to-number (car share))))
-         (of (string-to-number (cadr share))))
-    (seq-map #'car (seq-partition (seq-drop things first) of))))
+(defun efrit-share-take (name)
+  "Return non-nil if this Emacs is the first to take NAME.
+Without EFRIT_QUEUE in the environment it always is."
+  (let ((queue (getenv "EFRIT_QUEUE")))
+    (or (null queue)
+        (condition-case nil
+            (progn
+              (make-directory queue t)
+              (make-directory (expand-file-name (string-replace "/" "!" name) queue))
+              t)
+          (file-already-exists nil)))))
 
 (provide 'share)
 ;;; share.el ends here

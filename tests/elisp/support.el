@@ -7,7 +7,9 @@
 
 ;; Each test talks to a real sidecar of its own, whose database is in a
 ;; temporary folder, and which has the tools of tests/tools_for_tests and
-;; tests/elisp/tools.
+;; tests/elisp/tools.  It is a child of a process that has loaded the program
+;; once for all tests (fork_server.py); where the start of a process or its
+;; end is what is tested, it is the program itself.
 
 ;;; Code:
 
@@ -16,6 +18,8 @@
 (require 'json)
 (require 'efrit)
 (require 'efrit-call)
+(require 'efrit-handover)
+(require 'efrit-process)
 (require 'efrit-session)
 (require 'efrit-sidecar)
 (require 'efrit-supervisor)
@@ -42,9 +46,31 @@ Then stop the sidecar and forget its sessions."
      (let ((,session (efrit-session-open efrit-test-root)))
        ,@body)))
 
+(defvar efrit-test--forks t
+  "Non-nil if sidecars and models are children of the fork server.")
+
+(defmacro efrit-test-with-program (&rest body)
+  "Run BODY; sidecars and models in it are processes of the program itself."
+  (declare (indent 0) (debug t))
+  `(let ((efrit-test--forks nil))
+     ,@body))
+
+(defmacro efrit-test-with-program-home (home &rest body)
+  "Run BODY like `efrit-test-with-home' with HOME.
+The sidecar is a process of the program itself."
+  (declare (indent 1) (debug (symbolp body)))
+  `(efrit-test-with-program (efrit-test-with-home ,home ,@body)))
+
+(defmacro efrit-test-with-program-session (session &rest body)
+  "Run BODY like `efrit-test-with-session' with SESSION.
+The sidecar is a process of the program itself."
+  (declare (indent 1) (debug (symbolp body)))
+  `(efrit-test-with-program (efrit-test-with-session ,session ,@body)))
+
 (defun efrit-test--in-home (body)
   "Call BODY with a temporary folder that is the sidecar's home."
   (let* ((home (make-temp-file "efrit-test-" t))
+         (efrit-sidecar-command (and efrit-test--forks (efrit-test--forked-command)))
          (process-environment
           (append (list (concat "EFRIT_BUDGET_HOME=" home)
                         (concat "EFRIT_BUDGET_TOOLS__PATH="
@@ -54,7 +80,63 @@ Then stop the sidecar and forget its sessions."
         (funcall body home)
       (efrit-sidecar-stop)
       (mapc #'efrit-supervisor-forget (efrit-supervisor-sessions))
+      (efrit-test--clear-away)
       (delete-directory home t))))
+
+(defun efrit-test--clear-away ()
+  "Delete the buffers and the folder that Emacs has of sidecars that have ended."
+  (dolist (buffer (buffer-list))
+    (when (string-prefix-p (concat " *" (efrit-process-name)) (buffer-name buffer))
+      (kill-buffer buffer)))
+  (efrit-handover--remove)
+  (setq efrit-handover--folder nil))
+
+;;; Children of the fork server
+
+(defvar efrit-test--fork-server nil
+  "The process of the fork server; it ends with Emacs.")
+
+(defun efrit-test--forked-command ()
+  "Return the command of a child of the fork server."
+  (efrit-test-start-fork-server)
+  (list (efrit-test--python) "-I" "-S" (expand-file-name "tests/elisp/forked.py" efrit-test-root)
+        (efrit-test-await-fork-server)))
+
+(defun efrit-test--python ()
+  "Return the checkout's Python."
+  (expand-file-name ".venv/bin/python" efrit-test-root))
+
+(defun efrit-test-start-fork-server ()
+  "Start the fork server unless there is one; do not wait until it is ready."
+  (unless (process-live-p efrit-test--fork-server)
+    (setq efrit-test--fork-server
+          (make-process :name "efrit-test-fork-server" :connection-type 'pipe :noquery t
+                        :buffer (generate-new-buffer " *efrit-test-fork-server*")
+                        :command (list (efrit-test--python)
+                                       (expand-file-name "tests/elisp/fork_server.py"
+                                                         efrit-test-root))))))
+
+(defun efrit-test-await-fork-server ()
+  "Wait until the fork server is ready, and return the name of its socket."
+  (with-current-buffer (process-buffer efrit-test--fork-server)
+    (or (efrit-test-wait-until
+         (lambda ()
+           (goto-char (point-min))
+           (and (looking-at "\\(/.+\\)\n")
+                (match-string 1))))
+        (error "The fork server did not start: %s" (buffer-string)))))
+
+(defun efrit-test--child-pid (process)
+  "Return the id of the fork server's child for PROCESS, or nil for a program."
+  (when (member "-S" (process-command process))
+    (let ((file (expand-file-name (number-to-string (process-id process))
+                                  (file-name-directory (efrit-test-await-fork-server)))))
+      (should (efrit-test-wait-until (lambda () (file-exists-p file))))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (string-to-number (buffer-string))))))
+
+;;; Using it
 
 (defvar efrit-test--uses 0
   "How many tool uses there were.")
@@ -69,18 +151,27 @@ Then stop the sidecar and forget its sessions."
   (efrit-sidecar-request 'tools/call (efrit-test-use session tool arguments)))
 
 (defun efrit-test-wait-until (condition &optional seconds)
-  "Wait until CONDITION, a function, gives non-nil, for SECONDS (30) at most.
+  "Wait until CONDITION, a function, gives non-nil, for SECONDS (120) at most.
 Return what it gave."
-  (let ((end (+ (float-time) (or seconds 30)))
+  (let ((end (+ (float-time) (or seconds 120)))
         value)
     (while (not (or (setq value (funcall condition))
                     (> (float-time) end)))
       (accept-process-output nil 0.02))
     value))
 
+(defun efrit-test-quit-when (condition)
+  "Quit as a person would, once CONDITION, a function, gives non-nil."
+  (let (timer)
+    (setq timer (run-at-time 0 0.05 (lambda ()
+                                      (when (funcall condition)
+                                        (cancel-timer timer)
+                                        (setq quit-flag t)))))))
+
 (defun efrit-test-pid ()
   "Return the process id of the sidecar."
-  (process-id (efrit-sidecar-process)))
+  (let ((process (efrit-sidecar-process)))
+    (or (efrit-test--child-pid process) (process-id process))))
 
 (defun efrit-test-gone-p (pid)
   "Return non-nil when there is no process PID, or only its remains."
@@ -91,13 +182,6 @@ Return what it gave."
   (let ((pid (efrit-test-pid)))
     (signal-process pid 9)
     pid))
-
-(defmacro efrit-test-seconds (&rest body)
-  "Run BODY and return how many seconds that took."
-  (declare (indent 0) (debug t))
-  `(let ((start (float-time)))
-     ,@body
-     (- (float-time) start)))
 
 (provide 'support)
 ;;; support.el ends here

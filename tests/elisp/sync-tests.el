@@ -268,7 +268,7 @@ text = \"Read.\"
                     (lambda (buffer) (cl-incf told) (funcall leave buffer))))
           (dotimes (n 5)
             (efrit-sync-tests--insert (format "pause %d\n" n))
-            (accept-process-output nil 0.05))
+            (should (efrit-test-wait-until (lambda () (null efrit-sync--timer)))))
           (should (= 0 told))
           (efrit-test-finish loop "Read it.")
           (should (= 1 told))

@@ -83,15 +83,16 @@ text = \"So it is.\"
         (let ((here (current-buffer)))
           (efrit-do-say view-loop "Evaluate.")
           (efrit-test-wait-until (lambda () (efrit-run-asking view-loop)))
-          (accept-process-output nil 0.2)
+          (should (efrit-test-wait-until
+                   (lambda ()
+                     (with-current-buffer "*Messages*"
+                       (string-search (format "eval_sexp waits for your answer in %s"
+                                              (buffer-name view))
+                                      (buffer-string))))))
           (should (eq here (current-buffer)))
           (should (eq (key-binding "y") 'self-insert-command))
           (should (zerop (minibuffer-depth)))
-          (should (equal windows (mapcar #'window-buffer (window-list))))
-          (with-current-buffer "*Messages*"
-            (should (string-search (format "eval_sexp waits for your answer in %s"
-                                           (buffer-name view))
-                                   (buffer-string)))))))))
+          (should (equal windows (mapcar #'window-buffer (window-list)))))))))
 
 (ert-deftest efrit-view-asks-about-one-after-the-other-and-stays-on-the-question ()
   (efrit-viewing-with-view "

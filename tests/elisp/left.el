@@ -1,0 +1,82 @@
+;;; left.el --- What a test leaves behind  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A test leaves no buffers, processes, timers or temporary files, for they
+;; would be in the next one's way.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'seq)
+
+(defconst left-kinds
+  '(("buffer" buffer-list kill-buffer)
+    ("process" process-list delete-process)
+    ("timer" left--timers cancel-timer)
+    ("file" left--files left--delete-file))
+  "What may be left: a word for it, what lists it, what takes it away.")
+
+(defvar left-patience 60
+  "How many seconds what a test has ended may take to be gone.")
+
+(defconst left--timers-of-emacs '(undo-auto--boundary-timer password-cache-remove)
+  "The functions of timers that Emacs itself starts and leaves.")
+
+(defun left--timers ()
+  "Return the timers that wait, whether for a time or for idleness."
+  (seq-remove (lambda (timer) (memq (timer--function timer) left--timers-of-emacs))
+              (append timer-list timer-idle-list)))
+
+(defun left--files ()
+  "Return the temporary files and folders."
+  (directory-files temporary-file-directory t directory-files-no-dot-files-regexp))
+
+(defun left--delete-file (file)
+  "Delete FILE, or the folder FILE."
+  (if (file-directory-p file)
+      (delete-directory file t)
+    (delete-file file)))
+
+(defun left-look ()
+  "Return what there is now, for `left-behind'."
+  (mapcar (lambda (kind) (funcall (nth 1 kind))) left-kinds))
+
+(defun left-behind (before)
+  "Wait until there is no more than BEFORE, of `left-look'.
+Take away what does not go, and return a description of each thing."
+  (let ((end (+ (float-time) left-patience)))
+    (while (and (left--new before) (< (float-time) end))
+      (accept-process-output nil 0.02)))
+  (mapcar (pcase-lambda (`(,kind . ,thing))
+            (prog1 (left--describe kind thing)
+              (left--take-away kind thing)))
+          (left--new before)))
+
+(defun left--new (before)
+  "Return the things that there were not BEFORE, each with its kind in front."
+  (cl-loop for kind in left-kinds
+           for old in before
+           append (mapcar (lambda (thing) (cons kind thing))
+                          (seq-difference (funcall (nth 1 kind)) old))))
+
+(defun left--describe (kind thing)
+  "Return a line on THING of KIND."
+  (let ((print-level 4)
+        (print-length 12))
+    (format "%s %s" (car kind)
+            (if (timerp thing) (cons (timer--function thing) (timer--args thing)) thing))))
+
+(defun left--take-away (kind thing)
+  "Remove THING of KIND, whatever anybody would be asked."
+  (let ((kill-buffer-query-functions nil))
+    (when (buffer-live-p thing)
+      (with-current-buffer thing
+        (set-buffer-modified-p nil)))
+    (ignore-errors (funcall (nth 2 kind) thing))))
+
+(provide 'left)
+;;; left.el ends here
