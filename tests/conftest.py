@@ -11,7 +11,7 @@ import pytest
 from tests import soak
 from tests.connection import Connection
 from tests.local_sidecar import TOOLS_FOR_TESTS, LocalSidecar
-from tests.sidecar import Sidecar
+from tests.sidecar import SERVE, Sidecar
 
 soak.load_profile()
 
@@ -54,7 +54,7 @@ def tools_for_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
 def sidecar(tools_for_tests: Path, request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A sidecar with the tools for tests; a process where the test is marked so."""
     is_process = request.node.get_closest_marker("process") is not None
-    with Sidecar() if is_process else LocalSidecar() as running:
+    with Sidecar(command=SERVE) if is_process else LocalSidecar() as running:
         yield running
 
 

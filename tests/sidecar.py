@@ -1,20 +1,52 @@
-"""A real sidecar for tests: a process and its pipes."""
+"""A real sidecar for tests: a process and its pipes.
+
+Unless a test is about the program's own start and end, the process is forked from one that has
+loaded the program already (`tests/elisp/fork_server.py`).
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Self
 
 from tests.connection import TIMEOUT, Connection
 
+SERVE = (sys.executable, "-m", "efrit_budget", "serve")
+"""The command that runs the real program."""
+FORKS = Path(__file__).parent / "elisp"
+
+
+@cache
+def fork_server() -> str:
+    """Start the fork server of this test process, and return the name of its socket."""
+    server = subprocess.Popen(
+        [sys.executable, FORKS / "fork_server.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    atexit.register(_end, server)
+    return server.stdout.readline().decode().rstrip("\n")
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    with server:
+        pass
+
+
+def forked() -> list[str]:
+    """Return the command that stands for the program, and is run by the fork server."""
+    return [sys.executable, "-I", "-S", str(FORKS / "forked.py"), fork_server()]
+
 
 class Sidecar(Connection):
-    """One sidecar process."""
+    """One sidecar process; `command` is what runs it instead of the fork server."""
 
     def __init__(
         self,
@@ -27,7 +59,7 @@ class Sidecar(Connection):
     ) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self.process = subprocess.Popen(
-            command or [sys.executable, "-m", "efrit_budget", *arguments, "serve"],
+            command or [*forked(), *arguments, "serve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +15,8 @@ import pytest
 from tests.changes.hands import FAILED, STORAGE, Hands, tree
 from tests.connection import Connection
 from tests.local_sidecar import LocalSidecar
-from tests.sidecar import Sidecar
+from tests.sidecar import SERVE, Sidecar
 
-SERVE = [sys.executable, "-m", "efrit_budget", "serve"]
 DISK_BYTES = 4 * 2**20
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
 """The superuser as others are: files that are closed to their owner are closed to it."""

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,10 +16,9 @@ import pytest
 
 from tests.connection import Connection, RpcError
 from tests.processes import until
-from tests.sidecar import Sidecar
+from tests.sidecar import SERVE, Sidecar
 
 STORAGE_ERROR = -32003
-SERVE = [sys.executable, "-m", "efrit_budget", "serve"]
 
 
 @pytest.fixture
@@ -199,7 +197,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Path, list[str]]]:
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
     may_mount = os.geteuid() == 0 and shutil.which("mount") is not None
     if may_mount and subprocess.run(mount, capture_output=True, check=False).returncode == 0:
-        yield folder, SERVE
+        yield folder, list(SERVE)
         subprocess.run(["umount", str(folder)], check=True)
     else:
         yield folder, ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh", *SERVE]

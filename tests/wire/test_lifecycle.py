@@ -19,7 +19,7 @@ import pytest
 
 from tests.connection import TIMEOUT, RpcError, framed, request
 from tests.processes import alive, pid_in, until
-from tests.sidecar import Sidecar
+from tests.sidecar import SERVE, Sidecar
 
 pytestmark = pytest.mark.process
 
@@ -45,7 +45,7 @@ def _stubborn(sidecar: Sidecar, session: str) -> int:
 
 
 def _open_quiet_session(project: Path) -> None:
-    with Sidecar() as sidecar:
+    with Sidecar(command=SERVE) as sidecar:
         sidecar.request("session/open", root=str(project), session_id="quiet")
 
 
@@ -181,7 +181,7 @@ def test_quick_requests_in_hand_are_answered_after_the_end_of_the_input(
 
 
 def test_a_long_file_of_requests_is_answered_whole(tools_for_tests: Path) -> None:
-    with Sidecar() as sidecar:
+    with Sidecar(command=SERVE) as sidecar:
         sidecar.send_bytes(b"".join(framed(request("ping", i), "line") for i in range(5000)))
         assert sidecar.finish() == 0
         assert len(sidecar.received) == 5000
@@ -191,7 +191,7 @@ def test_a_long_file_of_requests_is_answered_whole(tools_for_tests: Path) -> Non
 def test_a_stream_that_ends_anywhere_ends_the_process_cleanly(
     tools_for_tests: Path, rest: bytes
 ) -> None:
-    with Sidecar() as sidecar:
+    with Sidecar(command=SERVE) as sidecar:
         sidecar.send(request("ping", 1))
         sidecar.send_bytes(rest)
         assert sidecar.finish() == 0
@@ -204,7 +204,7 @@ def test_the_end_of_the_input_ends_a_process_whose_output_nobody_reads(
     tools_for_tests: Path, project: Path
 ) -> None:
     _open_quiet_session(project)
-    with Sidecar(reading=False) as sidecar:
+    with Sidecar(command=SERVE, reading=False) as sidecar:
         for number in range(30):
             sidecar.begin("tools/call", **BLOB, tool_use_id=f"blob-{number}")
         sidecar.send_bytes(b"garbage\n" * 1000)
@@ -219,7 +219,7 @@ def test_an_output_that_is_closed_does_not_disturb_the_work(
     _open_quiet_session(project)
     runs = tmp_path / "runs"
     tally = {"session_id": "quiet", "name": "tally", "arguments": {"file": str(runs)}}
-    with Sidecar(reading=False) as sidecar:
+    with Sidecar(command=SERVE, reading=False) as sidecar:
         assert sidecar.process.stdout is not None
         sidecar.process.stdout.close()
         sidecar.send_bytes(b"garbage\n")
@@ -347,7 +347,7 @@ def test_a_signal_lets_a_large_reply_that_is_half_written_come_whole(
     tools_for_tests: Path, project: Path
 ) -> None:
     _open_quiet_session(project)
-    with Sidecar(reading=False) as sidecar:
+    with Sidecar(command=SERVE, reading=False) as sidecar:
         call = sidecar.begin("tools/call", **BLOB, tool_use_id="b")
         assert until(lambda: _is_full(sidecar))
         sidecar.process.send_signal(signal.SIGTERM)
@@ -360,7 +360,7 @@ def test_a_signal_lets_a_large_reply_that_is_half_written_come_whole(
 def test_a_signal_ends_a_process_that_is_stuck_in_its_output(
     tools_for_tests: Path,
 ) -> None:
-    with Sidecar(reading=False) as sidecar:
+    with Sidecar(command=SERVE, reading=False) as sidecar:
         sidecar.send_bytes(b"garbage\n" * 2000)
         assert until(lambda: _is_full(sidecar))
         sidecar.process.send_signal(signal.SIGTERM)
