@@ -21,21 +21,22 @@
 (require 'jsonrpc)
 (require 'seq)
 (require 'subr-x)
+(require 'url-util)
 
 ;;; Options
 
 (defcustom efrit-format-functions
-  '((js-json-mode . json-pretty-print-buffer) (json-mode . json-pretty-print-buffer)
-    (json-ts-mode . json-pretty-print-buffer)
-    (go-mode . gofmt) (rust-mode . rust-format-buffer))
+  (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
+                  '(js-json-mode json-mode json-ts-mode))
+          '((go-mode . gofmt) (rust-mode . rust-format-buffer)))
   "Functions that format the current buffer, by its major mode.
 Where there is none, code is indented as its mode does it."
   :group 'efrit
   :type '(alist :key-type symbol :value-type function))
 
 (defcustom efrit-format-meaningful-indentation
-  '(python-base-mode python-mode haskell-mode elm-mode fsharp-mode nim-mode coffee-mode
-                     yaml-mode yaml-ts-mode makefile-mode haml-mode sass-mode pug-mode slim-mode)
+  '(python-mode python-base-mode haskell-mode elm-mode fsharp-mode nim-mode coffee-mode
+                yaml-mode yaml-ts-mode makefile-mode haml-mode sass-mode pug-mode slim-mode)
   "Major modes of languages in which indentation has a meaning.
 Their files are not indented, as Emacs could only guess."
   :group 'efrit
@@ -111,9 +112,7 @@ function makes the formatted text of TEXT."
 (declare-function eglot-managed-p "eglot")
 (declare-function eglot-current-server "eglot")
 (declare-function eglot-server-capable "eglot")
-(declare-function eglot--server-capable "eglot")
-(declare-function eglot--signal-textDocument/didChange "eglot")
-(declare-function eglot--TextDocumentIdentifier "eglot")
+(declare-function eglot-path-to-uri "eglot")
 
 (defun efrit-format--managed (loop path)
   "Return the buffer of PATH, of LOOP, if a language server formats it, or nil."
@@ -124,22 +123,40 @@ function makes the formatted text of TEXT."
          (fboundp 'eglot-managed-p)
          (with-current-buffer buffer
            (and (eglot-managed-p)
-                (if (fboundp 'eglot-server-capable)
-                    (eglot-server-capable :documentFormattingProvider)
-                  (eglot--server-capable :documentFormattingProvider))))
+                (efrit-format--capable-p)))
          buffer)))
+
+(defun efrit-format--capable-p ()
+  "Return non-nil if the language server of this buffer can format it."
+  (if (fboundp 'eglot-server-capable)
+      (eglot-server-capable :documentFormattingProvider)
+    ;; The Eglot of Emacs 28.
+    (let ((found (plist-member (slot-value (eglot-current-server) 'capabilities)
+                               :documentFormattingProvider)))
+      (and found (not (eq (cadr found) :json-false))))))
+
+(defun efrit-format--uri ()
+  "Return what Eglot calls the file of this buffer when it talks to its server."
+  (if (fboundp 'eglot-path-to-uri)
+      (eglot-path-to-uri buffer-file-name)
+    ;; Before Emacs 30 Eglot has no public function for it.
+    (let ((allowed (copy-sequence url-path-allowed-chars)))
+      (aset allowed ?: nil)
+      (concat (if (eq system-type 'windows-nt) "file:///" "file://")
+              (url-hexify-string (file-local-name (file-truename buffer-file-name))
+                                 allowed)))))
 
 (defun efrit-format--ask-server (buffer then refused)
   "Ask the language server of BUFFER to format it.
 Call THEN with (TEXT . FUNCTION), where the function makes the formatted
-text of TEXT; or REFUSED with what is wrong."
+text of TEXT; or REFUSED with what is wrong.  What was changed lately is
+told to the server first: Eglot has a deferred request wait for it."
   (with-current-buffer buffer
     (let ((text (efrit-file-text buffer))
           (move (efrit-format--mover)))
-      (eglot--signal-textDocument/didChange)
       (jsonrpc-async-request
        (eglot-current-server) :textDocument/formatting
-       (list :textDocument (eglot--TextDocumentIdentifier)
+       (list :textDocument (list :uri (efrit-format--uri))
              :options (list :tabSize tab-width
                             :insertSpaces (if indent-tabs-mode :json-false t)))
        :success-fn (lambda (edits)
@@ -148,6 +165,7 @@ text of TEXT; or REFUSED with what is wrong."
        :error-fn (lambda (err)
                    (funcall refused (format "the language server did not format it: %s"
                                             (plist-get err :message))))
+       :deferred 'efrit-format
        :timeout efrit-format-seconds
        :timeout-fn (lambda ()
                      (funcall refused (format "the language server did not answer within %s \
