@@ -81,10 +81,10 @@ Those that need what an earlier one missed are left out."
 
 (defun efrit-doctor--jsonrpc-version ()
   "Return the version of the jsonrpc.el in use, a string, or nil."
-  (when-let* ((library (locate-library "jsonrpc.el"))
-              (inhibit-message t))
+  (when-let* ((library (locate-library "jsonrpc.el")))
     (with-temp-buffer
-      (insert-file-contents library)
+      (let ((inhibit-message t))
+        (insert-file-contents library))
       (and (re-search-forward "^;; Version: \\([0-9.]+\\)" 2000 t)
            (match-string 1)))))
 

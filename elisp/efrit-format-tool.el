@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'eieio)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-file)
@@ -27,7 +28,7 @@
 
 (defcustom efrit-format-functions
   (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
-                  '(js-json-mode json-mode json-ts-mode))
+                  '(json-mode js-json-mode json-ts-mode))
           '((go-mode . gofmt) (rust-mode . rust-format-buffer)))
   "Functions that format the current buffer, by its major mode.
 Where there is none, code is indented as its mode does it."
@@ -120,23 +121,32 @@ function makes the formatted text of TEXT."
          (file (and (stringp path) (ignore-errors (efrit-visit-file call path))))
          (buffer (and file (find-buffer-visiting file))))
     (and buffer
-         (fboundp 'eglot-managed-p)
          (with-current-buffer buffer
-           (and (eglot-managed-p)
-                (efrit-format--capable-p)))
+           (and (efrit-format--server)
+                (efrit-format--served-p)))
          buffer)))
 
-(defun efrit-format--capable-p ()
+(defun efrit-format--server ()
+  "Return the language server that manages this buffer, or nil."
+  (and (fboundp 'eglot-managed-p)
+       (fboundp 'eglot-current-server)
+       (eglot-managed-p)
+       (eglot-current-server)))
+
+(eval-when-compile
+  (eieio-declare-slots capabilities))
+
+(defun efrit-format--served-p ()
   "Return non-nil if the language server of this buffer can format it."
   (if (fboundp 'eglot-server-capable)
       (eglot-server-capable :documentFormattingProvider)
-    ;; The Eglot of Emacs 28.
-    (let ((found (plist-member (slot-value (eglot-current-server) 'capabilities)
+    ;; An Eglot that was installed in Emacs 28 may have no public function for it.
+    (let ((found (plist-member (slot-value (efrit-format--server) 'capabilities)
                                :documentFormattingProvider)))
       (and found (not (eq (cadr found) :json-false))))))
 
 (defun efrit-format--uri ()
-  "Return what Eglot calls the file of this buffer when it talks to its server."
+  "Return the address by which Eglot tells a server of this buffer's file."
   (if (fboundp 'eglot-path-to-uri)
       (eglot-path-to-uri buffer-file-name)
     ;; Before Emacs 30 Eglot has no public function for it.
@@ -155,7 +165,7 @@ told to the server first: Eglot has a deferred request wait for it."
     (let ((text (efrit-file-text buffer))
           (move (efrit-format--mover)))
       (jsonrpc-async-request
-       (eglot-current-server) :textDocument/formatting
+       (efrit-format--server) :textDocument/formatting
        (list :textDocument (list :uri (efrit-format--uri))
              :options (list :tabSize tab-width
                             :insertSpaces (if indent-tabs-mode :json-false t)))
