@@ -146,7 +146,7 @@ function makes the formatted text of TEXT."
       (and found (not (eq (cadr found) :json-false))))))
 
 (defun efrit-format--uri ()
-  "Return the address by which Eglot tells a server of this buffer's file."
+  "Return the address that Eglot gives to servers for the file of this buffer."
   (if (fboundp 'eglot-path-to-uri)
       (eglot-path-to-uri buffer-file-name)
     ;; Before Emacs 30 Eglot has no public function for it.
@@ -159,27 +159,38 @@ function makes the formatted text of TEXT."
 (defun efrit-format--ask-server (buffer then refused)
   "Ask the language server of BUFFER to format it.
 Call THEN with (TEXT . FUNCTION), where the function makes the formatted
-text of TEXT; or REFUSED with what is wrong.  What was changed lately is
-told to the server first: Eglot has a deferred request wait for it."
-  (with-current-buffer buffer
-    (let ((text (efrit-file-text buffer))
-          (move (efrit-format--mover)))
-      (jsonrpc-async-request
-       (efrit-format--server) :textDocument/formatting
-       (list :textDocument (list :uri (efrit-format--uri))
-             :options (list :tabSize tab-width
-                            :insertSpaces (if indent-tabs-mode :json-false t)))
-       :success-fn (lambda (edits)
-                     (funcall then (cons text (lambda (text)
-                                                (efrit-format--edited text edits move)))))
-       :error-fn (lambda (err)
-                   (funcall refused (format "the language server did not format it: %s"
-                                            (plist-get err :message))))
-       :deferred 'efrit-format
-       :timeout efrit-format-seconds
-       :timeout-fn (lambda ()
-                     (funcall refused (format "the language server did not answer within %s \
-seconds" efrit-format-seconds)))))))
+text of TEXT; or REFUSED with what is wrong."
+  ;; The Eglot of Emacs 30 hears of a change in a timer, too, which comes before this one.
+  (run-at-time 0 nil (lambda ()
+                       (condition-case err
+                           (with-current-buffer buffer
+                             (efrit-format--request then refused))
+                         (error
+                          (funcall refused (format "the language server was not asked: %s"
+                                                   (error-message-string err))))))))
+
+(defun efrit-format--request (then refused)
+  "Send the request to format this buffer; call THEN or REFUSED, see above.
+What was changed lately is told to the server first: Eglot has a deferred
+request wait for it."
+  (let ((text (efrit-file-text (current-buffer)))
+        (move (efrit-format--mover)))
+    (jsonrpc-async-request
+     (efrit-format--server) :textDocument/formatting
+     (list :textDocument (list :uri (efrit-format--uri))
+           :options (list :tabSize tab-width
+                          :insertSpaces (if indent-tabs-mode :json-false t)))
+     :deferred 'efrit-format
+     :success-fn (lambda (edits)
+                   (funcall then (cons text (lambda (text)
+                                              (efrit-format--edited text edits move)))))
+     :error-fn (lambda (err)
+                 (funcall refused (format "the language server did not format it: %s"
+                                          (plist-get err :message))))
+     :timeout efrit-format-seconds
+     :timeout-fn (lambda ()
+                   (funcall refused (format "the language server did not answer within %s \
+seconds" efrit-format-seconds))))))
 
 (defun efrit-format--mover ()
   "Return the function to go to a column as this buffer's server counts."

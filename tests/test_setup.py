@@ -166,7 +166,7 @@ def test_who_may_not_install_gets_one_message_that_says_what_and_how(
         "  - Emacs 28.1 or newer, for the Emacs client",
         "  - curl 7.54 or newer, for requests to the model",
         advice,
-        "An Emacs elsewhere is named by EMACS=..., now it is 'emacs'.",
+        "EMACS=... names another Emacs than 'emacs'.",
     ]
     assert machine.installed == []
 
