@@ -37,7 +37,7 @@ bench: ## measure against the references, in one run
 	@.venv/bin/python -m tests.benchmarks
 
 screenshot: ## picture a session anew, into docs/session.png
-	@.ci/setup test
+	@.ci/setup picture
 	@.venv/bin/python -m tests.emacs.screenshot
 
 setup: ## only set up what is missing for using it: .venv, Emacs, git

@@ -103,8 +103,7 @@ Return the checks."
     (let ((inquiry (efrit-diagnostics--inquiry-create :visit visit)))
       (cond ((cdr visit) (efrit-diagnostics--start inquiry))
             ((efrit-diagnostics--flycheck-p (current-buffer)) (flycheck-buffer))
-            (flymake-mode (when flymake--recent-changes
-                            (flymake-start)))
+            (flymake-mode (flymake-start))
             (t (efrit-diagnostics--start inquiry)))
       inquiry)))
 
@@ -233,7 +232,9 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
 
 (defun efrit-diagnostics--flymake-severity (type)
   "Return the severity of TYPE, of Flymake."
-  (let ((level (flymake--severity type)))
+  (let ((level (or (get type 'severity)
+                   (get (get type 'flymake-category) 'severity)
+                   (warning-numeric-level :error))))
     (cond ((>= level (warning-numeric-level :error)) 'error)
           ((>= level (warning-numeric-level :warning)) 'warning)
           (t 'note))))

@@ -16,6 +16,7 @@
 (require 'subr-x)
 (require 'efrit)
 (require 'efrit-executable)
+(require 'efrit-http)
 (require 'efrit-remote)
 (require 'efrit-sidecar)
 
@@ -61,6 +62,7 @@ Those that need what an earlier one missed are left out."
     (append (list (efrit-doctor--emacs)
                   (efrit-doctor--jsonrpc)
                   (efrit-doctor--json)
+                  (efrit-doctor--curl)
                   executable)
             (when (efrit-doctor-check-ok executable)
               (efrit-doctor--connection)))))
@@ -81,10 +83,10 @@ Those that need what an earlier one missed are left out."
 
 (defun efrit-doctor--jsonrpc-version ()
   "Return the version of the jsonrpc.el in use, a string, or nil."
-  (when-let* ((library (locate-library "jsonrpc.el"))
-              (inhibit-message t))
+  (when-let* ((library (locate-library "jsonrpc.el")))
     (with-temp-buffer
-      (insert-file-contents library)
+      (let ((inhibit-message t))
+        (insert-file-contents library))
       (and (re-search-forward "^;; Version: \\([0-9.]+\\)" 2000 t)
            (match-string 1)))))
 
@@ -94,6 +96,12 @@ Those that need what an earlier one missed are left out."
       (efrit-doctor--check t "JSON" "native" nil)
     (efrit-doctor--check nil "JSON" "not native"
                          "install an Emacs that is built with libjansson")))
+
+(defun efrit-doctor--curl ()
+  "Check that there is the curl by which the model is asked."
+  (let ((found (executable-find efrit-http-program)))
+    (efrit-doctor--check (and found t) "curl" (or found "not found")
+                         "install curl, or set `efrit-http-program'")))
 
 (defun efrit-doctor--executable ()
   "Check that the sidecar's program is found."

@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'eieio)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-file)
@@ -21,21 +22,22 @@
 (require 'jsonrpc)
 (require 'seq)
 (require 'subr-x)
+(require 'url-util)
 
 ;;; Options
 
 (defcustom efrit-format-functions
-  '((js-json-mode . json-pretty-print-buffer) (json-mode . json-pretty-print-buffer)
-    (json-ts-mode . json-pretty-print-buffer)
-    (go-mode . gofmt) (rust-mode . rust-format-buffer))
+  (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
+                  '(json-mode js-json-mode json-ts-mode))
+          '((go-mode . gofmt) (rust-mode . rust-format-buffer)))
   "Functions that format the current buffer, by its major mode.
 Where there is none, code is indented as its mode does it."
   :group 'efrit
   :type '(alist :key-type symbol :value-type function))
 
 (defcustom efrit-format-meaningful-indentation
-  '(python-base-mode python-mode haskell-mode elm-mode fsharp-mode nim-mode coffee-mode
-                     yaml-mode yaml-ts-mode makefile-mode haml-mode sass-mode pug-mode slim-mode)
+  '(python-mode python-base-mode haskell-mode elm-mode fsharp-mode nim-mode coffee-mode
+                yaml-mode yaml-ts-mode makefile-mode haml-mode sass-mode pug-mode slim-mode)
   "Major modes of languages in which indentation has a meaning.
 Their files are not indented, as Emacs could only guess."
   :group 'efrit
@@ -111,9 +113,7 @@ function makes the formatted text of TEXT."
 (declare-function eglot-managed-p "eglot")
 (declare-function eglot-current-server "eglot")
 (declare-function eglot-server-capable "eglot")
-(declare-function eglot--server-capable "eglot")
-(declare-function eglot--signal-textDocument/didChange "eglot")
-(declare-function eglot--TextDocumentIdentifier "eglot")
+(declare-function eglot-path-to-uri "eglot")
 
 (defun efrit-format--managed (loop path)
   "Return the buffer of PATH, of LOOP, if a language server formats it, or nil."
@@ -121,37 +121,76 @@ function makes the formatted text of TEXT."
          (file (and (stringp path) (ignore-errors (efrit-visit-file call path))))
          (buffer (and file (find-buffer-visiting file))))
     (and buffer
-         (fboundp 'eglot-managed-p)
          (with-current-buffer buffer
-           (and (eglot-managed-p)
-                (if (fboundp 'eglot-server-capable)
-                    (eglot-server-capable :documentFormattingProvider)
-                  (eglot--server-capable :documentFormattingProvider))))
+           (and (efrit-format--server)
+                (efrit-format--served-p)))
          buffer)))
+
+(defun efrit-format--server ()
+  "Return the language server that manages this buffer, or nil."
+  (and (fboundp 'eglot-managed-p)
+       (fboundp 'eglot-current-server)
+       (eglot-managed-p)
+       (eglot-current-server)))
+
+(eval-when-compile
+  (eieio-declare-slots capabilities))
+
+(defun efrit-format--served-p ()
+  "Return non-nil if the language server of this buffer can format it."
+  (if (fboundp 'eglot-server-capable)
+      (eglot-server-capable :documentFormattingProvider)
+    ;; An Eglot that was installed in Emacs 28 may have no public function for it.
+    (let ((found (plist-member (slot-value (efrit-format--server) 'capabilities)
+                               :documentFormattingProvider)))
+      (and found (not (eq (cadr found) :json-false))))))
+
+(defun efrit-format--uri ()
+  "Return the address that Eglot gives to servers for the file of this buffer."
+  (if (fboundp 'eglot-path-to-uri)
+      (eglot-path-to-uri buffer-file-name)
+    ;; Before Emacs 30 Eglot has no public function for it.
+    (let ((allowed (copy-sequence url-path-allowed-chars)))
+      (aset allowed ?: nil)
+      (concat (if (eq system-type 'windows-nt) "file:///" "file://")
+              (url-hexify-string (file-local-name (file-truename buffer-file-name))
+                                 allowed)))))
 
 (defun efrit-format--ask-server (buffer then refused)
   "Ask the language server of BUFFER to format it.
 Call THEN with (TEXT . FUNCTION), where the function makes the formatted
 text of TEXT; or REFUSED with what is wrong."
-  (with-current-buffer buffer
-    (let ((text (efrit-file-text buffer))
-          (move (efrit-format--mover)))
-      (eglot--signal-textDocument/didChange)
-      (jsonrpc-async-request
-       (eglot-current-server) :textDocument/formatting
-       (list :textDocument (eglot--TextDocumentIdentifier)
-             :options (list :tabSize tab-width
-                            :insertSpaces (if indent-tabs-mode :json-false t)))
-       :success-fn (lambda (edits)
-                     (funcall then (cons text (lambda (text)
-                                                (efrit-format--edited text edits move)))))
-       :error-fn (lambda (err)
-                   (funcall refused (format "the language server did not format it: %s"
-                                            (plist-get err :message))))
-       :timeout efrit-format-seconds
-       :timeout-fn (lambda ()
-                     (funcall refused (format "the language server did not answer within %s \
-seconds" efrit-format-seconds)))))))
+  ;; The Eglot of Emacs 30 hears of a change in a timer, too, which comes before this one.
+  (run-at-time 0 nil (lambda ()
+                       (condition-case err
+                           (with-current-buffer buffer
+                             (efrit-format--request then refused))
+                         (error
+                          (funcall refused (format "the language server was not asked: %s"
+                                                   (error-message-string err))))))))
+
+(defun efrit-format--request (then refused)
+  "Send the request to format this buffer; call THEN or REFUSED, see above.
+What was changed lately is told to the server first: Eglot has a deferred
+request wait for it."
+  (let ((text (efrit-file-text (current-buffer)))
+        (move (efrit-format--mover)))
+    (jsonrpc-async-request
+     (efrit-format--server) :textDocument/formatting
+     (list :textDocument (list :uri (efrit-format--uri))
+           :options (list :tabSize tab-width
+                          :insertSpaces (if indent-tabs-mode :json-false t)))
+     :deferred 'efrit-format
+     :success-fn (lambda (edits)
+                   (funcall then (cons text (lambda (text)
+                                              (efrit-format--edited text edits move)))))
+     :error-fn (lambda (err)
+                 (funcall refused (format "the language server did not format it: %s"
+                                          (plist-get err :message))))
+     :timeout efrit-format-seconds
+     :timeout-fn (lambda ()
+                   (funcall refused (format "the language server did not answer within %s \
+seconds" efrit-format-seconds))))))
 
 (defun efrit-format--mover ()
   "Return the function to go to a column as this buffer's server counts."

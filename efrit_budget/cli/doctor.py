@@ -46,9 +46,7 @@ def _check_machine() -> "Iterator[Check]":
     yield packages.check_python()
     yield from packages.check_packages()
     yield from programs.check_rg()
-    yield programs.check_git()
-    yield programs.check_ctags()
-    yield programs.check_emacs()
+    yield from programs.check_listed()
 
 
 def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":

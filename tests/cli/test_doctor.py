@@ -68,35 +68,53 @@ def test_a_missing_git_is_a_problem_that_says_what_to_install(tmp_path: Path) ->
     assert ended.code == 1
     line = next(line for line in ended.out.splitlines() if " git " in line)
     assert line.startswith("problem")
-    assert line.endswith("not found -> install git")
+    assert line.endswith("-> install git 2.31 or newer (Debian: git)")
 
 
-def test_a_missing_emacs_is_no_problem_of_the_sidecar(programs: Path) -> None:
+def test_a_git_that_is_too_old_for_the_tools_is_a_problem(programs: Path) -> None:
+    (programs / "git").unlink()
+    add_program(programs, "git", "git version 2.30.2")
+    ended = efrit("doctor", "--json", env={"PATH": str(programs)})
+    assert ended.code == 1
+    assert "older than 2.31" in check(ended, "git")["found"]
+
+
+@pytest.mark.parametrize(
+    ("name", "needed_for", "packages"),
+    [
+        ("Emacs", "the Emacs client", "emacs-gtk"),
+        ("curl", "requests to the model", "curl ca-certificates"),
+    ],
+)
+def test_what_only_the_client_needs_is_no_problem_of_the_sidecar(
+    programs: Path, name: str, needed_for: str, packages: str
+) -> None:
     ended = efrit("doctor", "--json", env={"PATH": str(programs)})
     assert ended.code == 0
-    emacs = check(ended, "emacs")
-    assert not emacs["ok"]
-    assert "the sidecar works without it" in emacs["found"]
+    missing = check(ended, name)
+    assert (missing["ok"], missing["required"]) == (False, False)
+    assert missing["found"] == f"not found; needed for {needed_for}"
+    assert packages in missing["fix"]
 
 
 def test_an_emacs_that_is_too_old_is_told_apart(programs: Path) -> None:
     add_program(programs, "emacs", "GNU Emacs 27.2")
     ended = efrit("doctor", "--json", env={"PATH": str(programs)})
-    assert "27.2" in check(ended, "emacs")["found"]
-    assert "older than 28.1" in check(ended, "emacs")["found"]
+    assert "27.2" in check(ended, "Emacs")["found"]
+    assert "older than 28.1" in check(ended, "Emacs")["found"]
 
 
 def test_another_ctags_is_no_problem_of_the_sidecar_and_is_told(programs: Path) -> None:
     add_program(programs, "ctags", "ctags (GNU Emacs 29.4)")
     ended = efrit("doctor", "--json", env={"PATH": str(programs)})
     assert ended.code == 0
-    ctags = check(ended, "ctags")
+    ctags = check(ended, "universal-ctags")
     assert (ctags["ok"], ctags["required"]) == (False, False)
-    assert "list_symbols does not work without it" in ctags["found"]
+    assert "without +json; needed for the tool list_symbols" in ctags["found"]
     add_program(programs, "ctags", "Universal Ctags 6.1.0, Optional compiled features: +json")
-    found = check(efrit("doctor", "--json", env={"PATH": str(programs)}), "ctags")
+    found = check(efrit("doctor", "--json", env={"PATH": str(programs)}), "universal-ctags")
     assert found["ok"]
-    assert "6.1.0" in found["found"]
+    assert found["found"] == str(programs / "ctags")
 
 
 def test_an_old_rg_on_path_is_named_and_does_no_harm(programs: Path) -> None:

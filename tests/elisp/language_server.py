@@ -1,6 +1,6 @@
 """A language server for the tests of formatting: it removes blanks at the ends of lines.
 
-What it is asked to format is the text it was last told of. Columns count UTF-16, as by default.
+What it is asked to format has to be open. Columns count UTF-16, as by default.
 With the argument `cannot`, formatting fails.
 """
 
@@ -54,21 +54,22 @@ def send(message: dict[str, Any]) -> None:
 
 def main() -> None:
     """Answer until the input ends."""
-    text = ""
+    texts: dict[str, str] = {}
     capabilities = {"textDocumentSync": 1, "documentFormattingProvider": True}
     while True:
         message = receive()
         method, params = message.get("method"), message.get("params") or {}
+        document = params.get("textDocument", {})
         if method == "textDocument/didOpen":
-            text = params["textDocument"]["text"]
+            texts[document["uri"]] = document["text"]
         elif method == "textDocument/didChange":
-            text = params["contentChanges"][-1]["text"]
+            texts[document["uri"]] = params["contentChanges"][-1]["text"]
         if "id" not in message:
             continue
         if method == "textDocument/formatting" and "cannot" in sys.argv:
             send({"id": message["id"], "error": {"code": -32000, "message": "not today"}})
         elif method == "textDocument/formatting":
-            send({"id": message["id"], "result": edits(text)})
+            send({"id": message["id"], "result": edits(texts[document["uri"]])})
         elif method == "initialize":
             send({"id": message["id"], "result": {"capabilities": capabilities}})
         else:

@@ -108,33 +108,42 @@ text = \"Done.\"
 ;;; Language servers
 
 (defvar eglot-server-programs)
-(declare-function eglot "eglot")
-(declare-function eglot--guess-contact "eglot")
+(declare-function eglot-ensure "eglot")
 (declare-function eglot-current-server "eglot")
 (declare-function eglot-shutdown "eglot")
 
 (defmacro live-format-tests--served (arguments &rest body)
-  "Run BODY in a buffer of a file that a language server with ARGUMENTS manages."
+  "Run BODY in a buffer of a file that a language server with ARGUMENTS manages.
+Meanwhile Emacs does what it does where a person rests."
   (declare (indent 1))
   `(progn
      (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
        (add-to-list 'load-path folder t))
      (should (require 'eglot nil t))
-     (editing-with '(("a.txt" . "größe 😀x  \n\tb \n"))
-       (with-current-buffer (find-file-noselect "a.txt")
-         (let ((eglot-server-programs
+     (editing-with '(("ä: b.txt" . "größe 😀x  \n\tb \n"))
+       (with-current-buffer (find-file-noselect "ä: b.txt")
+         (let ((resting (run-at-time 0 0.1 #'live-format-tests--rest))
+               (eglot-server-programs
                 (list (cons 'text-mode
                             (append (list "python3" (expand-file-name
                                                      "tests/elisp/language_server.py"
                                                      efrit-test-root))
                                     ,arguments))))
                (inhibit-message t))
-           (apply #'eglot (eglot--guess-contact))
-           (should (efrit-test-wait-until #'eglot-current-server))
            (unwind-protect
-               (progn ,@body)
-             (eglot-shutdown (eglot-current-server))))))
+               (progn
+                 (eglot-ensure)
+                 (run-hooks 'post-command-hook)
+                 (should (efrit-test-wait-until #'eglot-current-server))
+                 ,@body)
+             (cancel-timer resting)
+             (when (eglot-current-server)
+               (eglot-shutdown (eglot-current-server)))))))
      (live-format-tests--cancel-timers)))
+
+(defun live-format-tests--rest ()
+  "Run the idle timers, which a batch Emacs does not."
+  (mapc #'timer-event-handler (copy-sequence timer-idle-list)))
 
 (defun live-format-tests--cancel-timers ()
   "Cancel the timers that eglot has left."
@@ -146,13 +155,13 @@ text = \"Done.\"
   (live-format-tests--served nil
     (goto-char (point-max))
     (insert "c  \n")
-    (live-test-has (plist-get (editing-use "format_buffer" :path "a.txt") :text)
-                   "Formatted a.txt by its language server.")
+    (live-test-has (plist-get (editing-use "format_buffer" :path "ä: b.txt") :text)
+                   "Formatted ä: b.txt by its language server.")
     (should (equal "größe 😀x\n\tb\nc\none\ntwo\n" (buffer-string)))))
 
 (ert-deftest efrit-live-format-a-language-server-that-fails-changes-nothing ()
   (live-format-tests--served '("cannot")
-    (live-test-has (plist-get (editing-use "format_buffer" :path "a.txt") :text)
+    (live-test-has (plist-get (editing-use "format_buffer" :path "ä: b.txt") :text)
                    "the language server did not format it: not today")
     (should (equal "größe 😀x  \n\tb \n" (buffer-string)))
     (should-not (buffer-modified-p))))

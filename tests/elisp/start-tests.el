@@ -182,5 +182,13 @@ sys.stdin.read()
     (should-not (efrit-doctor-check-ok last))
     (should (string-match-p "efrit-sidecar-command" (efrit-doctor-check-fix last)))))
 
+(ert-deftest efrit-start-doctor-says-where-there-is-no-curl ()
+  (let* ((efrit-http-program "no-such-curl")
+         (efrit-sidecar-command '("no-such-program"))
+         (curl (seq-find (lambda (check) (equal (efrit-doctor-check-name check) "curl"))
+                         (efrit-doctor-checks))))
+    (should-not (efrit-doctor-check-ok curl))
+    (should (string-match-p "install curl" (efrit-doctor-check-fix curl)))))
+
 (provide 'start-tests)
 ;;; start-tests.el ends here

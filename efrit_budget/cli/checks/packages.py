@@ -7,16 +7,17 @@ from importlib import metadata
 from typing import Final
 
 from efrit_budget.cli.checks.check import Check
+from efrit_budget.cli.checks.listed import listed
 
 _DISTRIBUTION: Final = "efrit-budget"
-_OLDEST_PYTHON: Final = (3, 11)
 
 
 def check_python() -> Check:
     """Look at the running Python's version."""
     found = f"{sys.version.split()[0]} ({sys.executable})"
-    new_enough = sys.version_info[:2] >= _OLDEST_PYTHON
-    return Check("Python", found, None if new_enough else "run it with Python 3.11 or newer")
+    oldest = listed()["Python"].oldest
+    new_enough = sys.version_info[:2] >= _numbers(oldest)
+    return Check("Python", found, None if new_enough else f"run it with Python {oldest} or newer")
 
 
 def check_packages() -> Iterator[Check]:

