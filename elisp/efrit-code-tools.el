@@ -149,8 +149,10 @@ Return as `efrit-code--ask' does."
 
 (defun efrit-code--answer (backend question identifier)
   "Return what BACKEND answers to QUESTION about IDENTIFIER, in time.
-No project is remembered for it."
-  (cl-letf (((symbol-function 'project-remember-project) #'ignore))
+No project is remembered for it, and TRAMP connects to no machine that an
+index names: from Emacs 30 on, etags looks whether the files in it exist."
+  (cl-letf (((symbol-function 'project-remember-project) #'ignore)
+            (non-essential t))
     (with-timeout (efrit-code-seconds
                    (user-error "%s did not answer within %s seconds"
                                backend efrit-code-seconds))
