@@ -112,7 +112,8 @@ Return what it gave, or `quit'."
       (should (equal "Done." (loop-test--said))))))
 
 (ert-deftest efrit-quit-while-the-last-of-a-process-is-read-leaves-its-end-known ()
-  (let* ((read "")
+  (let* ((default-directory temporary-file-directory)
+         (read "")
          (read-at-end nil)
          (errors (generate-new-buffer " *quit-test*" t))
          (process (make-process
