@@ -21,7 +21,7 @@ from efrit_budget.methods.tools import ToolMethods
 from efrit_budget.methods.turns import TurnMethods
 from efrit_budget.methods.worklog import WorklogMethods
 from efrit_budget.project import ripgrep
-from efrit_budget.project.processes import stop_all_groups
+from efrit_budget.project.groups import stop_all_groups
 from efrit_budget.project.specs import Specs
 from efrit_budget.sessions.retention import expire
 from efrit_budget.sessions.store import SessionStore

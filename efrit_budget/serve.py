@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from efrit_budget.project.processes import stop_all_groups
+from efrit_budget.project.groups import stop_all_groups
 from efrit_budget.wire import server
 from efrit_budget.wire.stdio import take_standard_streams
 

@@ -192,7 +192,19 @@ CALL says which project.  What the person has selected stays selected."
          (tags-table-list-started-at nil)
          (tags-table-set-list nil)
          (default-tags-table-function nil))
-    (funcall body (or tags-file-name tags-table-list))))
+    (cl-letf (((symbol-function 'etags--ensure-file)
+               (efrit-code--file-finder (efrit-visit-root call))))
+      (funcall body (or tags-file-name tags-table-list)))))
+
+(defun efrit-code--file-finder (root)
+  "Return a function to find the files that tags name, for a project at ROOT.
+That of Emacs 30 connects to any machine that is named there, and signals
+an error for a file that is gone."
+  (let ((finder (symbol-function 'etags--ensure-file)))
+    (lambda (file)
+      (or (and (equal (file-remote-p file) (file-remote-p root))
+               (ignore-errors (funcall finder file)))
+          file))))
 
 ;;; Places
 

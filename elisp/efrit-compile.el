@@ -52,6 +52,10 @@ Regular expressions for their names, in upper case."
 (defconst efrit-compile--patience 2
   "Seconds between the interrupt of a compilation and its kill.")
 
+(defvar-local efrit-compile--output-start 1
+  "Where the output of the compilation in this buffer begins.
+That is behind Emacs's own lines at the top.")
+
 ;;; Tools
 
 (efrit-define-tool compile
@@ -121,8 +125,11 @@ Regular expressions for their names, in upper case."
          (compilation-scroll-output nil)
          (display-buffer-overriding-action
           '(display-buffer-no-window . ((allow-no-window . t))))
-         (name (efrit-compile--buffer-name root)))
-    (compilation-start command nil (lambda (_) name))))
+         (name (efrit-compile--buffer-name root))
+         (buffer (compilation-start command nil (lambda (_) name))))
+    (with-current-buffer buffer
+      (setq efrit-compile--output-start (point-max)))
+    buffer))
 
 (defun efrit-compile--buffer-name (root)
   "Return a name for the buffer of a compilation in ROOT.
@@ -159,15 +166,8 @@ It ends one that prints too much, and tells the loop of the latest lines."
         (setq told (float-time))
         (efrit-loop-tell (efrit-tool-call-owner call) 'output (efrit-tool-call-id call)
                          (buffer-substring-no-properties
-                          (max (efrit-compile--output-start) (- (point-max) 2000))
+                          (max efrit-compile--output-start (- (point-max) 2000))
                           (point-max)))))))
-
-(defun efrit-compile--output-start ()
-  "Return where the output of the compilation in this buffer begins.
-That is behind Emacs's own lines at the top."
-  (min (point-max)
-       (1+ (or (next-single-property-change (point-min) 'compilation-header-end)
-               (point-min)))))
 
 (defun efrit-compile--end (process why)
   "End PROCESS, a compilation, for the reason WHY: by an interrupt, then a kill."
@@ -231,7 +231,7 @@ HOW it ended is from `efrit-compile--how'; UNSAVED are buffers it did not see."
         (widen)
         (goto-char (point-min))
         ;; Emacs's own lines at the end are left out, too.
-        (let ((begin (efrit-compile--output-start))
+        (let ((begin (min (point-max) efrit-compile--output-start))
               (end (progn (goto-char (point-max))
                           (if (re-search-backward "\n\nCompilation [^\n]+ at [^\n]+\n*\\'"
                                                   nil t)

@@ -64,6 +64,7 @@ that says why it ended, from the process's sentinel."
           (efrit-connection--on-end connection) on-end)
     (efrit-connection--fit process connection)
     (efrit-connection--catch-up process)
+    (efrit-process-watch process (lambda () (efrit-connection--ended connection)))
     connection))
 
 (defun efrit-connection-live-p (connection)

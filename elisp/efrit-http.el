@@ -13,6 +13,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-process)
 (require 'server)
 (require 'subr-x)
 
@@ -148,8 +149,7 @@ One that waits is taken, unless it has ended meanwhile."
         (efrit-http-stderr request) (process-get process 'stderr))
   (set-process-filter process (lambda (_ data) (efrit-http--take request data)))
   (set-process-sentinel process (lambda (_ _event) (efrit-http--over request)))
-  (unless (process-live-p process)
-    (run-at-time 0 nil #'efrit-http--over request)))
+  (efrit-process-watch process (lambda () (efrit-http--over request))))
 
 (defun efrit-http--spawn ()
   "Start a curl that waits for its options, and return its process."

@@ -5,7 +5,8 @@
 
 ;;; Commentary:
 
-;; How the process is started on this machine, and where its standard error goes: to the
+;; How the process is started on this machine, how the end of one is never
+;; missed, and where its standard error goes: to the
 ;; buffer " *efrit sidecar stderr*".  jsonrpc.el (all versions) wants that
 ;; buffer under a name made from the connection's, then hides it.
 
@@ -27,6 +28,9 @@ to this, and leaves it raised; it is never lowered.  With nil it stays as
 it is."
   :group 'efrit
   :type '(choice (const :tag "As it is" nil) natnum))
+
+(defconst efrit-process--seconds 1
+  "Seconds between two looks whether a process has ended.")
 
 ;;; Public
 
@@ -53,6 +57,19 @@ It speaks on pipes, in UTF-8, and Emacs may end without asking about it."
        :noquery t
        ;; jsonrpc.el finds the buffer by this very name, then hides it.
        :stderr (get-buffer-create (format "*%s stderr*" (efrit-process-name)))))))
+
+(defun efrit-process-watch (process over)
+  "Call OVER once PROCESS has ended and what it wrote was read.
+Look from a timer: where a person quits while Emacs reads the last output
+of a process with a standard error of its own, Emacs never calls the
+sentinel.  Usually OVER is called after that, and has nothing to do."
+  (let (timer)
+    (setq timer (run-at-time 0 efrit-process--seconds
+                             (lambda ()
+                               (unless (process-live-p process)
+                                 (cancel-timer timer)
+                                 (while (accept-process-output process 0 nil t))
+                                 (funcall over)))))))
 
 (defun efrit-process-stderr (&optional remote)
   "Return the buffer with what the sidecar wrote to its standard error.

@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("storage.migrate", "wire.request", "wire.jsontext", "demo", "errors"),
     ),
     "demo": ("project.images", "budget", "errors"),
-    "serve": ("app", "wire", "settings", "project.processes"),
+    "serve": ("app", "wire", "settings", "project.groups"),
     "app": (
         *("wire.method", "wire.request", "methods", "worklog", "window", "tools", "sessions"),
         *("memory.store", "results", "settings", "project", "budget"),

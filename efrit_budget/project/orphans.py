@@ -1,8 +1,8 @@
 """Ends the commands that still run when this process is killed and can end nothing any more.
 
 A shell waits at a pipe of which only this process holds the other end. It is told of each command
-that begins and ends; when the pipe is closed, by whatever killed this process, it kills the groups
-of those that have not ended.
+before that runs, and when it has ended; when the pipe is closed, by whatever killed this process,
+it kills the groups of those that have not ended.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
-from collections.abc import Iterator
-from typing import IO
 
 GUARD = """
 groups=
@@ -24,6 +22,8 @@ while read -r sign leader; do
 done
 for group in $groups; do kill -KILL "-$group"; done 2>/dev/null
 """
+ATTEMPTS = 3
+"""How many shells are told one message, where somebody kills them."""
 
 
 class _Guard:
@@ -34,52 +34,55 @@ class _Guard:
         self._shell: subprocess.Popen[bytes] | None = None
         self._leaders: set[int] = set()
 
-    def tell(self, sign: str, leader: int) -> None:
-        """Say that the group of `leader` has begun ("+") or ended ("-")."""
+    def guard(self, leader: int) -> None:
+        """Have the process group of `leader` end with this process, from now on."""
         with self._lock:
-            if sign == "+":
-                self._leaders.add(leader)
-            else:
-                self._leaders.discard(leader)
-            if self._shell is None or not self._wrote(self._shell, sign, leader):
-                self._start()
+            self._leaders.add(leader)
+            self._tell(f"+ {leader}\n")
+
+    def release(self, leader: int) -> None:
+        """Leave the process group of `leader` alone, from now on."""
+        with self._lock:
+            self._leaders.discard(leader)
+            self._tell(f"- {leader}\n")
+
+    def _tell(self, message: str) -> None:
+        """Write to the shell; start another one if it is gone, and tell that of all that runs."""
+        with contextlib.suppress(OSError):  # where none starts, commands go unguarded
+            for _ in range(ATTEMPTS):
+                if self._shell is None:
+                    self._start()
+                    message = "".join(f"+ {leader}\n" for leader in self._leaders)
+                if self._wrote(message):
+                    return
 
     def _start(self) -> None:
-        """Start a shell and tell it of all that runs; where none starts, commands go unguarded."""
-        self._shell = None
-        with contextlib.suppress(OSError):
-            shell = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
-                ["/bin/sh", "-c", GUARD],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,
-            )
-            self._shell = shell
-            for leader in self._leaders:
-                self._wrote(shell, "+", leader)
+        self._shell = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
+            ["/bin/sh", "-c", GUARD],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
 
-    def _wrote(self, shell: subprocess.Popen[bytes], sign: str, leader: int) -> bool:
-        pipe: IO[bytes] | None = shell.stdin
+    def _wrote(self, message: str) -> bool:
+        """Tell whether the shell is there to read the message; collect it if it is not."""
+        shell = self._shell
+        if shell is None or shell.stdin is None:
+            return False
         try:
-            if pipe is not None:
-                pipe.write(f"{sign} {leader}\n".encode())
-                pipe.flush()
-        except OSError:  # somebody killed the shell
-            shell.poll()
+            shell.stdin.write(message.encode())
+        except OSError:  # somebody killed it
+            shell.stdin.close()
+            shell.kill()
+            shell.wait()
+            self._shell = None
             return False
         return True
 
 
 _guard = _Guard()
-
-
-@contextlib.contextmanager
-def ended_with_this_process(leader: int) -> Iterator[None]:
-    """Have the process group of `leader` end with this process, while the block runs."""
-    _guard.tell("+", leader)
-    try:
-        yield
-    finally:
-        _guard.tell("-", leader)
+guard = _guard.guard
+release = _guard.release

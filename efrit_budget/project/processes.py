@@ -8,7 +8,6 @@ import os
 import selectors
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from efrit_budget.cancellation import Cancellation
-from efrit_budget.project import orphans
+from efrit_budget.project import groups
+from efrit_budget.project.groups import Child
 
 TERMINATE_SECONDS = 0.1
 """How long a group may take to leave after SIGTERM, before SIGKILL."""
@@ -26,9 +26,6 @@ PATIENCE_SECONDS = 0.5
 POLL_SECONDS = 0.05
 STOP_SECONDS = 1.0
 """The same where a person stops one program and waits for what it gives."""
-LOCK_SECONDS = 0.2
-ASKS_ONLY = 0
-"""The signal that only tells whether there is anybody."""
 PIPE_BYTES = 1024 * 1024
 SHARE_BYTES = 64 * 1024
 """How much is given to a program at once."""
@@ -41,6 +38,9 @@ TAIL_BYTES = 64 * 1024
 """How much of the end is kept where not all is."""
 MOST_BYTES = 256 * 1024 * 1024
 """The most output that is taken from one program."""
+SHELL = "/bin/sh"
+GATE = 'read -r efrit_go || exit; exec "$0" -c "$1" </dev/null'
+"""Waits for a line before it becomes a shell that runs a command; without one it ends."""
 
 
 @dataclass(frozen=True)
@@ -61,36 +61,6 @@ class Finished:
     """Whether it ended and left others of its group running, which were ended then."""
 
 
-class _Groups:
-    """The process groups alive now, so that none outlives the sidecar."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._leaders: set[int] = set()
-
-    def start(self, begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-        """Begin a process; whoever ends them all meanwhile waits until it can be ended too."""
-        with self._lock:
-            process = begin()
-            self._leaders.add(process.pid)
-            return process
-
-    def remove(self, leader: int) -> None:
-        with self._lock:
-            self._leaders.discard(leader)
-
-    def all(self) -> list[int]:
-        locked = self._lock.acquire(timeout=LOCK_SECONDS)
-        try:
-            return list(self._leaders)
-        finally:
-            if locked:
-                self._lock.release()
-
-
-_groups = _Groups()
-
-
 def run(  # noqa: PLR0913  each limit has its own name
     command: Sequence[str],
     *,
@@ -109,15 +79,15 @@ def run(  # noqa: PLR0913  each limit has its own name
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     room = most_bytes if kept_bytes is None else kept_bytes
-    with _running(command, cancellation, cwd, env, stdin) as process:
-        collector = _Collector(process, cancellation, timeout, room, kept_bytes is None)
+    with _running(command, cancellation, cwd, env, stdin) as child:
+        collector = _Collector(child, cancellation, timeout, room, kept_bytes is None)
         finished = collector.collect(given)
     cancellation.check()
     return finished
 
 
 def follow(
-    command: Sequence[str],
+    script: str,
     take: Callable[[bytes], object],
     *,
     cwd: Path,
@@ -125,16 +95,15 @@ def follow(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Run a program likewise, and give what it writes away as it comes, without an end.
+    """Run a shell command likewise, and pass on what it writes as it comes, without an end.
 
     Both streams come in the order they were written in, as a terminal would show them. When it is
-    cancelled while it runs, what it wrote has been given away, and nothing is raised.
+    cancelled while it runs, what it wrote has been passed on, and nothing is raised. It begins only
+    when it is sure to end with this process, even if that is killed.
     """
-    with (
-        _running(command, cancellation, cwd, env, merged=True) as process,
-        orphans.ended_with_this_process(process.pid),
-    ):
-        return _Collector(process, cancellation, timeout, take=take).collect(None)
+    command = [SHELL, "-c", GATE, SHELL, script]
+    with _running(command, cancellation, cwd, env, subprocess.PIPE, alone=True) as child:
+        return _Collector(child, cancellation, timeout, take=take).collect(b"\n")
 
 
 @contextlib.contextmanager
@@ -143,15 +112,15 @@ def _running(
     cancellation: Cancellation,
     cwd: Path,
     env: Mapping[str, str] | None,
-    stdin: int = subprocess.DEVNULL,
+    stdin: int,
     *,
-    merged: bool = False,
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that lives no longer than the block, with all it starts.
+    alone: bool = False,
+) -> Iterator[Child]:
+    """Start a program that lives no longer than the block, with all it starts.
 
-    One whose streams are merged, as at a terminal, is in a session of its own, without one. For
-    others a group is enough: Linux shares the processor out by sessions, so that on a busy
-    machine a program in a new one waits for its turn.
+    With `alone` it is as at a terminal, without one: its streams are merged, and it has a session
+    of its own. For others a group is enough: Linux shares the processor out by sessions, so that
+    on a busy machine a program in a new one waits for its turn.
     """
 
     def begin() -> subprocess.Popen[bytes]:
@@ -162,18 +131,17 @@ def _running(
             env=env,
             stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-            start_new_session=merged,
-            process_group=None if merged else 0,
+            stderr=subprocess.STDOUT if alone else subprocess.PIPE,
+            start_new_session=alone,
+            process_group=None if alone else 0,
         )
 
-    process = _groups.start(begin)
+    child = groups.start(begin, guarded=alone)
     try:
-        with cancellation.calling(lambda: _signal(process.pid, signal.SIGTERM)):
-            yield process
+        with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
+            yield child
     finally:
-        _signal(process.pid, signal.SIGKILL)
-        _groups.remove(process.pid)
+        child.finish()
 
 
 @dataclass
@@ -193,20 +161,19 @@ class _Collector:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        child: Child,
         cancellation: Cancellation,
         timeout: float | None,
         room: int = 0,
         cuts: bool = False,
         take: Callable[[bytes], object] | None = None,
     ) -> None:
-        self._process = process
+        self._child = child
         self._cancellation = cancellation
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._room = room
         self._cuts = cuts
         self._take = take
-        self._left = False
         self._reads = 0
         self._timed_out = False
         self._cut = False
@@ -216,7 +183,7 @@ class _Collector:
 
     def collect(self, given: bytes | None) -> Finished:
         """Everything up to the end."""
-        process = self._process
+        process = self._child.process
         stdout, stderr, tail = BytesIO(), BytesIO(), _Tail()
         with self._selector, contextlib.ExitStack() as pipes:
             for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
@@ -227,8 +194,10 @@ class _Collector:
             while not self._over():
                 self._wait()
                 self._look_at_the_clock()
-        code = self._exit_code()
-        left = self._left or (not self._timed_out and _signal(process.pid, signal.SIGKILL))
+        code = self._child.wait(PATIENCE_SECONDS)
+        if code is None:  # even SIGKILL does not end it at once: it is left behind
+            code = -signal.SIGKILL
+        left = self._child.finish() and not self._timed_out
         ended = (self._timed_out, self._cut, tail.end, tail.passed, left)
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
@@ -240,40 +209,31 @@ class _Collector:
             for key, _ in self._selector.select(POLL_SECONDS):
                 key.data()
         else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(POLL_SECONDS)
+            self._child.wait(POLL_SECONDS)
 
     def _over(self) -> bool:
         """Whether the process has ended and its pipes too, or nobody waits for them any more."""
-        ended = self._process.poll() is not None
+        ended = self._child.code() is not None
         return (ended and not self._selector.get_map()) or _passed(self._leave_at)
 
     def _look_at_the_clock(self) -> None:
-        if self._process.poll() is not None:
-            if self._kill_at is None:
-                self._left = _signal(self._process.pid, ASKS_ONLY)
+        if self._kill_at is None and self._child.code() is not None:
+            self._child.finish()
             self._end(0)
         elif self._cancellation.cancelled:
             self._end(STOP_SECONDS if self._cancellation.by_person else TERMINATE_SECONDS)
         elif self._kill_at is None and _passed(self._deadline):
             self._timed_out = True
-            _signal(self._process.pid, signal.SIGTERM)
+            self._child.signal(signal.SIGTERM)
             self._end(TERMINATE_SECONDS)
         if _passed(self._kill_at):
-            _signal(self._process.pid, signal.SIGKILL)
+            self._child.signal(signal.SIGKILL)
 
     def _end(self, after: float) -> None:
         """Have the group killed after so many seconds, and leave its pipes some time later."""
         if self._kill_at is None:
             self._kill_at = time.monotonic() + after
             self._leave_at = self._kill_at + PATIENCE_SECONDS
-
-    def _exit_code(self) -> int:
-        """The exit code; a process that even SIGKILL does not end at once is left behind."""
-        try:
-            return self._process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            return -signal.SIGKILL
 
     # Pipes
 
@@ -340,18 +300,3 @@ def _close(pipe: IO[bytes]) -> None:
 
 def _passed(moment: float | None) -> bool:
     return moment is not None and time.monotonic() >= moment
-
-
-def stop_all_groups() -> None:
-    """End every child process at once, when the sidecar itself ends."""
-    for leader in _groups.all():
-        _signal(leader, signal.SIGKILL)
-
-
-def _signal(leader: int, number: int) -> bool:
-    """Whether there was anybody in the group to take it."""
-    try:
-        os.killpg(leader, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

@@ -13,7 +13,9 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'looping)
+(require 'efrit-process)
 (require 'efrit-run)
+(require 'efrit-sidecar)
 (require 'seq)
 
 (defun quit-test--script (state)
@@ -55,7 +57,7 @@ Return what it gave, or `quit'."
 
 (defun quit-test--rest (loop)
   "Wait until LOOP rests, however often the waiting is quit."
-  (let ((end (+ (float-time) 60)))
+  (let ((end (+ (float-time) 300)))
     (while (and (not (efrit-loop-resting-p loop)) (< (float-time) end))
       (quit-test--swallowing (accept-process-output nil 0.02)))
     (should (efrit-loop-resting-p loop))))
@@ -85,6 +87,60 @@ Return what it gave, or `quit'."
 
 (ert-deftest efrit-quit-by-the-person-leaves-a-loop-usable-in-every-state ()
   (quit-test--in-each-state (lambda () (setq quit-flag t))))
+
+;;; Where Emacs forgets the end of a process
+
+(defun quit-test--wait-for-end (process)
+  "Wait until PROCESS has ended, and read nothing of what it wrote."
+  (let ((inhibit-quit t))
+    (while (process-live-p process)
+      (call-process "sleep" nil nil nil "0.05"))))
+
+(ert-deftest efrit-quit-while-the-last-of-a-reply-is-read-does-not-keep-the-loop-waiting ()
+  (loop-test-with "[[reply]]\ntext = \"Done.\"\n" loop
+    (let ((wait (lambda (_ process _) (quit-test--wait-for-end process))))
+      (efrit-loop-observe loop (lambda (_ event)
+                                 (when (equal '(state streaming) (seq-take event 2))
+                                   (setq quit-flag t))))
+      (unwind-protect
+          (progn
+            (advice-add 'efrit-http--give :after wait)
+            (quit-test--swallowing (efrit-do-say loop "Go."))
+            (quit-test--rest loop))
+        (advice-remove 'efrit-http--give wait))
+      (should (eq (efrit-loop-state loop) 'idle))
+      (should (equal "Done." (loop-test--said))))))
+
+(ert-deftest efrit-quit-while-the-last-of-a-process-is-read-leaves-its-end-known ()
+  (let* ((default-directory temporary-file-directory)
+         (read "")
+         (read-at-end nil)
+         (errors (generate-new-buffer " *quit-test*" t))
+         (process (make-process
+                   :name "quit-test" :command '("sh" "-c" "echo one; echo two")
+                   :connection-type 'pipe :noquery t :stderr errors
+                   :filter (lambda (_ output)
+                             (setq read (concat read output)
+                                   quit-flag t))
+                   :sentinel #'ignore)))
+    (efrit-process-watch process (lambda () (setq read-at-end read)))
+    (quit-test--wait-for-end process)
+    (should (efrit-test-wait-until
+             (lambda () (quit-test--swallowing (accept-process-output nil 0.02)) read-at-end)))
+    (should (equal "one\ntwo\n" read-at-end))
+    (kill-buffer errors)))
+
+(ert-deftest efrit-quit-that-takes-the-end-of-the-sidecar-ends-its-calls-all-the-same ()
+  "As where Emacs calls no sentinel because of a quit."
+  (efrit-test-with-session session
+    (let ((token (efrit-sidecar-request-async
+                  'tools/call (efrit-test-use session "wait" (list :seconds 600)))))
+      (set-process-sentinel (efrit-sidecar-process) #'ignore)
+      (efrit-test-kill)
+      (should (efrit-test-wait-until (lambda () (not (efrit-call-open-p token)))))
+      (should-error (efrit-call-result token) :type 'efrit-sidecar-died))))
+
+;;; In commands and tools
 
 (ert-deftest efrit-quit-in-a-command-waits-until-the-loop-is-whole ()
   (loop-test-with "[[reply]]\ntext = \"Done.\"\n" loop

@@ -19,6 +19,9 @@
 (require 'efrit-sessions)
 (require 'efrit-sync)
 
+;; From Emacs 30 on, without it no timer runs while TRAMP waits.
+(defvar tramp-dont-suspend-timers)
+
 ;;; What is missing
 
 (ert-deftest efrit-remote-a-missing-sidecar-is-told-with-what-to-do ()
@@ -314,6 +317,7 @@ echo 'the disk is full' >&2; exit 3
   "A sidecar that is to start while TRAMP works there starts afterwards."
   (efrit-over-there-with-project nil
     (let* ((inhibit-message t)
+           (tramp-dont-suspend-timers t)
            (id (efrit-session-open efrit-test-project))
            token inside)
       (efrit-over-there-kill (efrit-over-there-pid id))

@@ -11,14 +11,13 @@ import pytest
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import CancelledError
-from efrit_budget.project.processes import Finished, follow, run, stop_all_groups
+from efrit_budget.project.groups import stop_all_groups
+from efrit_budget.project.processes import Finished, follow, run
 from tests.connection import TIMEOUT
 from tests.processes import alive, pid_in, until
 
 LIMITS = (0.3, 3, 30, 300)
 """Time limits to try; on a busy machine a program does not begin within the shortest."""
-
-"""Guards against a hang."""
 
 
 def _shell(script: str, *arguments: str, **options: Any) -> Finished:
@@ -134,7 +133,7 @@ def test_of_output_that_need_not_be_kept_whole_there_are_the_beginning_and_the_e
 def test_both_streams_are_followed_in_the_order_they_are_written_in() -> None:
     parts: list[bytes] = []
     script = "for n in 1 2 3; do echo out $n; echo err $n >&2; done; exit 4"
-    found = follow(["sh", "-c", script], parts.append, cwd=Path("/"), cancellation=Cancellation())
+    found = follow(script, parts.append, cwd=Path("/"), cancellation=Cancellation())
     assert b"".join(parts) == b"".join(b"out %d\nerr %d\n" % (n, n) for n in (1, 2, 3))
     assert (found.code, found.stdout, found.left) == (4, b"", False)
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.environment import unattended
 from efrit_budget.project.paths import OutsideError, shown_name
-from efrit_budget.project.processes import Finished, follow
+from efrit_budget.project.processes import SHELL, Finished, follow
 from efrit_budget.project.project import Located
 from efrit_budget.project.terminal import Kept
 from efrit_budget.results.body import Body
@@ -33,7 +33,6 @@ from efrit_budget.tools.base import (
 from efrit_budget.tools.ends import last_lines
 from efrit_budget.tools.sizes import counted, sized
 
-SHELL = "/bin/sh"
 DEFAULT_SECONDS, MOST_SECONDS = 120, 3600
 REPORT_SECONDS = 1.0
 HIDDEN = re.compile(
@@ -129,7 +128,7 @@ def _ran(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> 
             context.progress(f"{sized(kept.size)} of output", kept.size)
 
     finished = follow(
-        [SHELL, "-c", arguments.command],
+        arguments.command,
         take,
         cwd=folder,
         cancellation=context.cancellation,
