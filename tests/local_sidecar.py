@@ -41,6 +41,7 @@ class LocalSidecar(Connection):
         from_sidecar, ours = os.pipe()
         super().__init__(os.fdopen(to_sidecar, "wb"), os.fdopen(from_sidecar, "rb"))
         self._opened: list[app.Application] = []
+        self._descriptors = theirs, ours
         self._server = Server(self._load, ProtocolStreams(theirs, ours))
         self._thread = threading.Thread(target=self._serve, name="local sidecar", daemon=True)
         self._thread.start()
@@ -58,6 +59,8 @@ class LocalSidecar(Connection):
         self._server.serve()
         for application in self._opened:
             application.close()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
 
     def __enter__(self) -> Self:
         """Use it."""

@@ -39,7 +39,7 @@ def take_standard_streams() -> ProtocolStreams:
 
 
 class ProtocolStreams:
-    """Reads one descriptor, and owns the only way to write to the other."""
+    """Reads one descriptor, and writes whole messages to the other; it closes neither."""
 
     def __init__(self, reads: int, writes: int) -> None:
         self._input = reads
@@ -93,12 +93,10 @@ class ProtocolStreams:
                 view = view[self._written(view) :]
 
     def close(self, seconds: float) -> None:
-        """Close both ends; a message half written is given `seconds` to be whole."""
+        """Write nothing from now on; a message half written is given `seconds` to be whole."""
         whole = self._lock.acquire(timeout=seconds)
         self._closed = True
-        os.close(self._input)
-        if whole:  # or its number might be another file's while somebody still writes to it
-            os.close(self._output)
+        if whole:
             self._lock.release()
 
     def _written(self, view: memoryview) -> int:
