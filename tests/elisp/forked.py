@@ -14,12 +14,16 @@ SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def ask(server: socket.socket) -> None:
-    """Ask for a child, and leave it the standard streams."""
+    """Ask for a child, and leave it the standard streams.
+
+    Standard input stays open here too: Emacs, which learns of the end of this process alone, may
+    write to a child that has ended, and in batch would be killed for it.
+    """
     folder = os.getcwdb()  # noqa: PTH109  loading pathlib takes as long as all the rest
     request = marshal.dumps((os.getpid(), sys.argv[2:], dict(os.environb), folder))
     socket.send_fds(server, [len(request).to_bytes(4, "big")], [0, 1, 2])
     server.sendall(request)
-    os.closerange(0, 3)
+    os.closerange(1, 3)
 
 
 def end_as(code: int) -> None:
