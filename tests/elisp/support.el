@@ -73,6 +73,8 @@ The sidecar is a process of the program itself."
          (efrit-sidecar-command (and efrit-test--forks (efrit-test--forked-command)))
          (process-environment
           (append (list (concat "EFRIT_BUDGET_HOME=" home)
+                        ;; For what an Emacs that is killed leaves.
+                        (concat "TMPDIR=" home)
                         (concat "EFRIT_BUDGET_TOOLS__PATH="
                                 (json-encode (vconcat efrit-test--tools))))
                   process-environment)))
