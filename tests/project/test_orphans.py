@@ -17,6 +17,7 @@ from efrit_budget.cancellation import Cancellation
 from efrit_budget.project import groups, orphans
 from efrit_budget.project.processes import SHELL, follow
 from tests.processes import alive, until
+from tests.soak import amount
 
 RUNS_COMMANDS = """
 import os, signal, subprocess, sys, threading
@@ -99,7 +100,7 @@ def test_a_command_does_not_run_before_it_is_sure_to_end(folder: Path, moment: s
 @pytest.mark.soak
 def test_nothing_runs_on_whenever_the_sidecar_is_killed(folder: Path) -> None:
     chance = random.Random(os.environ.get("EFRIT_BUDGET_SEED", "11"))
-    for _ in range(300):
+    for _ in range(amount(2, 300)):
         with _runs_commands(folder, "any") as killed:
             assert killed.stdout is not None
             assert killed.stdout.readline() == b"ready\n"
