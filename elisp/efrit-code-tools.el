@@ -15,6 +15,7 @@
 (require 'efrit)
 (require 'efrit-buffer-tools)
 (require 'efrit-child)
+(require 'efrit-tags)
 (require 'efrit-tools)
 (require 'efrit-visit)
 (require 'imenu)
@@ -134,7 +135,7 @@ Return as `efrit-code--ask' does."
 (defun efrit-code--ask-here (call symbol question)
   "Ask the backend of this buffer about SYMBOL for CALL: QUESTION.
 Return as `efrit-code--ask' does."
-  (efrit-code--with-tags call
+  (efrit-tags-with call
     (lambda (has-tags)
       (let* ((root (efrit-visit-root call))
              ;; A backend that looks for the project is not to ask for it.
@@ -168,43 +169,6 @@ Return `text' where it would search folders."
     (cl-letf (((symbol-function 'xref-references-in-directory)
                (lambda (&rest _) (throw 'efrit-code--text 'text))))
       (xref-backend-references backend identifier))))
-
-;; Those of etags.el, which is loaded where there are tags.
-(defvar tags-file-name)
-(defvar tags-table-list)
-(defvar tags-table-computed-list)
-(defvar tags-table-computed-list-for)
-(defvar tags-table-list-pointer)
-(defvar tags-table-list-started-at)
-(defvar tags-table-set-list)
-(defvar default-tags-table-function)
-
-(defun efrit-code--with-tags (call body)
-  "Call BODY with whether there are tags: those of the project, else the person's.
-CALL says which project.  What the person has selected stays selected."
-  (require 'etags)
-  (let* ((own (expand-file-name "TAGS" (efrit-visit-root call)))
-         (tags-file-name (if (file-regular-p own) own tags-file-name))
-         (tags-table-list (if (file-regular-p own) (list own) tags-table-list))
-         (tags-table-computed-list nil)
-         (tags-table-computed-list-for nil)
-         (tags-table-list-pointer nil)
-         (tags-table-list-started-at nil)
-         (tags-table-set-list nil)
-         (default-tags-table-function nil))
-    (cl-letf (((symbol-function 'etags--ensure-file)
-               (efrit-code--file-finder (efrit-visit-root call))))
-      (funcall body (or tags-file-name tags-table-list)))))
-
-(defun efrit-code--file-finder (root)
-  "Return a function to find the files that tags name, for a project at ROOT.
-That of Emacs 30 connects to any machine that is named there, and signals
-an error for a file that is gone."
-  (let ((finder (symbol-function 'etags--ensure-file)))
-    (lambda (file)
-      (or (and (equal (file-remote-p file) (file-remote-p root))
-               (ignore-errors (funcall finder file)))
-          file))))
 
 ;;; Places
 

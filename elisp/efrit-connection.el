@@ -272,6 +272,7 @@ The rest is what it wrote to its standard error."
   "End what CONNECTION had under way, because its process ended; once."
   (when-let* ((on-end (efrit-connection--on-end connection)))
     (setf (efrit-connection--on-end connection) nil)
+    (efrit-process-unwatch (efrit-connection-process connection))
     (let ((why (efrit-connection--why connection)))
       (efrit-connection--fail-calls connection (list 'efrit-sidecar-died why))
       (when (zerop efrit-sidecar-log-events)

@@ -257,6 +257,8 @@ What the server says before the reply itself is passed over."
 
 (defun efrit-http--clean (request)
   "Remove what REQUEST left behind."
+  (when (efrit-http-process request)
+    (efrit-process-unwatch (efrit-http-process request)))
   (ignore-errors (delete-file (efrit-http-body-file request)))
   (efrit-http--drop-buffer (efrit-http-stderr request)))
 

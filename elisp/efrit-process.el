@@ -62,14 +62,14 @@ It speaks on pipes, in UTF-8, and Emacs may end without asking about it."
   "Call OVER once PROCESS has ended and what it wrote was read.
 Look from a timer: where a person quits while Emacs reads the last output
 of a process with a standard error of its own, Emacs never calls the
-sentinel.  Usually OVER is called after that, and has nothing to do."
-  (let (timer)
-    (setq timer (run-at-time 0 efrit-process--seconds
-                             (lambda ()
-                               (unless (process-live-p process)
-                                 (cancel-timer timer)
-                                 (while (accept-process-output process 0 nil t))
-                                 (funcall over)))))))
+sentinel.  `efrit-process-unwatch' ends it where the end is known."
+  (process-put process 'efrit-watch
+               (run-at-time 0 efrit-process--seconds #'efrit-process--look process over)))
+
+(defun efrit-process-unwatch (process)
+  "Look no more whether PROCESS has ended."
+  (when-let* ((timer (process-get process 'efrit-watch)))
+    (cancel-timer timer)))
 
 (defun efrit-process-stderr (&optional remote)
   "Return the buffer with what the sidecar wrote to its standard error.
@@ -100,6 +100,13 @@ process has ended.  Return nil where there is none."
                                "\n" t "[ \t]+"))))))
 
 ;;; Private
+
+(defun efrit-process--look (process over)
+  "Call OVER if PROCESS has ended, behind the last of what it wrote."
+  (unless (process-live-p process)
+    (efrit-process-unwatch process)
+    (while (accept-process-output process 0 nil t))
+    (funcall over)))
 
 (defun efrit-process--stderr-name (remote &optional which)
   "Return the name of the stderr buffer of the process WHICH on the host REMOTE."

@@ -56,12 +56,12 @@
 (ert-deftest efrit-remote-the-program-may-be-set-for-a-connection ()
   "A connection-local value of the option holds on its machine."
   (efrit-over-there-with-program-project nil
-    (let ((connection-local-profile-alist nil)
-          (connection-local-criteria-alist nil)
+    ;; The functions that set these set them for good from Emacs 29 on.
+    (let ((connection-local-profile-alist
+           '((remote-tests . ((efrit-remote-commands . (("" . "/opt/efrit-budget")))))))
+          (connection-local-criteria-alist
+           '(((:application tramp :protocol "mock") remote-tests)))
           (enable-connection-local-variables t))
-      (connection-local-set-profile-variables
-       'remote-tests '((efrit-remote-commands . (("" . "/opt/efrit-budget")))))
-      (connection-local-set-profiles '(:application tramp :protocol "mock") 'remote-tests)
       (should (equal '("/opt/efrit-budget") (efrit-remote-command efrit-over-there-host))))))
 
 (ert-deftest efrit-remote-a-sidecar-that-does-not-run-is-told ()

@@ -158,6 +158,7 @@
   "Run everything in a temporary home, print a summary, and exit."
   (let ((home (make-temp-file "efrit-home-" t))
         (selector (or (getenv "EFRIT_TEST_SELECTOR") "")))
+    (setq default-directory (expand-file-name default-directory))
     (setenv "HOME" home)
     (setenv "XDG_CONFIG_HOME" nil)
     (require 'support)
