@@ -18,13 +18,13 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def until(condition: Callable[[], bool], timeout: float = TIMEOUT) -> bool:
-    """Wait for the condition; false when it did not come true in time."""
+def until(condition: Callable[[], bool], timeout: float = TIMEOUT, pause: float = 0.01) -> bool:
+    """Wait for the condition, with a pause between two looks; false if it did not come true."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.01)
+        time.sleep(pause)
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import uuid
@@ -11,17 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.processes import until
+from tests.sidecar import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 Size = tuple[int, int]
 SIZE: Size = (110, 44)
 """Columns and lines."""
-TIME_LIMIT = 60
+PAUSE = 0.1
+"""Seconds between two looks at the screen: each starts a program."""
 
 
 def settings(url: str) -> str:
-    """The Lisp with which an Emacs talks to the model at a URL."""
+    """The Lisp with which an Emacs talks to the model at a URL, and to forked sidecars."""
+    command = " ".join(json.dumps(word) for word in forked())
     return f"""(setq efrit-claude-url "{url}/v1/messages"
+  efrit-sidecar-command '({command})
   efrit-claude-headers '(("x-api-key" . "sk-test"))
   efrit-claude-features '(cache thinking effort binding diagnostics)
   inhibit-startup-screen t)"""
@@ -47,13 +52,18 @@ class Terminal:
 
     def see(self, *texts: str) -> str:
         """Wait until all the texts stand on the screen, and give what stands there."""
-        if until(lambda: all(text in self.screen() for text in texts), TIME_LIMIT):
-            return self.screen()
-        raise AssertionError(f"not on the screen: {texts}\n{self.screen()}")
+        seen = [""]
+
+        def shows_all() -> bool:
+            seen[0] = self.screen()
+            return all(text in seen[0] for text in texts)
+
+        assert until(shows_all, pause=PAUSE), f"not on the screen: {texts}\n{seen[0]}"
+        return seen[0]
 
     def gone(self, text: str) -> None:
         """Wait until a text stands on the screen no more."""
-        assert until(lambda: text not in self.screen(), TIME_LIMIT), self.screen()
+        assert until(lambda: text not in self.screen(), pause=PAUSE), self.screen()
 
     def kill(self) -> None:
         """Kill the program as a closed window does, without a question."""
@@ -61,7 +71,7 @@ class Terminal:
 
     def rest_on(self, text: str) -> None:
         """Wait until the cursor stands on a line with the text."""
-        assert until(lambda: text in self.line(), TIME_LIMIT), self.screen()
+        assert until(lambda: text in self.line(), pause=PAUSE), self.screen()
 
     def line(self) -> str:
         """The line that the cursor is on."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.command import efrit
 from tests.emacs.conftest import Open
 from tests.emacs.terminal import Terminal
 
@@ -34,9 +33,10 @@ def give(terminal: Terminal, command: str) -> None:
 
 def remember(project: Path, title: str, content: str) -> None:
     """Save an observation from the command line."""
-    save = [sys.executable, "-m", "efrit_budget", "memory", "save", "--title", title]
-    save += ["--content", content, "--project", project.name]
-    subprocess.run(save, check=True, capture_output=True)
+    ended = efrit(
+        *("memory", "save", "--title", title, "--content", content, "--project", project.name)
+    )
+    assert ended.code == 0
 
 
 @pytest.fixture
