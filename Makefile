@@ -19,7 +19,7 @@ ifdef ONLY
 	@.ci/setup test
 	@.ci/only '$(ONLY)'
 else
-	@.ci/steps setup style types lisp-lint pytest lisp-tests requirements
+	@.ci/steps setup style+types+lisp-lint pytest+lisp-tests requirements
 endif
 
 soak: ## the random and the long tests at length; SOAK=5: five times as long
@@ -30,7 +30,7 @@ test-api: ## a short session against the real API, with ANTHROPIC_API_KEY set; c
 	@$(EMACS) -Q --batch -l tests/elisp/real-api.el
 
 lint: ## the checks without the tests: ruff, mypy, and the Lisp byte-compiled and linted
-	@.ci/steps setup style types lisp-lint
+	@.ci/steps setup style+types+lisp-lint
 
 bench: ## measure against the references, in one run
 	@.ci/setup bench
