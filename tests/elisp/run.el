@@ -33,6 +33,7 @@
 
 (add-to-list 'load-path efrit-run--folder)
 (add-to-list 'load-path (expand-file-name "../../elisp" efrit-run--folder))
+(require 'interpreted)
 (require 'left)
 (require 'share)
 (defvar efrit-http-directory)

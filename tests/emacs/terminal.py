@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.emacs.batch import INTERPRETED, ROOT
 from tests.processes import until
 from tests.sidecar import forked
 
-ROOT = Path(__file__).resolve().parents[2]
 Size = tuple[int, int]
 SIZE: Size = (110, 44)
 """Columns and lines."""
@@ -87,8 +87,8 @@ class Terminal:
 def emacs(folder: Path, url: str, size: Size = SIZE) -> Iterator[Terminal]:
     """An Emacs in a terminal on a folder, whose model is at a URL."""
     terminal = Terminal(f"efrit-test-{uuid.uuid4().hex[:12]}")
-    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", "-L", str(ROOT / "elisp")]
-    command += ["-l", "efrit", "--eval", settings(url)]
+    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", *INTERPRETED]
+    command += ["-L", str(ROOT / "elisp"), "-l", "efrit", "--eval", settings(url)]
     start = ["tmux", "-L", terminal.name, "-f", "/dev/null", "-u", "new-session", "-d"]
     start += ["-x", str(size[0]), "-y", str(size[1])]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "TMUX": ""}

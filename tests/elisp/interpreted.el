@@ -1,0 +1,21 @@
+;;; interpreted.el --- Compile nothing to machine code  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Emacs compiles to machine code what it loads, beside its work, and keeps it
+;; in the home of its user.  Each test has a home of its own, so that each
+;; Emacs would compile the same files anew.
+
+;;; Code:
+
+(defvar native-comp-deferred-compilation)
+(defvar native-comp-jit-compilation)
+
+(setq native-comp-deferred-compilation nil ; Emacs 28
+      native-comp-jit-compilation nil)
+
+(provide 'interpreted)
+;;; interpreted.el ends here
