@@ -23,7 +23,7 @@ else
 endif
 
 soak: ## the random and the long tests at length; SOAK=5: five times as long
-	@SOAK=$(SOAK) .ci/steps setup pytest-soak lisp-soak
+	@SOAK=$(SOAK) .ci/steps setup pytest-soak
 
 test-api: ## a short session against the real API, with ANTHROPIC_API_KEY set; costs a few cents
 	@.ci/setup demo

@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, settings
 
 LENGTH = float(os.environ.get("EFRIT_SOAK") or 0)
 """How many times its usual length the soak is; 0 in `make test`."""
+ANEW = bool(os.environ.get("EFRIT_SOAK_ANEW"))
+"""Whether random tests try other examples than the last time."""
 
 
 def amount(few: int, many: int) -> int:
@@ -21,14 +23,14 @@ def stride(wide: int) -> int:
 
 
 def load_profile() -> None:
-    """Have random tests try the same few examples each time, or others in each soak.
+    """Have random tests try the same examples each time, or others where they are to be new.
 
     Nothing is held against an example that takes long: the machine may be busy.
     """
     settings.register_profile(
         "efrit",
-        max_examples=amount(40, 1000),
-        derandomize=not LENGTH,
+        max_examples=amount(25, 400),
+        derandomize=not ANEW,
         deadline=None,
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
