@@ -15,7 +15,8 @@ from pathlib import Path
 from PIL import Image
 
 from tests.demo.running import endpoint
-from tests.emacs.terminal import ROOT
+from tests.emacs.batch import ROOT
+from tests.emacs.terminal import 
 
 PICTURE = ROOT / "docs" / "session.png"
 COLOURS = 64
