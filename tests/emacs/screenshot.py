@@ -16,7 +16,6 @@ from PIL import Image
 
 from tests.demo.running import endpoint
 from tests.emacs.batch import ROOT
-from tests.emacs.terminal import 
 
 PICTURE = ROOT / "docs" / "session.png"
 COLOURS = 64
