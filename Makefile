@@ -5,10 +5,10 @@ EMACS ?= emacs
 export PYTHON EMACS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-api lint bench screenshot setup clean
+.PHONY: help demo test soak test-emacs30 test-api lint bench screenshot setup clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
 
 demo: ## set up what is missing, then run the demo in a batch Emacs
 	@.ci/setup demo
@@ -24,6 +24,10 @@ endif
 
 soak: ## the random and the long tests at length; SOAK=5: five times as long
 	@SOAK=$(SOAK) .ci/steps setup pytest-soak
+
+test-emacs30: ## the Lisp tests in an Emacs 30, unpacked beside an older one on Debian
+	@.ci/setup test
+	@newer=$$(.ci/emacs30) && EMACS=$${newer:-$(EMACS)} .ci/steps lisp-tests
 
 test-api: ## a short session against the real API, with ANTHROPIC_API_KEY set; costs a few cents
 	@.ci/setup demo
