@@ -18,8 +18,9 @@ from typing import Self
 
 from tests.connection import TIMEOUT, Connection
 
-SERVE = (sys.executable, "-m", "efrit_budget", "serve")
+PROGRAM = (sys.executable, "-m", "efrit_budget")
 """The command that runs the real program."""
+SERVE = (*PROGRAM, "serve")
 FORKS = Path(__file__).parent / "elisp"
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from unittest.mock import patch
 
 from efrit_budget.__main__ import main
+from tests.sidecar import PROGRAM
 
-COMMAND = (sys.executable, "-m", "efrit_budget")
 TIME_LIMIT = 300
 
 
@@ -72,7 +72,7 @@ def efrit_process(
 ) -> Ended:
     """Run the command to its end, as a process of its own."""
     finished = subprocess.run(
-        [*COMMAND, *arguments],
+        [*PROGRAM, *arguments],
         input=_bytes(stdin),
         capture_output=True,
         cwd=cwd,
@@ -117,7 +117,7 @@ def efrit_at_a_terminal(
     stdout = theirs if prints_there else subprocess.PIPE
     try:
         process = subprocess.Popen(
-            [*COMMAND, *arguments], stdin=theirs, stdout=stdout, stderr=theirs, cwd=cwd
+            [*PROGRAM, *arguments], stdin=theirs, stdout=stdout, stderr=theirs, cwd=cwd
         )
         os.close(theirs)
         os.write(ours, typed.encode())

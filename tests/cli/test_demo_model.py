@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from anthropic import Anthropic
 
-from tests.cli.command import COMMAND, TIME_LIMIT, efrit_process
+from tests.cli.command import TIME_LIMIT, efrit_process
+from tests.sidecar import PROGRAM
 
 
 @contextmanager
@@ -20,7 +21,7 @@ def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command as a process, and the URL that it printed."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [*COMMAND, "demo-model", *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        [*PROGRAM, "demo-model", *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True
     ) as process:
         assert process.stdout is not None
         yield process, process.stdout.readline().rstrip("\n")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, TIME_LIMIT, efrit_process, write_config
+from tests.cli.command import TIME_LIMIT, efrit_process, write_config
+from tests.sidecar import PROGRAM
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["config"], ["tools", "--json"]])
@@ -18,7 +19,7 @@ def test_a_reader_that_has_gone_ends_a_command_quietly(arguments: list[str]) -> 
     os.close(reader)
     try:
         ended = subprocess.run(
-            [*COMMAND, *arguments],
+            [*PROGRAM, *arguments],
             stdout=writer,
             stderr=subprocess.PIPE,
             timeout=TIME_LIMIT,
@@ -33,7 +34,7 @@ def test_a_reader_that_has_gone_ends_a_command_quietly(arguments: list[str]) -> 
 def test_a_full_disk_is_one_line_and_code_1() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         ended = subprocess.run(
-            [*COMMAND, "config"],
+            [*PROGRAM, "config"],
             stdout=full,
             stderr=subprocess.PIPE,
             timeout=TIME_LIMIT,
@@ -46,7 +47,7 @@ def test_a_full_disk_is_one_line_and_code_1() -> None:
 
 def test_ctrl_c_ends_with_130_and_without_a_traceback() -> None:
     process = subprocess.Popen(
-        [*COMMAND, "repl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*PROGRAM, "repl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     with process:
         assert process.stdin is not None

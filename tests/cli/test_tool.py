@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import (
-    COMMAND,
     TIME_LIMIT,
     efrit,
     efrit_at_a_terminal,
@@ -19,6 +18,7 @@ from tests.cli.command import (
 )
 from tests.local_sidecar import TOOLS_FOR_TESTS
 from tests.processes import until
+from tests.sidecar import PROGRAM
 
 ASKING_TOOL = '''
 from typing import ClassVar
@@ -156,7 +156,7 @@ def test_ctrl_c_stops_a_tool_and_removes_its_session(home: Path, project: Path) 
     tally = project / "tally"
     arguments = json.dumps({"file": str(tally), "seconds": 6000})
     with subprocess.Popen(
-        [*COMMAND, "tool", "tally", arguments], cwd=project, stderr=subprocess.PIPE
+        [*PROGRAM, "tool", "tally", arguments], cwd=project, stderr=subprocess.PIPE
     ) as process:
         assert until(tally.exists)
         process.send_signal(signal.SIGINT)
