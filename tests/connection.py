@@ -118,6 +118,13 @@ class Connection:
         """The next message nobody has waited for yet; progress is passed over."""
         return self.wait_for(lambda value: not _is_progress(value), timeout)
 
+    @property
+    def replies(self) -> list[Any]:
+        """The messages received so far but progress, which comes whenever work takes long."""
+        with self._changed:
+            values = [message.value for message in self.received]
+        return [value for value in values if not _is_progress(value)]
+
     def notifications(self, method: str) -> list[dict[str, Any]]:
         """The params of the notifications of that name received so far."""
         with self._changed:
@@ -139,13 +146,11 @@ class Connection:
                 self._changed.wait(left)
 
     def settled(self) -> list[Any]:
-        """All messages up to the reply of one more request, which is left out."""
+        """Send one more request, and return the replies that came before its own."""
         marker = f"marker-{next(self._ids)}"
         self.send(request("ping", marker))
         self.reply(marker)
-        with self._changed:
-            values = [message.value for message in self.received]
-        return [v for v in values if not (isinstance(v, dict) and v.get("id") == marker)]
+        return [v for v in self.replies if not (isinstance(v, dict) and v.get("id") == marker)]
 
     # Ending
 

@@ -292,7 +292,7 @@ def test_the_real_process_answers_what_is_in_step_and_ends_cleanly(
     with Sidecar(env={"EFRIT_BUDGET_WIRE__MAX_MESSAGE_BYTES": str(LIMIT)}) as sidecar:
         sidecar.send_bytes(b"".join(part.data for part in parts))
         assert sidecar.finish() == 0
-        replies = [message.value for message in sidecar.received]
+        replies = sidecar.replies
     ids = [reply["id"] for reply in replies if isinstance(reply, dict)]
     wanted = [part.id for part in parts if part.id is not None]
     assert sorted(i for i in ids if i in wanted) == wanted

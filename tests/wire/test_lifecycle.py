@@ -141,7 +141,7 @@ def test_exit_stops_the_work_in_hand_and_answers_it(
 def test_what_follows_exit_is_not_looked_at(sidecar: Sidecar) -> None:
     sidecar.send_bytes(framed(request("exit")) + framed(request("ping", 1)) + b"garbage\n")
     assert sidecar.wait_exit() == 1
-    assert sidecar.received == []
+    assert sidecar.replies == []
 
 
 # The end of the input
@@ -176,15 +176,15 @@ def test_quick_requests_in_hand_are_answered_after_the_end_of_the_input(
         )
     )
     assert sidecar.finish() == 0
-    assert max(m.value["id"] for m in sidecar.received) == 99
-    assert len([m for m in sidecar.received if "result" in m.value]) == 101
+    assert max(reply["id"] for reply in sidecar.replies) == 99
+    assert len([reply for reply in sidecar.replies if "result" in reply]) == 101
 
 
 def test_a_long_file_of_requests_is_answered_whole(tools_for_tests: Path) -> None:
     with Sidecar(command=SERVE) as sidecar:
         sidecar.send_bytes(b"".join(framed(request("ping", i), "line") for i in range(5000)))
         assert sidecar.finish() == 0
-        assert len(sidecar.received) == 5000
+        assert len(sidecar.replies) == 5000
 
 
 @pytest.mark.parametrize("rest", [b"", b"Content-Len", b"Content-Length: 5000\r\n\r\n{", b'{"a'])
@@ -195,8 +195,8 @@ def test_a_stream_that_ends_anywhere_ends_the_process_cleanly(
         sidecar.send(request("ping", 1))
         sidecar.send_bytes(rest)
         assert sidecar.finish() == 0
-        assert sidecar.received[0].value["result"] == "pong"
-        assert len(sidecar.received) == (2 if rest else 1)
+        assert sidecar.replies[0]["result"] == "pong"
+        assert len(sidecar.replies) == (2 if rest else 1)
         assert "Traceback" not in sidecar.errors()
 
 

@@ -81,6 +81,7 @@ def test_progress_of_work_over_half_a_second_is_told_until_its_reply(
     time.sleep(0.8)
     sidecar.request("ping")
     assert len(sidecar.notifications("$/progress")) == len(told)
+    assert all("id" in reply for reply in sidecar.replies)
 
 
 def test_work_of_less_than_half_a_second_tells_no_progress(
@@ -350,4 +351,4 @@ def test_a_person_may_pipe_a_line_into_it(tools_for_tests: Path) -> None:
     with Sidecar(framing="line") as sidecar:
         sidecar.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
         assert sidecar.finish() == 0
-        assert [message.value["result"] for message in sidecar.received] == ["pong"]
+        assert [reply["result"] for reply in sidecar.replies] == ["pong"]
