@@ -11,11 +11,9 @@
 
 ;;; Code:
 
-(defvar native-comp-deferred-compilation)
-(defvar native-comp-jit-compilation)
-
-(setq native-comp-deferred-compilation nil ; Emacs 28
-      native-comp-jit-compilation nil)
+;; Of Emacs 28, and of later ones.
+(dolist (option '(native-comp-deferred-compilation native-comp-jit-compilation))
+  (set option nil))
 
 (provide 'interpreted)
 ;;; interpreted.el ends here

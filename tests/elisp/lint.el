@@ -20,7 +20,8 @@
 (require 'seq)
 (require 'subr-x)
 
-(load (expand-file-name "share" (file-name-directory (or load-file-name buffer-file-name))))
+(load (expand-file-name "share" (file-name-directory (or load-file-name buffer-file-name)))
+      nil t)
 (declare-function efrit-share-take "share" (name))
 
 (defconst efrit-lint--root
