@@ -40,6 +40,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    # Each Emacs with a home of its own would compile the same files anew.
+    monkeypatch.setenv("EMACS_INHIBIT_AUTOMATIC_NATIVE_COMPILATION", "1")
     return folder
 
 

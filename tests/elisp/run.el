@@ -33,9 +33,9 @@
 
 (add-to-list 'load-path efrit-run--folder)
 (add-to-list 'load-path (expand-file-name "../../elisp" efrit-run--folder))
-(require 'interpreted)
 (require 'left)
 (require 'share)
+(defvar inhibit-automatic-native-compilation)
 (defvar efrit-http-directory)
 (declare-function efrit-test-start-fork-server "support" ())
 (declare-function efrit-test-await-fork-server "support" ())
@@ -162,6 +162,9 @@
     (setq default-directory (expand-file-name default-directory))
     (setenv "HOME" home)
     (setenv "XDG_CONFIG_HOME" nil)
+    ;; Each Emacs with a home of its own would compile the same files anew.
+    (setenv "EMACS_INHIBIT_AUTOMATIC_NATIVE_COMPILATION" "1")
+    (setq inhibit-automatic-native-compilation t)
     (require 'support)
     (setq efrit-http-directory (expand-file-name "requests" home))
     (efrit-test-start-fork-server)

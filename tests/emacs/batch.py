@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-INTERPRETED = ("-l", str(ROOT / "tests" / "elisp" / "interpreted.el"))
-"""The arguments with which Emacs compiles nothing to machine code."""
 
 
 def batch(script: str, home: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -21,6 +19,5 @@ def batch(script: str, home: Path, *arguments: str, **options: Any) -> subproces
         "LC_ALL": "C.UTF-8",
     }
     emacs = os.environ.get("EMACS", "emacs")
-    command = [emacs, "-Q", "--batch", *INTERPRETED]
-    command += ["-l", str(ROOT / "tests" / "elisp" / script), *arguments]
+    command = [emacs, "-Q", "--batch", "-l", str(ROOT / "tests" / "elisp" / script), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import queue
+import shlex
 import subprocess
+import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from tests.emacs.batch import INTERPRETED, ROOT
-from tests.processes import until
+from tests.connection import TIMEOUT
+from tests.emacs.batch import ROOT
 from tests.sidecar import forked
 
 Size = tuple[int, int]
 SIZE: Size = (110, 44)
 """Columns and lines."""
-PAUSE = 0.1
-"""Seconds between two looks at the screen: each starts a program."""
+LONGEST_PAUSE = 1.0
+"""Seconds until the screen is looked at again, though nothing was written to it."""
 
 
 def settings(url: str) -> str:
@@ -32,11 +36,19 @@ def settings(url: str) -> str:
   inhibit-startup-screen t)"""
 
 
-@dataclass(frozen=True)
 class Terminal:
-    """A terminal with a program in it."""
+    """A terminal with a program in it, which one tmux client looks at and presses keys in."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._changed = threading.Event()
+        self._answers: queue.Queue[str] = queue.Queue()
+        command = ["tmux", "-L", name, "-u", "-C", "attach-session"]
+        pipe = subprocess.PIPE
+        self._client = subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._answer()
 
     def press(self, *keys: str) -> None:
         """Press keys, as tmux names them."""
@@ -47,55 +59,85 @@ class Terminal:
         self._tmux("send-keys", "-l", text)
 
     def screen(self) -> str:
-        """What stands on the screen."""
+        """Return what stands on the screen."""
         return self._tmux("capture-pane", "-p")
 
     def see(self, *texts: str) -> str:
-        """Wait until all the texts stand on the screen, and give what stands there."""
-        seen = [""]
-
-        def shows_all() -> bool:
-            seen[0] = self.screen()
-            return all(text in seen[0] for text in texts)
-
-        assert until(shows_all, pause=PAUSE), f"not on the screen: {texts}\n{seen[0]}"
-        return seen[0]
+        """Wait until all the texts stand on the screen, and return what stands there."""
+        return self._wait(self.screen, lambda seen: all(text in seen for text in texts))
 
     def gone(self, text: str) -> None:
         """Wait until a text stands on the screen no more."""
-        assert until(lambda: text not in self.screen(), pause=PAUSE), self.screen()
-
-    def kill(self) -> None:
-        """Kill the program as a closed window does, without a question."""
-        subprocess.run(["tmux", "-L", self.name, "kill-server"], check=True)
+        self._wait(self.screen, lambda seen: text not in seen)
 
     def rest_on(self, text: str) -> None:
         """Wait until the cursor stands on a line with the text."""
-        assert until(lambda: text in self.line(), pause=PAUSE), self.screen()
+        self._wait(self.line, lambda line: text in line)
 
     def line(self) -> str:
-        """The line that the cursor is on."""
+        """Return the line that the cursor is on."""
         row = int(self._tmux("display-message", "-p", "#{cursor_y}"))
         return (self.screen().split("\n") + [""] * (row + 1))[row]
 
-    def _tmux(self, *arguments: str) -> str:
-        command = ["tmux", "-L", self.name, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    def kill(self) -> None:
+        """Kill the program as a closed window does, without a question."""
+        subprocess.run(
+            ["tmux", "-L", self.name, "kill-server"], check=False, stderr=subprocess.DEVNULL
+        )
+        self._reader.join(TIMEOUT)
+        with self._client:
+            pass
+
+    def _wait(self, look: Callable[[], str], fits: Callable[[str], bool]) -> str:
+        """Look again whenever something changed, until what is seen fits."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            self._changed.clear()
+            if fits(seen := look()):
+                return seen
+            assert time.monotonic() < deadline, f"not on the screen:\n{self.screen()}"
+            self._changed.wait(LONGEST_PAUSE)
+
+    def _tmux(self, *words: str) -> str:
+        assert self._client.stdin is not None
+        self._client.stdin.write(shlex.join(words) + "\n")
+        self._client.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        return self._answers.get(timeout=TIMEOUT)
+
+    def _read(self) -> None:
+        """Read the answers to commands, and notice when the program wrote something."""
+        assert self._client.stdout is not None
+        lines = iter(self._client.stdout.readline, "")
+        for line in lines:
+            if line.startswith("%begin "):
+                self._answers.put(_answer(line, lines))
+            elif line.startswith("%output "):
+                self._changed.set()
+
+
+def _answer(first: str, lines: Iterator[str]) -> str:
+    """Return the lines of the answer that begins with the first line."""
+    number = first.removeprefix("%begin ")
+    ends = (f"%end {number}", f"%error {number}")
+    return "".join(itertools.takewhile(lambda line: line not in ends, lines))
 
 
 @contextmanager
 def emacs(folder: Path, url: str, size: Size = SIZE) -> Iterator[Terminal]:
     """An Emacs in a terminal on a folder, whose model is at a URL."""
-    terminal = Terminal(f"efrit-test-{uuid.uuid4().hex[:12]}")
-    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", *INTERPRETED]
+    name = f"efrit-test-{uuid.uuid4().hex[:12]}"
+    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q"]
     command += ["-L", str(ROOT / "elisp"), "-l", "efrit", "--eval", settings(url)]
-    start = ["tmux", "-L", terminal.name, "-f", "/dev/null", "-u", "new-session", "-d"]
+    start = ["tmux", "-L", name, "-f", "/dev/null", "-u", "new-session", "-d"]
     start += ["-x", str(size[0]), "-y", str(size[1])]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "TMUX": ""}
     subprocess.run([*start, *command], check=True, cwd=folder, env=environment)
+    terminal = Terminal(name)
     try:
         terminal.see("*scratch*")
         yield terminal
     finally:
-        command = ["tmux", "-L", terminal.name, "kill-server"]
-        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
+        terminal.kill()
