@@ -49,12 +49,12 @@ class Application:
     def __init__(self, loaded: LoadedSettings) -> None:
         settings = loaded.settings
         retention = settings.retention
+        registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
         additions = config_folder() / MODELS_FILE
         self._worklog = WorkLog(self._database, lambda name: model_named(name, additions))
         sessions = self._sessions = SessionStore(self._database)
         turns = Turns(self._database, lambda name: model_named(name, additions))
-        registry = discover(settings.tools.path, deny=settings.tools.deny)
         offers = Offers(registry, sessions, self._database)
         projects = _projects(settings, sessions)
         memory = MemoryStore(self._database, settings.memory.half_life_days)

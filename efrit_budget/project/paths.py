@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from efrit_budget.errors import EfritError
@@ -69,7 +71,7 @@ def inside(root: Path, shown: str, base: Path | None = None) -> Path:
         raise OutsideError(shown, "a path cannot hold a NUL byte")
     folder = root.resolve()
     try:
-        found = ((base or root).resolve() / name).resolve()
+        found = _resolve((base or root).resolve() / name)
     except (RuntimeError, OSError) as error:
         raise OutsideError(shown, _reason(error)) from error
     if found != folder and folder not in found.parents:
@@ -77,5 +79,15 @@ def inside(root: Path, shown: str, base: Path | None = None) -> Path:
     return found
 
 
+def _resolve(path: Path) -> Path:
+    """Resolve the links of a path; raise where they form a loop, which Python 3.13 passes over."""
+    found = path.resolve()
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        found.stat()
+    return found
+
+
 def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "a loop of links"
+    if not isinstance(error, OSError) or error.errno == errno.ELOOP:
+        return "a loop of links"
+    return error.strerror or str(error)

@@ -39,8 +39,12 @@ class Database:
         self._in_use: set[sqlite3.Connection] = set()
         with self._explained():
             _create_private(path)
-            with self._used() as connection:
-                migrate(connection)
+            try:
+                with self._used() as connection:
+                    migrate(connection)
+            except BaseException:
+                self.close()
+                raise
             _make_private(path)
 
     @contextmanager

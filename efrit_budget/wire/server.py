@@ -44,13 +44,13 @@ SLOW_THREADS = 16
 QUICK_BACKLOG = 256
 """How many quick requests may wait before the reader waits too."""
 
-QUICK_DRAIN_SECONDS = 3.0
+QUICK_DRAIN_SECONDS = 30.0
 """How long quick requests in hand may take on a busy machine after the input has ended."""
 DRAIN_SECONDS = 0.4
 """How long slow work in hand may go on after that."""
 STOP_SECONDS = 0.2
 """How long cancelled work may take to stop."""
-END_SECONDS = 0.85
+END_SECONDS = 3.0
 """How long the end may take once the quick requests are answered."""
 TERMINATE_SECONDS = 3.0
 """The same after a signal, when what is half written is to be finished."""

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 WATCH_SECONDS = 0.1
 STALLED_SECONDS = 0.4
 """How long a client that has closed its end may leave our output unread."""
-STUCK_SECONDS = 5.0
+STUCK_SECONDS = 60.0
 """How long the reader may be stuck in anything else then."""
 PROGRESS_SECONDS = 0.2
 LOG_SECONDS = 0.1
