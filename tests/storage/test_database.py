@@ -180,7 +180,7 @@ def test_the_end_of_the_input_ends_a_sidecar_that_waits_for_a_lock(
         with _locked(database):
             sidecar.begin("session/open", root=str(project))
             sidecar.close_stdin()
-            assert sidecar.process.wait(8) == 0
+            assert sidecar.wait_exit() == 0
 
 
 # A disk that is full
