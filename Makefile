@@ -23,7 +23,7 @@ else
 endif
 
 soak: ## the random and the long tests at length; SOAK=5: five times as long
-	@SOAK=$(SOAK) .ci/steps setup pytest-soak
+	@SOAK=$(SOAK) .ci/steps setup pytest-soak+lisp-soak
 
 test-emacs30: ## the Lisp tests in an Emacs 30, unpacked beside an older one on Debian
 	@.ci/setup test

@@ -20,6 +20,10 @@
     ("file" left--files left--delete-file))
   "What may be left: a word for it, what lists it, what takes it away.")
 
+(defvar left-folder nil
+  "The folder for temporary files, whose every file is the tests' own.
+What they leave there is deleted, so that others must not use it.")
+
 (defvar left-patience 60
   "How many seconds what a test has ended may take to be gone.")
 
@@ -33,7 +37,7 @@
 
 (defun left--files ()
   "Return the temporary files and folders."
-  (directory-files temporary-file-directory t directory-files-no-dot-files-regexp))
+  (directory-files left-folder t directory-files-no-dot-files-regexp))
 
 (defun left--delete-file (file)
   "Delete FILE, or the folder FILE."

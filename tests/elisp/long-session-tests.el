@@ -97,7 +97,7 @@ For each, BEGUN tells whether it begins an epoch."
            sum (/ (string-bytes (plist-get shown :text)) 4)))
 
 (ert-deftest efrit-long-session-stays-within-its-window-and-loses-nothing ()
-  :tags '(:long)
+  :tags '(:soak)
   (efrit-test-with-project '(("README.md" . "# A book\n"))
     (long-session-test--write)
     (efrit-test-with-model (long-session-test--scenario)

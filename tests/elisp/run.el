@@ -155,9 +155,18 @@
     (dolist (test (append skipped efrit-run--problems))
       (message "%9s  %s" (if (memq test skipped) "skipped" "FAILED") (ert-test-name test)))))
 
+(defun efrit-run--make-folder ()
+  "Make a folder for all temporary files of this run, and return its name."
+  (let ((folder (file-name-as-directory (make-temp-file "efrit-tests-" t))))
+    (setenv "TMPDIR" (directory-file-name folder))
+    (setq temporary-file-directory folder
+          small-temporary-file-directory nil
+          left-folder folder)))
+
 (defun efrit-run ()
   "Run everything in a temporary home, print a summary, and exit."
-  (let ((home (make-temp-file "efrit-home-" t))
+  (let ((folder (efrit-run--make-folder))
+        (home (make-temp-file "efrit-home-" t))
         (selector (or (getenv "EFRIT_TEST_SELECTOR") "")))
     (setq default-directory (expand-file-name default-directory))
     (setenv "HOME" home)
@@ -173,7 +182,7 @@
     (let ((tests (efrit-run--all (efrit-run--choose selector))))
       (when-let* ((file (getenv "EFRIT_PASSED")))
         (efrit-run--note-passed file tests))
-      (delete-directory home t)
+      (delete-directory folder t)
       (efrit-run--report tests)
       (kill-emacs (if efrit-run--problems 1 0)))))
 

@@ -30,10 +30,11 @@ def evaluate(folder: Path, tests: str, form: str, **environment: str) -> str:
     file.write_text(f"(require 'ert)\n{tests}", encoding="utf-8")
     runner = ROOT / "tests" / "elisp" / "run.el"
     loads = f'(let ((noninteractive nil)) (load "{runner}" nil t) (setq left-patience 0))'
+    own = "(efrit-run--make-folder)"
     done = subprocess.run(
         [
             *(os.environ.get("EMACS", "emacs"), "-Q", "--batch"),
-            *("-l", str(file), "--eval", loads, "--eval", form),
+            *("-l", str(file), "--eval", loads, "--eval", own, "--eval", form),
         ],
         env={**os.environ, "TMPDIR": str(folder), **environment},
         check=True,
@@ -61,7 +62,15 @@ def test_what_a_test_leaves_fails_it_and_is_named_and_removed(
     assert f"     LEFT  {test}" in printed
     assert "   passed  leaves-nothing" in printed
     assert "Ran 2 tests, 1 results as expected, 1 unexpected" in printed
-    assert not list(tmp_path.glob("forgotten-*"))
+    assert not list(tmp_path.rglob("forgotten-*"))
+
+
+def test_what_others_put_beside_the_temporary_files_is_left_alone(tmp_path: Path) -> None:
+    meets = """(ert-deftest meets-others ()
+      (write-region "" nil (expand-file-name "../of-others" temporary-file-directory)))"""
+    printed = evaluate(tmp_path, meets, "(efrit-run--all (ert-select-tests t t))")
+    assert "   passed  meets-others" in printed
+    assert (tmp_path / "of-others").exists()
 
 
 def test_each_test_is_run_by_one_of_the_emacsen_that_share_them(tmp_path: Path) -> None:
