@@ -14,7 +14,7 @@
 (require 'seq)
 
 (defconst left-kinds
-  '(("buffer" buffer-list kill-buffer)
+  '(("buffer" left--buffers kill-buffer)
     ("process" process-list delete-process)
     ("timer" left--timers cancel-timer)
     ("file" left--files left--delete-file))
@@ -29,6 +29,14 @@ What they leave there is deleted, so that others must not use it.")
 
 (defconst left--timers-of-emacs '(undo-auto--boundary-timer password-cache-remove)
   "The functions of timers that Emacs itself starts and leaves.")
+
+(defconst left--buffers-of-emacs "\\` \\*code-conver\\(sion\\|ting\\)-work\\*"
+  "What the names of buffers match that Emacs itself makes and keeps.")
+
+(defun left--buffers ()
+  "Return the buffers."
+  (seq-remove (lambda (buffer) (string-match-p left--buffers-of-emacs (buffer-name buffer)))
+              (buffer-list)))
 
 (defun left--timers ()
   "Return the timers that wait, whether for a time or for idleness."
