@@ -266,7 +266,15 @@ The rest is what it wrote to its standard error."
   (process-put process 'efrit-end (string-trim change))
   (let ((inhibit-message t)
         (message-log-max nil))
-    (funcall inner process change)))
+    (funcall inner process change))
+  ;; jsonrpc.el writes into the events buffer at the end, and makes it anew where it is gone.
+  (unless (process-live-p process)
+    (efrit-connection--kill-events (process-get process 'jsonrpc-connection))))
+
+(defun efrit-connection--kill-events (connection)
+  "Kill the events buffer of CONNECTION unless events are logged."
+  (when (zerop efrit-sidecar-log-events)
+    (kill-buffer (jsonrpc-events-buffer connection))))
 
 (defun efrit-connection--ended (connection)
   "End what CONNECTION had under way, because its process ended; once."
@@ -275,8 +283,7 @@ The rest is what it wrote to its standard error."
     (efrit-process-unwatch (efrit-connection-process connection))
     (let ((why (efrit-connection--why connection)))
       (efrit-connection--fail-calls connection (list 'efrit-sidecar-died why))
-      (when (zerop efrit-sidecar-log-events)
-        (kill-buffer (jsonrpc-events-buffer connection)))
+      (efrit-connection--kill-events connection)
       (funcall on-end connection why))))
 
 (defun efrit-connection--fail-calls (connection err)

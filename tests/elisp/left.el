@@ -30,7 +30,8 @@ What they leave there is deleted, so that others must not use it.")
 (defconst left--timers-of-emacs '(undo-auto--boundary-timer password-cache-remove)
   "The functions of timers that Emacs itself starts and leaves.")
 
-(defconst left--buffers-of-emacs "\\` \\*code-conver\\(sion\\|ting\\)-work\\*"
+(defconst left--buffers-of-emacs
+  "\\` \\*code-conver\\(sion\\|ting\\)-work\\*\\|\\`\\*Native-compile-Log\\*"
   "What the names of buffers match that Emacs itself makes and keeps.")
 
 (defun left--buffers ()
@@ -44,8 +45,9 @@ What they leave there is deleted, so that others must not use it.")
               (append timer-list timer-idle-list)))
 
 (defun left--files ()
-  "Return the temporary files and folders."
-  (directory-files left-folder t directory-files-no-dot-files-regexp))
+  "Return the temporary files and folders, but those that Org keeps until Emacs ends."
+  (seq-remove (lambda (file) (string-prefix-p "org-persist-" (file-name-nondirectory file)))
+              (directory-files left-folder t directory-files-no-dot-files-regexp)))
 
 (defun left--delete-file (file)
   "Delete FILE, or the folder FILE."

@@ -159,6 +159,20 @@ sys.stdin.read()
       (efrit-sidecar-stop)
       (kill-buffer "*efrit sidecar events*"))))
 
+(ert-deftest efrit-the-end-of-a-sidecar-leaves-no-buffer-of-its-messages ()
+  "As where the end is known before jsonrpc.el hears of it."
+  (efrit-test-with-session session
+    (let* ((process (efrit-sidecar-process))
+           (sentinel (process-sentinel process)))
+      (set-process-sentinel process #'ignore)
+      (let ((token (efrit-sidecar-request-async
+                    'tools/call (efrit-test-use session "wait" (list :seconds 600)))))
+        (efrit-test-kill)
+        (should (efrit-test-wait-until (lambda () (not (efrit-call-open-p token))))))
+      (funcall sentinel process "killed\n")
+      (should-not (seq-some (lambda (buffer) (string-match-p "events" (buffer-name buffer)))
+                            (buffer-list))))))
+
 (ert-deftest efrit-emacs-never-asks-about-the-sidecar ()
   "No process of the sidecar's makes Emacs ask before it exits."
   (efrit-test-with-home home
