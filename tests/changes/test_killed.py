@@ -116,7 +116,7 @@ def test_killed_at_any_look_at_a_file_a_sidecar_has_kept_it_or_can_be_asked_agai
     hands: Hands, armed: Path
 ) -> None:
     (hands.project / "a").write_text("0")
-    for number in itertools.count(1, stride(5)):
+    for number in itertools.count(1, stride(12)):
         before, use = tree(hands.project), {"tool_use_id": hands.use()}
         with dying(number, "any", armed) as sidecar:
             armed.touch()
@@ -141,7 +141,7 @@ def test_killed_at_any_change_of_an_undo_a_sidecar_leaves_every_file_whole(
 ) -> None:
     start(hands.project)
     before = tree(hands.project)
-    for number in itertools.count(1, stride(5)):
+    for number in itertools.count(1, stride(12)):
         changes = hands.changed(lambda: change(hands.project), *FILES)
         with dying(number, "changing", armed) as sidecar:
             armed.touch()

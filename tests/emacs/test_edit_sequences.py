@@ -131,7 +131,7 @@ def with_(tree: Tree, others: Tree, paths: list[str]) -> Tree:
     return kept | {path: others[path] for path in paths if path in others}
 
 
-@settings(max_examples=amount(12, 500), phases=[Phase.generate], database=None)
+@settings(max_examples=amount(8, 500), phases=[Phase.generate], database=None)
 @given(
     files=st.dictionaries(names, contents, min_size=1, max_size=4),
     asked=st.lists(steps, max_size=8),

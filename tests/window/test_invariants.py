@@ -378,5 +378,5 @@ def given(client: Client, use: Use) -> dict[str, Any]:
 
 TestSessions = Sessions.TestCase
 TestSessions.settings = settings(
-    max_examples=amount(10, 120), stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=amount(6, 120), stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )
