@@ -6,6 +6,7 @@ import logging
 import logging.handlers
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from efrit_budget.settings.places import config_folder
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.registry import discover
 from efrit_budget.window.turns import Turns
-from efrit_budget.wire.method import Call, Method
+from efrit_budget.wire.method import Call, Lane, Method
 from efrit_budget.wire.request import unexpected
 from efrit_budget.worklog.log import WorkLog
 from efrit_budget.worklog.wishes import Wishes
@@ -82,8 +83,16 @@ class Application:
             MemoryMethods(memory),
         )
         self.methods: dict[str, Method] = {
-            method.name: method for family in families for method in family.methods()
+            method.name: self._of_one_state(method)
+            for family in families
+            for method in family.methods()
         }
+
+    def _of_one_state(self, method: Method) -> Method:
+        """Have all that a quick method reads be of one state of the database."""
+        if method.lane is not Lane.QUICK:
+            return method
+        return replace(method, run=self._database.snapshot(method.run))
 
     def call(self, method: str, params: Mapping[str, Any]) -> Any:
         """Run one method here and now."""

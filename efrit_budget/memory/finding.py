@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from efrit_budget.memory.observation import Filters, Observation, Revision, Stats, Timeline
 from efrit_budget.memory.rows import COLUMNS, conditions, observation_of, revision_of
@@ -29,16 +27,6 @@ DELETED = "SELECT count(*) FROM observations AS o WHERE o.deleted IS NOT NULL"
 REVISED = """
 SELECT count(*) FROM revisions JOIN observations AS o ON o.id = revisions.observation
 WHERE o.deleted IS NULL"""
-
-
-@contextmanager
-def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """One state of the database for all that is read in the block."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.execute("COMMIT")
 
 
 def with_id(connection: sqlite3.Connection, number: int) -> Observation | None:

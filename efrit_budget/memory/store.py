@@ -29,6 +29,8 @@ from efrit_budget.storage.database import Database
 if TYPE_CHECKING:
     from efrit_budget.memory.restoring import Merged
 
+NOTE_WITHIN_MS = 100
+"""How long it is tried to count that an observation was read: who reads waits for no writer."""
 BATCH = 500
 
 
@@ -97,7 +99,7 @@ class MemoryStore:
     def note_access(self, number: int, now: float | None = None) -> None:
         """Count that an observation was read, where that can be written: it was read even so."""
         moment = time.time() if now is None else now
-        with suppress(StorageError), self._database.writing() as connection:
+        with suppress(StorageError), self._database.writing(NOTE_WITHIN_MS) as connection:
             connection.execute(
                 "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?",
                 (moment, number),
@@ -140,7 +142,7 @@ class MemoryStore:
         """
         attempts: list[Match | None] = [*parsed(query).attempts()] or [None]
         clock = Clock(time.time() if now is None else now, half_life_days or self._half_life_days)
-        with self._database.reading() as connection, finding.snapshot(connection):
+        with self._database.reading() as connection:
             for match in attempts:
                 found = matching.best(connection, filters, match, limit, clock)
                 if found:
@@ -167,7 +169,7 @@ class MemoryStore:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """One state of the memory for all that is listed in the block."""
-        with self._database.reading() as connection, finding.snapshot(connection):
+        with self._database.reading():
             yield
 
     def every(
@@ -206,5 +208,5 @@ class MemoryStore:
 
     def past(self, project: str | None, but: str, limit: int) -> Past:
         """The sessions and requests of a project, as many of each, but for one session."""
-        with self._database.reading() as connection, finding.snapshot(connection):
+        with self._database.reading() as connection:
             return latest_of(connection, project, but, limit)

@@ -118,7 +118,7 @@ class ChangesMethods:
             Method("changes/list", ListParams, self._list, Lane.SLOW),
             Method("changes/show", ShowParams, self._show, Lane.SLOW),
             Method("changes/undo", UndoParams, self._undo, Lane.SLOW),
-            Method("changes/checkpoint", CheckpointParams, self._checkpoint),
+            Method("changes/checkpoint", CheckpointParams, self._checkpoint, Lane.WRITING),
             Method("changes/since", SinceParams, self._since),
         ]
 

@@ -20,7 +20,7 @@ from efrit_budget.memory.packs import (
     index_of,
 )
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.wire.method import Call, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Params
 
 FORMS: dict[str, Form] = {"markdown": Markdown(), "json": PackJson()}
 Number = Annotated[int, Field(ge=1, lt=2**63)]
@@ -93,9 +93,9 @@ class MemoryMethods:
         """The family's methods."""
         return [
             Method("memory/search", SearchParams, self._search),
-            Method("memory/get", GetParams, self._get),
+            Method("memory/get", GetParams, self._get, Lane.SLOW),
             Method("memory/timeline", TimelineParams, self._timeline),
-            Method("memory/save", SaveParams, self._save),
+            Method("memory/save", SaveParams, self._save, Lane.WRITING),
             Method("memory/pack", PackParams, self._pack),
         ]
 

@@ -15,7 +15,7 @@ from efrit_budget.tools.base import Policy
 from efrit_budget.tools.registry import NAME_PATTERN, Registry, schema
 from efrit_budget.window import record
 from efrit_budget.window.schema import Offer
-from efrit_budget.wire.method import Call, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Params
 
 
 class RegisteredTool(Params):
@@ -52,7 +52,7 @@ class Offers:
 
     def methods(self) -> list[Method]:
         """The method by which a client registers its tools."""
-        return [Method("tools/register", RegisterParams, self._register)]
+        return [Method("tools/register", RegisterParams, self._register, Lane.WRITING)]
 
     def of(self, session: Session) -> list[Offer]:
         """The session's tools, ours before the client's, each in the order of their names."""

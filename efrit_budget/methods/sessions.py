@@ -15,7 +15,7 @@ from efrit_budget.sessions.ids import PATTERN
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.settings import LoadedSettings
 from efrit_budget.window.turns import Turns
-from efrit_budget.wire.method import Call, Method, NoParams, Params
+from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
 SettingsFor = Callable[[Path], LoadedSettings]
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
@@ -95,14 +95,14 @@ class SessionMethods:
     def methods(self) -> list[Method]:
         """The family's methods."""
         return [
-            Method("session/open", OpenParams, self._open),
-            Method("session/resume", ResumeParams, self._resume),
+            Method("session/open", OpenParams, self._open, Lane.WRITING),
+            Method("session/resume", ResumeParams, self._resume, Lane.WRITING),
             Method("session/list", ListParams, self._list),
             Method("session/status", StatusParams, self._status),
-            Method("session/close", SessionParams, self._close),
-            Method("session/rename", RenameParams, self._rename),
-            Method("session/delete", SessionParams, self._delete),
-            Method("session/purge", SessionParams, self._purge),
+            Method("session/close", SessionParams, self._close, Lane.WRITING),
+            Method("session/rename", RenameParams, self._rename, Lane.WRITING),
+            Method("session/delete", SessionParams, self._delete, Lane.WRITING),
+            Method("session/purge", SessionParams, self._purge, Lane.WRITING),
             Method("ping", NoParams, lambda _params, _call: "pong"),
         ]
 

@@ -112,7 +112,7 @@ class ToolMethods:
         return [
             Method("tools/list", NoParams, self._list),
             Method("tools/call", CallParams, self._call, Lane.SLOW),
-            Method("tools/record", RecordParams, self._record, Lane.SLOW),
+            Method("tools/record", RecordParams, self._record, Lane.WRITING),
             *self._stops.methods(),
         ]
 

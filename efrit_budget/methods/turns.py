@@ -18,7 +18,7 @@ from efrit_budget.window.begin import Wanted
 from efrit_budget.window.blocks import is_blank
 from efrit_budget.window.end import Reply
 from efrit_budget.window.turns import Turns
-from efrit_budget.wire.method import Call, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Params
 
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 Blocks = list[dict[str, Json]]
@@ -89,9 +89,9 @@ class TurnMethods:
     def methods(self) -> list[Method]:
         """The family's methods."""
         return [
-            Method("turn/begin", BeginParams, self._begin),
-            Method("turn/preview", PreviewParams, self._preview),
-            Method("turn/end", EndParams, self._end),
+            Method("turn/begin", BeginParams, self._begin, Lane.WRITING),
+            Method("turn/preview", PreviewParams, self._preview, Lane.WRITING),
+            Method("turn/end", EndParams, self._end, Lane.WRITING),
             Method("session/messages", MessagesParams, self._messages),
             Method("session/transcript", SessionParams, self._transcript),
             Method("session/turns", SessionParams, self._said),

@@ -10,7 +10,7 @@ from pydantic import Field
 from efrit_budget.errors import Json
 from efrit_budget.results.tokens import number_of
 from efrit_budget.sessions.store import Session, SessionStore
-from efrit_budget.wire.method import Call, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Params
 from efrit_budget.worklog.wishes import Wishes
 
 
@@ -52,7 +52,8 @@ class WorklogMethods:
             "worklog/restore": self._wishes.restore,
         }
         made = [
-            Method(name, EntryParams, self._changing(change)) for name, change in changes.items()
+            Method(name, EntryParams, self._changing(change), Lane.WRITING)
+            for name, change in changes.items()
         ]
         return [
             Method("worklog/list", ListParams, self._list),

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import TypeVar
 
 from efrit_budget.errors import StorageError
 from efrit_budget.storage.migrate import migrate
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a write waits for another sidecar's, unless a setting says otherwise."""
 CACHE_KIB = 8192
 """The most that a connection keeps of the file in memory; a search of memory reads a few MiB."""
+JOURNAL_BYTES = 4 * 2**20
+"""What the journal is cut to when it begins anew."""
 LOCKED = "database is locked"
 MARGIN_SECONDS = 1.0
 """How much longer than SQLite itself a writer waits for the other writers of its process."""
@@ -38,7 +45,9 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         self._in_use: set[sqlite3.Connection] = set()
         with self._explained():
-            _create_private(path)
+            if not path.exists():
+                self._make()
+            _require_content(path)
             try:
                 with self._used() as connection:
                     migrate(connection)
@@ -49,15 +58,29 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with; each statement sees what was committed before it."""
+        """Read one state of the database, whatever is committed while the block runs.
+
+        A block within another one, or within a transaction, reads the state of that one.
+        """
         with self._explained(), self._used() as connection:
-            yield connection
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN DEFERRED")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: committed when the block ends, rolled back when it raises."""
-        with self._explained(), self._turn_to_write(), self._used() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+    def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
+        """A transaction: committed when the block ends, rolled back when it raises.
+
+        Where another process writes, wait for its end, `within_ms` where that is not as usual.
+        """
+        with self._explained(), self._used() as connection, self._turn_to_write(within_ms):
+            self._begin(connection, within_ms)
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -69,13 +92,23 @@ class Database:
     @contextmanager
     def trying(self) -> Iterator[sqlite3.Connection]:
         """A transaction to see what would come of it: rolled back when the block ends."""
-        with self._explained(), self._turn_to_write(), self._used() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+        with self._explained(), self._used() as connection, self._turn_to_write():
+            self._begin(connection)
             try:
                 yield connection
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def snapshot(self, read: Callable[..., T]) -> Callable[..., T]:
+        """Return `read` so that all that one call of it reads is of one state."""
+
+        @wraps(read)
+        def reading(*arguments: object, **named: object) -> T:
+            with self.reading():
+                return read(*arguments, **named)
+
+        return reading
 
     def close(self) -> None:
         """Close every connection; SQLite folds the journal into the file with the last one.
@@ -90,14 +123,25 @@ class Database:
             self._local = threading.local()
 
     @contextmanager
-    def _turn_to_write(self) -> Iterator[None]:
+    def _turn_to_write(self, within_ms: int | None = None) -> Iterator[None]:
         """The one turn of this process; who waits behind a locked database gives up in time too."""
-        if not self._writer.acquire(timeout=self._busy_timeout_ms / 1000 + MARGIN_SECONDS):
+        seconds = self._busy_timeout_ms / 1000 + MARGIN_SECONDS
+        if not self._writer.acquire(timeout=seconds if within_ms is None else within_ms / 1000):
             raise sqlite3.OperationalError(LOCKED)
         try:
             yield
         finally:
             self._writer.release()
+
+    def _begin(self, connection: sqlite3.Connection, within_ms: int | None = None) -> None:
+        """Begin a transaction that writes."""
+        if within_ms is not None:
+            connection.execute(f"PRAGMA busy_timeout = {within_ms:d}")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            if within_ms is not None:
+                connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
@@ -123,7 +167,26 @@ class Database:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        return self._opened(self.path)
+
+    def _make(self) -> None:
+        """Make the file whole beside its place, readable by its owner alone, and put it there.
+
+        So nobody ever sees one that is empty: an empty file is one that has lost its content.
+        The journal files inherit its mode.
+        """
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished = self.path.with_name(f".{secrets.token_hex(8)}.unfinished")
+        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            with closing(self._opened(unfinished)) as connection:
+                migrate(connection)
+            _put(unfinished, self.path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def _opened(self, path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._set_up(connection)
         except BaseException:
@@ -134,7 +197,10 @@ class Database:
     def _set_up(self, connection: sqlite3.Connection) -> None:
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
+        # Before the journal's mode, which writes the first page: later it would change nothing.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_BYTES:d}")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
@@ -150,15 +216,29 @@ class Database:
             raise StorageError(_explanation(error, self.path)) from error
 
 
-def _create_private(path: Path) -> None:
-    """Make the file, readable by its owner alone; the journal files inherit its mode.
+def _put(unfinished: Path, path: Path) -> None:
+    """Give a file its name, unless another sidecar has put one there meanwhile."""
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            unfinished.rename(path)
 
-    One that is there is not opened: closing it would take SQLite's locks on it from this whole
-    process, and the next process to end would remove the journal that is still written to.
+
+def _require_content(path: Path) -> None:
+    """Raise for a file that was cut to nothing: it would be begun anew without a word.
+
+    It is not opened: closing it would take SQLite's locks on it from this whole process, and the
+    next process to end would remove the journal that is still written to.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    found = path.stat()
+    if stat.S_ISREG(found.st_mode) and not found.st_size:
+        raise StorageError(
+            f"the database {path} is empty: what it held is gone from it; restore it from a "
+            "backup, or remove the file to begin anew"
+        )
 
 
 def _make_private(path: Path) -> None:

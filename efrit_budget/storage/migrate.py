@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from efrit_budget.errors import StorageError
@@ -10,6 +11,8 @@ from efrit_budget.errors import StorageError
 FOLDER = Path(__file__).parent / "migrations"
 APPLICATION_ID = 0x65667262
 """Stands in the file's header, so that no other program's database is taken for ours."""
+
+FOREIGN = "the database belongs to another program; name another file with --db, or move it away"
 
 
 def migrations() -> list[tuple[int, Path]]:
@@ -36,6 +39,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             f"the database has schema {found}, and this efrit-budget knows up to {newest()}: "
             "upgrade efrit-budget, or name another database with --db"
         )
+    _require_whole(connection)
     for number, file in migrations():
         if number > found:
             _apply(connection, number, file)
@@ -45,11 +49,50 @@ def _require_own(connection: sqlite3.Connection, found: int) -> None:
     """Raise for a database that some other program has made."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     # Read last: another sidecar may be making the tables and the mark, both at once, just now.
-    marked = int(connection.execute("PRAGMA application_id").fetchone()[0]) == APPLICATION_ID
-    if not marked and (found or tables):
+    mark = application_id(connection)
+    if mark != APPLICATION_ID and (mark or found or tables):
+        raise StorageError(FOREIGN)
+
+
+def application_id(connection: sqlite3.Connection) -> int:
+    """Return the mark of the program that made the database; 0 where none did."""
+    return int(connection.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _require_whole(connection: sqlite3.Connection) -> None:
+    """Raise where tables or the like are missing that the schema has."""
+    connection.execute("BEGIN DEFERRED")
+    try:
+        missing = missing_parts(connection)
+    finally:
+        connection.execute("COMMIT")
+    if missing:
         raise StorageError(
-            "the database belongs to another program; name another file with --db, or move it away"
+            f"the database has lost {', '.join(missing)}; restore it from a backup, or move it "
+            "away to begin anew"
         )
+
+
+def missing_parts(connection: sqlite3.Connection) -> list[str]:
+    """Return what the database lacks of the schema it says it has, such as "table calls"."""
+    with closing(sqlite3.connect(":memory:")) as whole:
+        for number, file in migrations():
+            if number <= version(connection):
+                _run(whole, file)
+        return sorted(_parts(whole) - _parts(connection))
+
+
+def _parts(connection: sqlite3.Connection) -> set[str]:
+    """Return the tables, views, indices and triggers, those of SQLite's own left out."""
+    rows = connection.execute(
+        "SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+    )
+    return {row[0] for row in rows}
+
+
+def _run(connection: sqlite3.Connection, file: Path) -> None:
+    for statement in _statements(file.read_text(encoding="utf-8")):
+        connection.execute(statement)
 
 
 def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
@@ -57,8 +100,7 @@ def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if version(connection) < number:
-            for statement in _statements(file.read_text(encoding="utf-8")):
-                connection.execute(statement)
+            _run(connection, file)
             connection.execute(f"PRAGMA user_version = {number:d}")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         connection.execute("COMMIT")

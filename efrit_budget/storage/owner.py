@@ -42,12 +42,13 @@ class Owner:
 
 
 def _is_locked(file: Path) -> bool:
+    """Tell whether the owner holds its lock; those who ask at once don't see one another."""
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     else:

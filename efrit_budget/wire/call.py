@@ -16,6 +16,9 @@ class Lane(Enum):
     ORDERED = "ordered"
     """On the reading thread: in force before the next message is looked at."""
     QUICK = "quick"
+    """Reads, and soon has its answer."""
+    WRITING = "writing"
+    """Writes, and may have to wait for another sidecar that does."""
     SLOW = "slow"
 
 

@@ -1,4 +1,8 @@
-"""Worker threads, in lanes: what is slow waits behind what is slow, never in front of the quick."""
+"""Worker threads, in lanes: what is slow waits behind what is slow, never in front of the quick.
+
+Each lane has a backlog with an end: a client that sends without end, and reads no answer, is not
+read from any more until there is room.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,52 @@ from queue import SimpleQueue
 
 Work = Callable[[], None]
 
+MOST_WAITING = 1_024
+"""How many requests may wait in a lane before the reader waits too."""
+MOST_BYTES = 32 * 2**20
+"""How long their messages may be in all; a longer one has to wait alone."""
+LOOK_SECONDS = 0.2
+"""How often who waits for room looks whether that is to end."""
+
+
+class Backlog:
+    """The requests that wait for a thread: so many, and so many bytes of them."""
+
+    def __init__(self, most: int = MOST_WAITING, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._room = threading.Condition()
+        self._waiting = 0
+        self._bytes = 0
+
+    def enter(self, size: int, give_up: Callable[[], bool]) -> bool:
+        """Wait for room for a message of that size; false where that was given up."""
+        with self._room:
+            while not self._has_room(size):
+                if give_up():
+                    return False
+                self._room.wait(LOOK_SECONDS)
+            self._waiting += 1
+            self._bytes += size
+        return True
+
+    def leave(self, size: int) -> None:
+        """Make room: the request is being worked on, or was refused."""
+        with self._room:
+            self._waiting -= 1
+            self._bytes -= size
+            self._room.notify_all()
+
+    def _has_room(self, size: int) -> bool:
+        fits = self._waiting < self._most and self._bytes + size <= self._most_bytes
+        return fits or not self._waiting
+
 
 class WorkLane:
     """A queue and up to `size` daemon threads, each started when it is first needed."""
 
     def __init__(self, name: str, size: int) -> None:
+        self.backlog = Backlog()
         self._name = name
         self._size = size
         self._queue: SimpleQueue[Work | None] = SimpleQueue()

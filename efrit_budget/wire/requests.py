@@ -26,6 +26,8 @@ class Job:
     say: Callable[[Json], None]
     """Sends a notification about it."""
     call: Call = field(default_factory=Call)
+    size: int = 0
+    """How many bytes of a message it came in."""
     begun: float = field(default_factory=time.monotonic)
     next_progress: float = PROGRESS_AFTER_SECONDS
     shown: str = ""

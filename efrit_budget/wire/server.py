@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -40,9 +39,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 2**20
 QUICK_THREADS = 4
+WRITING_THREADS = 4
 SLOW_THREADS = 16
-QUICK_BACKLOG = 256
-"""How many quick requests may wait before the reader waits too."""
 
 QUICK_DRAIN_SECONDS = 30.0
 """How long quick requests in hand may take on a busy machine after the input has ended."""
@@ -79,9 +77,9 @@ class Server:
         self._table = RequestTable()
         self._lanes = {
             Lane.QUICK: WorkLane("quick", QUICK_THREADS),
+            Lane.WRITING: WorkLane("writing", WRITING_THREADS),
             Lane.SLOW: WorkLane("slow", SLOW_THREADS),
         }
-        self._backlog = threading.BoundedSemaphore(QUICK_BACKLOG)
         self._terminated = False
         self._watchdog = Watchdog(streams, self._leave)
 
@@ -120,7 +118,8 @@ class Server:
     def _finish(self) -> None:
         """Let the work in hand end, then make it end; every request gets its reply."""
         if not self._terminated and not self._lifecycle.exit_asked:
-            self._lanes[Lane.QUICK].wait_until_idle(QUICK_DRAIN_SECONDS)
+            for lane in (Lane.WRITING, Lane.QUICK):
+                self._lanes[lane].wait_until_idle(QUICK_DRAIN_SECONDS)
         seconds = TERMINATE_SECONDS if self._terminated else END_SECONDS
         self._watchdog.end_within(seconds, self._lifecycle.exit_code)
         if not self._terminated and not self._lifecycle.exit_asked:
@@ -166,7 +165,7 @@ class Server:
             return
         if message.stray:
             self._framer.regain_step()
-        self._take_value(value, send)
+        self._take_value(value, len(message.body), send)
         if self._application is None and not self._lifecycle.exit_asked:
             self._loaded()
 
@@ -181,18 +180,20 @@ class Server:
         if message.framing is Framing.HEADER:
             self._framer.lose_step()
 
-    def _take_value(self, value: Json, send: Send) -> None:
+    def _take_value(self, value: Json, size: int, send: Send) -> None:
         if not isinstance(value, list):
-            self._take_member(value, lambda reply: None if reply is None else send(reply), send)
+            self._take_member(
+                value, size, lambda reply: None if reply is None else send(reply), send
+            )
         elif not value:
             send(jsontext.serialize(error_reply(InvalidRequestError("empty batch"))))
         else:
             batch = Batch(len(value), send)
             for member in value:
-                self._take_member(member, batch.take, send)
+                self._take_member(member, size // len(value), batch.take, send)
 
     def _take_member(
-        self, member: Json, reply_to: Callable[[bytes | None], None], send: Send
+        self, member: Json, size: int, reply_to: Callable[[bytes | None], None], send: Send
     ) -> None:
         self._watchdog.reader_is_alive()
         request = request_of(member)
@@ -206,6 +207,7 @@ class Server:
             lambda reply: reply_to(None if reply is None else jsontext.serialize(reply)),
             lambda notification: send(jsontext.serialize(notification)),
             Call(handover=self._lifecycle.handover),
+            size,
         )
         try:
             self._admit(job)
@@ -228,17 +230,25 @@ class Server:
         lane = dispatcher.lane(job.request)
         if lane is Lane.ORDERED:
             answer()
-        elif lane is Lane.SLOW:
-            self._lanes[lane].submit(answer)
         else:
-            self._backlog.acquire()
-            self._lanes[lane].submit(partial(self._answer_from_backlog, answer))
+            self._queue(self._lanes[lane], job, answer)
+
+    def _queue(self, lane: WorkLane, job: Job, answer: Callable[[], None]) -> None:
+        """Have a lane answer; where its backlog is full, read nothing more until there is room."""
+
+        def leave_and_answer() -> None:
+            lane.backlog.leave(job.size)
+            answer()
+
+        if lane.backlog.enter(job.size, self._gives_up_waiting):
+            lane.submit(leave_and_answer)
+
+    def _gives_up_waiting(self) -> bool:
+        """Tell whether to wait no more for room in a lane; who waits is no stuck reader."""
+        self._watchdog.reader_is_alive()
+        return self._terminated
 
     # Answering
-
-    def _answer_from_backlog(self, answer: Callable[[], None]) -> None:
-        self._backlog.release()
-        answer()
 
     def _answer(
         self, job: Job, reply_of: Callable[[Request, Call], dict[str, Json] | None]
