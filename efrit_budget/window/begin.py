@@ -44,6 +44,8 @@ class Begun:
     """A turn as it begins."""
 
     window: Window
+    pieces: Sequence[Piece]
+    """What the window holds."""
     turn: int
     rewritten: bool
     assembly: Assembly
@@ -68,11 +70,15 @@ def begin(connection: sqlite3.Connection, window: Window, wanted: Wanted, bounds
     if rewritten:
         pieces = record.pieces(connection, window.session_id, bounds.calibration)
     window, rewritten, told = alert(connection, window, pieces, bounds, rewritten=rewritten)
-    window, assembly = _assembled(connection, window, bounds, whole=rewritten)
+    if rewritten:
+        record.forget_places(connection, window.session_id)
+    if rewritten or told is not None:
+        pieces = record.pieces(connection, window.session_id, bounds.calibration)
+    window, assembly = _assembled(connection, window, pieces, bounds, whole=rewritten)
     _keep_turn(connection, window, wanted)
     record.save(connection, window)
     notes += () if told is None else (told,)
-    return Begun(window, window.turn, rewritten, assembly, notes)
+    return Begun(window, pieces, window.turn, rewritten, assembly, notes)
 
 
 def _check_whose_turn_it_is(
@@ -175,12 +181,14 @@ def _rewritten(
 
 
 def _assembled(
-    connection: sqlite3.Connection, window: Window, bounds: Bounds, *, whole: bool
+    connection: sqlite3.Connection,
+    window: Window,
+    pieces: Sequence[Piece],
+    bounds: Bounds,
+    *,
+    whole: bool,
 ) -> tuple[Window, Assembly]:
     """The messages to send: all of them after a rewrite, else what no message carries yet."""
-    if whole:
-        record.forget_places(connection, window.session_id)
-    pieces = record.pieces(connection, window.session_id, bounds.calibration)
     assembly = assemble(
         (
             (piece, record.content(connection, window.session_id, piece))

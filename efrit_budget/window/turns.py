@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 
 from efrit_budget.budget.bands import Band
@@ -45,7 +45,7 @@ class Turns:
             begun = begin(connection, window, wanted, bounds)
             return _reply(begun, bounds) | {
                 "left_window": record.left(connection, session.id, bounds.calibration),
-                "budget": snapshot(connection, begun.window, bounds),
+                "budget": snapshot(begun.pieces, begun.window, bounds),
             }
 
     def preview(self, session: Session, wanted: Wanted, *, caching: bool) -> dict[str, Json]:
@@ -57,7 +57,7 @@ class Turns:
             held = cached(connection, window, bounds.model) if caching else None
             begun = begin(connection, window, wanted, bounds)
             left = full_results(connection, session.id)
-            budget = snapshot(connection, begun.window, bounds)
+            budget = snapshot(begun.pieces, begun.window, bounds)
         shrinking = [entry for number, entry in before.items() if number not in left]
         return previewed(begun, bounds, shrinking, budget, held)
 
@@ -70,7 +70,7 @@ class Turns:
             return {
                 "turn_id": ended.turn,
                 "append": {"messages": ended.messages} if ended.messages else None,
-                "budget": snapshot(connection, ended.window, ended.bounds),
+                "budget": _snapshot_of(connection, ended.window, ended.bounds),
             }
 
     def budget(self, session: Session) -> dict[str, Json]:
@@ -78,7 +78,7 @@ class Turns:
         with self._database.reading() as connection:
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, window.model, self._model_named)
-            return snapshot(connection, window, bounds)
+            return _snapshot_of(connection, window, bounds)
 
     def messages(self, session: Session) -> dict[str, Json]:
         """The conversation as it stands in the window: what was sent, and what came back."""
@@ -194,9 +194,16 @@ def _reply(begun: Begun, bounds: Bounds) -> dict[str, Json]:
     }
 
 
-def snapshot(connection: sqlite3.Connection, window: Window, bounds: Bounds) -> dict[str, Json]:
-    """The budget as it goes over the wire."""
+def _snapshot_of(
+    connection: sqlite3.Connection, window: Window, bounds: Bounds
+) -> dict[str, Json]:
+    """The same of the pieces that are kept."""
     pieces = record.pieces(connection, window.session_id, bounds.calibration)
+    return snapshot(pieces, window, bounds)
+
+
+def snapshot(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> dict[str, Json]:
+    """The budget as it goes over the wire."""
     used = used_now(pieces, window, bounds)
     if not window.turn:
         used[Tier.TOOL_RESULTS] += window.turn_tokens

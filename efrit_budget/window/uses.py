@@ -111,7 +111,7 @@ def answer_the_unanswered(connection: sqlite3.Connection, session_id: str, clock
         )
         _answer(connection, (session_id, row["tool_use_id"]), text, clock)
     connection.execute(
-        "UPDATE calls SET state = 'gone'"
+        "UPDATE calls INDEXED BY calls_outside SET state = 'gone'"
         " WHERE session_id = ? AND turn IS NULL AND state IN ('full', 'compressed')",
         (session_id,),
     )
