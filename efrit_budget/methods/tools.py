@@ -6,6 +6,7 @@ import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -38,7 +39,8 @@ from efrit_budget.tools.registry import Registry, entry, schema
 from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params, invalid_params
 from efrit_budget.worklog.allowance import Grant, Reservations, Standing
 from efrit_budget.worklog.compress import head_and_tail
-from efrit_budget.worklog.log import Given, WorkLog
+from efrit_budget.worklog.draft import Given
+from efrit_budget.worklog.log import WorkLog
 from efrit_budget.worklog.recall import SessionResults
 from efrit_budget.worklog.use import Use
 
@@ -134,7 +136,7 @@ class ToolMethods:
         if envelope is None:
             wanted = _wanted(session, use)
             with self._reservations.taking(
-                use, wanted, lambda: self._worklog.standing(session)
+                use, wanted, partial(self._worklog.standing, session)
             ) as (grant, standing):
                 runner = _Runner(self, session, tool, use, grant, standing)
                 with self._stops.running(use, call):
@@ -155,17 +157,10 @@ class ToolMethods:
                 params.todos,
             )
             with self._reservations.taking(
-                use, _wanted(session, use), lambda: self._worklog.standing(session)
+                use, _wanted(session, use), partial(self._worklog.standing, session)
             ) as (grant, standing):
-                envelope = self.finished(session, use, given, grant, standing)
+                envelope = self._worklog.finish(session, use, given, grant, standing)
         return _without_data(envelope, include=params.include_data)
-
-    def finished(
-        self, session: Session, use: Use, given: Given, grant: Grant, standing: Standing
-    ) -> dict[str, Json]:
-        """The envelope of a use that has ended."""
-        with self._reservations.settling(use):
-            return self._worklog.finish(session, use, given, grant, standing)
 
     def context(
         self, session: Session, grant: Grant, cost: Cost, call: Call, *, confirmed: bool = False
@@ -307,7 +302,9 @@ class _Runner:
             return self._tool.compress(arguments, outcome)
 
         given = Given(outcome, compressor)
-        return self._methods.finished(self._session, self._use, given, self._grant, self._standing)
+        return self._methods.worklog.finish(
+            self._session, self._use, given, self._grant, self._standing
+        )
 
 
 def _given_arguments(params: CallParams | RecordParams) -> dict[str, Json]:

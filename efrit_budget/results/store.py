@@ -143,6 +143,8 @@ def blob_of(connection: sqlite3.Connection, session_id: str, number: int) -> str
     row = connection.execute(
         "SELECT blob FROM results WHERE session_id = ? AND number = ?", (session_id, number)
     ).fetchone()
+    if row is None:
+        raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
     return str(row["blob"])
 
 

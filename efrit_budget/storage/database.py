@@ -63,15 +63,14 @@ class Database:
         A block within another one, or within a transaction, reads the state of that one.
         """
         with self._explained(), self._used() as connection:
-            if connection.in_transaction:
-                yield connection
-                return
-            connection.execute("BEGIN DEFERRED")
+            is_outermost = not connection.in_transaction
+            if is_outermost:
+                connection.execute("BEGIN DEFERRED")
             try:
                 yield connection
             finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
+                if is_outermost:
+                    _roll_back(connection)
 
     @contextmanager
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
@@ -85,8 +84,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                _roll_back(connection)
                 raise
 
     @contextmanager
@@ -97,8 +95,7 @@ class Database:
             try:
                 yield connection
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                _roll_back(connection)
 
     def snapshot(self, read: Callable[..., T]) -> Callable[..., T]:
         """Return `read` so that all that one call of it reads is of one state."""
@@ -214,6 +211,12 @@ class Database:
             if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
                 raise
             raise StorageError(_explanation(error, self.path)) from error
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """End a transaction without a trace, unless an error has done so already."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _put(unfinished: Path, path: Path) -> None:

@@ -194,9 +194,7 @@ def _reply(begun: Begun, bounds: Bounds) -> dict[str, Json]:
     }
 
 
-def _snapshot_of(
-    connection: sqlite3.Connection, window: Window, bounds: Bounds
-) -> dict[str, Json]:
+def _snapshot_of(connection: sqlite3.Connection, window: Window, bounds: Bounds) -> dict[str, Json]:
     """The same of the pieces that are kept."""
     pieces = record.pieces(connection, window.session_id, bounds.calibration)
     return snapshot(pieces, window, bounds)

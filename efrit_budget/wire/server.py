@@ -118,8 +118,8 @@ class Server:
     def _finish(self) -> None:
         """Let the work in hand end, then make it end; every request gets its reply."""
         if not self._terminated and not self._lifecycle.exit_asked:
-            for lane in (Lane.WRITING, Lane.QUICK):
-                self._lanes[lane].wait_until_idle(QUICK_DRAIN_SECONDS)
+            self._lanes[Lane.WRITING].wait_until_idle(QUICK_DRAIN_SECONDS)
+            self._lanes[Lane.QUICK].wait_until_idle(QUICK_DRAIN_SECONDS)
         seconds = TERMINATE_SECONDS if self._terminated else END_SECONDS
         self._watchdog.end_within(seconds, self._lifecycle.exit_code)
         if not self._terminated and not self._lifecycle.exit_asked:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -47,6 +48,8 @@ class Standing:
     bounds: Bounds
     announced: int
     """Calls of the turn in hand that have no result yet."""
+    ended: frozenset[str] = frozenset()
+    """Of the calls that hold a grant, those whose result the window has already."""
 
 
 class Reservations:
@@ -58,17 +61,22 @@ class Reservations:
 
     @contextmanager
     def taking(
-        self, use: Use, wanted: int, standing_of: Callable[[], Standing]
+        self, use: Use, wanted: int, standing_of: Callable[[Collection[str]], Standing]
     ) -> Iterator[tuple[Grant, Standing]]:
-        """Hold a grant while the block runs."""
+        """Hold a grant while the block runs.
+
+        A call whose result is written counts by that result alone, though it holds its grant a
+        moment longer: so no lock has to be held while it is written.
+        """
         key = (use.session_id, use.tool_use_id)
         with self._lock:
-            standing = standing_of()
-            running = [
-                tokens
-                for (session_id, _), tokens in self._running.items()
+            beside = {
+                tool_use_id: tokens
+                for (session_id, tool_use_id), tokens in self._running.items()
                 if session_id == use.session_id
-            ]
+            }
+            standing = standing_of(beside)
+            running = [tokens for name, tokens in beside.items() if name not in standing.ended]
             calls = max(1, standing.announced - len(running))
             grant = granted(standing.window, standing.bounds, wanted, calls, sum(running))
             self._running[key] = grant.tokens
@@ -77,13 +85,6 @@ class Reservations:
         finally:
             with self._lock:
                 self._running.pop(key, None)
-
-    @contextmanager
-    def settling(self, use: Use) -> Iterator[None]:
-        """Give the grant up as the result is written: nobody sees both, or neither."""
-        with self._lock:
-            yield
-            self._running.pop((use.session_id, use.tool_use_id), None)
 
 
 def announced(connection: sqlite3.Connection, session_id: str) -> int:
@@ -95,3 +96,15 @@ def announced(connection: sqlite3.Connection, session_id: str) -> int:
         (session_id,),
     ).fetchone()
     return int(row[0])
+
+
+def ended(
+    connection: sqlite3.Connection, session_id: str, tool_use_ids: Collection[str]
+) -> frozenset[str]:
+    """Return those of the calls that have a result."""
+    rows = connection.execute(
+        "SELECT tool_use_id FROM calls WHERE session_id = ? AND number IS NOT NULL"
+        " AND tool_use_id IN (SELECT value FROM json_each(?))",
+        (session_id, json.dumps(list(tool_use_ids))),
+    ).fetchall()
+    return frozenset(row["tool_use_id"] for row in rows)

@@ -15,16 +15,20 @@ MOST = 500
 HEAD, TAIL = 320, 120
 
 
-def compressed(number: int, tokens: int, compressor: Callable[[], str], original: str) -> str:
-    """The line that stands for a result, with the handle that brings it back.
+def summary(compressor: Callable[[], str], original: str, tool: str) -> str:
+    """Return what a tool's compressor keeps of its result.
 
     A compressor that fails is logged, and head and tail are kept instead.
     """
     try:
-        kept = sound_text(compressor()[:MOST])
+        return sound_text(compressor()[:MOST])
     except Exception:  # one tool's compressor never costs a result
-        log.exception("the compressor of r%d failed", number)
-        kept = head_and_tail(original)
+        log.exception("the compressor of %s failed", tool)
+        return head_and_tail(original)
+
+
+def compressed(number: int, tokens: int, kept: str) -> str:
+    """Return the line that stands for a result, with the handle that brings it back."""
     name = handle(number)
     note = f"[{name}: {tokens:,} tokens, shrunk; recall_result {name} brings it back]"
     return f"{note} {kept.strip()}".rstrip()

@@ -75,7 +75,7 @@ def test_a_compressor_that_fails_gives_way_to_head_and_tail_and_is_logged(
     with caplog.at_level(logging.ERROR):
         envelope = client.use("clumsy", compressor=wrong)
     assert envelope["status"] == "success"
-    assert "the compressor of r1 failed" in caplog.text
+    assert "the compressor of clumsy failed" in caplog.text
     line = shrunk(client, "r1").partition("] ")[2]
     assert line.startswith("line 0 of many\nline 1 of many\n")
     assert line.endswith("line 399 of many")
