@@ -65,6 +65,7 @@ class Application:
                 turns,
                 settings_for=lambda root: _settings_for(loaded, root),
                 expire=lambda: expire(self._database, retention.days, retention.max_bytes),
+                ended=projects.forget_buffers,
             ),
             ToolMethods(
                 registry,

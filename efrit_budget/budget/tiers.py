@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from efrit_budget.errors import InvalidParamsError, Json
@@ -27,6 +27,10 @@ DEFAULT_TIERS = {
     Tier.USER_MESSAGE: 10_000,
     Tier.RESPONSE: 30_000,
 }
+DEFAULT_PER_TOOL = 8_000
+DEFAULT_FLOOR = 500
+DEFAULT_LOW_WATER = 0.45
+DEFAULT_WARNING = 20_000
 PROMPT_TIERS = tuple(tier for tier in Tier if tier is not Tier.RESPONSE)
 
 
@@ -40,13 +44,13 @@ class Limits:
     tool_results: int
     user_message: int
     response: int
-    per_tool_default: int
-    per_tool: Mapping[str, int]
-    floor: int
+    per_tool_default: int = DEFAULT_PER_TOOL
+    per_tool: Mapping[str, int] = field(default_factory=dict)
+    floor: int = DEFAULT_FLOOR
     """What a result is granted even when little is left."""
-    low_water: float
+    low_water: float = DEFAULT_LOW_WATER
     """The share of their tier that full results may keep after a compaction."""
-    warning_threshold: int
+    warning_threshold: int = DEFAULT_WARNING
 
     def of(self, tier: Tier) -> int:
         """The size of one tier."""

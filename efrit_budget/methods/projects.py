@@ -60,6 +60,12 @@ class Projects:
             Path(session.root), self._extra_roots, self._secrets, buffers, self._specs, stale
         )
 
+    def forget_buffers(self, session_id: str) -> None:
+        """Forget what was told of a session's buffers: the session has ended."""
+        with self._lock:
+            self._buffers.pop(session_id, None)
+            self._stale.pop(session_id, None)
+
     def _sync(self, params: SyncParams, call: Call) -> Json:
         text = _text(params, call)
         session = self._sessions.get_open(params.session_id)

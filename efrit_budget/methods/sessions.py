@@ -86,11 +86,13 @@ class SessionMethods:
         turns: Turns,
         settings_for: SettingsFor,
         expire: Callable[[], object],
+        ended: Callable[[str], None],
     ) -> None:
         self._store = store
         self._turns = turns
         self._settings_for = settings_for
         self._expire = expire
+        self._ended = ended
 
     def methods(self) -> list[Method]:
         """The family's methods."""
@@ -140,17 +142,22 @@ class SessionMethods:
         return {"sessions": [session.summary() | {"calls": calls} for session, calls in found]}
 
     def _close(self, params: SessionParams, _: Call) -> Json:
-        return self._store.close(params.session_id).summary()
+        session = self._store.close(params.session_id)
+        self._ended(session.id)
+        return session.summary()
 
     def _rename(self, params: RenameParams, _: Call) -> Json:
         return self._store.rename(params.session_id, without_private(params.title)).summary()
 
     def _delete(self, params: SessionParams, _: Call) -> Json:
         self._store.delete(params.session_id)
+        self._ended(params.session_id)
         return {"session_id": params.session_id, "deleted": True}
 
     def _purge(self, params: SessionParams, _: Call) -> Json:
-        return self._store.purge(params.session_id).summary()
+        session = self._store.purge(params.session_id)
+        self._ended(session.id)
+        return session.summary()
 
     def _shown(self, session: Session) -> dict[str, Json]:
         return {**session.summary(), "budget": self._turns.budget(session)}

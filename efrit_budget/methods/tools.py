@@ -19,6 +19,7 @@ from efrit_budget.methods.discretion import keepable_arguments
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.verbatim import meant_object
+from efrit_budget.project.ripgrep import NoRipgrepError
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
@@ -173,7 +174,7 @@ class ToolMethods:
             results=SessionResults(self._database, session.id),
             memory=self._memory,
             origin=Origin(Path(session.root).name, session.id),
-            rg=self._find_rg(),
+            find_rg=self._find_rg,
             confirmed=confirmed,
             cancellation=call.cancellation,
             progress=call.progress,
@@ -262,6 +263,8 @@ class _Runner:
         context = self._context(call, confirmed=confirmed)
         try:
             return self._tool.run(arguments, context)
+        except NoRipgrepError as error:
+            return failure(error.message)
         except BaseException as error:
             if isinstance(error, CancelledError) and call.cancellation.by_person:
                 return failure("stopped by the person", interrupted=True)

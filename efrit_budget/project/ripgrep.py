@@ -45,6 +45,8 @@ def _recent(program: str) -> bool:
 
 def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation) -> list[str]:
     """The lines of a text that match, each behind its number."""
+    if "\0" in pattern:
+        raise PatternError("the pattern cannot be used: it holds a NUL; write \\x00 for one")
     command = [
         str(rg),
         "--no-config",

@@ -18,6 +18,7 @@ from efrit_budget.errors import (
     SessionNotFoundError,
 )
 from efrit_budget.results.store import drop_unused_blobs
+from efrit_budget.sessions import limits
 from efrit_budget.sessions.ids import new_id
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -61,7 +62,7 @@ class Session:
 def _session(row: sqlite3.Row) -> Session:
     names = ("id", "root", "title", "created", "touched", "closed", "purged", "note")
     return Session(
-        limits=Limits(**json.loads(row["limits"])),
+        limits=limits.read(row["limits"]),
         denied=tuple(json.loads(row["denied"])),
         **{name: row[name] for name in names},
     )
@@ -87,7 +88,7 @@ class SessionStore:
     def open(
         self,
         root: str,
-        limits: Limits,
+        wanted: Limits,
         denied: Sequence[str] = (),
         session_id: str | None = None,
         *,
@@ -100,7 +101,7 @@ class SessionStore:
         with self._database.writing() as connection:
             if session_id is not None and (found := _find(connection, session_id)):
                 if other_limits:
-                    _limit(connection, _on_root(found, root), limits)
+                    _limit(connection, _on_root(found, root), wanted)
                 if self._rival(connection, session_id) is None:
                     self._hold(connection, session_id)
                 return _reopen(connection, _on_root(found, root))
@@ -109,7 +110,7 @@ class SessionStore:
             connection.execute(
                 "INSERT INTO sessions (id, root, limits, denied, created, touched)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (chosen, root, json.dumps(limits.as_dict()), json.dumps(list(denied)), now, now),
+                (chosen, root, limits.written(wanted), json.dumps(list(denied)), now, now),
             )
             connection.execute("INSERT INTO windows (session_id) VALUES (?)", (chosen,))
             self._hold(connection, chosen)
@@ -263,9 +264,9 @@ def forget(connection: sqlite3.Connection, session_id: str, why: str) -> None:
     )
 
 
-def _limit(connection: sqlite3.Connection, session: Session, limits: Limits) -> None:
+def _limit(connection: sqlite3.Connection, session: Session, wanted: Limits) -> None:
     connection.execute(
-        "UPDATE sessions SET limits = ? WHERE id = ?", (json.dumps(limits.as_dict()), session.id)
+        "UPDATE sessions SET limits = ? WHERE id = ?", (limits.written(wanted), session.id)
     )
 
 

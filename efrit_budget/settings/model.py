@@ -8,7 +8,15 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 
-from efrit_budget.budget.tiers import DEFAULT_TOTAL, Tier, tier_sizes
+from efrit_budget.budget.tiers import (
+    DEFAULT_FLOOR,
+    DEFAULT_LOW_WATER,
+    DEFAULT_PER_TOOL,
+    DEFAULT_TOTAL,
+    DEFAULT_WARNING,
+    Tier,
+    tier_sizes,
+)
 from efrit_budget.errors import InvalidParamsError
 from efrit_budget.project.secrets import PATTERNS
 from efrit_budget.project.specs import CHANGES, CONVENTIONS, FOLDERS
@@ -137,7 +145,7 @@ class BudgetSettings(_Group):
         "(30,000 of 100,000) unless set.",
     )
     per_tool_default: Tokens = Field(
-        default=8_000,
+        default=DEFAULT_PER_TOOL,
         description="The most that one tool call may deliver.",
         json_schema_extra=_PROJECT_MAY_NARROW,
     )
@@ -147,17 +155,18 @@ class BudgetSettings(_Group):
         json_schema_extra=_PROJECT_MAY_NARROW,
     )
     floor: Tokens = Field(
-        default=500, description="What a call is granted even when the window is under pressure."
+        default=DEFAULT_FLOOR,
+        description="What a call is granted even when the window is under pressure.",
     )
     low_water: float = Field(
-        default=0.45,
+        default=DEFAULT_LOW_WATER,
         gt=0,
         le=1,
         allow_inf_nan=False,
         description="The share of their tier that full results keep after a compaction.",
     )
     warning_threshold: TierTokens = Field(
-        default=20_000,
+        default=DEFAULT_WARNING,
         description="Remaining tokens below which the model is warned; at most a fifth of the "
         "total counts.",
     )

@@ -112,11 +112,17 @@ class ToolContext:
     results: Results
     memory: MemoryStore
     origin: Origin
-    rg: Path
+    find_rg: Callable[[], Path]
+    """Finds the program that searches; raises where there is none."""
     confirmed: bool = False
     """Whether the person has agreed to the question this call asked before."""
     cancellation: Cancellation = field(default_factory=Cancellation)
     progress: Reporter = field(default_factory=_Nobody)
+
+    @property
+    def rg(self) -> Path:
+        """The program that searches: only a tool that asks for it needs it."""
+        return self.find_rg()
 
     @property
     def root(self) -> Path:

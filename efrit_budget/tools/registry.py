@@ -18,7 +18,8 @@ from efrit_budget.tools import catalog
 from efrit_budget.tools.base import Policy, Resumable, Tool
 
 TOOL_MEMBERS = (*Tool.__annotations__, "run", "compress")
-NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}")
+NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+"""The names that the model's API takes."""
 
 
 class ToolDefinitionError(EfritError):

@@ -26,7 +26,7 @@ from efrit_budget.window.uses import answer_the_unanswered
 class BudgetError(EfritError):
     """What must be in the prompt does not fit the budget."""
 
-    code = -32006
+    code = -32010
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,9 @@ def begin(connection: sqlite3.Connection, window: Window, wanted: Wanted, bounds
         record.forget_places(connection, window.session_id)
     if rewritten or told is not None:
         pieces = record.pieces(connection, window.session_id, bounds.calibration)
+    if rewritten or window.left_window is None:
+        left = record.left(connection, window.session_id, bounds.calibration)
+        window = replace(window, left_window=left)
     window, assembly = _assembled(connection, window, pieces, bounds, whole=rewritten)
     _keep_turn(connection, window, wanted)
     record.save(connection, window)

@@ -45,6 +45,8 @@ class Window:
     """The same after a compaction."""
     least: int = 0
     """The same after everything that can give way has."""
+    left_window: int | None = None
+    """What had left the window when the epoch began; None until it is counted."""
     turn_tokens: int = 0
     """What the results of the turn in hand cost; all results where there are no turns."""
 

@@ -44,7 +44,7 @@ class Turns:
             bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
             begun = begin(connection, window, wanted, bounds)
             return _reply(begun, bounds) | {
-                "left_window": record.left(connection, session.id, bounds.calibration),
+                "left_window": begun.window.left_window,
                 "budget": snapshot(begun.pieces, begun.window, bounds),
             }
 

@@ -36,18 +36,20 @@ class Wishes:
         self, session: Session, states: Sequence[str] | None, offset: int, limit: int
     ) -> dict[str, Json]:
         """The entries, the newest first."""
-        wanted = json.dumps(list(states) if states else ["full", "compressed", "gone", "announced"])
+        where, values = "session_id = ?", [session.id]
+        if states:
+            where += " AND state IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps(list(states)))
         with self._database.reading() as connection:
-            where = "session_id = ? AND state IN (SELECT value FROM json_each(?))"
             total = connection.execute(
                 f"SELECT count(*) FROM calls WHERE {where}",  # noqa: S608  own words
-                (session.id, wanted),
+                values,
             ).fetchone()[0]
             rows = connection.execute(
                 f"SELECT * FROM calls WHERE {where}"  # noqa: S608  own words
                 " ORDER BY ended IS NULL DESC, ended DESC, number DESC, turn DESC, ordinal DESC"
                 " LIMIT ? OFFSET ?",
-                (session.id, wanted, limit, offset),
+                (*values, limit, offset),
             ).fetchall()
             shows = self._shows(connection, session)
         shown = [shows(row) for row in rows]

@@ -101,6 +101,9 @@ FROM segments JOIN turns ON turns.session_id = segments.session_id
   AND turns.number = segments.turn
 WHERE segments.phase = 0 AND segments.role = 'user';
 
+-- What had left the window when the epoch began; NULL until it is counted.
+ALTER TABLE windows ADD COLUMN left_window INTEGER;
+
 -- The request a turn was begun with, so that one that is sent again is known.
 ALTER TABLE turns ADD COLUMN request BLOB;
 
