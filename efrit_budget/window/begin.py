@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -52,10 +53,23 @@ class Begun:
     notes: tuple[str, ...]
     """What the person is told: what was stored and sent in part, what the model is told of its
     budget."""
+    sent_again: bool = False
+    """Whether the client asks again what it asked before, and may have had no answer."""
 
 
 def begin(connection: sqlite3.Connection, window: Window, wanted: Wanted, bounds: Bounds) -> Begun:
-    """Put what is new behind what is there, or rewrite it all where it must be."""
+    """Put what is new behind what is there, or rewrite it all where it must be.
+
+    What is sent again before its reply is there is stored once, and is the same turn.
+    """
+    request_digest = _digest(wanted.user_message)
+    sent_again = _is_sent_again(connection, window, request_digest)
+    if sent_again:
+        pieces = record.pieces(connection, window.session_id, bounds.calibration)
+        if _is_all_sent(window, wanted, pieces):
+            nothing = Assembly(window.next_place)
+            return Begun(window, pieces, window.turn, False, nothing, (), sent_again=True)
+        wanted = replace(wanted, user_message=None)
     window = replace(window, turn=window.turn + 1, clock=window.clock + 1)
     answer_the_unanswered(connection, window.session_id, window.clock)
     notes: tuple[str, ...] = ()
@@ -78,10 +92,36 @@ def begin(connection: sqlite3.Connection, window: Window, wanted: Wanted, bounds
         left = record.left(connection, window.session_id, bounds.calibration)
         window = replace(window, left_window=left)
     window, assembly = _assembled(connection, window, pieces, bounds, whole=rewritten)
-    _keep_turn(connection, window, wanted)
+    _keep_turn(connection, window, wanted, request_digest)
     record.save(connection, window)
     notes += () if told is None else (told,)
-    return Begun(window, pieces, window.turn, rewritten, assembly, notes)
+    return Begun(window, pieces, window.turn, rewritten, assembly, notes, sent_again=sent_again)
+
+
+def _is_sent_again(
+    connection: sqlite3.Connection, window: Window, request_digest: bytes | None
+) -> bool:
+    """Tell whether the latest turn was begun with this very request, and has no reply."""
+    if request_digest is None:
+        return False
+    row = connection.execute(
+        "SELECT request FROM turns WHERE session_id = ? AND number = ? AND ended IS NULL",
+        (window.session_id, window.turn),
+    ).fetchone()
+    return row is not None and row["request"] == request_digest
+
+
+def _is_all_sent(window: Window, wanted: Wanted, pieces: Sequence[Piece]) -> bool:
+    """Tell whether the request of the latest turn would be the same if it was made now."""
+    is_new = any(piece.place is None for piece in pieces)
+    return not (is_new or window.must_rewrite or _changed(window, wanted))
+
+
+def _digest(user_message: list[dict[str, Json]] | None) -> bytes | None:
+    """Return what tells one request from another; None for none, which may come again."""
+    if user_message is None:
+        return None
+    return hashlib.blake2b(written(user_message).encode(), digest_size=16).digest()
 
 
 def _check_whose_turn_it_is(
@@ -214,11 +254,13 @@ def _assembled(
     return window, assembly
 
 
-def _keep_turn(connection: sqlite3.Connection, window: Window, wanted: Wanted) -> None:
+def _keep_turn(
+    connection: sqlite3.Connection, window: Window, wanted: Wanted, request_digest: bytes | None
+) -> None:
     raw, exact = record.raw_and_exact(connection, window.session_id)
     connection.execute(
-        "INSERT INTO turns (session_id, number, epoch, model, begun, raw, exact)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO turns (session_id, number, epoch, model, begun, raw, exact, request)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             window.session_id,
             window.turn,
@@ -227,5 +269,6 @@ def _keep_turn(connection: sqlite3.Connection, window: Window, wanted: Wanted) -
             time.time(),
             raw + window.system_raw + window.head_raw,
             exact,
+            request_digest,
         ),
     )

@@ -43,10 +43,14 @@ class Turns:
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
             begun = begin(connection, window, wanted, bounds)
-            return _reply(begun, bounds) | {
-                "left_window": begun.window.left_window,
-                "budget": snapshot(begun.pieces, begun.window, bounds),
-            }
+            return (
+                _reply(begun, bounds)
+                | _whole_again(connection, begun, bounds)
+                | {
+                    "left_window": begun.window.left_window,
+                    "budget": snapshot(begun.pieces, begun.window, bounds),
+                }
+            )
 
     def preview(self, session: Session, wanted: Wanted, *, caching: bool) -> dict[str, Json]:
         """What that would hold and cost; nothing is kept of it."""
@@ -86,17 +90,12 @@ class Turns:
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, window.model, self._model_named)
             pieces = record.pieces(connection, session.id, bounds.calibration)
-            sent = [
-                replace(piece, state=piece.sent_state)
-                for piece in pieces
-                if piece.place is not None
-            ]
             return {
                 "epoch": window.epoch,
                 "model": window.model,
                 "system": json.loads(window.system or "[]"),
                 "tools": json.loads(window.tools or "[]"),
-                "messages": list(_as_sent(connection, window, sent)),
+                "messages": list(_as_sent(connection, window, pieces)),
             }
 
     def transcript(self, session: Session) -> dict[str, Json]:
@@ -224,6 +223,15 @@ def snapshot(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> dict[st
     }
 
 
+def _whole_again(connection: sqlite3.Connection, begun: Begun, bounds: Bounds) -> dict[str, Json]:
+    """Return the whole conversation for a client that asks again: it may lack any of it."""
+    if not begun.sent_again or begun.rewritten:
+        return {}
+    pieces = record.pieces(connection, begun.window.session_id, bounds.calibration)
+    messages = list(_as_sent(connection, begun.window, pieces))
+    return {"rewrite": {"messages": messages}, "append": None}
+
+
 def _summary(used: dict[Tier, int], total: int, bounds: Bounds) -> str:
     """One line for people."""
     parts = [
@@ -235,13 +243,15 @@ def _summary(used: dict[Tier, int], total: int, bounds: Bounds) -> str:
 
 
 def _as_sent(
-    connection: sqlite3.Connection, window: Window, pieces: list[Piece]
+    connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece]
 ) -> Iterator[dict[str, Json]]:
     """The messages with the bounds they were sent in: each place is one message."""
     by_place: dict[int, list[tuple[Piece, Content]]] = {}
     for piece in pieces:
-        content = record.content(connection, window.session_id, piece)
-        by_place.setdefault(piece.place or 0, []).append((piece, content))
+        if piece.place is not None:
+            sent = replace(piece, state=piece.sent_state)
+            content = record.content(connection, window.session_id, sent)
+            by_place.setdefault(piece.place, []).append((sent, content))
     for place in range(window.next_place):
         head = window.head if place == 0 else None
         yield from assemble(by_place.get(place, ()), head=head).messages
