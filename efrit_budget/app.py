@@ -24,7 +24,7 @@ from efrit_budget.methods.worklog import WorklogMethods
 from efrit_budget.project import ripgrep
 from efrit_budget.project.groups import stop_all_groups
 from efrit_budget.project.specs import Specs
-from efrit_budget.sessions.retention import expire
+from efrit_budget.sessions.retention import Retention, Rules
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings import LoadedSettings, Settings, load
 from efrit_budget.settings.places import config_folder
@@ -49,12 +49,13 @@ class Application:
 
     def __init__(self, loaded: LoadedSettings) -> None:
         settings = loaded.settings
-        retention = settings.retention
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
         additions = config_folder() / MODELS_FILE
         self._worklog = WorkLog(self._database, lambda name: model_named(name, additions))
         sessions = self._sessions = SessionStore(self._database)
+        rules = Rules(settings.retention.days, settings.retention.max_bytes)
+        self._retention = Retention(self._database, rules)
         turns = Turns(self._database, lambda name: model_named(name, additions))
         offers = Offers(registry, sessions, self._database)
         projects = _projects(settings, sessions)
@@ -64,7 +65,7 @@ class Application:
                 sessions,
                 turns,
                 settings_for=lambda root: _settings_for(loaded, root),
-                expire=lambda: expire(self._database, retention.days, retention.max_bytes),
+                retention=self._retention,
                 ended=projects.forget_buffers,
             ),
             ToolMethods(
@@ -111,9 +112,14 @@ class Application:
         """The methods there are."""
         return sorted(self.methods)
 
+    def finish_removing(self) -> None:
+        """Wait until what is due was removed, and the database's file has shrunk."""
+        self._retention.finish()
+
     def close(self) -> None:
         """Close the database and stop what is still running."""
         stop_all_groups()
+        self._retention.stop()
         self._worklog.close()
         self._sessions.end()
         self._database.close()

@@ -323,7 +323,8 @@ the prompt would have more tokens than `efrit-do-ask-above'."
   (when (and (eq (car event) 'queued) (efrit-do--first-said-p loop))
     (efrit-sidecar-request-async
      'session/rename
-     (list :session_id (efrit-loop-id loop) :title (efrit-do--title (cadr event)))
+     (list :session_id (efrit-loop-id loop) :title (efrit-do--title (cadr event))
+           :automatic t)
      :error #'ignore)))
 
 (defun efrit-do--first-said-p (loop)

@@ -37,6 +37,7 @@ tools that the model is not offered."
                   :host remote))
          (id (plist-get opened :session_id)))
     (efrit-supervisor-remember id remote)
+    (efrit-supervisor-show-warnings opened)
     id))
 
 (defun efrit-session-resume (id &optional remote)
@@ -63,10 +64,12 @@ it, ask whether to take it over, or signal a `user-error'."
 
 (defun efrit-session--resume (id remote take-over)
   "Resume the session ID on the host REMOTE, with TAKE-OVER from another Emacs."
-  (efrit-sidecar-request 'session/resume
-                         (append (list :session_id id)
-                                 (and take-over (list :take_over t)))
-                         :host remote))
+  (let ((resumed (efrit-sidecar-request 'session/resume
+                                        (append (list :session_id id)
+                                                (and take-over (list :take_over t)))
+                                        :host remote)))
+    (efrit-supervisor-show-warnings resumed)
+    resumed))
 
 (defun efrit-session--resume-unless-in-use (id remote until)
   "Resume the session ID on the host REMOTE; return nil where it is in use.

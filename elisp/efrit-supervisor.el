@@ -286,7 +286,8 @@ sidecar answers with; without it, and for other errors, the start failed."
   "Resume the sessions of HOST in the process of CONNECTION; then it is ready."
   (let* ((sessions (reverse (efrit-host-sessions host)))
          (left (length sessions))
-         (next (lambda (_result)
+         (next (lambda (answer)
+                 (efrit-later #'efrit-supervisor-show-warnings answer)
                  (when (zerop (cl-decf left))
                    (efrit-supervisor--ready host)))))
     (if (null sessions)
@@ -297,6 +298,12 @@ sidecar answers with; without it, and for other errors, the start failed."
                                (lambda (err)
                                  (efrit-supervisor--not-resumed id err)
                                  (funcall next nil)))))))
+
+(defun efrit-supervisor-show-warnings (answer)
+  "Show what the sidecar warns of in ANSWER, with which a session begins.
+Such as sessions that nobody has used for long, and that will go."
+  (seq-doseq (warning (plist-get answer :warnings))
+    (display-warning 'efrit warning)))
 
 (defun efrit-supervisor--not-resumed (id err)
   "Forget the session ID, which the sidecar refused to resume with ERR."

@@ -157,6 +157,7 @@ def _remove_each(arguments: argparse.Namespace, ids: list[str], method: str, don
                 removed.append(session_id)
             except EfritError as error:
                 complain_about(error)
+        application.finish_removing()
     if arguments.as_json:
         print_json({done: removed}, compact=True)
     elif removed:

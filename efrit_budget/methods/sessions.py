@@ -12,6 +12,7 @@ from efrit_budget.budget.tiers import Limits, Tier, tier_sizes
 from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import without_private
 from efrit_budget.sessions.ids import PATTERN
+from efrit_budget.sessions.retention import Retention
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.settings import LoadedSettings
 from efrit_budget.window.turns import Turns
@@ -75,6 +76,7 @@ class RenameParams(SessionParams):
     """The params of `session/rename`."""
 
     title: Annotated[str, Field(max_length=200)]
+    automatic: bool = False
 
 
 class SessionMethods:
@@ -85,13 +87,13 @@ class SessionMethods:
         store: SessionStore,
         turns: Turns,
         settings_for: SettingsFor,
-        expire: Callable[[], object],
+        retention: Retention,
         ended: Callable[[str], None],
     ) -> None:
         self._store = store
         self._turns = turns
         self._settings_for = settings_for
-        self._expire = expire
+        self._retention = retention
         self._ended = ended
 
     def methods(self) -> list[Method]:
@@ -111,7 +113,6 @@ class SessionMethods:
     def _open(self, params: OpenParams, _: Call) -> Json:
         root = _folder(params.root)
         loaded = self._settings_for(root)
-        self._expire()
         session = self._store.open(
             str(root),
             chosen_limits(loaded, params.limits),
@@ -119,10 +120,12 @@ class SessionMethods:
             params.session_id,
             other_limits=bool(params.limits.model_fields_set),
         )
-        return {**self._shown(session), "warnings": list(loaded.warnings)}
+        warnings = [*loaded.warnings, *self._retention.begin()]
+        return {**self._shown(session), "warnings": warnings}
 
     def _resume(self, params: ResumeParams, _: Call) -> Json:
-        return self._shown(self._store.resume(params.session_id, take_over=params.take_over))
+        session = self._store.resume(params.session_id, take_over=params.take_over)
+        return {**self._shown(session), "warnings": self._retention.begin()}
 
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)
@@ -147,16 +150,20 @@ class SessionMethods:
         return session.summary()
 
     def _rename(self, params: RenameParams, _: Call) -> Json:
-        return self._store.rename(params.session_id, without_private(params.title)).summary()
+        title = without_private(params.title)
+        renamed = self._store.rename(params.session_id, title, by_person=not params.automatic)
+        return renamed.summary()
 
     def _delete(self, params: SessionParams, _: Call) -> Json:
         self._store.delete(params.session_id)
         self._ended(params.session_id)
+        self._retention.tidy()
         return {"session_id": params.session_id, "deleted": True}
 
     def _purge(self, params: SessionParams, _: Call) -> Json:
         session = self._store.purge(params.session_id)
         self._ended(session.id)
+        self._retention.tidy()
         return session.summary()
 
     def _shown(self, session: Session) -> dict[str, Json]:

@@ -154,10 +154,3 @@ def tool_of(connection: sqlite3.Connection, session_id: str, number: int) -> str
         "SELECT tool FROM results WHERE session_id = ? AND number = ?", (session_id, number)
     ).fetchone()
     return str(row["tool"])
-
-
-def drop_unused_blobs(connection: sqlite3.Connection) -> None:
-    """Free the texts that no result holds any more."""
-    connection.execute(
-        "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM results WHERE blob = blobs.hash)"
-    )

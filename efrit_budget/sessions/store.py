@@ -17,8 +17,7 @@ from efrit_budget.errors import (
     SessionInUseError,
     SessionNotFoundError,
 )
-from efrit_budget.results.store import drop_unused_blobs
-from efrit_budget.sessions import limits
+from efrit_budget.sessions import forgetting, limits
 from efrit_budget.sessions.ids import new_id
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -98,6 +97,8 @@ class SessionStore:
 
         One that is taken up keeps its limits, unless `other_limits` are meant for it.
         """
+        if session_id is not None:
+            forgetting.remove_marked(self._database, session_id)
         with self._database.writing() as connection:
             if session_id is not None and (found := _find(connection, session_id)):
                 if other_limits:
@@ -121,6 +122,7 @@ class SessionStore:
 
         Where another process works in it, that is refused, unless it is to be taken over.
         """
+        forgetting.remove_marked(self._database, session_id)
         with self._database.writing() as connection:
             found = _get(connection, session_id)
             if not take_over:
@@ -193,26 +195,29 @@ class SessionStore:
             )
             return _get(connection, session_id)
 
-    def rename(self, session_id: str, title: str) -> Session:
-        """Give a session another title."""
+    def rename(self, session_id: str, title: str, *, by_person: bool = True) -> Session:
+        """Give a session another title; one that a person gave keeps it from expiring."""
         with self._database.writing() as connection:
             _get(connection, session_id)
-            connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+            connection.execute(
+                "UPDATE sessions SET title = ?, renamed = ? WHERE id = ?",
+                (title, by_person and bool(title), session_id),
+            )
             return _get(connection, session_id)
 
     def delete(self, session_id: str) -> None:
         """Remove a session and all it holds."""
+        self.purge(session_id, "it is being deleted")
         with self._database.writing() as connection:
-            _get(connection, session_id)
             connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-            drop_unused_blobs(connection)
 
-    def purge(self, session_id: str) -> Session:
-        """Forget what a session's calls were given and gave; its line stays."""
+    def purge(self, session_id: str, why: str = "its contents were purged") -> Session:
+        """Forget what a session's calls were given and gave; its line stays and says why."""
         with self._database.writing() as connection:
             _get(connection, session_id)
-            forget(connection, session_id, "its contents were purged")
-            return _get(connection, session_id)
+            forgetting.mark(connection, session_id, why)
+        forgetting.remove_marked(self._database, session_id)
+        return self.get(session_id)
 
 
 def _find(connection: sqlite3.Connection, session_id: str) -> Session | None:
@@ -242,26 +247,13 @@ def _on_root(session: Session, root: str) -> Session:
     return session
 
 
-def forget(connection: sqlite3.Connection, session_id: str, why: str) -> None:
-    """Remove what a session holds, and close it; its line stays and says why.
-
-    Handles go on from where they were, so that none comes to name another result.
-    """
-    row = connection.execute(
-        "SELECT next_number FROM windows WHERE session_id = ?", (session_id,)
-    ).fetchone()
-    for table in ("calls", "results", "segments", "turns", "windows", "changes", "checkpoints"):
-        connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
-    connection.execute(
-        "INSERT INTO windows (session_id, next_number) VALUES (?, ?)",
-        (session_id, 1 if row is None else row["next_number"]),
+def touch(connection: sqlite3.Connection, session_id: str) -> None:
+    """Note that the session is in use; raise where it was deleted meanwhile."""
+    changed = connection.execute(
+        "UPDATE sessions SET touched = ? WHERE id = ?", (time.time(), session_id)
     )
-    drop_unused_blobs(connection)
-    now = time.time()
-    connection.execute(
-        "UPDATE sessions SET purged = ?, closed = coalesce(closed, ?), note = ? WHERE id = ?",
-        (now, now, why, session_id),
-    )
+    if not changed.rowcount:
+        raise _missing(session_id)
 
 
 def _limit(connection: sqlite3.Connection, session: Session, wanted: Limits) -> None:

@@ -214,16 +214,22 @@ class MemorySettings(_Group):
 
 
 class RetentionSettings(_Group):
-    """How long closed sessions are kept."""
+    """How long sessions are kept that nobody uses."""
 
     days: int = Field(
-        default=30, ge=1, le=36_500, description="Days after which a closed session may be removed."
+        default=30,
+        ge=0,
+        le=36_500,
+        description="Days without use after which a session loses its contents; 0 keeps all for "
+        "good. One that you did not close goes only after a warning; one that you renamed, or "
+        "pinned a result in, stays.",
     )
     max_bytes: int = Field(
         default=1024 * _MIB,
         ge=_MIB,
         le=2**60,
-        description="Stored bytes above which the least recently used closed sessions go.",
+        description="Stored bytes above which the least recently used of such sessions go before "
+        "their time.",
     )
 
 

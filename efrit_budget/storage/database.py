@@ -97,6 +97,17 @@ class Database:
             finally:
                 _roll_back(connection)
 
+    @contextmanager
+    def alone(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
+        """A connection without a transaction, for what SQLite does outside of one."""
+        with (
+            self._explained(),
+            self._used() as connection,
+            self._turn_to_write(within_ms),
+            self._waiting(connection, within_ms),
+        ):
+            yield connection
+
     def snapshot(self, read: Callable[..., T]) -> Callable[..., T]:
         """Return `read` so that all that one call of it reads is of one state."""
 
@@ -132,10 +143,16 @@ class Database:
 
     def _begin(self, connection: sqlite3.Connection, within_ms: int | None = None) -> None:
         """Begin a transaction that writes."""
+        with self._waiting(connection, within_ms):
+            connection.execute("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _waiting(self, connection: sqlite3.Connection, within_ms: int | None) -> Iterator[None]:
+        """Have a connection wait for other processes so long, where that is not as usual."""
         if within_ms is not None:
             connection.execute(f"PRAGMA busy_timeout = {within_ms:d}")
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            yield
         finally:
             if within_ms is not None:
                 connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")

@@ -14,7 +14,7 @@ from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import dollars
 from efrit_budget.budget.tiers import Tier
 from efrit_budget.errors import Json
-from efrit_budget.sessions.store import Session
+from efrit_budget.sessions.store import Session, touch
 from efrit_budget.storage.database import Database
 from efrit_budget.window import record
 from efrit_budget.window.begin import Begun, Wanted, begin
@@ -40,6 +40,7 @@ class Turns:
     def begin(self, session: Session, wanted: Wanted) -> dict[str, Json]:
         """What the next model call should look like."""
         with self._database.writing() as connection:
+            touch(connection, session.id)
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, wanted.model, self._model_named)
             begun = begin(connection, window, wanted, bounds)
@@ -68,6 +69,7 @@ class Turns:
     def end(self, session: Session, reply: Reply) -> dict[str, Json]:
         """Keep what the model replied; gives how the budget stands for its tools."""
         with self._database.writing() as connection:
+            touch(connection, session.id)
             window = record.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, window.model, self._model_named)
             ended = end(connection, window, reply, bounds)

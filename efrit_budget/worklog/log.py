@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -12,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from efrit_budget.budget.models import Model
-from efrit_budget.errors import Json, SessionNotFoundError
+from efrit_budget.errors import Json
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import Packed, RecentBodies
 from efrit_budget.results.tokens import Place
-from efrit_budget.sessions.store import Session
+from efrit_budget.sessions.store import Session, touch
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
 from efrit_budget.tools.base import Outcome
@@ -157,7 +156,7 @@ class WorkLog:
         self, connection: sqlite3.Connection, ending: Ending, draft: Draft, row: sqlite3.Row | None
     ) -> None:
         """Write a draft, and hold a new body for its next pages."""
-        _touch(connection, ending.session.id)
+        touch(connection, ending.session.id)
         draft.keep(connection, row)
         if isinstance(ending.result, Packed):
             self._recent.keep(connection, ending.session.id, draft.number, ending.body)
@@ -174,14 +173,3 @@ class WorkLog:
         """Give up what marks this process as alive."""
         if "_owner" in self.__dict__:
             self._owner.close()
-
-
-def _touch(connection: sqlite3.Connection, session_id: str) -> None:
-    """Note that the session was used; it may have been deleted while the tool ran."""
-    changed = connection.execute(
-        "UPDATE sessions SET touched = ? WHERE id = ?", (time.time(), session_id)
-    )
-    if not changed.rowcount:
-        raise SessionNotFoundError(
-            f"session {session_id!r} was deleted", data={"session_id": session_id}
-        )

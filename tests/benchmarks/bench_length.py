@@ -70,7 +70,18 @@ class LongSession:
         self.listed.append(self._timed("worklog/list", limit=LISTED)[1])
 
     def _text(self, number: int) -> str:
-        words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+        words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "iota",
+            "kappa",
+        ]
         drawn = " ".join(self._random.choices(words, k=RESULT_BYTES // 5))
         return f"{number} {drawn}"[:RESULT_BYTES]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.changes.hands import Hands
+from tests.processes import until
 from tests.sidecar import Sidecar
 
 DAY = 86_400
@@ -91,7 +92,7 @@ def test_contents_expire_with_their_closed_session(hands: Hands, database: Path)
         long_ago = time.time() - 31 * DAY
         connection.execute("UPDATE sessions SET closed = ? WHERE closed IS NOT NULL", (long_ago,))
     another(hands)
-    assert kept(database) == 1
+    assert until(lambda: kept(database) == 1)
     kept_open("undo", number=1)
 
 
@@ -106,7 +107,7 @@ def test_contents_count_towards_the_most_that_is_kept(
         assert hands.now(1) == "as_left"
         sidecar.request("session/close", session_id=hands.session)
         another(hands)
-        assert hands("list")["changes"] == []
+        assert until(lambda: hands("list")["changes"] == [])
         note = sidecar.request("session/status", session_id=hands.session)["note"]
         assert note == "its contents expired: the store was full"
-        assert kept(next(home.rglob("*.sqlite3"))) == 0
+        assert until(lambda: kept(next(home.rglob("*.sqlite3"))) == 0)

@@ -50,6 +50,7 @@ def noise(seed: int) -> str:
 def listed(client: Client) -> dict[str, dict[str, Any]]:
     """Every session by its id, after another was opened."""
     client.anew()
+    client.app.finish_removing()
     sessions = client.app.call("session/list", {"include_closed": True})["sessions"]
     return {found["session_id"]: found for found in sessions}
 
@@ -66,10 +67,10 @@ def test_a_session_closed_for_longer_than_the_setting_goes_and_leaves_a_line(
     assert found[young]["calls"] == 1
 
 
-def test_an_open_session_is_never_touched(client: Client) -> None:
+def test_a_session_that_is_worked_in_is_never_touched(client: Client) -> None:
     kept = session(client, None)
     with sqlite3.connect(client.folder / "db.sqlite") as database:
-        database.execute("UPDATE sessions SET touched = 0, created = 0")
+        database.execute("UPDATE sessions SET touched = 0, created = 0, told = 1")
     database.close()
     assert listed(client)[kept]["calls"] == 1
 

@@ -1,0 +1,74 @@
+"""The size of the database's file, and how it shrinks without anybody waiting for it."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from efrit_budget.storage.database import Database
+
+INCREMENTAL = 2
+"""How SQLite names the files that can shrink a part at a time."""
+PAGES = 200
+"""How many pages are given back at a time."""
+CUT_WITHIN_MS = 50
+"""How long the journal is waited for, while writers wait behind."""
+WORTH_PAGES, WORTH_SHARE = 256, 5
+"""Free pages from which on it is worthwhile, and what part of the file they are at least."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """How large a database is."""
+
+    pages: int
+    free: int
+    page_size: int
+    can_shrink: bool
+    """Whether free pages can be given back; a file of an older version is rewritten once first."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return self.pages * self.page_size
+
+    @property
+    def used(self) -> int:
+        """The bytes of what it holds."""
+        return (self.pages - self.free) * self.page_size
+
+    @property
+    def is_worth_shrinking(self) -> bool:
+        """Whether much of the file is free."""
+        return self.free > max(WORTH_PAGES, self.pages // WORTH_SHARE)
+
+
+def space_of(connection: sqlite3.Connection) -> Space:
+    """Return how large the database is."""
+    pages, free, page_size, mode = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size", "auto_vacuum")
+    )
+    return Space(pages, free, page_size, mode == INCREMENTAL)
+
+
+def give_back(database: Database) -> bool:
+    """Give some free pages back to the disk; false where there are none."""
+    with database.writing() as connection:
+        if not space_of(connection).free:
+            return False
+        connection.execute(f"PRAGMA incremental_vacuum({PAGES:d})").fetchall()
+    return True
+
+
+def rewrite(database: Database) -> None:
+    """Write the file anew, so that it can shrink from now on; writers wait meanwhile."""
+    with database.alone() as connection:
+        connection.execute("VACUUM")
+
+
+def cut(database: Database) -> bool:
+    """Take what was given back from the file, and empty the journal; false where it is in use."""
+    with database.alone(CUT_WITHIN_MS) as connection:
+        is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return not is_busy
