@@ -302,8 +302,8 @@ sidecar answers with; without it, and for other errors, the start failed."
 (defun efrit-supervisor-show-warnings (answer)
   "Show what the sidecar warns of in ANSWER, with which a session begins.
 Such as sessions that nobody has used for long, and that will go."
-  (seq-doseq (warning (plist-get answer :warnings))
-    (display-warning 'efrit warning)))
+  (mapc (lambda (warning) (display-warning 'efrit warning))
+        (plist-get answer :warnings)))
 
 (defun efrit-supervisor--not-resumed (id err)
   "Forget the session ID, which the sidecar refused to resume with ERR."

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "cli": (
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
-        *("storage.migrate", "wire.request", "wire.jsontext", "demo", "errors"),
+        *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
     ),
     "demo": ("project.images", "budget", "errors"),
     "serve": ("app", "wire", "settings", "project.groups"),
@@ -72,7 +72,7 @@ FORBIDDEN_ROOMS = {"utils", "util", "common", "helpers", "core", "misc"}
 CATCHES_ALL: dict[str, str] = {
     "efrit_budget/wire/dispatch.py::_handler.handle": "the dispatcher: a defect becomes a reply",
     "efrit_budget/app.py::Application.call": "the dispatcher of calls from the command line",
-    "efrit_budget/worklog/compress.py::compressed": "a tool's compressor never costs a result",
+    "efrit_budget/worklog/compress.py::summary": "a tool's compressor never costs a result",
     "efrit_budget/tools/registry.py::_load": "a person's own tool file may raise anything",
 }
 

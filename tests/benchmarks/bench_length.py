@@ -71,17 +71,6 @@ class LongSession:
 
     def _text(self, number: int) -> str:
         words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "iota",
-            "kappa",
-        ]
         drawn = " ".join(self._random.choices(words, k=RESULT_BYTES // 5))
         return f"{number} {drawn}"[:RESULT_BYTES]
 

@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import Final
 
 from efrit_budget.cli.checks.check import Check
-from efrit_budget.storage.migrate import newest, version
+from efrit_budget.storage.migrate import (
+    APPLICATION_ID,
+    application_id,
+    missing_parts,
+    newest,
+    version,
+)
+from efrit_budget.storage.space import Space, space_of
 
 _LEAST_FREE_BYTES: Final = 256 * 2**20
 
 
 def check_database(path: Path) -> Iterator[Check]:
-    """Look whether the database opens, is whole, is private, and has a schema known here."""
+    """Look whether the database opens, is ours, whole and private, and how much of it is free."""
     if not path.exists():
         yield Check("database", f"{path} will be made at the first use")
         return
@@ -29,9 +36,19 @@ def check_database(path: Path) -> Iterator[Check]:
 
 
 def _check_contents(path: Path) -> Iterator[Check]:
+    if path.is_file() and not path.stat().st_size:
+        yield Check("database", f"{path} is empty: what it held is gone", _begin_anew(path))
+        return
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
         schema = version(connection)
+        if application_id(connection) != APPLICATION_ID:
+            yield Check("database", f"{path}: another program made it", "name another with --db")
+            return
+        verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        missing = missing_parts(connection)
+        found = space_of(connection)
+    if missing:
+        verdict = f"it has lost {', '.join(missing)}"
     whole = verdict == "ok"
     yield Check("database", f"{path}: {verdict}", None if whole else _begin_anew(path))
     known = schema <= newest()
@@ -40,6 +57,14 @@ def _check_contents(path: Path) -> Iterator[Check]:
         f"{schema} (this efrit-budget knows up to {newest()})",
         None if known else "upgrade efrit-budget, or name another database with --db",
     )
+    yield _check_space(found)
+
+
+def _check_space(found: Space) -> Check:
+    """Look whether the file is much larger than what it holds."""
+    told = f"{found.size / 2**20:,.1f} MiB, {found.used / 2**20:,.1f} MiB of it in use"
+    how = "its file shrinks when a session begins, or 'efrit-budget sessions purge' ends"
+    return Check("database size", told, how if found.is_worth_shrinking else None, required=False)
 
 
 def _begin_anew(path: Path) -> str:
@@ -88,5 +113,7 @@ def check_disk(folder: Path) -> Check:
     return Check(
         "free disk",
         f"{free / 2**30:,.1f} GiB on {existing}",
-        None if enough else "free at least 256 MiB; 'efrit-budget sessions purge' helps",
+        None
+        if enough
+        else "free at least 256 MiB; 'efrit-budget sessions purge ID' makes the database smaller",
     )
