@@ -7,6 +7,7 @@ import logging.handlers
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,11 @@ class Application:
         settings = loaded.settings
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
-        additions = config_folder() / MODELS_FILE
-        self._worklog = WorkLog(self._database, lambda name: model_named(name, additions))
+        named = partial(model_named, additions=config_folder() / MODELS_FILE)
+        self._worklog = WorkLog(self._database, named)
         sessions = self._sessions = SessionStore(self._database)
-        rules = Rules(settings.retention.days, settings.retention.max_bytes)
-        self._retention = Retention(self._database, rules)
-        turns = Turns(self._database, lambda name: model_named(name, additions))
+        self._retention = Retention(self._database, _rules(settings))
+        turns = Turns(self._database, named)
         offers = Offers(registry, sessions, self._database)
         projects = _projects(settings, sessions)
         memory = MemoryStore(self._database, settings.memory.half_life_days)
@@ -75,7 +75,7 @@ class Application:
                 self._database,
                 projects,
                 memory=memory,
-                find_rg=lambda: ripgrep.find(prefer_system=settings.tools.prefer_system_rg),
+                find_rg=partial(ripgrep.find, prefer_system=settings.tools.prefer_system_rg),
             ),
             offers,
             projects,
@@ -128,6 +128,11 @@ class Application:
 def open_application(loaded: LoadedSettings) -> Application:
     """The application on these settings."""
     return Application(loaded)
+
+
+def _rules(settings: Settings) -> Rules:
+    """How long sessions are kept."""
+    return Rules(settings.retention.days, settings.retention.max_bytes)
 
 
 def _projects(settings: Settings, sessions: SessionStore) -> Projects:

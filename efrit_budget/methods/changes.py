@@ -14,13 +14,12 @@ from efrit_budget.methods.projects import Projects
 from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
-from efrit_budget.wire.method import Call, Lane, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Number, Offset, Params
 
 MOST_FILES = 1_000
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
 GivenPath = Annotated[str, Field(max_length=20_000)]
-Number = Annotated[int, Field(ge=1)]
 
 
 class CheckParams(Params):
@@ -76,7 +75,7 @@ class ShowParams(Params):
 
     session_id: SessionId
     number: Number
-    most: Annotated[int, Field(ge=0)] | None = None
+    most: Offset | None = None
 
 
 class UndoParams(Params):

@@ -20,10 +20,9 @@ from efrit_budget.memory.packs import (
     index_of,
 )
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.wire.method import Call, Lane, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Number, Params
 
 FORMS: dict[str, Form] = {"markdown": Markdown(), "json": PackJson()}
-Number = Annotated[int, Field(ge=1, lt=2**63)]
 Side = Annotated[int, Field(ge=0, le=1_000)]
 
 

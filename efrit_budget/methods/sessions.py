@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +21,8 @@ from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
 SettingsFor = Callable[[Path], LoadedSettings]
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
+SHOWN = 200
+"""Characters of a root that an error shows."""
 Tokens = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
@@ -193,9 +196,13 @@ def _first(wanted: float | None, otherwise: float | None) -> Any:
 def _folder(given: str) -> Path:
     """The folder a root names; it must be there."""
     root = _resolved(given)
-    if not root.exists():
-        raise field_error("root", f"{given} does not exist")
-    if not root.is_dir():
+    try:
+        kind = root.stat().st_mode
+    except FileNotFoundError:
+        raise field_error("root", f"{given} does not exist") from None
+    except OSError as error:
+        raise field_error("root", f"{given[:SHOWN]} cannot be used: {error.strerror}") from None
+    if not stat.S_ISDIR(kind):
         raise field_error("root", f"{given} is not a folder")
     return root
 
@@ -206,5 +213,5 @@ def _resolved(given: str) -> Path:
         root = Path(given).expanduser().resolve()
         str(root).encode()
     except (OSError, RuntimeError, ValueError) as error:
-        raise field_error("root", f"no path can be made of it: {error}") from None
+        raise field_error("root", f"no path can be made of it: {str(error)[:SHOWN]}") from None
     return root

@@ -18,7 +18,7 @@ from efrit_budget.window.begin import Wanted
 from efrit_budget.window.blocks import is_blank
 from efrit_budget.window.end import Reply
 from efrit_budget.window.turns import Turns
-from efrit_budget.wire.method import Call, Lane, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Number, Params
 
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 Blocks = list[dict[str, Json]]
@@ -51,7 +51,7 @@ class EndParams(Params):
     """The params of `turn/end`."""
 
     session_id: SessionId
-    turn_id: Annotated[int, Field(ge=1)] | None = None
+    turn_id: Number | None = None
     model: str | None = None
     usage: Json = None
     lost: Annotated[list[Json], Field(max_length=1_000)] = Field(default_factory=list)

@@ -10,7 +10,7 @@ from pydantic import Field
 from efrit_budget.errors import Json
 from efrit_budget.results.tokens import number_of
 from efrit_budget.sessions.store import Session, SessionStore
-from efrit_budget.wire.method import Call, Lane, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method, Offset, Params
 from efrit_budget.worklog.wishes import Wishes
 
 
@@ -19,7 +19,7 @@ class ListParams(Params):
 
     session_id: Annotated[str, Field(min_length=1, max_length=64)]
     states: list[Literal["announced", "full", "compressed", "gone"]] | None = None
-    offset: Annotated[int, Field(ge=0)] = 0
+    offset: Offset = 0
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
 
 
@@ -33,7 +33,7 @@ class EntryParams(Params):
 class ShowParams(EntryParams):
     """The params of `worklog/show`."""
 
-    most: Annotated[int, Field(ge=0)] | None = None
+    most: Offset | None = None
 
 
 class WorklogMethods:

@@ -4,20 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from efrit_budget.errors import InvalidParamsError, Json
 from efrit_budget.wire.call import Call, Lane
 
-__all__ = ["Call", "Lane", "Method", "NoParams", "Params", "invalid_params", "validate"]
+__all__ = [
+    "Call",
+    "Lane",
+    "Method",
+    "NoParams",
+    "Number",
+    "Offset",
+    "Params",
+    "invalid_params",
+    "validate",
+]
+
+
+Number = Annotated[int, Field(ge=1, lt=2**63)]
+"""What counts from one, and the database can hold."""
+Offset = Annotated[int, Field(ge=0, lt=2**63)]
+NAMES = (
+    *("session_id", "tool_use_id", "name", "model", "continuation_token", "confirm_id"),
+    *("tool", "checkpoint", "project", "scope", "kind", "tags"),
+)
+"""The fields that name something; in texts, half a character is replaced."""
 
 
 class Params(BaseModel):
     """The root of every params model: unknown fields are refused by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    @field_validator(*NAMES, check_fields=False)
+    @classmethod
+    def _is_whole(cls, value: Any) -> Any:
+        """Refuse half of a character, which JSON can write and nothing can store."""
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, str) and any("\ud800" <= letter <= "\udfff" for letter in name):
+                raise ValueError("it holds half of a character (a lone surrogate)")
+        return value
 
 
 class NoParams(Params):
