@@ -18,8 +18,8 @@ from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.discretion import keepable_arguments
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
+from efrit_budget.methods.unusable import problem_of
 from efrit_budget.methods.verbatim import meant_object
-from efrit_budget.project.ripgrep import NoRipgrepError
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
@@ -263,9 +263,10 @@ class _Runner:
         context = self._context(call, confirmed=confirmed)
         try:
             return self._tool.run(arguments, context)
-        except NoRipgrepError as error:
-            return failure(error.message)
         except BaseException as error:
+            problem = problem_of(error, self._use.arguments)
+            if problem is not None:
+                return failure(f"{self._tool.name}: {problem}")
             if isinstance(error, CancelledError) and call.cancellation.by_person:
                 return failure("stopped by the person", interrupted=True)
             if self._tool.has_effects:

@@ -22,6 +22,8 @@ BUSY_TIMEOUT_MS = 10_000
 """How long a write waits for another sidecar's, unless a setting says otherwise."""
 CACHE_KIB = 8192
 """The most that a connection keeps of the file in memory; a search of memory reads a few MiB."""
+SHRINKING = "PRAGMA auto_vacuum = INCREMENTAL"
+"""Has a file be one that can shrink, before its first page is written or as it is rewritten."""
 JOURNAL_BYTES = 4 * 2**20
 """What the journal is cut to when it begins anew."""
 LOCKED = "database is locked"
@@ -193,6 +195,9 @@ class Database:
         unfinished = self.path.with_name(f".{secrets.token_hex(8)}.unfinished")
         os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
+            with closing(sqlite3.connect(unfinished)) as connection:
+                connection.execute(SHRINKING)
+                connection.execute("PRAGMA journal_mode = WAL")
             with closing(self._opened(unfinished)) as connection:
                 migrate(connection)
             _put(unfinished, self.path)
@@ -211,8 +216,6 @@ class Database:
     def _set_up(self, connection: sqlite3.Connection) -> None:
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
-        # Before the journal's mode, which writes the first page: later it would change nothing.
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_BYTES:d}")
         connection.execute("PRAGMA synchronous = NORMAL")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from efrit_budget.storage.database import Database
+from efrit_budget.storage.database import SHRINKING, Database
 
 INCREMENTAL = 2
 """How SQLite names the files that can shrink a part at a time."""
@@ -64,6 +64,7 @@ def give_back(database: Database) -> bool:
 def rewrite(database: Database) -> None:
     """Write the file anew, so that it can shrink from now on; writers wait meanwhile."""
     with database.alone() as connection:
+        connection.execute(SHRINKING)
         connection.execute("VACUUM")
 
 
