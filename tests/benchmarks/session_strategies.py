@@ -285,7 +285,7 @@ def _numbered(played: Script) -> list[tuple[int, Script]]:
 def _sizes(index: int, played: Script, truth: Truth) -> tuple[float, dict[str, float]]:
     action = played.actions[index]
     full = min(MOST_DELIVERED, truth.of_text(action.text))
-    line = compressed(index + 1, round(full), lambda: action.summary, action.text)
+    line = compressed(index + 1, round(full), action.summary)
     forms = {
         FULL: full,
         SHORT: min(full, truth.of_text(line)),

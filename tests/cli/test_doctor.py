@@ -195,3 +195,43 @@ def test_a_package_that_cannot_be_imported_does_not_end_the_doctor(tmp_path: Pat
     ended = efrit_process("doctor", "--json", env={"PYTHONPATH": str(tmp_path)})
     assert ended.code == 1
     assert "broken" in check(ended, "settings")["found"]
+
+
+def test_a_database_that_lost_its_content_is_a_problem(home: Path, tmp_path: Path) -> None:
+    open_session(tmp_path)
+    os.truncate(database(home), 0)
+    found = check(efrit("doctor", "--json"), "database")
+    assert not found["ok"]
+    assert "empty" in found["found"]
+    assert "backup" in found["fix"]
+
+
+def test_a_database_that_lacks_a_table_or_that_another_program_made_is_a_problem(
+    home: Path, tmp_path: Path
+) -> None:
+    open_session(tmp_path)
+    with closing(sqlite3.connect(database(home))) as connection:
+        connection.execute("DROP TABLE checkpoints")
+        connection.commit()
+    found = check(efrit("doctor", "--json"), "database")
+    assert not found["ok"]
+    assert "table checkpoints" in found["found"]
+    with closing(sqlite3.connect(database(home))) as connection:
+        connection.execute("PRAGMA application_id = 7")
+        connection.commit()
+    found = check(efrit("doctor", "--json"), "database")
+    assert not found["ok"]
+    assert "another program" in found["found"]
+
+
+def test_a_file_that_is_much_larger_than_what_it_holds_is_told(home: Path, tmp_path: Path) -> None:
+    open_session(tmp_path)
+    assert check(efrit("doctor", "--json"), "database size")["ok"]
+    with closing(sqlite3.connect(database(home), isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE filling (data BLOB)")
+        connection.execute("INSERT INTO filling VALUES (randomblob(8000000))")
+        connection.execute("DROP TABLE filling")
+    assert not check(efrit("doctor", "--json"), "database size")["ok"]
+    session = open_session(tmp_path)
+    assert efrit("sessions", "purge", session, "--yes").code == 0
+    assert check(efrit("doctor", "--json"), "database size")["ok"], "what the doctor says is so"

@@ -253,7 +253,12 @@ def _refusal(database: Path) -> str:
         )
     assert code == 1 or "error" in str(sidecar.received)
     assert "Traceback" not in errors
-    assert str(database) in errors or "another program" in errors or "schema" in errors
+    assert (
+        str(database) in errors
+        or "backup" in errors
+        or "another program" in errors
+        or "schema" in errors
+    )
     return errors
 
 
@@ -306,9 +311,38 @@ def test_a_database_in_a_place_that_cannot_be_is_told_as_such(tmp_path: Path) ->
     assert "cannot be used" in _refusal(tmp_path / "file" / "db.sqlite3")
 
 
-def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
-    (tmp_path / "db.sqlite3").touch(0o644)
-    assert _mode(_make(tmp_path / "db.sqlite3")) == 0o600
+def test_a_database_that_lost_its_content_is_not_begun_anew(tmp_path: Path) -> None:
+    database = _make(tmp_path / "db.sqlite3")
+    os.truncate(database, 0)
+    told = _refusal(database)
+    assert "is empty" in told
+    assert "backup" in told
+    assert database.stat().st_size == 0
+
+
+def test_an_empty_database_with_the_mark_of_another_program_is_refused(tmp_path: Path) -> None:
+    database = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA application_id = 1196444487")
+        connection.commit()
+    assert "another program" in _refusal(database)
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("table", "turns"), ("index", "calls_announced"), ("view", "remembered_sessions")],
+)
+def test_what_a_database_has_lost_is_named(tmp_path: Path, kind: str, name: str) -> None:
+    database = _make(tmp_path / "db.sqlite3")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"DROP {kind} {name}")
+        connection.commit()
+    assert f"{kind} {name}" in _refusal(database)
+    with closing(sqlite3.connect(database)) as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    assert (name,) not in rows
 
 
 @pytest.mark.parametrize("name", ["a b?mode=ro", "größe%20", "new\nline", "file:x", "-x;'\""])

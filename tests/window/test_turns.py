@@ -9,7 +9,7 @@ import pytest
 from efrit_budget.errors import InvalidParamsError
 from efrit_budget.window.begin import BudgetError
 from tests.window.api_rules import violations
-from tests.window.client import Client, text, thinking, tool_use, words
+from tests.window.client import PLAIN_MODEL, Client, text, thinking, tool_use, words
 from tests.window.conftest import OpenClient
 
 IMAGE = {
@@ -47,6 +47,37 @@ def test_a_turn_that_is_begun_again_sends_the_same_request(client: Client) -> No
     assert client.messages == before
     client.end(text("There it is."))
     read_back(client)
+
+
+def test_a_request_that_is_sent_again_is_stored_once(client: Client) -> None:
+    client.turn(words(500), said="Find it.")
+    begun = client.begin("In the tests, I mean.")
+    held = client.messages
+    again = client.begin("In the tests, I mean.")
+    assert again["turn_id"] == begun["turn_id"]
+    assert again["epoch"] == begun["epoch"]
+    assert again["append"] is None
+    assert again["rewrite"] == {"messages": held}, "for a client that had no answer"
+    assert again["budget"] == begun["budget"]
+    client.end(text("There."))
+    said = [turn["begins"] for turn in client.call("session/turns")["turns"]]
+    assert said.count("In the tests, I mean.") == 1
+    read_back(client)
+
+
+def test_the_same_words_after_a_reply_are_another_request(client: Client) -> None:
+    for _ in range(2):
+        client.begin("Go on.")
+        client.end(text("I did."))
+    said = [turn["begins"] for turn in client.call("session/turns")["turns"]]
+    assert said.count("Go on.") == 2
+
+
+def test_a_request_sent_again_for_another_model_is_stored_once(client: Client) -> None:
+    begun = client.begin("Find it.")
+    again = client.begin("Find it.", model=PLAIN_MODEL)
+    assert again["turn_id"] == begun["turn_id"] + 1
+    assert client.texts("user") == ["Find it."]
 
 
 def test_what_a_person_adds_while_no_reply_came_is_sent_behind_the_rest(client: Client) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.processes import until
 from tests.window.client import Client, words
 
 REAL_CALLS: dict[str, tuple[dict[str, Any], str]] = {
@@ -109,3 +112,26 @@ def test_half_a_character_costs_no_result(client: Client) -> None:
     assert "half ? a character" in shrunk(client, "r1")
     assert client.entries()[0]["lisp"] == "half ? a character"
     assert client.use("recall_result", handle="r1")["status"] == "success"
+
+
+def test_a_compressor_that_takes_long_keeps_nobody_from_anything(
+    client: Client, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    kept: list[dict[str, Any]] = []
+
+    def run() -> None:
+        kept.append(client.use("clumsy", compressor="waits", gate=str(gate)))
+
+    slow = threading.Thread(target=run)
+    slow.start()
+    assert until((gate / "waiting").exists)
+    beside = [client.record(f"beside-{number}", f"text {number}\n") for number in range(3)]
+    assert client.call("session/rename", title="Named meanwhile")["title"] == "Named meanwhile"
+    (gate / "go").touch()
+    slow.join()
+    assert [envelope["handle"] for envelope in beside] == ["r1", "r2", "r3"]
+    assert kept[0]["handle"] == "r4", "its number is that of the moment it was kept"
+    assert "r4" not in {envelope["handle"] for envelope in beside}
+    assert "waited" in client.entries()[0]["compressed"]

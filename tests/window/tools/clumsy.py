@@ -1,5 +1,7 @@
 """A tool whose compressor does what a compressor must not."""
 
+import time
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
@@ -8,8 +10,10 @@ from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContex
 class ClumsyArguments(Arguments):
     """The arguments of `clumsy`."""
 
-    compressor: Literal["raises", "gives nothing", "gives no text", "gives too much"]
+    compressor: Literal["raises", "gives nothing", "gives no text", "gives too much", "waits"]
     lines: int = 400
+    gate: str = ""
+    """The folder in which a compressor that waits says so, and is told to go on."""
 
 
 class Clumsy:
@@ -30,7 +34,16 @@ class Clumsy:
         """Go wrong as asked."""
         if arguments.compressor == "raises":
             raise RuntimeError("the compressor is broken")
-        wrong = {"gives nothing": "", "gives no text": None, "gives too much": outcome.text * 3}
+        if arguments.compressor == "waits":
+            (Path(arguments.gate) / "waiting").touch()
+            while not (Path(arguments.gate) / "go").exists():
+                time.sleep(0.01)
+        wrong = {
+            "gives nothing": "",
+            "gives no text": None,
+            "gives too much": outcome.text * 3,
+            "waits": "waited",
+        }
         return wrong[arguments.compressor]
 
 
