@@ -91,7 +91,7 @@ def test_reading_goes_on_while_many_writers_wait_for_another_process(
             ]
             for request_id in read:
                 sidecar.result(request_id)
-            answered = {message.value["id"] for message in sidecar.received}
+            answered = {message.value.get("id") for message in sidecar.received}
             assert answered.isdisjoint(waiting), "a writer did not wait"
         for request_id in waiting:
             assert sidecar.result(request_id)["session_id"] == "one"
