@@ -59,6 +59,7 @@ class Application:
         turns = Turns(self._database, named)
         offers = Offers(registry, sessions, self._database)
         projects = _projects(settings, sessions)
+        find_rg = partial(ripgrep.find, prefer_system=settings.tools.prefer_system_rg)
         memory = MemoryStore(self._database, settings.memory.half_life_days)
         families = (
             SessionMethods(
@@ -75,7 +76,7 @@ class Application:
                 self._database,
                 projects,
                 memory=memory,
-                find_rg=partial(ripgrep.find, prefer_system=settings.tools.prefer_system_rg),
+                find_rg=find_rg,
             ),
             offers,
             projects,
@@ -84,11 +85,8 @@ class Application:
             WorklogMethods(sessions, Wishes(self._database, turns)),
             MemoryMethods(memory),
         )
-        self.methods: dict[str, Method] = {
-            method.name: self._of_one_state(method)
-            for family in families
-            for method in family.methods()
-        }
+        methods = [method for family in families for method in family.methods()]
+        self.methods = {method.name: self._of_one_state(method) for method in methods}
 
     def _of_one_state(self, method: Method) -> Method:
         """Have all that a quick method reads be of one state of the database."""

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from efrit_budget.errors import EfritError
-from efrit_budget.project import ripgrep
-from efrit_budget.sessions import limits
 from tests.connection import Connection, RpcError
 from tests.local_sidecar import LocalSidecar
 from tests.sidecar import Sidecar
@@ -381,109 +376,3 @@ def test_params_by_position_are_the_same_params(sidecar: Connection, session: st
     many = [session, *range(50)]
     sidecar.send({"jsonrpc": "2.0", "id": "m", "method": "session/status", "params": many})
     assert sidecar.reply("m")["error"]["code"] == INVALID
-
-
-# Limits that other versions have stored
-
-
-def test_limits_of_another_version_are_read(sidecar: Connection, project: Path, home: Path) -> None:
-    _open(sidecar, project, session_id="kept", limits={"total": 50_000})
-    file = home / "efrit" / "state" / "efrit-budget.sqlite3"
-    with closing(sqlite3.connect(file)) as database, database:
-        [text] = database.execute("SELECT limits FROM sessions WHERE id = 'kept'").fetchone()
-        stored = json.loads(text)
-        assert stored["version"] == limits.VERSION
-        del stored["version"], stored["history"], stored["floor"]
-        stored["pictures"] = 7_000
-        database.execute("UPDATE sessions SET limits = ?", (json.dumps(stored),))
-    read = sidecar.request("session/status", session_id="kept")["limits"]
-    assert read["total"] == 50_000
-    assert read["history"] == 6_000, "its share of the total"
-    assert read["floor"] == 500
-    assert "pictures" not in read
-    assert sidecar.request("session/list")["sessions"]
-
-
-# Buffers that were not saved
-
-
-@pytest.mark.parametrize("end", ["session/close", "session/purge"])
-def test_what_emacs_had_not_saved_ends_with_its_session(
-    sidecar: Connection, project: Path, end: str
-) -> None:
-    (project / "a.txt").write_text("on the disk\n", encoding="utf-8")
-    _open(sidecar, project, session_id="mine")
-    sidecar.request("buffers/sync", session_id="mine", path="a.txt", text="not saved\n")
-    sidecar.request(end, session_id="mine")
-    sidecar.request("session/resume", session_id="mine")
-    call = {"session_id": "mine", "name": "read_file", "arguments": {"path": "a.txt"}}
-    shown = sidecar.request("tools/call", tool_use_id="one", **call)["text"]
-    assert "on the disk" in shown
-    assert "not saved" not in shown
-
-
-def test_a_deleted_session_leaves_no_text_in_memory(sidecar: LocalSidecar, project: Path) -> None:
-    _open(sidecar, project, session_id="mine")
-    sidecar.request("buffers/sync", session_id="mine", path="a.txt", text="not saved\n")
-    sidecar.request("session/delete", session_id="mine")
-    _open(sidecar, project, session_id="mine")
-    call = {"session_id": "mine", "name": "read_file", "arguments": {"path": "a.txt"}}
-    assert "not saved" not in sidecar.request("tools/call", tool_use_id="one", **call)["text"]
-
-
-# Without rg
-
-
-def test_without_rg_only_the_tools_that_search_fail_and_say_so(
-    sidecar: Connection, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(**_: bool) -> Path:
-        raise ripgrep.NoRipgrepError("rg is missing: install it")
-
-    monkeypatch.setattr(ripgrep, "find", missing)
-    (project / "a.txt").write_text("text\n", encoding="utf-8")
-    _open(sidecar, project, session_id="mine")
-    status = {
-        name: sidecar.request(
-            "tools/call", session_id="mine", name=name, arguments=arguments, tool_use_id=name
-        )
-        for name, arguments in (
-            ("mem_stats", {}),
-            ("read_file", {"path": "a.txt"}),
-            ("search_content", {"pattern": "text"}),
-        )
-    }
-    assert status["mem_stats"]["status"] == status["read_file"]["status"] == "success"
-    assert status["search_content"]["status"] == "error"
-    assert "rg is missing" in status["search_content"]["message"]
-
-
-# Names and codes
-
-
-@pytest.mark.parametrize("name", ["mcp__Server-1__Do", "A" * 128, "9", "_x-"])
-def test_a_client_may_register_any_name_that_the_api_takes(
-    sidecar: Connection, project: Path, name: str
-) -> None:
-    _open(sidecar, project, session_id="mine")
-    tool = {"name": name, "description": "Do it.", "input_schema": {"type": "object"}}
-    told = sidecar.request("tools/register", session_id="mine", tools=[tool])
-    assert told["registered"] == [name]
-
-
-@pytest.mark.parametrize("name", ["", "a b", "A" * 129, "ü", "a\n"])
-def test_a_name_that_the_api_refuses_is_refused(
-    sidecar: Connection, project: Path, name: str
-) -> None:
-    _open(sidecar, project, session_id="mine")
-    tool = {"name": name, "description": "Do it.", "input_schema": {"type": "object"}}
-    error = _refused(sidecar, "tools/register", session_id="mine", tools=[tool])
-    assert error.code == INVALID
-
-
-def test_each_code_of_an_error_means_one_thing() -> None:
-    def below(kind: type[EfritError]) -> list[type[EfritError]]:
-        return [kind, *(each for child in kind.__subclasses__() for each in below(child))]
-
-    own = [kind.code for kind in below(EfritError)[1:] if "code" in vars(kind)]
-    assert len(own) == len(set(own))
