@@ -339,5 +339,18 @@ text = \"The second answer.\"
      (efrit-stop loop)
      (should (eq 'idle (efrit-test-rest loop))))))
 
+(ert-deftest efrit-sessions-show-what-the-sidecar-warns-of ()
+  "What the sidecar warns of is shown where a session is opened, and resumed."
+  (let (shown)
+    (cl-letf (((symbol-function 'display-warning)
+               (lambda (_type message &rest _) (push message shown)))
+              ((symbol-function 'efrit-supervisor-remember) #'ignore)
+              ((symbol-function 'efrit-sidecar-request)
+               (lambda (method &rest _)
+                 (list :session_id "kept" :warnings (vector (format "%s warns" method))))))
+      (efrit-session-open "/")
+      (efrit-session-resume "kept"))
+    (should (equal shown '("session/resume warns" "session/open warns")))))
+
 (provide 'sessions-tests)
 ;;; sessions-tests.el ends here
