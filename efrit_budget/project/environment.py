@@ -47,11 +47,12 @@ def holds_key(name: str, value: str) -> bool:
     return not leads_out and KEY_VALUES.search(value) is not None
 
 
+def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the variables that look as if they held keys."""
+    return {name: value for name, value in environment.items() if not holds_key(name, value)}
+
+
 def unattended(environment: Mapping[str, str]) -> dict[str, str]:
     """What a command gets of an environment."""
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name not in ASKERS and not holds_key(name, value)
-    }
+    kept = {n: value for n, value in without_keys(environment).items() if n not in ASKERS}
     return kept | UNATTENDED

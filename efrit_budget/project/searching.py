@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from efrit_budget.project.processes import Finished, run
-from efrit_budget.project.ripgrep import FAILED, PatternError
+from efrit_budget.project.processes import Finished
+from efrit_budget.project.ripgrep import FAILED, PatternError, run_rg
 from efrit_budget.project.scope import Scope, Unsaved
 from efrit_budget.project.walking import NEVER, Walk
 
@@ -126,8 +126,12 @@ def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
     form = ["--count"] if count else ["--heading", "--line-number", "--column"]
     command = [str(walk.rg), *walk.flags, *query.flags, *form, "--null", "--with-filename"]
     command += ["--stats", *scope.flags, NEVER, *walk.paths]
-    finished = run(
-        command, cwd=walk.root, cancellation=walk.cancellation, kept_bytes=MOST_KEPT_BYTES
+    finished = run_rg(
+        command,
+        cwd=walk.root,
+        cancellation=walk.cancellation,
+        readable=walk.readable,
+        kept_bytes=MOST_KEPT_BYTES,
     )
     lines, files, searched = _stats(finished)
     if count:
@@ -219,7 +223,7 @@ def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
 def _in_text(walk: Walk, buffer: Unsaved, query: Query) -> Block:
     """The matches in an unsaved text, which is given to rg as its input."""
     form = ["--line-number", "--column", "--no-heading", "--no-filename", "--text"]
-    found = run(
+    found = run_rg(
         [str(walk.rg), "--no-config", "--color=never", *query.flags, *form, "-"],
         cwd=walk.root,
         cancellation=walk.cancellation,

@@ -14,7 +14,7 @@ from efrit_budget.errors import Json
 from efrit_budget.project.globs import Glob, GlobError
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
-from efrit_budget.project.ripgrep import PatternError
+from efrit_budget.project.ripgrep import PatternError, UnfinishedError
 from efrit_budget.project.scope import Scope, scope_of
 from efrit_budget.project.searching import Block, Case, Hits, Query, search
 from efrit_budget.project.walking import Walk
@@ -118,6 +118,8 @@ def _searched(
         return failure(
             f"rg cannot use this: {error.message}\nliteral: true takes it as plain text."
         )
+    except UnfinishedError as error:
+        return failure(error.message)
     except OutsideError as error:
         return failure(f"{error.message}. Give a path of the project.")
     except OSError as error:
