@@ -201,7 +201,8 @@ class Repository:
         beside = [folder / name for folder in above for name in BESIDE]
         kept = (found.top / ".git", found.own, found.shared, *found.lenders)
         plain = (path for path in beside if not path.is_symlink())
-        return confined(self.program, (root, *kept, *plain, *personal_files()))
+        readable = (root, *kept, *plain, *personal_files())
+        return confined(self.program, readable, maps_files=True)
 
     def _failed(self, finished: Finished) -> GitError:
         said = finished.stderr.decode("utf-8", "replace").strip()

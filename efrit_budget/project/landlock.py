@@ -17,14 +17,15 @@ from functools import cache
 OLDEST = 2
 """The first version under which a restricted program may still move files between folders."""
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in range(4))
-REFER = 1 << 13
-RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: REFER, 3: 1 << 14, 5: 1 << 15}
+REMOVE_FILE, MAKE_FILE, REFER, TRUNCATE = 1 << 5, 1 << 8, 1 << 13, 1 << 14
+RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: REFER, 3: TRUNCATE, 5: 1 << 15}
 """Each version's own rights over files; those of older versions stay."""
 CONNECT_BY_VERSION = {4: 0b11}
 """To bind to TCP ports, and to connect to them."""
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE
 """The rights that a rule about a file may hold."""
 READ, RUN, USE = READ_FILE | READ_DIR, READ_FILE | READ_DIR | EXECUTE, READ_FILE | WRITE_FILE
+CHANGE = READ | WRITE_FILE | TRUNCATE | REMOVE_FILE | MAKE_FILE
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ONLY_VERSION, BELOW_PATH = 1, 1
@@ -84,7 +85,7 @@ def _restrict(files: int, network: int, rules: Iterable[Rule]) -> None:
     ruleset = _call(CREATE_RULESET, ctypes.byref(known), ctypes.sizeof(known), 0)
     try:
         for path, rights in rules:
-            _allow(ruleset, path, rights)
+            _allow(ruleset, path, rights & files)
         _enforce(ruleset)
     finally:
         os.close(ruleset)

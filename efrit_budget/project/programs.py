@@ -20,7 +20,10 @@ LIBRARIES = (
 )
 BESIDE = ("lib", "lib64", "libexec")
 """Folders of a program that was installed somewhere else, beside the folder that it is in."""
-READ_BY_ALL = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
+READ_BY_ALL = (
+    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"),
+    *("/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu"),
+)
 PROBE_SECONDS = 10
 
 Begun = TypeVar("Begun")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sysconfig
@@ -12,6 +13,7 @@ from pathlib import Path
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError
 from efrit_budget.project.confinement import MOST_MEMORY, confined
+from efrit_budget.project.environment import without_keys
 from efrit_budget.project.processes import Finished, run
 from efrit_budget.project.programs import find_program
 
@@ -65,6 +67,7 @@ def run_rg(
         cwd=cwd,
         cancellation=cancellation,
         timeout=MOST_SECONDS,
+        env=without_keys(os.environ),
         given=given,
         kept_bytes=kept_bytes,
         confinement=confined(command[0], readable),

@@ -14,7 +14,7 @@ from efrit_budget.project.git_folder import GitError, git_folder
 from efrit_budget.project.git_settings import personal_files
 from efrit_budget.project.ripgrep import run_rg
 
-FLAGS = ("--no-config", "--color=never", "--hidden", "--no-follow")
+FLAGS = ("--no-config", "--color=never", "--hidden", "--no-follow", "--no-mmap")
 NEVER = "--glob=!.git"
 """The last glob that fits decides, so this one comes last."""
 

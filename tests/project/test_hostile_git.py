@@ -199,17 +199,17 @@ def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def made(tmp_path: Path) -> Callable[[], Place]:
     """Make another pair of repositories."""
-    numbers = count()
+    numbers, first = count(), tmp_path / "first"
+    private = Repository(first / "private")
+    commit = private.commit(f"{PRIVATE} one", **{"a.txt": f"{PRIVATE} one\n", PRIVATE: PRIVATE})
+    private.write("../secret", f"{PRIVATE}={PRIVATE}\n{PRIVATE}\n")
+    Repository(first / "project").commit("one", **{"a.txt": "one\n"})
 
     def place() -> Place:
         folder = tmp_path / str(next(numbers))
-        private = Repository(folder / "private")
-        private.commit(f"{PRIVATE} one", **{"a.txt": f"{PRIVATE} one\n", PRIVATE: PRIVATE})
-        secret = private.write("../secret", f"{PRIVATE}={PRIVATE}\n{PRIVATE}\n")
-        mine = Repository(folder / "project")
-        mine.commit("one", **{"a.txt": "one\n"})
-        commit = private.git("rev-parse", "HEAD")
-        return Place(mine, private, secret.resolve(), commit)
+        shutil.copytree(first, folder)
+        mine, private = Repository(folder / "project"), Repository(folder / "private")
+        return Place(mine, private, folder.resolve() / "secret", commit)
 
     return place
 
