@@ -205,6 +205,8 @@ class _Told:
             yield f"Not searched, may hold secrets: {self._some(self.scope.secret)}"
         if hits.binary:
             yield f"Binary, so not told in full: {self._some(hits.binary)}"
+        if hits.unsettled:
+            yield f"{_files(hits.unsettled)} left out: folders changed meanwhile. Call again."
         if hits.unreadable:
             yield f"{_files(hits.unreadable)} or folders could not be read."
 
