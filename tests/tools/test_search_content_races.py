@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
@@ -17,6 +18,26 @@ from tests.tools.searched import Search, write
 from tests.tools.searched import searching as search_of
 
 PRIVATE = "xyzzy needle"
+SWAP_FILE = """
+import os, sys
+place, target = sys.argv[1:]
+os.link(place, place + ".kept")
+while True:
+    os.symlink(target, place + ".link")
+    os.rename(place + ".link", place)
+    os.link(place + ".kept", place + ".file")
+    os.rename(place + ".file", place)
+"""
+SWAP_FOLDER = """
+import os, sys
+place, target = sys.argv[1:]
+os.symlink(target, place + ".link")
+while True:
+    os.rename(place, place + ".kept")
+    os.rename(place + ".link", place)
+    os.rename(place, place + ".link")
+    os.rename(place + ".kept", place)
+"""
 
 
 @pytest.fixture
@@ -40,24 +61,14 @@ def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @contextmanager
 def swapping(place: Path, target: Path) -> Iterator[None]:
     """Swap what is at a place for a link to the target, and back, again and again."""
-    over = threading.Event()
-    link, kept = place.with_name(f"{place.name}-link"), place.with_name(f"{place.name}-kept")
-
-    def swap() -> None:
-        while not over.is_set():
-            link.symlink_to(target)
-            place.rename(kept)
-            link.rename(place)
-            place.unlink()
-            kept.rename(place)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
+    script = SWAP_FOLDER if place.is_dir() else SWAP_FILE
+    swapper = subprocess.Popen([sys.executable, "-c", script, place, target])
     try:
         yield
+        assert swapper.poll() is None
     finally:
-        over.set()
-        thread.join()
+        swapper.kill()
+        swapper.wait()
 
 
 Ways = Callable[[Path], tuple[Path, Path]]
