@@ -20,6 +20,8 @@ from efrit_budget.cancellation import Cancellation
 from efrit_budget.project import groups
 from efrit_budget.project.confinement import Confinement
 from efrit_budget.project.groups import Child
+from efrit_budget.project.programs import begin_hidden
+from efrit_budget.project.strays import MARK, Origin, new_origin
 
 TERMINATE_SECONDS = 0.1
 """How long a group may take to leave after SIGTERM, before SIGKILL."""
@@ -51,6 +53,10 @@ WAITING_SECONDS = 5.0
 """How long a program may do nothing at all, where it has no reason to wait."""
 GATE = 'read -r efrit_go || exit; exec "$0" -c "$1" </dev/null'
 """Waits for a line before it becomes a shell that runs a command; without one it ends."""
+
+
+Start = Callable[[Callable[[], subprocess.Popen[bytes]]], subprocess.Popen[bytes]]
+"""Begins a program in its own way."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,8 @@ def run(  # noqa: PLR0913  each limit has its own name
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     room = most_bytes if kept_bytes is None else kept_bytes
-    with _running(command, cancellation, cwd, env, stdin, confinement=confinement) as child:
+    start = None if confinement is None else confinement.start
+    with _running(command, cancellation, cwd, env, stdin, start=start) as child:
         collector = _Collector(child, cancellation, timeout, room, kept_bytes is None)
         collector.may_wait = confinement is None
         finished = collector.collect(given)
@@ -114,15 +121,22 @@ def follow(
     cancellation: Cancellation,
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
+    hides_others: bool = False,
 ) -> Finished:
     """Run a shell command likewise, and pass on what it writes as it comes, without an end.
 
     Both streams come in the order they were written in, as a terminal would show them. When it is
     cancelled while it runs, what it wrote has been passed on, and nothing is raised. It begins only
-    when it is sure to end with this process, even if that is killed.
+    when it is sure to end with this process, even if that is killed. With `hides_others` it cannot
+    look into processes that it did not start, where the system has Landlock.
     """
     command = [SHELL, "-c", GATE, SHELL, script]
-    with _running(command, cancellation, cwd, env, subprocess.PIPE, alone=True) as child:
+    origin = new_origin()
+    marked = {**(os.environ if env is None else env), MARK: origin.mark}
+    start = begin_hidden if hides_others else None
+    with _running(
+        command, cancellation, cwd, marked, subprocess.PIPE, origin=origin, start=start
+    ) as child:
         return _Collector(child, cancellation, timeout, take=take).collect(b"\n")
 
 
@@ -134,14 +148,14 @@ def _running(
     env: Mapping[str, str] | None,
     stdin: int,
     *,
-    alone: bool = False,
-    confinement: Confinement | None = None,
+    origin: Origin | None = None,
+    start: Start | None = None,
 ) -> Iterator[Child]:
     """Start a program that lives no longer than the block, with all it starts.
 
-    With `alone` it is as at a terminal, without one: its streams are merged, and it has a session
-    of its own. For others a group is enough: Linux shares the processor out by sessions, so that
-    on a busy machine a program in a new one waits for its turn.
+    With an origin it is a command, as at a terminal, without one: its streams are merged, and it
+    has a session of its own. For others a group is enough: Linux shares the processor out by
+    sessions, so that on a busy machine a program in a new one waits for its turn.
     """
 
     def begin() -> subprocess.Popen[bytes]:
@@ -152,13 +166,12 @@ def _running(
             env=env,
             stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if alone else subprocess.PIPE,
-            start_new_session=alone,
-            process_group=None if alone else 0,
+            stderr=subprocess.PIPE if origin is None else subprocess.STDOUT,
+            start_new_session=origin is not None,
+            process_group=0 if origin is None else None,
         )
 
-    within = begin if confinement is None else lambda: confinement.start(begin)
-    child = groups.start(within, guarded=alone)
+    child = groups.start(begin if start is None else lambda: start(begin), origin)
     try:
         with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
             yield child

@@ -40,13 +40,21 @@ def begin_restricted(rules: Sequence[Rule], begin: Callable[[], Begun]) -> Begun
 
     A program that is started there may open no more; the rest of the process is as before.
     """
+    return _begin_after(lambda: landlock.restrict_to(rules), begin)
 
-    def restricted() -> Begun:
-        landlock.restrict_to(rules)
+
+def begin_hidden(begin: Callable[[], Begun]) -> Begun:
+    """Begin something that cannot look into processes it did not start, where that can be had."""
+    return _begin_after(landlock.hide_other_processes, begin) if landlock.version() else begin()
+
+
+def _begin_after(restrict: Callable[[], None], begin: Callable[[], Begun]) -> Begun:
+    def begun() -> Begun:
+        restrict()
         return begin()
 
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(restricted).result()
+        return thread.submit(begun).result()
 
 
 @cache
