@@ -47,7 +47,7 @@ class Run:
 
 def blamed(repository: Repository, options: Sequence[str], name: str) -> list[Run]:
     """The runs of a file."""
-    command = ["blame", "--porcelain", "--no-textconv", *options]
+    command = ["blame", "--porcelain", "--no-textconv", "--no-ignore-revs-file", *options]
     printed = repository.run(*command, paths=(name,)).stdout
     return _runs(printed.split(b"\n"), repository.prefix)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ from pathlib import Path, PurePath
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError, Json
+from efrit_budget.project.confinement import MOST_MEMORY, confined
+from efrit_budget.project.environment import without_keys
 from efrit_budget.project.processes import Finished, run
+from efrit_budget.project.programs import find_program
 
 NAMES = ("ctags-universal", "universal-ctags", "uctags", "ctags")
 QUIET = ("--quiet=yes", "--options=NONE")
@@ -62,7 +65,7 @@ class Tag:
 def find(cancellation: Cancellation) -> Path | None:
     """The ctags to run; one of another make, or without JSON, is none."""
     for name in NAMES:
-        found = shutil.which(name)
+        found = find_program(name)
         if found is None:
             continue
         path = Path(found).resolve()
@@ -109,7 +112,16 @@ def _output(ctags: Path, file: Path, cancellation: Cancellation) -> Finished:
     """What ctags writes; a version that has our words already does without them."""
     for words in (EMACS_LISP, ()):
         command = [str(ctags), *QUIET, *words, *OUTPUT, str(file)]
-        found = run(command, cwd=file.parent, cancellation=cancellation, timeout=MOST_SECONDS)
+        found = run(
+            command,
+            cwd=file.parent,
+            cancellation=cancellation,
+            timeout=MOST_SECONDS,
+            env=without_keys(os.environ) | {"TMPDIR": str(file.parent)},
+            confinement=confined(ctags, writable=[file.parent]),
+        )
+        if found.out_of_memory:
+            raise CtagsError(f"ctags needs more than {MOST_MEMORY // 2**20} MiB of memory for this")
         if found.timed_out:
             raise CtagsError(f"ctags took more than {MOST_SECONDS} seconds")
         if found.code == 0:

@@ -13,6 +13,7 @@ from efrit_budget.project.listing import files_of
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.project.reading import NoFileError, Text, opened
+from efrit_budget.project.ripgrep import UnfinishedError
 from efrit_budget.project.specs import STAGES, SUFFIXES
 
 MOST_BYTES = 1024 * 1024
@@ -106,7 +107,11 @@ class _Finder:
             return []
         if not located.path.is_dir():
             return []
-        found = files_of(located.path, self._rg, self._cancellation)
+        try:
+            found = files_of(located.path, self._rg, self._cancellation)
+        except UnfinishedError:
+            self.left_out.append(folder)
+            return []
         below = "" if _clean(folder) == "." else f"{_clean(folder)}/"
         return [
             f"{below}{inner}{name}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,38 @@ from functools import cache
 from pathlib import Path
 
 from efrit_budget.cancellation import Cancellation
+from efrit_budget.project.confinement import MOST_MEMORY, Confinement, confined
+from efrit_budget.project.environment import without_keys
 from efrit_budget.project.git_folder import GitError, GitFolder, git_folder
+from efrit_budget.project.git_settings import personal_files
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.processes import Finished, run
+from efrit_budget.project.programs import find_program
+
+log = logging.getLogger(__name__)
 
 OLDEST = (2, 31)
 """The first that takes settings from the environment, where a name may hold any sign."""
 TIMEOUT_SECONDS = 120.0
 MOST_BYTES = 16 * 1024 * 1024
 """The most that is taken of one answer: some five million tokens."""
-MOST_TOLD = 400
-"""Characters of git's own words in a message."""
+MOST_LOGGED = 1000
+"""Characters of git's own words in the log."""
+DAMAGED = "an object of {top} is missing or damaged. The person can run 'git fsck' there"
+KNOWN = {
+    "not a git repository": "{top}/.git is no repository that git can read. The person can run "
+    "'git fsck' there to see why",
+    "bad config": "git cannot read the settings of {top}: a line is broken, or names a file "
+    "outside the project, which git is not given. The person sees where by 'git config --list'",
+    "does not have any commits yet": "the repository has no commits yet",
+    "bad object": DAMAGED,
+    "unable to read": DAMAGED,
+}
+"""What is told, by words of git's complaint; the first that fits. None of git's own are."""
+UNKNOWN = (
+    "git could not do it. What it says may quote files from outside the project, so it is in the "
+    "log alone. In {top}, 'git fsck' and 'git status' show the person what is wrong"
+)
 
 NOTHING = os.devnull
 SETTINGS = {
@@ -55,6 +76,10 @@ SETTINGS = {
     # The form of what is read here
     "core.quotePath": "true",
     "core.commitGraph": "true",
+    # What of a pack is mapped at once, and of all packs
+    "core.packedGitWindowSize": "32m",
+    "core.packedGitLimit": "192m",
+    "core.deltaBaseCacheLimit": "96m",
     "color.ui": "false",
     "diff.suppressBlankEmpty": "false",
     "diff.wsErrorHighlight": "none",
@@ -79,14 +104,15 @@ ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_LITERAL_PATHSPECS": "1",
 }
+BESIDE = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
+"""Files of the folders above a project, up to the top of its repository, that git goes by."""
 FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 
 
 @cache
 def find() -> str:
     """The git to run; one in a folder named relatively is not taken."""
-    folders = filter(os.path.isabs, os.get_exec_path())
-    program = shutil.which("git", path=os.pathsep.join(folders))
+    program = find_program("git")
     if program is None:
         raise GitError("git is not installed; the person can install it, 2.31 or newer")
     shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
@@ -146,14 +172,37 @@ class Repository:
                 env=_environment(self.folder.top, settings),
                 given=given,
                 most_bytes=most_bytes,
+                confinement=self._confinement,
             )
         except OSError as error:
             raise GitError(f"git cannot be run in {self.root}: {error.strerror}") from error
+        if finished.waited:
+            raise GitError(
+                "git waits for a file that never ends or never begins: a .gitignore that is a "
+                "pipe, say (find . -name .gitignore -type p). Remove it, then call again."
+            )
+        if finished.out_of_memory:
+            raise GitError(
+                f"git needs more than {MOST_MEMORY // 2**20} MiB of memory for this; ask for less, "
+                "by path or with a simpler pattern"
+            )
         if finished.timed_out:
             raise GitError(
                 f"git took longer than {TIMEOUT_SECONDS:.0f} seconds; ask for less, by path"
             )
         return finished
+
+    @property
+    def _confinement(self) -> Confinement:
+        """What git may open: the project, the repository, and the person's own settings."""
+        found = self.folder
+        root = self.root.resolve()
+        above = [folder for folder in root.parents if folder.is_relative_to(found.top)]
+        beside = [folder / name for folder in above for name in BESIDE]
+        kept = (found.top / ".git", found.own, found.shared, *found.lenders)
+        plain = (path for path in beside if not path.is_symlink())
+        readable = (root, *kept, *plain, *personal_files())
+        return confined(self.program, readable, maps_files=True)
 
     def _failed(self, finished: Finished) -> GitError:
         said = finished.stderr.decode("utf-8", "replace").strip()
@@ -170,9 +219,9 @@ class Repository:
                 "project may have brought with it, so git does not look into it. If it is meant, "
                 "work in a clone of it."
             )
-        if "not a git repository" in said:
-            return GitError(f"{top}/.git is no repository that git can read: {told(said)}")
-        return GitError(f"git could not do it: {told(said)}")
+        known = next((words for mark, words in KNOWN.items() if mark in said), UNKNOWN)
+        log.warning("git in %s: %r", top, said[:MOST_LOGGED])
+        return GitError(known.format(top=top), complaint=said)
 
     def names_filters(self) -> tuple[str, ...]:
         """The settings that name filters; reading them runs none of them."""
@@ -190,20 +239,14 @@ def open_repository(root: Path, cancellation: Cancellation) -> Repository:
     return Repository(bare.program, root, bare.folder, filters, cancellation)
 
 
-def told(said: str) -> str:
-    """Git's complaint in one line, without what it calls it and the paths of its settings."""
-    lines = [line for line in said.splitlines() if not line.startswith(("hint:", "warning:"))]
-    joined = " ".join(line.removeprefix("fatal: ").removeprefix("error: ") for line in lines)
-    return joined[:MOST_TOLD] or "it said nothing"
-
-
 def _off(filter_setting: str) -> str:
     return "false" if filter_setting.endswith(".required") else ""
 
 
 def _environment(top: Path, settings: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The person's own environment, without what it says to git."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = without_keys(os.environ)
+    kept = {name: value for name, value in own.items() if not name.startswith("GIT_")}
     kept |= ENVIRONMENT
     kept["GIT_WORK_TREE"] = str(top)
     count = 0

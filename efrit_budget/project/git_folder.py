@@ -7,6 +7,9 @@ follow its files to other repositories; what is found here is what git is told.
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +17,15 @@ from efrit_budget.errors import EfritError
 from efrit_budget.project.paths import shown_name
 
 POINTER = "gitdir: "
-MOST_POINTER_BYTES = 8192
+MOST_BYTES = 1024 * 1024
+"""The most that git takes of a file that leads to a repository."""
+MOST_LENDERS = 50
+NOT_READ = ("hooks", "lfs", "annex", "modules", "worktrees")
+"""What is in a repository for other programs, or for other working trees."""
+FLAT = ("info", "objects", "objects/pack", "reftable")
+DEEP = ("objects/info", "refs", "logs")
+REMOVE = "git is not asked there. If the person knows how it came there, they can remove it."
+NO_FILE = f"no file, and git would wait for it; {REMOVE}"
 UNDER_WAY = {
     "rebase-merge": "rebasing",
     "rebase-apply": "rebasing",
@@ -26,7 +37,15 @@ UNDER_WAY = {
 
 
 class GitError(EfritError):
-    """Git cannot do what it was asked; the message tells what to do about it."""
+    """Git cannot do what it was asked; the message tells what to do about it.
+
+    Git's own `complaint` may quote any file that a repository leads to: it is for comparing with
+    what is known, never for the message.
+    """
+
+    def __init__(self, message: str, *, complaint: str = "") -> None:
+        super().__init__(message)
+        self.complaint = complaint
 
 
 @dataclass(frozen=True)
@@ -39,6 +58,8 @@ class GitFolder:
     """What is this working tree's alone: HEAD, the index, a merge under way."""
     shared: Path
     """What linked working trees have in common: objects and branches."""
+    lenders: tuple[Path, ...] = ()
+    """Folders of other repositories that objects are borrowed from."""
 
     @property
     def is_shallow(self) -> bool:
@@ -68,30 +89,58 @@ def git_folder(root: Path) -> GitFolder:
 def _kept_in(top: Path) -> GitFolder | None:
     """The repository whose working tree begins at `top`, if one does."""
     entry = top / ".git"
-    own = (top / _pointer(entry)).resolve() if entry.is_file() else entry.resolve()
-    if not (own / "HEAD").exists() and not (own / "HEAD").is_symlink():
+    is_pointer = entry.exists() and not entry.is_dir()
+    own = _followed(entry, top, POINTER) if is_pointer else entry.resolve()
+    if not os.path.lexists(own / "HEAD"):
         return None
-    shared = (own / _first_line(own / "commondir")).resolve()
+    common = own / "commondir"
+    shared = _followed(common, own) if os.path.lexists(common) else own
     if not (shared / "objects").is_dir():
         return None
-    found = GitFolder(top, own, shared)
+    found = GitFolder(top, own, shared, _lenders(shared))
     if not _belongs(found):
         raise _elsewhere(found)
+    _check_inside(found)
     return found
 
 
-def _pointer(file: Path) -> str:
-    return _first_line(file).removeprefix(POINTER)
+def _followed(pointer: Path, base: Path, prefix: str = "") -> Path:
+    """Where a file that holds a path leads, read as git reads it."""
+    text = _read(pointer).rstrip(b"\r\n")
+    if not text.startswith(prefix.encode()) or b"\0" in text or b"\n" in text:
+        raise GitError(f"{shown_name(str(pointer))} should hold one path and does not; {REMOVE}")
+    return (base / os.fsdecode(text.removeprefix(prefix.encode()))).resolve()
 
 
-def _first_line(file: Path) -> str:
-    """The first line of a small file; nothing where there is none."""
+def _read(file: Path) -> bytes:
+    """The content of one of git's small files; anything but a file is not waited for."""
     try:
-        with file.open("rb") as opened:
-            line = opened.read(MOST_POINTER_BYTES).partition(b"\n")[0]
-    except OSError:
-        return ""
-    return os.fsdecode(line.rstrip(b"\r")).replace("\0", "")
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise GitError(f"{shown_name(str(file))} cannot be read: {error.strerror}") from error
+    with open(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise GitError(f"{shown_name(str(file))} is {NO_FILE}")
+        text = opened.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise GitError(f"{shown_name(str(file))} is longer than git's own are; {REMOVE}")
+    return text
+
+
+def _lenders(shared: Path) -> tuple[Path, ...]:
+    """The folders of objects that the repository borrows from, and those that these borrow from."""
+    found: dict[Path, None] = {}
+    waiting = [shared / "objects"]
+    while waiting and len(found) <= MOST_LENDERS:
+        objects = waiting.pop()
+        file = objects / "info" / "alternates"
+        for line in _read(file).splitlines() if os.path.lexists(file) else ():
+            if line and not line.startswith(b"#"):
+                lender = (objects / os.fsdecode(line.replace(b"\0", b""))).resolve()
+                if lender not in found:
+                    found[lender] = None
+                    waiting.append(lender)
+    return tuple(found)
 
 
 def _belongs(found: GitFolder) -> bool:
@@ -104,21 +153,79 @@ def _belongs(found: GitFolder) -> bool:
     if found.top in found.shared.parents:
         return True
     if found.shared != found.own:
-        return Path(_first_line(found.own / "gitdir")).resolve() == (found.top / ".git").resolve()
+        back, entry = found.own / "gitdir", found.top / ".git"
+        return os.path.lexists(back) and _followed(back, found.own) == entry.resolve()
     return _stated_work_tree(found) == found.top
 
 
 def _stated_work_tree(found: GitFolder) -> Path | None:
     """What `core.worktree` in the repository's own file says, as submodules have it."""
-    try:
-        lines = (found.own / "config").read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return None
-    for line in lines:
+    file = found.own / "config"
+    for line in os.fsdecode(_read(file)).splitlines() if os.path.lexists(file) else ():
         key, _, value = line.partition("=")
         if key.strip().lower() == "worktree":
             return (found.own / value.strip().strip('"')).resolve()
     return None
+
+
+def _check_inside(found: GitFolder) -> None:
+    """Refuse a repository of which a part is elsewhere, or is a pipe or a device.
+
+    One that is kept outside of its working tree did not come with it, and may borrow objects.
+    """
+    homes = [found.top, found.own, found.shared]
+    if found.top in found.shared.parents:
+        for lender in found.lenders:
+            if found.top not in lender.parents:
+                raise GitError(
+                    f"{shown_name(str(found.top))} borrows objects from {shown_name(str(lender))}, "
+                    "outside the project, so its history is not shown. If it is meant, the person "
+                    "can copy them: git repack -a -d && rm .git/objects/info/alternates"
+                )
+    for entry in _entries(found):
+        _check_entry(entry, [*homes, *found.lenders])
+
+
+def _entries(found: GitFolder) -> Iterator[os.DirEntry[str]]:
+    """What git reads of a repository, but for single objects."""
+    for kept in dict.fromkeys((found.own, found.shared)):
+        yield from (entry for entry in _inside(kept) if entry.name not in NOT_READ)
+        for name in FLAT:
+            yield from _inside(kept / name)
+        for name in DEEP:
+            yield from _below(kept / name)
+
+
+def _inside(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise GitError(f"{shown_name(str(folder))} cannot be read: {error.strerror}") from error
+
+
+def _below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    for entry in _inside(folder):
+        yield entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path))
+
+
+def _check_entry(entry: os.DirEntry[str], homes: Sequence[Path]) -> None:
+    is_link = entry.is_symlink()
+    if not is_link and (entry.is_file() or entry.is_dir()):
+        return
+    shown = shown_name(entry.path)
+    if is_link:
+        target = Path(os.path.realpath(entry.path))
+        if not any(target == home or home in target.parents for home in homes):
+            raise GitError(f"{shown} is a link to {shown_name(str(target))}, outside; {REMOVE}")
+    with suppress(OSError):  # a link to nothing
+        mode = entry.stat().st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise GitError(f"{shown} is {NO_FILE}")
 
 
 def _elsewhere(found: GitFolder) -> GitError:

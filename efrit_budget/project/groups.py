@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from efrit_budget.project import orphans
+from efrit_budget.project import orphans, strays
+from efrit_budget.project.strays import Origin
 
 LOCK_SECONDS = 0.2
 PATIENCE_SECONDS = 0.5
@@ -26,9 +27,10 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.0005, 0.05
 class Child:
     """A child process and its group."""
 
-    def __init__(self, process: subprocess.Popen[bytes], *, guarded: bool) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], origin: Origin | None = None) -> None:
         self.process = process
-        self.guarded = guarded
+        self.origin = origin
+        """What tells a command that is to end with all it started, wherever that went."""
         self._lock = threading.Lock()
         self._finished = False
         self._left = False
@@ -77,14 +79,16 @@ class _Groups:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._leaders: set[int] = set()
+        self._leaders: dict[int, Origin | None] = {}
 
-    def start(self, begin: Callable[[], subprocess.Popen[bytes]], *, guarded: bool) -> Child:
+    def start(
+        self, begin: Callable[[], subprocess.Popen[bytes]], origin: Origin | None = None
+    ) -> Child:
         """Begin a process; whoever ends them all meanwhile waits until it can be ended too."""
         with self._lock:
-            child = Child(begin(), guarded=guarded)
-            self._leaders.add(child.process.pid)
-            if guarded:
+            child = Child(begin(), origin)
+            self._leaders[child.process.pid] = origin
+            if origin is not None:
                 orphans.guard(child.process.pid)
             return child
 
@@ -94,10 +98,16 @@ class _Groups:
         with self._lock:
             child.process.poll()
             left = _signal(leader, signal.SIGKILL)
-            if child.guarded:
+            self._leaders.pop(leader, None)
+            if child.origin is not None:
                 orphans.release(leader)
-            self._leaders.discard(leader)
+                left = self._end_strays(child.origin) or left
         return left
+
+    def _end_strays(self, origin: Origin) -> bool:
+        """Kill what has left the group of a command."""
+        known = {*self._leaders, *orphans.guards()}
+        return strays.end_strays(origin, known, [*filter(None, self._leaders.values())])
 
     def kill_all(self) -> None:
         """Kill every group, when the sidecar itself ends."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import base64
+import ctypes
 import hashlib
 import io
 import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import IO, TYPE_CHECKING
 
 from efrit_budget.errors import EfritError
+from efrit_budget.project.contents import FRAMES
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,7 +30,29 @@ PIXELS_PER_TOKEN = 750
 MOST_TOKENS = 1600
 """What is larger than this or than the longest side, the API itself would make smaller."""
 MOST_PIXELS = 50_000_000
+MOST_DECODING_BYTES = 256 * 1024 * 1024
+"""What decoding may take at any moment, of all images together."""
+AT_ONCE = 2
+MMAP_THRESHOLD, OWN_BYTES = -3, 1024 * 1024
+"""An option of glibc's mallopt: what is as large as this goes back to the system once it is free.
+Else each of the threads keeps what it decoded in."""
+LOOK_SECONDS = 0.1
+PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2}
+"""What Pillow keeps for a pixel, by mode; four bytes for all others."""
+BESIDE = {"WEBP": 12, "GIF": 8, "BMP": 1}
+"""What a format's decoder keeps for a pixel besides."""
+TILE_TAGS = (322, 323)
+"""Width and height of a TIFF's tiles, which may be larger than the image."""
+START_OF_SCAN = 0xDA
+MOST_SEGMENTS = 100
+ICON, PNG = b"\0\0\1\0", b"\x89PNG\r\n\x1a\n"
+MOST_ICON_PIXELS = 4_000_000
+PART_SIDE = 1024
+"""How many pixels of an image's side are made smaller at once, about."""
 QUALITY = 85
+
+Check = Callable[[], object]
+"""Raises when the image is wanted no more."""
 
 
 class ImageError(EfritError):
@@ -70,41 +99,188 @@ def fitted(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
     return max(1, int(width * scale)), max(1, int(height * scale))
 
 
-def prepared(raw: bytes, most_tokens: int) -> Shown:
-    """The image, scaled down where it is too large, in a format that the API takes."""
-    image, kind, size = _opened(raw, most_tokens)
-    wanted = fitted(size, most_tokens)
-    if kind in TAKEN and wanted == size and len(raw) <= MOST_SENT_BYTES:
-        return Shown(kind, size, size, TAKEN[kind], raw)
-    try:
-        image.seek(0)
-        scaled = image.convert("RGBA" if image.has_transparency_data else "RGB")
-        scaled = scaled.resize(wanted) if scaled.size != wanted else scaled
-    except (OSError, ValueError, SyntaxError) as error:
-        raise ImageError(f"the image is damaged: {error}") from error
-    return _written(scaled, kind, size)
+def prepared(file: IO[bytes], most_tokens: int, check: Check) -> Shown:
+    """The image, scaled down where it is too large, in a format that the API takes.
+
+    Two are decoded at once, in so much memory; who comes third waits, and `check` may raise.
+    """
+    with _memory.turn(check):
+        image, kind = _opened(file)
+        size = image.size
+        wanted = fitted(size, most_tokens)
+        if kind in TAKEN and wanted == size and _length(file) <= MOST_SENT_BYTES:
+            file.seek(0)
+            return Shown(kind, size, size, TAKEN[kind], file.read(MOST_SENT_BYTES))
+        image.draft(None, wanted)
+        with _memory.used(_needed(image, kind, size, file), size, check):
+            scaled = _scaled(image, wanted)
+            image.close()  # it may be part of a cycle, and be there for long
+        return _written(scaled, kind, size)
 
 
-def _opened(raw: bytes, most_tokens: int) -> tuple[Image, str, tuple[int, int]]:
-    """The image, not decoded yet, its format and its size."""
+def _length(file: IO[bytes]) -> int:
+    return file.seek(0, os.SEEK_END)
+
+
+def _opened(file: IO[bytes]) -> tuple[Image, str]:
+    """The image, not decoded yet, and its format."""
     from PIL import Image as images  # noqa: PLC0415, N813  it takes a while, and few need it
     from PIL import UnidentifiedImageError  # noqa: PLC0415
 
     images.MAX_IMAGE_PIXELS = None  # ours is below
+    _give_back_at_once()
     try:
-        image = images.open(io.BytesIO(raw), formats=READ)
+        icon = _from_icon(file)
+        image = images.open(icon or file, formats=["PNG"] if icon else READ)
     except UnidentifiedImageError as error:
         raise ImageError(f"it is no image of a known kind ({', '.join(READ)})") from error
     except (OSError, ValueError, SyntaxError) as error:
         raise ImageError(f"the image is damaged: {error}") from error
-    kind, size = image.format or "", image.size
-    image.draft(None, fitted(size, most_tokens))
     if image.width * image.height > MOST_PIXELS:
-        raise ImageError(
-            f"it has {size[0]:,}x{size[1]:,} pixels; up to {MOST_PIXELS:,} are decoded. "
-            "Make it smaller with another program first"
+        raise _too_large(image.size, MOST_PIXELS)
+    return image, "ICO" if icon else image.format or ""
+
+
+@cache
+def _give_back_at_once() -> None:
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, OWN_BYTES)
+
+
+def _too_large(size: tuple[int, int], most: int) -> ImageError:
+    return ImageError(
+        f"it has {size[0]:,}x{size[1]:,} pixels; up to {most:,} are decoded of this kind. "
+        "Make it smaller with another program first"
+    )
+
+
+def _from_icon(file: IO[bytes]) -> IO[bytes] | None:
+    """The largest PNG in an icon; Pillow would decode it before anybody can ask for its size.
+
+    Icons of the older kind are left to Pillow, where they are no larger than icons are.
+    """
+    head = _part(file, 0, 6)
+    if head[:4] != ICON:
+        return None
+    largest: tuple[int, int, int] = (0, 0, 0)
+    for number in range(int.from_bytes(head[4:6], "little")):
+        entry = _part(file, 6 + 16 * number, 16)
+        length, start = (int.from_bytes(entry[at : at + 4], "little") for at in (8, 12))
+        inner = _part(file, start, 24)
+        if inner.startswith(PNG):
+            width, height = (int.from_bytes(inner[at : at + 4], "big") for at in (16, 20))
+            largest = max(largest, (width * height, start, length))
+        else:
+            width, height = (int.from_bytes(inner[at : at + 4], "little") for at in (4, 8))
+            if width * height > MOST_ICON_PIXELS:
+                raise _too_large((width, height), MOST_ICON_PIXELS)
+    file.seek(0)
+    return io.BytesIO(_part(file, *largest[1:])) if largest[0] else None
+
+
+def _part(file: IO[bytes], start: int, length: int) -> bytes:
+    file.seek(start)
+    return file.read(length)
+
+
+def _needed(image: Image, kind: str, size: tuple[int, int], file: IO[bytes]) -> int:
+    """The bytes that decoding takes: the pixels, and what its format keeps beside them."""
+    pixels = image.width * image.height
+    kept = pixels * PIXEL_BYTES.get(image.mode, 4)
+    if kind == "JPEG":
+        return kept + (
+            0 if _comes_in_one_scan(file) else 2 * len(image.getbands()) * math.prod(size)
         )
-    return image, kind, size
+    if kind == "TIFF":
+        tile = [int(getattr(image, "tag_v2").get(tag, 0)) for tag in TILE_TAGS]  # noqa: B009
+        return 2 * kept + 4 * math.prod(tile)
+    return kept + pixels * BESIDE.get(kind, 0) + (_length(file) if kind == "WEBP" else 0)
+
+
+def _comes_in_one_scan(file: IO[bytes]) -> bool:
+    """Whether a JPEG's lines are whole as they come; else it is kept until its end."""
+    offset, colours = 2, 0
+    for _ in range(MOST_SEGMENTS):
+        segment = _part(file, offset, 10)
+        if len(segment) < 5 or segment[0] != 0xFF:
+            return False
+        if segment[1] == START_OF_SCAN:
+            return segment[4] == colours
+        if segment[1] in (0xC0, 0xC1):
+            colours = segment[9]
+        elif segment[1] in FRAMES:
+            return False
+        offset += 2 + int.from_bytes(segment[2:4], "big")
+    return False
+
+
+def _scaled(image: Image, wanted: tuple[int, int]) -> Image:
+    """The first picture of it, as small as wanted; made smaller part by part, and never copied."""
+    from PIL import Image as images  # noqa: PLC0415, N813
+
+    try:
+        image.seek(0)
+        image.load()
+        mode = "RGBA" if image.has_transparency_data else "RGB"
+        across, down = (max(1, had // has) for had, has in zip(image.size, wanted, strict=True))
+        small = images.new(mode, (-(-image.width // across), -(-image.height // down)))
+        step_x, step_y = (each * max(1, PART_SIDE // each) for each in (across, down))
+        for top in range(0, image.height, step_y):
+            for left in range(0, image.width, step_x):
+                box = (left, top, min(left + step_x, image.width), min(top + step_y, image.height))
+                part = image.crop(box).convert(mode).reduce((across, down))
+                small.paste(part, (left // across, top // down))
+        return small.resize(wanted) if small.size != wanted else small
+    except (OSError, ValueError, SyntaxError) as error:
+        raise ImageError(f"the image is damaged: {error}") from error
+
+
+class _Memory:
+    """Shares the memory for decoding out: to two at a time, and never more than there is."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._turns = 0
+        self._bytes = 0
+
+    @contextmanager
+    def turn(self, check: Check) -> Iterator[None]:
+        """Wait for one of the two turns."""
+        self._take(1, 0, check)
+        try:
+            yield
+        finally:
+            self._give_back(1, 0)
+
+    @contextmanager
+    def used(self, count: int, size: tuple[int, int], check: Check) -> Iterator[None]:
+        """Wait for so many bytes; refuse an image that needs more than there are."""
+        if count > MOST_DECODING_BYTES:
+            raise _too_large(size, math.prod(size) * MOST_DECODING_BYTES // count)
+        self._take(0, count, check)
+        try:
+            yield
+        finally:
+            self._give_back(0, count)
+
+    def _take(self, turns: int, count: int, check: Check) -> None:
+        with self._changed:
+            while not (
+                self._turns + turns <= AT_ONCE and self._bytes + count <= MOST_DECODING_BYTES
+            ):
+                check()
+                self._changed.wait(LOOK_SECONDS)
+            self._turns += turns
+            self._bytes += count
+
+    def _give_back(self, turns: int, count: int) -> None:
+        with self._changed:
+            self._turns -= turns
+            self._bytes -= count
+            self._changed.notify_all()
+
+
+_memory = _Memory()
 
 
 def _written(image: Image, kind: str, size: tuple[int, int]) -> Shown:

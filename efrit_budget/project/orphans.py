@@ -2,7 +2,7 @@
 
 A shell waits at a pipe of which only this process holds the other end. It is told of each command
 before that runs, and when it has ended; when the pipe is closed, by whatever killed this process,
-it kills the groups of those that have not ended.
+it kills the groups of those that have not ended, and what has left them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
+
+from efrit_budget.project import strays
 
 GUARD = """
 groups=
@@ -21,6 +23,9 @@ while read -r sign leader; do
   esac
 done
 for group in $groups; do kill -KILL "-$group"; done 2>/dev/null
+for process in /proc/[0-9]*; do
+  grep -qz "^$1" "$process/environ" && kill -KILL "${process#/proc/}"
+done 2>/dev/null
 """
 ATTEMPTS = 3
 """How many shells are told one message, where somebody kills them."""
@@ -58,7 +63,7 @@ class _Guard:
 
     def _start(self) -> None:
         self._shell = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
-            ["/bin/sh", "-c", GUARD],
+            ["/bin/sh", "-c", GUARD, "sh", f"{strays.MARK}={strays.TOKEN}."],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -82,7 +87,12 @@ class _Guard:
             return False
         return True
 
+    def guards(self) -> list[int]:
+        """The ids of the shell, if it runs."""
+        return [] if self._shell is None else [self._shell.pid]
+
 
 _guard = _Guard()
+guards = _guard.guards
 guard = _guard.guard
 release = _guard.release

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -17,7 +18,10 @@ from typing import IO
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project import groups
+from efrit_budget.project.confinement import Confinement
 from efrit_budget.project.groups import Child
+from efrit_budget.project.programs import begin_hidden
+from efrit_budget.project.strays import MARK, Origin, new_origin
 
 TERMINATE_SECONDS = 0.1
 """How long a group may take to leave after SIGTERM, before SIGKILL."""
@@ -39,8 +43,20 @@ TAIL_BYTES = 64 * 1024
 MOST_BYTES = 256 * 1024 * 1024
 """The most output that is taken from one program."""
 SHELL = "/bin/sh"
+OUT_OF_MEMORY = re.compile(
+    rb"(?i)out of memory|memory allocation of \d+ bytes failed|(cannot|failed to) allocate memory"
+)
+STATES_AT_WORK = frozenset("RD")
+"""A thread that runs, wants to run, or waits for a disk."""
+LOOK_SECONDS = 1.0
+WAITING_SECONDS = 5.0
+"""How long a program may do nothing at all, where it has no reason to wait."""
 GATE = 'read -r efrit_go || exit; exec "$0" -c "$1" </dev/null'
 """Waits for a line before it becomes a shell that runs a command; without one it ends."""
+
+
+Start = Callable[[Callable[[], subprocess.Popen[bytes]]], subprocess.Popen[bytes]]
+"""Begins a program in its own way."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,13 @@ class Finished:
     """How many bytes it wrote behind `stdout`, those of the tail included."""
     left: bool = False
     """Whether it ended and left others of its group running, which were ended then."""
+    waited: bool = False
+    """Whether it was stopped because it waited for what did not come: at a pipe, say."""
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it says that it got no more memory."""
+        return self.code != 0 and OUT_OF_MEMORY.search(self.stderr) is not None
 
 
 def run(  # noqa: PLR0913  each limit has its own name
@@ -71,16 +94,20 @@ def run(  # noqa: PLR0913  each limit has its own name
     given: bytes | None = None,
     most_bytes: int = MOST_BYTES,
     kept_bytes: int | None = None,
+    confinement: Confinement | None = None,
 ) -> Finished:
     """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
 
     When the program itself has ended, what it left running in its group is ended too. Of output
-    that is longer than `kept_bytes`, that many are kept and the tail; the program goes on.
+    that is longer than `kept_bytes`, that many are kept and the tail; the program goes on. One
+    that is confined is ended too when it waits for something that nobody is going to give it.
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     room = most_bytes if kept_bytes is None else kept_bytes
-    with _running(command, cancellation, cwd, env, stdin) as child:
+    start = None if confinement is None else confinement.start
+    with _running(command, cancellation, cwd, env, stdin, start=start) as child:
         collector = _Collector(child, cancellation, timeout, room, kept_bytes is None)
+        collector.may_wait = confinement is None
         finished = collector.collect(given)
     cancellation.check()
     return finished
@@ -94,15 +121,22 @@ def follow(
     cancellation: Cancellation,
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
+    hides_others: bool = False,
 ) -> Finished:
     """Run a shell command likewise, and pass on what it writes as it comes, without an end.
 
     Both streams come in the order they were written in, as a terminal would show them. When it is
     cancelled while it runs, what it wrote has been passed on, and nothing is raised. It begins only
-    when it is sure to end with this process, even if that is killed.
+    when it is sure to end with this process, even if that is killed. With `hides_others` it cannot
+    look into processes that it did not start, where the system has Landlock.
     """
     command = [SHELL, "-c", GATE, SHELL, script]
-    with _running(command, cancellation, cwd, env, subprocess.PIPE, alone=True) as child:
+    origin = new_origin()
+    marked = {**(os.environ if env is None else env), MARK: origin.mark}
+    start = begin_hidden if hides_others else None
+    with _running(
+        command, cancellation, cwd, marked, subprocess.PIPE, origin=origin, start=start
+    ) as child:
         return _Collector(child, cancellation, timeout, take=take).collect(b"\n")
 
 
@@ -114,13 +148,14 @@ def _running(
     env: Mapping[str, str] | None,
     stdin: int,
     *,
-    alone: bool = False,
+    origin: Origin | None = None,
+    start: Start | None = None,
 ) -> Iterator[Child]:
     """Start a program that lives no longer than the block, with all it starts.
 
-    With `alone` it is as at a terminal, without one: its streams are merged, and it has a session
-    of its own. For others a group is enough: Linux shares the processor out by sessions, so that
-    on a busy machine a program in a new one waits for its turn.
+    With an origin it is a command, as at a terminal, without one: its streams are merged, and it
+    has a session of its own. For others a group is enough: Linux shares the processor out by
+    sessions, so that on a busy machine a program in a new one waits for its turn.
     """
 
     def begin() -> subprocess.Popen[bytes]:
@@ -131,12 +166,12 @@ def _running(
             env=env,
             stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if alone else subprocess.PIPE,
-            start_new_session=alone,
-            process_group=None if alone else 0,
+            stderr=subprocess.PIPE if origin is None else subprocess.STDOUT,
+            start_new_session=origin is not None,
+            process_group=0 if origin is None else None,
         )
 
-    child = groups.start(begin, guarded=alone)
+    child = groups.start(begin if start is None else lambda: start(begin), origin)
     try:
         with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
             yield child
@@ -180,6 +215,10 @@ class _Collector:
         self._kill_at: float | None = None
         self._leave_at: float | None = None
         self._selector = selectors.DefaultSelector()
+        self.may_wait = True
+        self._waited = False
+        self._last_work = (time.monotonic(), -1)
+        """When it was seen to do something, and the processor time it had used by then."""
 
     def collect(self, given: bytes | None) -> Finished:
         """Everything up to the end."""
@@ -198,7 +237,7 @@ class _Collector:
         if code is None:  # even SIGKILL does not end it at once: it is left behind
             code = -signal.SIGKILL
         left = self._child.finish() and not self._timed_out
-        ended = (self._timed_out, self._cut, tail.end, tail.passed, left)
+        ended = (self._timed_out, self._cut, tail.end, tail.passed, left, self._waited)
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
     def _wait(self) -> None:
@@ -222,12 +261,24 @@ class _Collector:
             self._end(0)
         elif self._cancellation.cancelled:
             self._end(STOP_SECONDS if self._cancellation.by_person else TERMINATE_SECONDS)
-        elif self._kill_at is None and _passed(self._deadline):
+        elif self._kill_at is None and (_passed(self._deadline) or self._only_waits()):
             self._timed_out = True
             self._child.signal(signal.SIGTERM)
             self._end(TERMINATE_SECONDS)
         if _passed(self._kill_at):
             self._child.signal(signal.SIGKILL)
+
+    def _only_waits(self) -> bool:
+        """Whether no thread of the program has done anything for a while, nor waits for a disk."""
+        since, used = self._last_work
+        moment = time.monotonic()
+        if self.may_wait or moment - since < LOOK_SECONDS:
+            return False
+        states, now_used = _activity(self._child.process.pid)
+        if now_used != used or not STATES_AT_WORK.isdisjoint(states) or not states:
+            self._last_work = (moment, now_used)
+        self._waited = bool(states) and moment - self._last_work[0] >= WAITING_SECONDS
+        return self._waited
 
     def _end(self, after: float) -> None:
         """Have the group killed after so many seconds, and leave its pipes some time later."""
@@ -296,6 +347,16 @@ def _widen(pipe: IO[bytes]) -> None:
 def _close(pipe: IO[bytes]) -> None:
     with contextlib.suppress(OSError):  # a pipe whose other end is gone
         pipe.close()
+
+
+def _activity(process: int) -> tuple[set[str], int]:
+    """The states of a program's threads, and the processor time it has used; Linux tells."""
+    try:
+        threads = Path(f"/proc/{process}/task").iterdir()
+        stats = [(thread / "stat").read_bytes().rpartition(b") ")[2].split() for thread in threads]
+    except OSError:
+        return set(), -1
+    return {stat[0].decode() for stat in stats}, sum(int(s[11]) + int(s[12]) for s in stats)
 
 
 def _passed(moment: float | None) -> bool:

@@ -84,13 +84,18 @@ class Project:
 
         A link that takes the place of a folder or of the file meanwhile is not followed.
         """
-        with _parent(located) as (folder, name):
-            return _step(folder, name, FILE, located)
+        return open_beneath(located)
 
     def stat(self, located: Located) -> os.stat_result:
         """The facts of the file, found in the same way."""
         with _parent(located) as (folder, name):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def open_beneath(located: Located) -> int:
+    """Open a file folder by folder from its allowed one on, and follow no link."""
+    with _parent(located) as (folder, name):
+        return _step(folder, name, FILE, located)
 
 
 @contextmanager

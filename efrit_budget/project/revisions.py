@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from efrit_budget.project.git import Repository, told
+from efrit_budget.project.git import Repository
 from efrit_budget.project.git_folder import GitError
 
 EMPTY_TREES = {
@@ -38,7 +38,7 @@ def find_commits(repository: Repository, revisions: Sequence[str]) -> list[str |
     )
     answers = finished.stdout.decode("utf-8", "replace").splitlines()
     if len(answers) != len(revisions):
-        raise GitError(f"the revision cannot be used: {told(finished.stderr.decode())}. {HELP}")
+        raise GitError(f"the revision cannot be used. {HELP}")
     return [_hash(answer) for answer in answers]
 
 

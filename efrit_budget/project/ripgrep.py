@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 import subprocess
 import sysconfig
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError
-from efrit_budget.project.processes import run
+from efrit_budget.project.confinement import MOST_MEMORY, confined
+from efrit_budget.project.environment import without_keys
+from efrit_budget.project.processes import Finished, run
+from efrit_budget.project.programs import find_program
 
 OLDEST = 13
+MOST_SECONDS = 120.0
 NO_MATCH, FAILED = 1, 2
 
 
@@ -25,11 +30,15 @@ class NoRipgrepError(EfritError):
     """There is no rg."""
 
 
+class UnfinishedError(EfritError):
+    """rg was stopped before its end; the message says why, and what to do."""
+
+
 @cache
 def find(*, prefer_system: bool) -> Path:
     """The rg to run."""
     bundled = Path(sysconfig.get_path("scripts")) / "rg"
-    system = shutil.which("rg")
+    system = find_program("rg")
     if system is not None and (prefer_system or not bundled.is_file()) and _recent(system):
         return Path(system)
     if not bundled.is_file():
@@ -41,6 +50,48 @@ def _recent(program: str) -> bool:
     shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     found = re.match(r"ripgrep (\d+)", shown.stdout)
     return found is not None and int(found[1]) >= OLDEST
+
+
+def run_rg(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    cancellation: Cancellation,
+    readable: Iterable[Path] = (),
+    given: bytes | None = None,
+    kept_bytes: int | None = None,
+) -> Finished:
+    """Run rg to its end; it reads what it is given, and of all files these alone."""
+    finished = run(
+        command,
+        cwd=cwd,
+        cancellation=cancellation,
+        timeout=MOST_SECONDS,
+        env=without_keys(os.environ),
+        given=given,
+        kept_bytes=kept_bytes,
+        confinement=confined(command[0], readable),
+    )
+    problem = _problem(finished)
+    if problem is not None:
+        raise UnfinishedError(problem)
+    return finished
+
+
+def _problem(finished: Finished) -> str | None:
+    if finished.waited:
+        return (
+            "rg waits for a file that never ends or never begins: a .gitignore that is a pipe, "
+            "say (find . -name .gitignore -type p). Remove it, or name a path without it."
+        )
+    if finished.timed_out:
+        return f"rg took longer than {MOST_SECONDS:.0f} seconds. Narrow the path."
+    if finished.out_of_memory:
+        return (
+            f"rg needs more than {MOST_MEMORY // 2**20} MiB of memory: a .gitignore or the pattern "
+            "is enormous. Name a path without that file, or search for less."
+        )
+    return "rg was ended by somebody else. Call again." if finished.code < 0 else None
 
 
 def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation) -> list[str]:
@@ -57,7 +108,7 @@ def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation
         pattern,
         "-",
     ]
-    found = run(command, cwd=Path("/"), cancellation=cancellation, given=text.encode())
+    found = run_rg(command, cwd=Path("/"), cancellation=cancellation, given=text.encode())
     if found.code == FAILED:
         raise PatternError(f"the pattern cannot be used: {found.stderr.decode().strip()}")
     return found.stdout.decode("utf-8", "replace").splitlines()

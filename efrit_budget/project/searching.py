@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
 
-from efrit_budget.project.processes import Finished, run
-from efrit_budget.project.ripgrep import FAILED, PatternError
+from efrit_budget.project.paths import OutsideError
+from efrit_budget.project.processes import Finished
+from efrit_budget.project.project import Located, open_beneath
+from efrit_budget.project.ripgrep import FAILED, PatternError, run_rg
 from efrit_budget.project.scope import Scope, Unsaved
 from efrit_budget.project.walking import NEVER, Walk
 
@@ -18,6 +23,10 @@ MOST_KEPT_BYTES = 32 * 1024 * 1024
 MOST_STORED = 10_000
 """Matches that are read one by one."""
 MOST_COMPLAINT = 600
+MOST_AGAIN, MOST_AGAIN_BYTES = 200, 64 * 1024 * 1024
+"""How many files are searched again where folders change meanwhile, and how much of each."""
+CLOCK_NS = 20_000_000
+"""How far the clock of the files may be behind."""
 
 CASES = {"smart": "--smart-case", "sensitive": "--case-sensitive", "ignore": "--ignore-case"}
 STATS = re.compile(rb"(\d+) matched lines\n(\d+) files contained matches\n(\d+) files searched\n")
@@ -84,6 +93,8 @@ class Hits:
     unreadable: int = 0
     binary: list[str] = field(default_factory=list)
     """Files of which lines are missing, because they turned out to be binary."""
+    unsettled: int = 0
+    """Files that are left out, because they changed too fast to be looked at."""
 
 
 def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hits:
@@ -126,8 +137,13 @@ def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
     form = ["--count"] if count else ["--heading", "--line-number", "--column"]
     command = [str(walk.rg), *walk.flags, *query.flags, *form, "--null", "--with-filename"]
     command += ["--stats", *scope.flags, NEVER, *walk.paths]
-    finished = run(
-        command, cwd=walk.root, cancellation=walk.cancellation, kept_bytes=MOST_KEPT_BYTES
+    begun = time.time_ns()
+    finished = run_rg(
+        command,
+        cwd=walk.root,
+        cancellation=walk.cancellation,
+        readable=walk.readable,
+        kept_bytes=MOST_KEPT_BYTES,
     )
     lines, files, searched = _stats(finished)
     if count:
@@ -135,8 +151,77 @@ def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
     else:
         totals = Hits(matches=lines, matched_files=files)
         hits = _read(finished.stdout, scope, totals, alone=not query.context)
+    hits = _settled(walk, query, hits, begun, count=count)
     unreadable = len(COMPLAINTS.findall(finished.stderr))
     return replace(hits, searched_files=searched, unreadable=unreadable)
+
+
+def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -> Hits:
+    """Search files again, by descriptor, in whose folders something was renamed or made meanwhile.
+
+    There a link may have stood in the place of a file while rg opened it, and led it elsewhere.
+    """
+    folders = _Folders(walk.root, begun - CLOCK_NS)
+    changed = [block for block in hits.blocks if folders.changed(_above(block.path))]
+    if not changed:
+        return hits
+    again = {block.path: _again(walk, query, block, count=count) for block in changed[:MOST_AGAIN]}
+    kept = [
+        again.get(block.path, block) for block in hits.blocks if block not in changed[MOST_AGAIN:]
+    ]
+    blocks = [block for block in kept if block.matches]
+    fewer = sum(block.matches for block in hits.blocks) - sum(block.matches for block in blocks)
+    return replace(
+        hits,
+        blocks=blocks,
+        matches=hits.matches - fewer,
+        matched_files=hits.matched_files - len(hits.blocks) + len(blocks),
+        unsettled=len(changed[MOST_AGAIN:]),
+    )
+
+
+class _Folders:
+    """Which folders below a root, or above them, have changed since a moment."""
+
+    def __init__(self, root: Path, since: int) -> None:
+        self._root = root
+        self._since = since
+        self._known: dict[bytes, bool] = {}
+
+    def changed(self, folder: bytes) -> bool:
+        """Tell of one, by its path from the root on."""
+        if folder not in self._known:
+            above = bool(folder) and self.changed(_above(folder))
+            self._known[folder] = above or self._has_changed(os.fsdecode(folder))
+        return self._known[folder]
+
+    def _has_changed(self, folder: str) -> bool:
+        try:
+            found = (self._root / folder).lstat()
+        except OSError:
+            return True
+        return not stat.S_ISDIR(found.st_mode) or found.st_ctime_ns >= self._since
+
+
+def _above(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
+def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
+    """The matches of a file as it is now; none where it is no file of the project."""
+    name = os.fsdecode(block.path)
+    try:
+        descriptor = open_beneath(Located(walk.root / name, walk.root, name, name))
+        with open(descriptor, "rb") as file:
+            data = file.read(MOST_AGAIN_BYTES) if _is_file(file) else b""
+    except (OSError, OutsideError):
+        data = b""
+    found = _in_data(walk, block.path, b"" if b"\0" in data else data, query)
+    return found._replace(lines=b"") if count else found
+
+
+def _is_file(file: IO[bytes]) -> bool:
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
 
 
 def _stats(finished: Finished) -> tuple[int, int, int]:
@@ -217,19 +302,24 @@ def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
 
 
 def _in_text(walk: Walk, buffer: Unsaved, query: Query) -> Block:
-    """The matches in an unsaved text, which is given to rg as its input."""
+    """The matches in an unsaved text."""
+    data = buffer.text.encode("utf-8", "replace")
+    block = _in_data(walk, os.fsencode(buffer.name), data, query)
+    return block._replace(unsaved=True, stale=buffer.stale)
+
+
+def _in_data(walk: Walk, path: bytes, data: bytes, query: Query) -> Block:
+    """The matches in what is given to rg as its input."""
     form = ["--line-number", "--column", "--no-heading", "--no-filename", "--text"]
-    found = run(
+    found = run_rg(
         [str(walk.rg), "--no-config", "--color=never", *query.flags, *form, "-"],
         cwd=walk.root,
         cancellation=walk.cancellation,
-        given=buffer.text.encode("utf-8", "replace"),
+        given=data,
         kept_bytes=MOST_KEPT_BYTES,
     )
     if found.code == FAILED:
         raise PatternError(found.stderr.decode("utf-8", "replace").strip()[:MOST_COMPLAINT])
-    path = os.fsencode(buffer.name)
     if not found.stdout:
-        return Block(path, b"", 0, unsaved=True)
-    block = _block(path, found.stdout.rstrip(b"\n"), alone=not query.context)
-    return block._replace(unsaved=True, stale=buffer.stale)
+        return Block(path, b"", 0)
+    return _block(path, found.stdout.rstrip(b"\n"), alone=not query.context)

@@ -64,7 +64,7 @@ class HostileRepository:
     def __init__(self, repository: Repository, outside: Path) -> None:
         self.repository = repository
         self.mark = outside / "mark"
-        self.included = outside / "included.config"
+        self.included = repository.folder / "included.config"
         self.program = outside / "program"
         self.program.write_text(f"#!/bin/sh\ntouch '{self.mark}'\ncat\n", encoding="utf-8")
         self.program.chmod(0o700)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import random
+import stat
+import struct
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from efrit_budget.project import images
 from tests.connection import Connection
+from tests.sidecar import Sidecar
 from tests.window.client import Client, text, tool_use
 
 See = Callable[..., dict[str, Any]]
@@ -158,6 +165,122 @@ def test_an_image_that_would_fill_the_memory_is_not_decoded(see: See, project: P
     envelope = see("bomb.png")
     assert envelope["status"] == "error"
     assert "30,000x30,000 pixels" in envelope["text"]
+
+
+def icon(picture: bytes) -> bytes:
+    """An icon of one picture; its own size is what the entry says of none."""
+    entry = struct.pack("<BBBBHHII", 0, 0, 0, 0, 1, 32, len(picture), 22)
+    return struct.pack("<HHH", 0, 1, 1) + entry + picture
+
+
+def bitmap(width: int, height: int) -> bytes:
+    """The head of a picture in an icon of the older kind."""
+    return struct.pack("<IiiHHIIiiII", 40, width, height, 1, 32, 0, 0, 0, 0, 0, 0)
+
+
+def test_an_icon_is_shown_and_one_whose_picture_would_fill_the_memory_is_not_decoded(
+    see: See, project: Path
+) -> None:
+    for side in (300, 30_000):
+        picture = io.BytesIO()
+        Image.new("1", (side, side)).save(picture, "PNG")
+        (project / f"{side}.ico").write_bytes(icon(picture.getvalue()))
+    saved(noise(32, 32, "RGBA"), project / "old.ico", bitmap_format="bmp")
+    (project / "enormous.ico").write_bytes(icon(bitmap(30_000, 60_000)))
+    assert picture_of(see("300.ico")).size == (300, 300)
+    assert picture_of(see("old.ico")).size == (32, 32)
+    for name in ("30000.ico", "enormous.ico"):
+        envelope = see(name)
+        assert envelope["status"] == "error"
+        assert "30,000x" in envelope["text"]
+
+
+def test_what_a_decoder_keeps_beside_the_pixels_counts(
+    see: See, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "MOST_DECODING_BYTES", 5 * 2000 * 2000)
+    picture = Image.new("RGB", (2000, 2000))
+    for name, options in {
+        "plain.png": {},
+        "plain.jpg": {},
+        "late.jpg": {"progressive": True, "subsampling": 0},
+        "a.webp": {},
+        "a.gif": {},
+    }.items():
+        saved(picture, project / name, **options)
+    shown = {path.name for path in project.iterdir() if see(path.name)["status"] == "success"}
+    assert shown == {"plain.png", "plain.jpg"}
+    assert "pixels" in see("late.jpg")["text"]
+
+
+def test_two_images_are_decoded_at_once(
+    sidecar: Connection, session: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work: list[int] = []
+    scaled, lock, running = images._scaled, threading.Lock(), [0]
+
+    def watched(image: Image.Image, wanted: tuple[int, int]) -> Image.Image:
+        with lock:
+            running[0] += 1
+            at_work.append(running[0])
+        try:
+            return scaled(image, wanted)
+        finally:
+            with lock:
+                running[0] -= 1
+
+    monkeypatch.setattr(images, "_scaled", watched)
+    for number in range(8):
+        saved(noise(1800 + number, 500), project / f"{number}.bmp")
+    begun = [
+        sidecar.begin(
+            "tools/call",
+            session_id=session,
+            name="read_image",
+            arguments={"path": f"{number}.bmp", "max_tokens": 300},
+            tool_use_id=f"use-{number}",
+        )
+        for number in range(8)
+    ]
+    assert {sidecar.result(number)["status"] for number in begun} == {"success"}
+    assert len(at_work) == 8
+    assert max(at_work) <= 2
+
+
+@pytest.mark.process
+@pytest.mark.soak(alone=True)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the most that was used")
+def test_the_sidecar_stays_below_400_megabytes(
+    sidecar: Sidecar, session: str, project: Path
+) -> None:
+    for number in range(16):
+        saved(Image.new("RGBA", (7000, 7000)), project / f"{number}.png")
+    saved(Image.new("RGB", (6000, 5500)), project / "16.jpg", progressive=True)
+    saved(Image.new("RGB", (3600, 3600)), project / "17.webp")
+    saved(Image.new("RGB", (50_000, 1000)), project / "18.png")
+    begun = [
+        sidecar.begin(
+            "tools/call",
+            session_id=session,
+            name="read_image",
+            arguments={"path": path.name, "max_tokens": 300},
+            tool_use_id=path.name,
+        )
+        for path in sorted(project.iterdir())
+    ]
+    assert {sidecar.result(number)["status"] for number in begun} == {"success"}
+    status = Path(f"/proc/{sidecar.process.pid}/status").read_text(encoding="utf-8")
+    most = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    assert int(most.split()[1]) <= 400_000
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR])
+def test_what_is_no_file_is_not_opened(see: See, project: Path, kind: int) -> None:
+    try:
+        os.mknod(project / "a.png", kind | 0o600, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    assert "is no file" in see("a.png")["message"]
 
 
 @pytest.mark.parametrize("path", ["missing.png", ".", "../outside.png", "link.png"])

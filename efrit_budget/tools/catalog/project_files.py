@@ -15,6 +15,7 @@ from efrit_budget.project.globs import Glob, GlobError
 from efrit_budget.project.listing import Listing, files_of
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
+from efrit_budget.project.ripgrep import UnfinishedError
 from efrit_budget.results.body import Body
 from efrit_budget.tools import listed
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
@@ -65,10 +66,8 @@ class ProjectFiles:
             return _of_no_folder(located)
         try:
             listing = files_of(located.path, context.rg, context.cancellation)
-        except OSError as error:
-            return failure(
-                f"{located.shown} cannot be listed: {error.strerror}. Try a folder in it."
-            )
+        except (UnfinishedError, OSError) as error:
+            return _not_listed(located, error)
         if not listing.by_git and arguments.kind in ("tracked", "untracked"):
             return failure("kind tracked or untracked needs a git repository; use all.")
         return _Listed(arguments, located, listing, glob, context).outcome()
@@ -80,6 +79,12 @@ class ProjectFiles:
         where = body.data["path"]
         ending = f" Types: {types}" if types else ""
         return f"Listed {body.whole_count:,} {body.noun} in {where}.{ending}"[:500]
+
+
+def _not_listed(located: Located, error: UnfinishedError | OSError) -> Outcome:
+    if isinstance(error, UnfinishedError):
+        return failure(error.message)
+    return failure(f"{located.shown} cannot be listed: {error.strerror}. Try a folder in it.")
 
 
 def _of_no_folder(located: Located) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -67,10 +68,14 @@ class ReadImage:
                 f"An image needs {needed} tokens at least; {context.allowance} are left."
             )
         found = context.project.stat(located)
+        if not stat.S_ISREG(found.st_mode):
+            return failure(f"{located.shown} is no file; file_info describes it.")
         if found.st_size > MOST_BYTES:
             return failure(f"{located.shown} has {found.st_size:,} bytes; at most {MOST_BYTES:,}.")
         with os.fdopen(context.project.open(located), "rb") as file:
-            image = prepared(file.read(MOST_BYTES), most)
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return failure(f"{located.shown} was changed meanwhile; call again.")
+            image = prepared(file, most, context.cancellation.check)
         body = Body(
             f"{located.shown}: {_told(image, found.st_size)}\n",
             data=_facts(located, image, found.st_size),

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.project.ripgrep import PatternError, matching_lines
+from efrit_budget.project.ripgrep import PatternError, UnfinishedError, matching_lines
 from efrit_budget.results.body import Body
 from efrit_budget.results.tokens import TokenError
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
@@ -39,7 +39,7 @@ class RecallResult:
         """Find it; without a pattern a result is delivered from where it is stored."""
         try:
             return self._found(arguments, context)
-        except (TokenError, PatternError) as error:
+        except (TokenError, PatternError, UnfinishedError) as error:
             return failure(error.message)
 
     def _found(self, arguments: RecallArguments, context: ToolContext) -> Outcome:

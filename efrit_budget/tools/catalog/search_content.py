@@ -14,7 +14,7 @@ from efrit_budget.errors import Json
 from efrit_budget.project.globs import Glob, GlobError
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
-from efrit_budget.project.ripgrep import PatternError
+from efrit_budget.project.ripgrep import PatternError, UnfinishedError
 from efrit_budget.project.scope import Scope, scope_of
 from efrit_budget.project.searching import Block, Case, Hits, Query, search
 from efrit_budget.project.walking import Walk
@@ -118,6 +118,8 @@ def _searched(
         return failure(
             f"rg cannot use this: {error.message}\nliteral: true takes it as plain text."
         )
+    except UnfinishedError as error:
+        return failure(error.message)
     except OutsideError as error:
         return failure(f"{error.message}. Give a path of the project.")
     except OSError as error:
@@ -203,6 +205,8 @@ class _Told:
             yield f"Not searched, may hold secrets: {self._some(self.scope.secret)}"
         if hits.binary:
             yield f"Binary, so not told in full: {self._some(hits.binary)}"
+        if hits.unsettled:
+            yield f"{_files(hits.unsettled)} left out: folders changed meanwhile. Call again."
         if hits.unreadable:
             yield f"{_files(hits.unreadable)} or folders could not be read."
 

@@ -111,15 +111,15 @@ def _options(repository: Repository, arguments: VcsBlameArguments) -> list[str]:
 def _explained(error: GitError, name: str, arguments: VcsBlameArguments) -> GitError:
     """What git says of a file, with what to do about it."""
     shown, then = shown_name(name), arguments.revision or "HEAD"
-    short = TOO_SHORT.search(error.message)
+    short = TOO_SHORT.search(error.complaint)
     if short is not None:
         return GitError(f"{shown} has {short[1]} lines, so none is line {arguments.start_line}")
-    if any(words in error.message for words in NOT_THERE):
+    if any(words in error.complaint for words in NOT_THERE):
         return GitError(
             f"{shown} is not a file in {then}. vcs_log with this path names the commits that "
             "changed it; give one that had it as revision."
         )
-    if any(words in error.message for words in NOT_ON_DISK):
+    if any(words in error.complaint for words in NOT_ON_DISK):
         return GitError(f"{shown} is not on the disk; revision: HEAD looks at it as committed.")
     return error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,8 @@ from efrit_budget.results.body import of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.diffs import change_facts, change_line
 
-BAD_REGEX = "command line, "
+BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
+"""It quotes the pattern as it was given, and says what is wrong with it."""
 REGEX_HELP = "author and grep are extended regexes: a backslash before ( or [ takes it as it is."
 SHALLOW = "The clone is shallow: what is older is not here."
 Text = Annotated[str, Field(min_length=1)]
@@ -89,9 +91,10 @@ def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repositor
     try:
         finished = repository.run("log", *options, paths=(name,) if name else repository.scope)
     except GitError as error:
-        if BAD_REGEX in error.message:
-            return failure(f"{error.message}. {REGEX_HELP}")
-        raise
+        bad = BAD_REGEX.match(error.complaint)
+        if bad is None:
+            raise
+        return failure(f"git cannot use this: {bad[1]}. {REGEX_HELP}")
     entries = list(_entries(finished.stdout))
     if not entries:
         return Outcome(_nothing(arguments, repository), {"commits": []})
