@@ -11,9 +11,9 @@ import pytest
 from tests.demo.running import endpoint
 from tests.emacs.over_ssh import Driver, Machine, driver, machine, script
 from tests.emacs.ssh_steps import Session, Tree, session
-from tests.soak import amount
+from tests.soak import LENGTH
 
-SESSIONS = amount(0, 4)
+SESSIONS = max(1, round(4 * LENGTH))
 STEPS = 12
 SECONDS = 120
 """After so long without a word, Emacs hangs."""
