@@ -83,7 +83,8 @@ With nil for SECONDS there is no limit."
   "Call FUNCTION with ARGUMENTS soon, from a timer.
 What is put off so runs in the order in which it was put off, and an
 error in one does not touch the next.  It may ask things of another
-machine: it never runs inside of what TRAMP does."
+machine: it never runs inside of what TRAMP does, and finds files there
+as they are by then."
   (setq efrit-call--due (nconc efrit-call--due (list (cons function arguments))))
   (run-at-time 0 nil #'efrit-call--run-next))
 
@@ -94,7 +95,8 @@ machine: it never runs inside of what TRAMP does."
   (if (efrit-remote-busy-p)
       (run-at-time 0.1 nil #'efrit-call--run-next)
     (when-let* ((next (pop efrit-call--due)))
-      (apply (car next) (cdr next)))))
+      (efrit-remote-afresh
+        (apply (car next) (cdr next))))))
 
 (defun efrit-call--tell (call)
   "Tell whoever made CALL how it ended."

@@ -134,7 +134,7 @@ use a command" (efrit-change-path change) size efrit-change-most-bytes))))
   "Refuse CHANGE where BUFFER, which visits its file, is not to be edited.
 Where the person has not changed it and the file has, it is read again."
   (with-current-buffer buffer
-    (unless (verify-visited-file-modtime buffer)
+    (unless (efrit-file-current-p buffer)
       (when (buffer-modified-p)
         (efrit-change--refuse "%s has unsaved changes in Emacs, and its file has changed \
 on disk: the person has to settle that first" (efrit-change-path change)))
@@ -224,18 +224,22 @@ Bytes that are no letters go back as they came."
       (kill-buffer buffer))))
 
 (defun efrit-change--rename (change)
-  "Give the file of CHANGE its new name, and its buffer, too."
-  (let ((file (efrit-change-file change))
-        (to (efrit-change-to-file change)))
+  "Give the file of CHANGE its new name, and its buffer, too.
+A buffer of a file that had this name before shows the new text."
+  (let* ((file (efrit-change-file change))
+         (to (efrit-change-to-file change))
+         (former (efrit-file-buffer to)))
     (make-directory (file-name-directory to) t)
     (rename-file file to)
     (when-let* ((buffer (efrit-file-buffer file)))
       (with-current-buffer buffer
-        (let ((modified (buffer-modified-p))
-              (inhibit-message t))
-          (set-visited-file-name to t t)
+        (let ((modified (buffer-modified-p)))
+          (efrit-file-visit-as to)
           (set-visited-file-modtime)
-          (efrit-file-set-modified modified))))))
+          (efrit-file-set-modified modified))))
+    (when (and former (not (buffer-modified-p former)))
+      ;; The rename is done; where this fails, it is done before the next edit.
+      (ignore-errors (efrit-file-reload former)))))
 
 (provide 'efrit-change)
 ;;; efrit-change.el ends here

@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'efrit-remote)
 (require 'efrit-tools)
 
 ;;; Public
@@ -29,10 +30,11 @@ DIRECTORY is where it runs, INPUT what it reads.  OVER is called without
 arguments when it has ended, however that was.  Return the process."
   (let* ((default-directory (or directory temporary-file-directory))
          (output (generate-new-buffer " *efrit-child*" t))
-         (process (make-process :name "efrit-child" :buffer output :command command
-                                :connection-type 'pipe :coding 'no-conversion
-                                :noquery t :file-handler t
-                                :filter (efrit-child--filter most))))
+         (process (efrit-remote-unshared
+                    (make-process :name "efrit-child" :buffer output :command command
+                                  :connection-type 'pipe :coding 'no-conversion
+                                  :noquery t :file-handler t
+                                  :filter (efrit-child--filter most)))))
     (with-current-buffer output
       (set-buffer-multibyte nil))
     (when seconds

@@ -126,7 +126,8 @@ That is behind Emacs's own lines at the top.")
          (display-buffer-overriding-action
           '(display-buffer-no-window . ((allow-no-window . t))))
          (name (efrit-compile--buffer-name root))
-         (buffer (compilation-start command nil (lambda (_) name))))
+         (buffer (efrit-remote-unshared
+                   (compilation-start command nil (lambda (_) name)))))
     (with-current-buffer buffer
       (setq efrit-compile--output-start (point-max)))
     buffer))

@@ -164,15 +164,14 @@ Return the checks."
 (defun efrit-diagnostics--wait (call inquiries until severity file)
   "Finish CALL once each of INQUIRIES has reported, at the time UNTIL at last.
 What is told is of SEVERITY at least, and of FILE, where it is not nil."
-  (cond ((null (efrit-tool-call-finish call)))
-        ((and (< (float-time) until) (seq-some #'efrit-diagnostics--late inquiries))
-         (run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file))
-        (t
-         (efrit-child-finishing call
-           (let ((result (unwind-protect
-                             (efrit-diagnostics--result call inquiries severity file)
-                           (mapc #'efrit-diagnostics--let-go inquiries))))
-             (efrit-tool-finish call result))))))
+  (when (efrit-tool-call-finish call)
+    (efrit-child-finishing call
+      (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--late inquiries))
+          (run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file)
+        (let ((result (unwind-protect
+                          (efrit-diagnostics--result call inquiries severity file)
+                        (mapc #'efrit-diagnostics--let-go inquiries))))
+          (efrit-tool-finish call result))))))
 
 ;;; Private: collecting
 

@@ -116,8 +116,9 @@ Those that need what an earlier one missed are left out."
   "Check that the sidecar of HOST is there, of a fitting version, and answers."
   (condition-case err
       (let ((server (plist-get (efrit-sidecar-ensure host) :server))
-            (start (float-time)))
-        (efrit-sidecar-request 'tools/list nil :host host)
+            ;; The first answer waits until the sidecar has loaded its tools.
+            (start (progn (efrit-sidecar-request 'tools/list nil :host host) (float-time))))
+        (efrit-sidecar-request 'ping nil :host host)
         (list
          (efrit-doctor--check
           t "versions" (format "efrit.el %s, %s %s" efrit-version

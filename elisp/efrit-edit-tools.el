@@ -189,9 +189,7 @@ WHERE begins what is said."
          (file (efrit-plan-file path files)))
     (if (eq (plist-get file :exists) t)
         (efrit-edit--plan-overwrite arguments files)
-      (when-let* ((buffer (efrit-file-buffer (plist-get file :file)))
-                  ((buffer-modified-p buffer)))
-        (efrit-plan-refuse "%s has a buffer with text that the person has not saved" path))
+      (efrit-edit--check-no-unsaved path file)
       (efrit-plan-create
        :changes (list (efrit-plan-change 'create path files :after content))
        :said (format "Created %s: %d lines." path (efrit-edit--count-lines content))))))
@@ -218,6 +216,7 @@ FILES are known."
     (efrit-edit--check-there path files)
     (when (eq (plist-get target :exists) t)
       (efrit-plan-refuse "%s is there already; delete it first, or choose another name" to))
+    (efrit-edit--check-no-unsaved to target)
     (efrit-plan-create
      :changes (list (efrit-change-create
                      :kind 'rename :path (plist-get (efrit-plan-file path files) :path)
@@ -257,6 +256,13 @@ WHERE begins what is said."
   (dolist (name names)
     (unless (stringp (plist-get edit name))
       (efrit-plan-refuse "%s%s must be a text" where (substring (symbol-name name) 1)))))
+
+(defun efrit-edit--check-no-unsaved (path file)
+  "Refuse to make PATH where text in a buffer for it is not saved.
+FILE is what is known of it."
+  (when-let* ((buffer (efrit-file-buffer (plist-get file :file)))
+              ((buffer-modified-p buffer)))
+    (efrit-plan-refuse "%s has a buffer with text that the person has not saved" path)))
 
 (defun efrit-edit--check-there (path files)
   "Refuse PATH where FILES knows that there is no such file."

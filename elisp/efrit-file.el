@@ -12,11 +12,17 @@
 
 (require 'subr-x)
 
+(defvar-local efrit-file--known nil
+  "When the file of this buffer was written, and the stamp that it had then.
+That is when the buffer was last read from it or saved here, a cons.")
+
 ;;; Public
 
 (defun efrit-file-buffer (file)
-  "Return the buffer that visits FILE, or nil."
-  (find-buffer-visiting file))
+  "Return the buffer that visits FILE, or nil.
+Where one has that very name, links are not followed: on another machine
+that takes long."
+  (or (get-file-buffer file) (find-buffer-visiting file)))
 
 (defun efrit-file-open (file)
   "Return a new buffer that visits FILE.
@@ -28,8 +34,27 @@ control is not looked at."
         (find-file-suppress-same-file-warnings t)
         (vc-follow-symlinks t)
         (vc-handled-backends nil)
+        (auto-save-default (efrit-file--auto-save-p file))
         (inhibit-message t))
-    (find-file-noselect file t)))
+    (let ((buffer (find-file-noselect file t)))
+      (with-current-buffer buffer
+        (efrit-file--note))
+      buffer)))
+
+(defun efrit-file-current-p (buffer)
+  "Return non-nil if the file of BUFFER is as it was when BUFFER was read or saved.
+Emacs alone would not see it where a file of another machine changed
+within two seconds: TRAMP is that lenient."
+  (with-current-buffer buffer
+    (and (verify-visited-file-modtime buffer)
+         (or (not (file-remote-p buffer-file-name))
+             (efrit-file--same-p (file-attributes buffer-file-name))))))
+
+(defun efrit-file-visit-as (file)
+  "Have this buffer visit FILE from now on; nothing is asked."
+  (let ((auto-save-default (efrit-file--auto-save-p file))
+        (inhibit-message t))
+    (set-visited-file-name file t t)))
 
 (defun efrit-file-text (buffer)
   "Return the whole text of BUFFER, narrowed or not."
@@ -44,10 +69,7 @@ As long as it stays the same, so does the text."
   (let ((buffer (efrit-file-buffer file)))
     (if (and buffer (buffer-modified-p buffer))
         (list 'buffer (buffer-chars-modified-tick buffer))
-      (let ((attributes (file-attributes file)))
-        (and attributes
-             (list (file-attribute-size attributes)
-                   (file-attribute-modification-time attributes)))))))
+      (efrit-file--stamp (file-attributes file)))))
 
 (defun efrit-file-set-text (buffer text)
   "Make TEXT the whole text of BUFFER in one step of undo.
@@ -79,7 +101,8 @@ encoded; by default that is found out."
         (efrit-file-set-text buffer text))
       (set-visited-file-modtime modtime)
       (set-buffer-modified-p nil)
-      (setq buffer-file-coding-system coding))))
+      (setq buffer-file-coding-system coding)
+      (efrit-file--note))))
 
 (defun efrit-file-save (buffer)
   "Save BUFFER with its hooks: the file is replaced whole or not at all.
@@ -121,6 +144,7 @@ It is the last of `write-file-functions'."
             (set-file-extended-attributes new more))
           (rename-file new file t)
           (set-visited-file-modtime)
+          (efrit-file--note)
           t)
       ((error quit)
        (ignore-errors (delete-file new))
@@ -149,6 +173,40 @@ Emacs would ask where its file has changed on disk."
       coding)))
 
 ;;; Private
+
+(defun efrit-file--stamp (attributes)
+  "Return the stamp of the file with ATTRIBUTES, or nil for none."
+  (and attributes
+       (list (file-attribute-size attributes)
+             (file-attribute-modification-time attributes)
+             (file-attribute-inode-number attributes))))
+
+(defun efrit-file--note ()
+  "Note the stamp of the file of this buffer, which is as the buffer."
+  (setq efrit-file--known
+        (and (file-remote-p buffer-file-name)
+             (cons (visited-file-modtime)
+                   (efrit-file--stamp (file-attributes buffer-file-name))))))
+
+(defun efrit-file--same-p (attributes)
+  "Return non-nil if the file of this buffer has not changed since it was read.
+ATTRIBUTES are those that it has now.
+Of a buffer that the person saved, the time alone is known."
+  (let ((modtime (visited-file-modtime)))
+    (cond ((equal modtime (car efrit-file--known))
+           (equal (cdr efrit-file--known) (efrit-file--stamp attributes)))
+          ((and attributes (consp modtime))
+           (time-equal-p modtime (file-attribute-modification-time attributes)))
+          (t t))))
+
+(defun efrit-file--auto-save-p (file)
+  "Return non-nil if a buffer of FILE is to be saved automatically.
+Where TRAMP would ask first, it is not: it asks before it keeps what
+belongs to root on another machine in the temporary folder of this one."
+  (and auto-save-default
+       (or (not (file-remote-p file))
+           (bound-and-true-p tramp-allow-unsafe-temporary-files)
+           (not (eql 0 (file-attribute-user-id (file-attributes file)))))))
 
 (defun efrit-file--new-name (file)
   "Return how the name begins of the new file that is to replace FILE."

@@ -161,8 +161,7 @@ Call THEN with the plan, or REFUSED with what is wrong."
                  (error (error-message-string err))))
          (problem (if (stringp plan)
                       plan
-                    (seq-some (lambda (change) (efrit-seen-problem loop change))
-                              (efrit-plan-changes plan)))))
+                    (efrit-plan--unread loop plan))))
     (cond
      ((null problem)
       (setf (efrit-plan-secret plan)
@@ -171,6 +170,13 @@ Call THEN with the plan, or REFUSED with what is wrong."
      (t (unless (stringp plan)
           (efrit-plan-drop plan))
         (funcall refused problem)))))
+
+(defun efrit-plan--unread (loop plan)
+  "Return which file of PLAN the model in LOOP does not know as it is, or nil."
+  (condition-case err
+      (seq-some (lambda (change) (efrit-seen-problem loop change))
+                (efrit-plan-changes plan))
+    (error (error-message-string err))))
 
 (defun efrit-plan--counted (change)
   "Return CHANGE in a line, with how many lines come and go."
@@ -297,7 +303,8 @@ Call THEN with the plan, or REFUSED with what is wrong."
   "Finish CALL with RESULT."
   (let ((plan (efrit-tool-call-plan call)))
     (dolist (change (efrit-plan-changes plan))
-      (efrit-seen-note (efrit-tool-call-owner call) (efrit-change-file change)))
+      (dolist (file (delq nil (list (efrit-change-file change) (efrit-change-to-file change))))
+        (efrit-seen-note (efrit-tool-call-owner call) file)))
     (unless efrit-change-keep-buffers
       (efrit-plan-drop plan))
     (efrit-tool-finish call result)))

@@ -15,6 +15,12 @@
 ;; While TRAMP waits, timers run; whatever is asked of it then breaks what it
 ;; was doing, or is done on this machine instead, without a word.  So nothing
 ;; is, and what is run is checked to be where it was meant to be.
+;;
+;; TRAMP has all that it runs on a machine share one ssh connection.  While
+;; it waits for an answer, Emacs reads nothing but that; a program that
+;; writes much meanwhile fills its terminal, the shared ssh waits until that
+;; is read, and the answer never comes.  So programs get connections of
+;; their own.
 
 ;;; Code:
 
@@ -38,6 +44,8 @@ in ~/.local/bin.  The value may be connection-local."
                                     (repeat :tag "Program and arguments" string))))
 
 (define-error 'efrit-remote-busy "TRAMP is at work just now")
+
+(defvar tramp-methods)
 
 ;;; Structs
 
@@ -95,6 +103,20 @@ TRAMP's becomes a `user-error', and nothing is done here in its place."
        (file-error (efrit-remote--failed ,remote err)))))
 
 ;;; Public
+
+(defmacro efrit-remote-unshared (&rest body)
+  "Run BODY; programs in it get ssh connections of their own.
+Neither TRAMP's settings nor the person's for ssh have it share one."
+  (declare (indent 0) (debug t))
+  `(efrit-remote--unshared (lambda () ,@body)))
+
+(defmacro efrit-remote-afresh (&rest body)
+  "Run BODY; it sees files of other machines as they are by now.
+What TRAMP remembers of them from before may be over: the sidecar and its
+tools change files beside it."
+  (declare (indent 0) (debug t))
+  `(let ((remote-file-name-inhibit-cache (current-time)))
+     ,@body))
 
 (defun efrit-remote-command (remote)
   "Return the sidecar's command on the host REMOTE, a list of strings."
@@ -171,15 +193,16 @@ Return a cons of its exit code and what it printed."
 It can be spoken to at once.  It may take SECONDS to begin.  What it wrote
 by then is its property `efrit-written'."
   (let ((process (efrit-remote--in remote
-                   (make-process
-                    :name name
-                    :command `("sh" "-c" ,efrit-remote--run "sh" ,@command)
-                    :connection-type 'pipe
-                    :coding 'utf-8-emacs-unix
-                    :noquery t
-                    :filter #'efrit-remote--keep
-                    :sentinel #'ignore
-                    :file-handler t))))
+                   (efrit-remote-unshared
+                     (make-process
+                      :name name
+                      :command `("sh" "-c" ,efrit-remote--run "sh" ,@command)
+                      :connection-type 'pipe
+                      :coding 'utf-8-emacs-unix
+                      :noquery t
+                      :filter #'efrit-remote--keep
+                      :sentinel #'ignore
+                      :file-handler t)))))
     (efrit-remote--check-place process)
     (efrit-remote--await process remote (+ (float-time) seconds))
     (set-process-coding-system process 'utf-8-emacs-unix 'utf-8-emacs-unix)
@@ -197,6 +220,25 @@ PROCESS runs what `efrit-remote-spawn' started."
         (process-put process 'efrit-last-words t)))))
 
 ;;; Private
+
+(defun efrit-remote--unshared (body)
+  "Call BODY; see `efrit-remote-unshared'."
+  (if (not (file-remote-p default-directory))
+      (funcall body)
+    (require 'tramp-sh)
+    (let ((tramp-methods (mapcar #'efrit-remote--unshared-method tramp-methods)))
+      (funcall body))))
+
+(defun efrit-remote--unshared-method (method)
+  "Return METHOD, one of `tramp-methods', with connections of its own.
+Of an option that is given twice, ssh takes the first."
+  (pcase-let ((`(,program) (alist-get 'tramp-login-program (cdr method)))
+              (`(,arguments) (alist-get 'tramp-login-args (cdr method))))
+    (if (not (and (stringp program) (equal "ssh" (file-name-base program))))
+        method
+      `(,(car method)
+        (tramp-login-args (("-o" "ControlMaster=no") ("-o" "ControlPath=none") ,@arguments))
+        ,@(assq-delete-all 'tramp-login-args (copy-sequence (cdr method)))))))
 
 (defun efrit-remote--root (remote)
   "Return the root folder of REMOTE."
@@ -239,7 +281,9 @@ PROCESS runs what `efrit-remote-spawn' started."
 (defun efrit-remote--advice (found)
   "Return how the sidecar is installed where FOUND is what there is."
   (let ((python (efrit-remote-found-python found)))
-    (concat "pip install --user ., in a checkout of efrit-budget"
+    (concat "in a checkout of efrit-budget: python3 -m venv ~/.local/share/efrit-budget && \
+~/.local/share/efrit-budget/bin/pip install . && mkdir -p ~/.local/bin && \
+ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
             (cond ((null python) "; it needs Python 3.11, and there is no python3")
                   ((version< python "3.11")
                    (format "; it needs Python 3.11, and python3 there is %s" python))

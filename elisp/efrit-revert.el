@@ -119,7 +119,7 @@ while the person types."
           (setq pause (efrit-revert--work-on (car efrit-revert--queue))))
       (if efrit-revert--queue
           (run-at-time (or pause 0.01) nil #'efrit-revert--work)
-        (efrit-sync-flush)))))
+        (efrit-later #'efrit-sync-flush)))))
 
 (defun efrit-revert--work-on (entry)
   "Look at ENTRY, the first of the queue, a cons of a loop and a buffer.
@@ -141,7 +141,7 @@ Return how many seconds to leave to the person then, or nil."
       (condition-case err
           (unless (and (efrit-revert--remote-p buffer)
                        (not (file-remote-p buffer-file-name nil t)))
-            (if (verify-visited-file-modtime buffer)
+            (if (efrit-file-current-p buffer)
                 (setq efrit-revert--told nil)
               (efrit-revert--follow loop)))
         (error (efrit-revert--tell loop (error-message-string err)

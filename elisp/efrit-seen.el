@@ -26,8 +26,10 @@
         (efrit-seen-note loop (efrit-seen--file loop path))))))
 
 (defun efrit-seen-note (loop file)
-  "Note in LOOP that the model knows how FILE, a whole name, is now."
-  (puthash file (efrit-file-stamp file) (efrit-loop-seen loop)))
+  "Note in LOOP that the model knows how FILE, a whole name, is now.
+Where that cannot be found out, it has to be read again."
+  (puthash file (condition-case nil (efrit-file-stamp file) (error 'unknown))
+           (efrit-loop-seen loop)))
 
 (defun efrit-seen-problem (loop change)
   "Return why the model in LOOP does not know the file of CHANGE as it is, or nil."

@@ -14,6 +14,7 @@
 
 (require 'cl-lib)
 (require 'efrit)
+(require 'efrit-call)
 (require 'efrit-handover)
 (require 'efrit-host)
 (require 'efrit-json)
@@ -104,7 +105,8 @@ All that is asked of it from here on is answered from what it was told."
   "Tell of a change soon."
   (when (and buffer-file-name (null efrit-sync--timer))
     (setq efrit-sync--timer
-          (run-at-time efrit-sync-delay nil #'efrit-sync--flush-short))))
+          ;; While TRAMP saves the buffer, it still counts as not saved.
+          (run-at-time efrit-sync-delay nil #'efrit-later #'efrit-sync--flush-short))))
 
 (defun efrit-sync--killed ()
   "Withdraw what was told of the buffer that is killed."

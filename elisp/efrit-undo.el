@@ -68,8 +68,9 @@ file since."
 (defun efrit-undo-changes (loop numbers force then)
   "Take back the edits NUMBERS of LOOP, in that order.
 With FORCE, also where the person changed the file since.  Call THEN with a
-list of what came of each: (NUMBER PATH PROBLEM DIFF), where PROBLEM is nil
-if it was taken back, else DIFF shows what the person changed, or is nil."
+list of what came of each: (NUMBER PATH PROBLEM DIFF NOTE), where PROBLEM is
+nil if it was taken back, else DIFF shows what the person changed, or is nil.
+NOTE says why a buffer does not show what was taken back, or is nil."
   (efrit-undo--next loop numbers force nil then))
 
 (defun efrit-undo-sweep (loop)
@@ -109,11 +110,9 @@ FORCE as above."
   (efrit-undo--call
    loop 'changes/show (list :number number)
    (lambda (shown)
-     (let* ((path (plist-get shown :path))
-            (diff (and (not force) (efrit-undo--unsaved-diff loop shown))))
-       (if diff
-           (funcall then (list number path "its buffer has changes that are not saved" diff))
-         (efrit-undo--on-disk loop number shown force then))))
+     (if-let* ((refusal (and (not force) (efrit-undo--refusal loop shown))))
+         (funcall then `(,number ,(plist-get shown :path) ,@refusal))
+       (efrit-undo--on-disk loop number shown force then)))
    (lambda (err) (funcall then (list number nil (efrit-error-text err) nil)))))
 
 (defun efrit-undo--on-disk (loop number shown force then)
@@ -123,8 +122,7 @@ FORCE and THEN as above."
     (efrit-undo--call
      loop 'changes/undo (list :number number :force (if force t :json-false))
      (lambda (undone)
-       (efrit-undo--follow loop shown undone)
-       (funcall then (list number path nil nil)))
+       (funcall then (list number path nil nil (efrit-undo--follow loop shown undone))))
      (lambda (err)
        (funcall then (list number path (efrit-error-text err)
                            (plist-get (efrit-rpc-error-data err) :since)))))))
@@ -139,6 +137,14 @@ FORCE and THEN as above."
     (efrit-file-buffer (if to
                            (expand-file-name to (efrit-loop-root loop))
                          (efrit-undo--file loop (plist-get shown :file))))))
+
+(defun efrit-undo--refusal (loop shown)
+  "Return why the buffer of the change SHOWN of LOOP forbids to take it back.
+That is (PROBLEM DIFF), as `efrit-undo-changes' has them, or nil."
+  (condition-case err
+      (when-let* ((diff (efrit-undo--unsaved-diff loop shown)))
+        (list "its buffer has changes that are not saved" diff))
+    (error (list (concat "its buffer cannot be looked at: " (error-message-string err)) nil))))
 
 (defun efrit-undo--unsaved-diff (loop shown)
   "Return what is not saved in the buffer of the change SHOWN of LOOP, or nil.
@@ -161,7 +167,14 @@ That is the person's own: what came of the change does not count."
       (buffer-string))))
 
 (defun efrit-undo--follow (loop shown undone)
-  "Have the buffer of the change SHOWN of LOOP follow UNDONE, the sidecar's answer."
+  "Have the buffer of the change SHOWN of LOOP follow UNDONE, the sidecar's answer.
+Return why it does not, a string, or nil."
+  (condition-case err
+      (ignore (efrit-undo--show loop shown undone))
+    (error (error-message-string err))))
+
+(defun efrit-undo--show (loop shown undone)
+  "Have the buffer of the change SHOWN of LOOP show UNDONE, the sidecar's answer."
   (let ((buffer (efrit-undo--buffer loop shown))
         (file (efrit-undo--file loop (plist-get undone :file)))
         (text (plist-get shown :buffer_text_before)))
@@ -171,8 +184,7 @@ That is the person's own: what came of the change does not count."
        ((not (eq (plist-get undone :exists) t)) (efrit-undo--close buffer))
        (t (with-current-buffer buffer
             (unless (equal (file-truename buffer-file-name) (file-truename file))
-              (let ((inhibit-message t))
-                (set-visited-file-name file t t)))
+              (efrit-file-visit-as file))
             (unless (eq (plist-get undone :disk) :json-false)
               (set-buffer-modified-p nil)
               (efrit-file-reload buffer buffer-file-coding-system))
@@ -278,11 +290,13 @@ SHOWN are the changes that were looked at, the latest first."
 
 (defun efrit-undo-said (outcome)
   "Return OUTCOME, one of those of `efrit-undo-changes', as text."
-  (pcase-let ((`(,number ,path ,problem ,diff) outcome))
-    (if problem
-        (format "c%d of %s was not taken back: %s%s" number (or path "?") problem
-                (if diff (concat "\n" diff) ""))
-      (format "Took back c%d of %s." number path))))
+  (pcase-let ((`(,number ,path ,problem ,diff . ,more) outcome))
+    (cond
+     (problem (format "c%d of %s was not taken back: %s%s" number (or path "?") problem
+                      (if diff (concat "\n" diff) "")))
+     ((car more) (format "Took back c%d of %s on disk; its buffer in Emacs does not show that: %s"
+                         number path (car more)))
+     (t (format "Took back c%d of %s." number path)))))
 
 (defun efrit-undo--checkpoint (call label)
   "Note a checkpoint with LABEL, and finish CALL with its name."

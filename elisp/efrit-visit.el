@@ -172,6 +172,8 @@ So are the buffers of other files that BODY opens."
         (vc-follow-symlinks t)
         ;; It would run git as the repository has it configured.
         (vc-handled-backends nil)
+        ;; TRAMP would ask whether root's files may be saved here.
+        (auto-save-default nil)
         (tags-revert-without-query t)
         (tags-add-tables nil)
         (recentf-exclude '(""))

@@ -327,6 +327,23 @@
             (should (equal "one\n" (editing-bytes "a.txt"))))
         (delete-directory trash-directory t)))))
 
+(ert-deftest efrit-edit-a-buffer-of-a-deleted-file-shows-the-one-that-takes-its-name ()
+  (editing-with '(("a.txt" . "one\n") ("b.txt" . "two\n"))
+    (let ((buffer (find-file-noselect (editing-file "b.txt"))))
+      (edit-test-done (editing-use "delete_file" :path "b.txt"))
+      (edit-test-done (editing-use "rename_file" :path "a.txt" :to "b.txt"))
+      (should (equal "one\n" (efrit-file-text buffer)))
+      (edit-test-done (editing-use "edit_file" :path "b.txt" :old_text "one" :new_text "six"))
+      (should (equal "six\n" (editing-bytes "b.txt"))))))
+
+(ert-deftest efrit-edit-renames-nothing-to-a-name-for-which-a-buffer-holds-unsaved-text ()
+  (editing-with '(("a.txt" . "one\n"))
+    (with-current-buffer (find-file-noselect (editing-file "b.txt"))
+      (insert "mine\n")
+      (edit-test-refused "not saved" (editing-use "rename_file" :path "a.txt" :to "b.txt"))
+      (should (equal "mine\n" (buffer-string))))
+    (should (equal "one\n" (editing-bytes "a.txt")))))
+
 (ert-deftest efrit-edit-has-a-buffer-follow-a-file-that-is-renamed ()
   (editing-with '(("a.txt" . "one\n"))
     (let ((buffer (find-file-noselect (editing-file "a.txt"))))

@@ -13,7 +13,8 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'tramp)
+;; Loaded while `tramp-methods' is bound, it would add its own to that for the moment alone.
+(require 'tramp-sh)
 (require 'efrit-remote)
 
 (defvar efrit-over-there-local nil

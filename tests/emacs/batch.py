@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def batch(script: str, home: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-    """Run a script of tests/elisp."""
+def batch(
+    script: str, home: Path, *arguments: str, also: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[str]:
+    """Run a script of tests/elisp; variables may be added to its environment."""
     environment = os.environ | {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),
         "EFRIT_BUDGET_HOME": str(home / "budget"),
         "LC_ALL": "C.UTF-8",
+        **(also or {}),
     }
-    emacs = os.environ.get("EMACS", "emacs")
+    emacs = environment.get("EMACS", "emacs")
     command = [emacs, "-Q", "--batch", "-l", str(ROOT / "tests" / "elisp" / script), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)
