@@ -139,10 +139,14 @@ def test_a_skip_inside_a_lisp_test_is_no_pass(tmp_path: Path) -> None:
     lisp = (
         "(progn (setq noninteractive nil)"
         f' (load "{pages.ROOT}/tests/elisp/run.el" nil t) (setq noninteractive t)'
+        " (efrit-run--make-folder)"
         f' (efrit-run--note-passed "{report}" (efrit-run--all (ert-select-tests t t))))'
     )
     subprocess.run(
-        [emacs, "-Q", "--batch", "-l", str(tests), "--eval", lisp], check=True, capture_output=True
+        [emacs, "-Q", "--batch", "-l", str(tests), "--eval", lisp],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert passed_in_emacs([report]) == {"one"}
 

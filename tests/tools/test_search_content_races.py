@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_nothing_is_told_of_where_a_link_leads(search: Search, project: Path, wa
     write(project, {"sub/a.txt": "my needle\n", ".env": f"{PRIVATE}\n" * 9})
     write(project, {f"many/{number}": "hay\n" for number in range(50)})
     found = 0
-    forms = cycle([{}, {}, {"count_only": True}, {"path": "sub/a.txt"}])
+    forms: cycle[dict[str, Any]] = cycle([{}, {}, {"count_only": True}, {"path": "sub/a.txt"}])
     with swapping(*WAYS[way](project)):
         for _ in range(amount(12, 20_000 // (2 * len(WAYS)))):
             envelope = search("needle", **next(forms))
