@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from efrit_budget.project.specs import Specs
 from efrit_budget.sessions.retention import Retention, Rules
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings import LoadedSettings, Settings, load
-from efrit_budget.settings.places import config_folder
+from efrit_budget.settings.places import config_folder, private_folder
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.registry import discover
 from efrit_budget.window.turns import Turns
@@ -40,6 +42,7 @@ from efrit_budget.worklog.wishes import Wishes
 log = logging.getLogger(__name__)
 
 LOG_FILES_KEPT = 3
+PRIVATE = 0o600
 MODELS_FILE = "models.toml"
 GIVEN = ("client", "command line")
 """Where settings come from that no file and no environment holds."""
@@ -51,6 +54,7 @@ class Application:
     def __init__(self, loaded: LoadedSettings) -> None:
         settings = loaded.settings
         registry = discover(settings.tools.path, deny=settings.tools.deny)
+        private_folder(settings.storage.database.parent)
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
         named = partial(model_named, additions=config_folder() / MODELS_FILE)
         self._worklog = WorkLog(self._database, named)
@@ -77,6 +81,7 @@ class Application:
                 projects,
                 memory=memory,
                 find_rg=find_rg,
+                hide_processes=settings.tools.hide_processes,
             ),
             offers,
             projects,
@@ -153,14 +158,23 @@ def _value(loaded: LoadedSettings, key: str) -> object:
     return getattr(getattr(loaded.settings, group), name)
 
 
+class _PrivateFileHandler(logging.handlers.RotatingFileHandler):
+    """Writes files that their owner alone may read; so does one that was readable before."""
+
+    def _open(self) -> TextIOWrapper:
+        opened = super()._open()
+        os.fchmod(opened.fileno(), PRIVATE)
+        return opened
+
+
 def start_logging(loaded: LoadedSettings, *, verbose: bool) -> None:
     """Log to the file of the settings, and to standard error when asked."""
     settings = loaded.settings.log
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)] if verbose else []
     try:
-        settings.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(settings.file.parent)
         handlers.append(
-            logging.handlers.RotatingFileHandler(
+            _PrivateFileHandler(
                 settings.file,
                 maxBytes=settings.max_bytes,
                 backupCount=LOG_FILES_KEPT,

@@ -41,11 +41,13 @@ jsonrpc.el names its buffers by it."
 
 (defun efrit-process-spawn (command)
   "Start COMMAND, a list of strings, and return its process.
-It speaks on pipes, in UTF-8, and Emacs may end without asking about it."
+It speaks on pipes, in UTF-8, and Emacs may end without asking about it.
+The key of the model is not in its environment, where commands could look."
   (efrit-process-keep-stderr)
   (efrit-process--raise-read-output-max)
   (efrit-executable-locally
-    (let ((read-process-output-max
+    (let ((process-environment (cons "ANTHROPIC_API_KEY" process-environment))
+          (read-process-output-max
            (max read-process-output-max (or efrit-sidecar-read-output-max 0)))
           ;; It delays reading while output comes in small pieces.
           (process-adaptive-read-buffering nil))

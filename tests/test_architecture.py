@@ -33,9 +33,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
+        *("project.landlock", "project.programs"),
     ),
     "demo": ("project.images", "budget", "errors"),
-    "serve": ("app", "wire", "settings", "project.groups"),
+    "serve": ("app", "wire", "settings", "project.groups", "project.own_process"),
     "app": (
         *("wire.method", "wire.request", "methods", "worklog", "window", "tools", "sessions"),
         *("memory.store", "results", "settings", "project", "budget"),

@@ -47,6 +47,7 @@ def _check_machine() -> "Iterator[Check]":
     yield from packages.check_packages()
     yield from programs.check_rg()
     yield from programs.check_listed()
+    yield programs.check_confinement()
 
 
 def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":

@@ -16,6 +16,7 @@ from efrit_budget.errors import CancelledError, Json, ToolNotFoundError
 from efrit_budget.memory.private import public
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.discretion import keepable_arguments
+from efrit_budget.methods.endings import interrupted, store_patiently, unseen
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.unusable import problem_of
@@ -88,7 +89,7 @@ class RecordParams(Params):
 class ToolMethods:
     """Listing the tools, running them, and recording what ran in the client."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what tools stand on
         self,
         registry: Registry,
         sessions: SessionStore,
@@ -98,6 +99,7 @@ class ToolMethods:
         *,
         memory: MemoryStore,
         find_rg: Callable[[], Path],
+        hide_processes: bool,
     ) -> None:
         self._registry = registry
         self._sessions = sessions
@@ -106,6 +108,7 @@ class ToolMethods:
         self._projects = projects
         self._memory = memory
         self._find_rg = find_rg
+        self._hide_processes = hide_processes
         self._stops = Stops()
         self._reservations = Reservations()
         self._confirm_key = secrets.token_bytes(16)
@@ -175,6 +178,7 @@ class ToolMethods:
             memory=self._memory,
             origin=Origin(Path(session.root).name, session.id),
             find_rg=self._find_rg,
+            hide_processes=self._hide_processes,
             confirmed=confirmed,
             cancellation=call.cancellation,
             progress=call.progress,
@@ -236,7 +240,9 @@ class _Runner:
         outcome = self._outcome(arguments, confirm_id, call)
         if outcome.status is Status.NEEDS_CONFIRMATION:
             return self._ask(outcome)
-        return self._keep(outcome, arguments)
+        if not self._tool.has_effects:
+            return self._keep(outcome, arguments)
+        return store_patiently(lambda: self._keep(outcome, arguments), self._use, outcome, call)
 
     def _page(self, token: str, call: Call) -> Outcome:
         """A later page of a stored result, or what its tool serves behind its end."""
@@ -270,7 +276,7 @@ class _Runner:
             if isinstance(error, CancelledError) and call.cancellation.by_person:
                 return failure("stopped by the person", interrupted=True)
             if self._tool.has_effects:
-                self._keep(_interrupted(self._use), None)
+                self._keep(interrupted(self._use), None)
             raise
 
     def _ended_before(self, call: Call) -> dict[str, Json]:
@@ -279,7 +285,7 @@ class _Runner:
         while worklog.still_runs(self._use) and not call.cancellation.wait(WAIT_SECONDS):
             pass
         call.cancellation.check()
-        return worklog.find(self._use) or self._keep(_unseen(self._use), None)
+        return worklog.find(self._use) or self._keep(unseen(self._use), None)
 
     def _ask(self, outcome: Outcome) -> dict[str, Json]:
         """The question of a call that was not run; nothing of it is kept."""
@@ -369,20 +375,3 @@ def _without_data(envelope: dict[str, Json], *, include: bool) -> dict[str, Json
     if include:
         return envelope
     return {name: value for name, value in envelope.items() if name != "data"}
-
-
-def _interrupted(use: Use) -> Outcome:
-    return failure(
-        f"{use.tool} was stopped before its end. It may have done some of its work. "
-        "Check, then call it anew if needed.",
-        interrupted=True,
-    )
-
-
-def _unseen(use: Use) -> Outcome:
-    return failure(
-        f"{use.tool} was started under this tool_use_id before, and nobody saw it end: the "
-        "process that ran it is gone. It may have done all, some or none of its work. "
-        "Check, then call it anew if needed.",
-        unseen=True,
-    )

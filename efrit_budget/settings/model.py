@@ -101,6 +101,12 @@ class ToolSettings(_Group):
         "or ends of paths, as in a .gitignore; the last that matches decides, and one behind a "
         "! is none.",
     )
+    hide_processes: bool = Field(
+        default=True,
+        description="Keep the commands of run_command from looking into other processes, where "
+        "keys could be: their environment, memory and open files. It takes Landlock (Linux 5.19). "
+        "In such a command mount fails, and so does sudo, unless you are root.",
+    )
     deny: tuple[str, ...] = Field(
         default=(),
         strict=False,

@@ -9,6 +9,7 @@ from platformdirs import user_config_path, user_log_path, user_state_path
 HOME_VARIABLE = "EFRIT_BUDGET_HOME"
 PROJECT_FILE_NAME = ".efrit.toml"
 _APPLICATION = "efrit-budget"
+PRIVATE, OTHERS = 0o700, 0o077
 
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -39,6 +40,16 @@ def database_file(environ: Mapping[str, str] | None = None) -> Path:
 def log_file(environ: Mapping[str, str] | None = None) -> Path:
     """Return where the log is unless a setting says otherwise."""
     return log_folder(environ) / "efrit-budget.log"
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder that its owner alone may enter; so becomes one of ours that is there."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(mode=PRIVATE, exist_ok=True)
+    if folder in (state_folder(), log_folder()):
+        found = folder.stat()
+        if found.st_uid == os.geteuid() and found.st_mode & OTHERS:
+            folder.chmod(PRIVATE)
 
 
 def _relocated(name: str, environ: Mapping[str, str] | None) -> Path | None:

@@ -114,6 +114,8 @@ class ToolContext:
     origin: Origin
     find_rg: Callable[[], Path]
     """Finds the program that searches; raises where there is none."""
+    hide_processes: bool = True
+    """Whether a command is kept from looking into processes that it did not start."""
     confirmed: bool = False
     """Whether the person has agreed to the question this call asked before."""
     cancellation: Cancellation = field(default_factory=Cancellation)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from efrit_budget.project import landlock
 from tests.cli.command import Ended, efrit, efrit_process, open_session, write_config
 
 
@@ -49,6 +50,14 @@ def test_a_whole_installation_is_ok_in_every_required_line(tmp_path: Path) -> No
     assert ended.code == 0
     assert ended.json["ok"]
     assert not [one for one in ended.json["checks"] if one["required"] and not one["ok"]]
+
+
+def test_what_confines_git_and_rg_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = check(efrit("doctor", "--json"), "confinement")
+    assert known["ok"]
+    assert ("their own files" in known["found"]) is (landlock.version() > 0)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    assert "by hand" in check(efrit("doctor", "--json"), "confinement")["found"]
 
 
 def test_people_see_a_line_for_each_check() -> None:

@@ -114,6 +114,22 @@ sys.stdin.read()
       (should (efrit-session-open efrit-test-root)))
     (should (directory-files-recursively home "sqlite"))))
 
+;; Its commands could read it there.
+(ert-deftest efrit-the-sidecar-is-started-without-the-key ()
+  (let ((before (default-value 'process-environment)))
+    (unwind-protect
+        (progn
+          (setq-default process-environment (cons "ANTHROPIC_API_KEY=hidden" before))
+          (with-temp-buffer
+            (let ((process (efrit-process-spawn (list "env"))))
+              (set-process-buffer process (current-buffer))
+              (while (accept-process-output process))
+              (should (string-match-p "^PATH=" (buffer-string)))
+              (should-not (string-match-p "hidden" (buffer-string))))))
+      (setq-default process-environment before)
+      (let (kill-buffer-query-functions)
+        (kill-buffer "*efrit sidecar stderr*")))))
+
 (ert-deftest efrit-the-version-is-the-same-everywhere ()
   "The package's header, its constant and the sidecar tell one version."
   (efrit-test-with-program-home home

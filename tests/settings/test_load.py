@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from efrit_budget.settings import Settings, SettingsError, load
+from efrit_budget.settings import Settings, SettingsError, load, places
 from efrit_budget.settings.model import known_settings
 from efrit_budget.settings.sources import variable_of
 
@@ -196,3 +196,18 @@ def test_a_variable_is_taken_or_refused_and_nothing_else(text: str) -> None:
         with contextlib.suppress(SettingsError):
             loaded = load(environ={"EFRIT_BUDGET_HOME": os.devnull, variable_of(key): text})
             assert loaded.origins[key] == origin
+
+
+def test_folders_of_ours_are_private_and_others_stay_as_they_are(
+    home: Path, tmp_path: Path
+) -> None:
+    places.log_folder().mkdir(parents=True, mode=0o755)
+    places.private_folder(places.log_folder())
+    places.private_folder(places.state_folder() / "deep")
+    assert not any(
+        folder.stat().st_mode & 0o077
+        for folder in (places.log_folder(), places.state_folder(), places.state_folder() / "deep")
+    )
+    tmp_path.chmod(0o755)
+    places.private_folder(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o755

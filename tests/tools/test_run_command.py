@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -229,43 +228,6 @@ def test_what_a_command_leaves_running_is_ended_and_told(run: Run, project: Path
     assert envelope["data"]["left_running"] is True
     assert until(lambda: not alive(pid_in(project / "pid")))
     assert "left running" not in run("echo a; sleep 0.01 & wait")["text"]
-
-
-DAEMON = "echo $$ > new; mv new pid; exec sleep 600"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows who started whom")
-@pytest.mark.parametrize("leaving", ["setsid", "setsid setsid", "env -i /usr/bin/setsid"])
-def test_a_daemon_of_a_command_ends_with_it(run: Run, project: Path, leaving: str) -> None:
-    command = f"{leaving} /bin/sh -c '{DAEMON}' </dev/null >/dev/null 2>&1 &"
-    envelope = run(f"{command} while ! test -e pid; do sleep 0.01; done")
-    assert not alive(pid_in(project / "pid"))
-    assert "What it left running was ended." in envelope["text"]
-
-
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows who started whom")
-def test_a_daemon_of_a_command_ends_with_a_sidecar_that_is_killed(
-    sidecar: Sidecar, session: str, project: Path
-) -> None:
-    _running(sidecar, session, f"setsid /bin/sh -c '{DAEMON}' & sleep 600")
-    pid = pid_in(project / "pid")
-    sidecar.kill()
-    assert until(lambda: not alive(pid))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows who started whom")
-def test_a_daemon_of_another_command_runs_on(
-    sidecar: Connection, session: str, project: Path, run: Run
-) -> None:
-    daemon = f"setsid /bin/sh -c '{DAEMON}' </dev/null >/dev/null 2>&1 &"
-    _, other = _running(sidecar, session, f"{daemon} while ! test -e over; do sleep 0.01; done")
-    pid = pid_in(project / "pid")
-    assert "left running" not in run("true")["text"]
-    assert alive(pid)
-    (project / "over").touch()
-    assert "What it left running was ended." in sidecar.result(other)["text"]
-    assert not alive(pid)
 
 
 def test_a_cancelled_command_is_ended_with_all_it_started_and_never_run_again(

