@@ -54,7 +54,6 @@ class Application:
     def __init__(self, loaded: LoadedSettings) -> None:
         settings = loaded.settings
         registry = discover(settings.tools.path, deny=settings.tools.deny)
-        private_folder(settings.storage.database.parent)
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
         named = partial(model_named, additions=config_folder() / MODELS_FILE)
         self._worklog = WorkLog(self._database, named)
@@ -130,6 +129,7 @@ class Application:
 
 def open_application(loaded: LoadedSettings) -> Application:
     """The application on these settings."""
+    private_folder(loaded.settings.storage.database.parent)
     return Application(loaded)
 
 
