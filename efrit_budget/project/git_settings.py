@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from efrit_budget.project.programs import find_program
@@ -47,13 +48,18 @@ def _first() -> Iterator[Path]:
     home = os.environ.get("HOME", "")
     own = os.environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
     yield SYSTEM
-    git = find_program("git")
-    if git is not None:
-        yield Path(git).parent.parent / "etc" / "gitconfig"
+    yield from _beside_git(os.environ.get("PATH", ""))
     if home.startswith("/"):
         yield Path(home, ".gitconfig")
     if own.startswith("/"):
         yield from (Path(own, "git", name) for name in ("config", "ignore"))
+
+
+@cache
+def _beside_git(_path: str) -> tuple[Path, ...]:
+    """The settings of a git that is not the system's own, found once for each PATH."""
+    git = find_program("git")
+    return () if git is None else (Path(git).parent.parent / "etc" / "gitconfig",)
 
 
 def _signature(files: tuple[Path, ...]) -> Signature:

@@ -63,7 +63,8 @@ def own_rules(program: str) -> tuple[Rule, ...] | None:
     if not landlock.version():
         return None
     file = Path(program).resolve()
-    folders = [*LIBRARIES, *(str(file.parent.parent / name) for name in BESIDE)]
+    named = [*LIBRARIES, *(str(file.parent.parent / name) for name in BESIDE)]
+    folders = [folder for folder in dict.fromkeys(named) if Path(folder).is_dir()]
     rules: tuple[Rule, ...] = (
         *((path, RUN) for path in (program, *folders)),
         *((path, READ) for path in READ_BY_ALL),
