@@ -45,7 +45,8 @@ What they leave there is deleted, so that others must not use it.")
               (append timer-list timer-idle-list)))
 
 (defun left--files ()
-  "Return the temporary files and folders, but those that Org keeps until Emacs ends."
+  "Return the temporary files and folders.
+Those of Org stay until Emacs ends, and are not among them."
   (seq-remove (lambda (file) (string-prefix-p "org-persist-" (file-name-nondirectory file)))
               (directory-files left-folder t directory-files-no-dot-files-regexp)))
 
