@@ -22,7 +22,7 @@
   :policy allow
   (setf (efrit-loop-complete (efrit-tool-call-owner call)) t)
   (efrit-loop-tell (efrit-tool-call-owner call) 'complete summary)
-  "The person was told.")
+  (efrit-tool-own "The person was told."))
 
 (efrit-define-tool todo_write
     ((todos (:type "array"
@@ -37,9 +37,10 @@
     (setf (efrit-loop-todos loop) todos)
     (efrit-loop-tell loop 'todos todos)
     (efrit-tool-result
-     (format "%d items, %d done." (length todos)
-             (cl-count "done" todos :key (lambda (todo) (plist-get todo :status))
-                       :test #'equal))
+     (efrit-tool-own
+      (format "%d items, %d done." (length todos)
+              (cl-count "done" todos :key (lambda (todo) (plist-get todo :status))
+                        :test #'equal)))
      :todos todos)))
 
 (efrit-define-tool ask_user

@@ -45,7 +45,7 @@
          (others (seq-difference shown inside))
          (said (efrit-buffer-tools--count shown inside)))
     (efrit-tool-result
-     (concat said
+     (concat (efrit-tool-own said)
              (efrit-buffer-tools--group call "In the project:" inside)
              (efrit-buffer-tools--group call "Others:" others))
      :summary said)))
@@ -114,7 +114,7 @@ project, eval_sexp about any buffer" (buffer-name))))))
 (defun efrit-buffer-tools--group (call title buffers)
   "Return lines for BUFFERS below TITLE, for CALL."
   (if buffers
-      (concat title "\n"
+      (concat (efrit-tool-own title) "\n"
               (mapconcat (lambda (buffer) (efrit-buffer-tools--line call buffer)) buffers ""))
     ""))
 
@@ -171,8 +171,9 @@ Which files of the project are is the sidecar's to say, by its settings."
   "Return the result for CALL of reading this buffer, lines START to END, or TAIL."
   (let ((about (efrit-buffer-tools--about call)))
     (pcase-let ((`(,first . ,last) (efrit-buffer-tools--lines start end tail)))
-      (cond ((= (point-min) (point-max)) (concat about "\nIt is empty."))
-            ((efrit-buffer-tools--binary-p) (concat about "\nIt holds bytes, no text."))
+      (cond ((= (point-min) (point-max)) (efrit-tool-own (concat about "\nIt is empty.")))
+            ((efrit-buffer-tools--binary-p) (efrit-tool-own
+                                              (concat about "\nIt holds bytes, no text.")))
             (t (efrit-buffer-tools--read about first last))))))
 
 (defun efrit-buffer-tools--named (call name)
@@ -263,9 +264,10 @@ START, END and TAIL are as in the tool; LAST may be nil, up to the end."
 (defun efrit-buffer-tools--rest (end)
   "Return a note, a list, where reading stopped at END before point."
   (when (and (< end (point)) (< end (point-max)))
-    (list (format "[It was cut after %d characters, in line %d of %d; give start_line for more.]"
-                  efrit-buffer-most-characters
-                  (line-number-at-pos end t) (cdr (efrit-buffer-tools--visible))))))
+    (list (efrit-tool-own
+           (format "[It was cut after %d characters, in line %d of %d; give start_line for more.]"
+                   efrit-buffer-most-characters
+                   (line-number-at-pos end t) (cdr (efrit-buffer-tools--visible)))))))
 
 (provide 'efrit-buffer-tools)
 ;;; efrit-buffer-tools.el ends here

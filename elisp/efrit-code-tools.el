@@ -231,12 +231,13 @@ What stands in files outside of the project of CALL is not read."
   "Return the result for CALL of asking about SYMBOL: ANSWER, some of THING."
   (pcase-let ((`(,backend . ,places) answer))
     (if (null places)
-        (efrit-tool-result (efrit-code--none backend symbol thing)
+        (efrit-tool-result (efrit-tool-own (efrit-code--none backend symbol thing))
                            :summary (format "No %s of %s was found." thing symbol))
       (let ((said (efrit-code--said places symbol thing (format "%s" backend))))
         (efrit-tool-result
-         (string-join (cons said (mapcar (lambda (place) (efrit-code--place-line call place))
-                                         places))
+         (string-join (cons (efrit-tool-own said)
+                            (mapcar (lambda (place) (efrit-code--place-line call place))
+                                    places))
                       "\n")
          :summary (truncate-string-to-width
                    (concat said " " (efrit-code--place-line call (car places)))
@@ -291,10 +292,13 @@ BACKEND has no index, SYNTAX says what a symbol is, and END how it ended."
                                       (decode-coding-string output 'utf-8-unix)))
          (result (efrit-code--found-result call symbol (cons how places) "reference")))
     (if (null places)
-        (efrit-tool-result (format "%s is nowhere in the project (searched %s)." symbol how))
+        (efrit-tool-result
+         (efrit-tool-own (format "%s is nowhere in the project (searched %s)." symbol how)))
       (when (symbolp end)
         (plist-put result :text (concat (plist-get result :text)
-                                        "\n[The search was ended early; search_content pages.]")))
+                                        "\n"
+                                        (efrit-tool-own
+                                         "[The search was ended early; search_content pages.]"))))
       result)))
 
 (defun efrit-code--matches (call symbol syntax output)
@@ -337,7 +341,7 @@ SYNTAX says what belongs to a symbol."
 list_symbols take it" path major-mode (error-message-string err)))))
              (lines (efrit-code--outline-lines index 0))
              (said (format "%s (%s): %d entries" path major-mode (length lines))))
-        (efrit-tool-result (string-join (cons said lines) "\n")
+        (efrit-tool-result (string-join (cons (efrit-tool-own said) lines) "\n")
                            :summary (truncate-string-to-width
                                      (concat said ": " (mapconcat #'string-trim lines ", "))
                                      490 nil nil "…"))))))

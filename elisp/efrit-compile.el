@@ -210,14 +210,14 @@ HOW it ended is from `efrit-compile--how'; UNSAVED are buffers it did not see."
          (lines (efrit-findings-lines call findings)))
     (efrit-tool-result
      (string-join
-      `(,said
-        ,@(and unsaved (list (concat "Not saved, so compiled as on disk: "
-                                     (mapconcat (lambda (buffer)
-                                                  (efrit-visit-name call
-                                                                    (buffer-file-name buffer)))
-                                                (seq-filter #'buffer-live-p unsaved) ", "))))
+      `(,(efrit-tool-own said)
+        ,@(and unsaved
+               (list (concat (efrit-tool-own "Not saved, so compiled as on disk: ")
+                             (mapconcat (lambda (buffer)
+                                          (efrit-visit-name call (buffer-file-name buffer)))
+                                        (seq-filter #'buffer-live-p unsaved) ", "))))
         ,@lines
-        ,(format "Output, in %s:" (buffer-name buffer))
+        ,(efrit-tool-own (format "Output, in %s:" (buffer-name buffer)))
         ,(efrit-compile--output buffer))
       "\n")
      :status (car how)

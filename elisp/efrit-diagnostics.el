@@ -188,8 +188,8 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
          (said (concat (efrit-findings-count (delete-dups (copy-sequence found))) " from "
                        (efrit-diagnostics--sources inquiries compilations))))
     (efrit-tool-result
-     (string-join (append (list said)
-                          (mapcan #'efrit-diagnostics--notes inquiries)
+     (string-join (append (list (efrit-tool-own said))
+                          (mapcar #'efrit-tool-own (mapcan #'efrit-diagnostics--notes inquiries))
                           (efrit-findings-lines call found))
                   "\n")
      :summary (truncate-string-to-width said 490 nil nil "…"))))

@@ -122,7 +122,8 @@ Only what can hold no secret is shown: numbers and symbols."
     (with-current-buffer buffer
       (let ((command (key-binding key)))
         (cond ((or (null command) (numberp command))
-               (format "%s runs nothing in %s (%s)." name (buffer-name) major-mode))
+               (efrit-tool-own (format "%s runs nothing in %s (%s)." name (buffer-name)
+                                       major-mode)))
               ((keymapp command) (efrit-docs--prefix name command))
               ((symbolp command)
                (format "%s runs %s in %s (%s).\n\n%s" name command (buffer-name) major-mode
@@ -160,7 +161,7 @@ Only what can hold no secret is shown: numbers and symbols."
       (user-error "Give words of a name"))
     (let ((said (format "%d names with %s" (length symbols) (string-join words ", "))))
       (efrit-tool-result
-       (string-join (cons said (mapcar #'efrit-docs--name (sort symbols #'string<))) "\n")
+       (string-join (cons (efrit-tool-own said) (mapcar #'efrit-docs--name (sort symbols #'string<))) "\n")
        :summary said))))
 
 (defun efrit-docs--name (symbol)

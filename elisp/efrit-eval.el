@@ -113,15 +113,16 @@ Only the code itself can be quit: a watching process left behind would go on."
   "Return VALUE, of any kind, as text."
   (let ((print-circle t)
         (print-escape-newlines nil))
-    (efrit-eval--cut (concat "=> " (prin1-to-string value)))))
+    (efrit-eval--cut (concat (efrit-tool-own "=> ") (prin1-to-string value)))))
 
 (defun efrit-eval--cut (text)
   "Return TEXT, cut to `efrit-eval-most-characters' with a note on that."
   (let ((most efrit-eval-most-characters))
     (if (<= (length text) most)
         text
-      (format "%s\n[cut: %s more characters]\n" (substring text 0 most)
-              (- (length text) most)))))
+      (concat (substring text 0 most)
+              (efrit-tool-own (format "\n[cut: %s more characters]\n"
+                                      (- (length text) most)))))))
 
 (defun efrit-eval--error-text (err frames)
   "Return what is said of ERR, signalled where FRAMES were on the stack."

@@ -288,7 +288,8 @@ Call THEN with the plan, or REFUSED with what is wrong."
      (lambda (_) (efrit-plan--end-with call result))
      (lambda (err)
        (efrit-plan--end-with
-        call (efrit-tool-result (concat (plist-get result :text) "\nIt cannot be undone: "
+        call (efrit-tool-result (concat (plist-get result :text) "\n"
+                                        (efrit-tool-own "It cannot be undone: ")
                                         (efrit-error-text err))
                                 :status (intern (plist-get result :status))))))))
 
@@ -314,11 +315,12 @@ Call THEN with the plan, or REFUSED with what is wrong."
   (let ((plan (efrit-tool-call-plan call)))
     (efrit-tool-result
      (string-join
-      (append (list (efrit-plan-said plan))
+      (append (list (efrit-tool-own (efrit-plan-said plan)))
               (delq nil (mapcar #'efrit-plan--unsaved-note (efrit-plan-changes plan)))
               (delq nil (mapcar #'efrit-plan--hooks-note (efrit-plan-changes plan)))
               (and (efrit-plan-revised plan)
-                   (list (concat "The person changed the new text before it was written:\n"
+                   (list (concat (efrit-tool-own
+                                  "The person changed the new text before it was written:\n")
                                  (efrit-plan-revised plan)))))
       "\n")
      :summary (truncate-string-to-width (efrit-plan-said plan) 450 nil nil t))))
@@ -327,8 +329,9 @@ Call THEN with the plan, or REFUSED with what is wrong."
   "Return a line about CHANGE where it is in a buffer that is not saved, or nil."
   (and (eq (efrit-change-kind change) 'edit)
        (not (efrit-change-save change))
-       (format "%s has unsaved changes of the person's in its buffer: the edit is there, \
-and not on disk; commands do not see it." (efrit-change-path change))))
+       (efrit-tool-own
+        (format "%s has unsaved changes of the person's in its buffer: the edit is there, \
+and not on disk; commands do not see it." (efrit-change-path change)))))
 
 (defun efrit-plan--hooks-note (change)
   "Return what else was changed when CHANGE was saved, or nil."
@@ -337,7 +340,8 @@ and not on disk; commands do not see it." (efrit-change-path change))))
       (let ((diff (efrit-diff (efrit-change-after change) (efrit-file-text buffer)
                               (efrit-change-path change))))
         (unless (string-empty-p diff)
-          (concat "The hooks that run when it is saved changed more:\n" diff))))))
+          (concat (efrit-tool-own "The hooks that run when it is saved changed more:\n")
+                  diff))))))
 
 (provide 'efrit-plan)
 ;;; efrit-plan.el ends here

@@ -322,7 +322,8 @@ When the sidecar died, it is asked again: what ran does not run twice."
    loop 'tools/record
    `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
            :tool_use_id ,(efrit-use-id use) :include_data :json-false
-           :text ,(plist-get result :text) :status ,(plist-get result :status)
+           :text ,(substring-no-properties (plist-get result :text))
+           :own_lines ,(efrit-tool-own-lines result) :status ,(plist-get result :status)
            ,@(cl-loop for name in '(:message :lisp :todos :summary :said)
                       when (plist-get result name)
                       append (list name (plist-get result name))))

@@ -74,10 +74,11 @@
         (when region
           (efrit-show-tool--highlight (car region) (cdr region)))
         (efrit-show-tool--display (car visit) (car region))
-        (format "%s is shown%s." path
-                (cond ((null start) "")
-                      ((= start (or end start)) (format " at line %d" start))
-                      (t (format ", lines %d to %d" start end))))))))
+        (efrit-tool-own
+         (format "%s is shown%s." path
+                 (cond ((null start) "")
+                       ((= start (or end start)) (format " at line %d" start))
+                       (t (format ", lines %d to %d" start end)))))))))
 
 (defun efrit-show-tool--region (path start end)
   "Return (BEGIN . END) of the lines START to END of this buffer.
@@ -158,7 +159,7 @@ function could be called like that."
       (efrit-show-tool--fill text mode (efrit-visit-root call))
       (goto-char (point-min)))
     (efrit-show-tool--display buffer)
-    (format "The text is shown in %s (%s)." name mode)))
+    (efrit-tool-own (format "The text is shown in %s (%s)." name mode))))
 
 (defun efrit-show-tool--guess (text)
   "Return the mode for TEXT of which the model said none."

@@ -94,12 +94,30 @@ arguments by their symbols, nil where left out, and the use itself as
 
 (cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary said)
   "Return the result TEXT of a tool, for the model.
+What the tool has found stands in it as it is, what it says itself by
+`efrit-tool-own'.
 STATUS is `success' or `error', MESSAGE what to do about an error.  LISP,
 a string, and TODOS, a vector, are kept beside it in the work log; SUMMARY
 is the line that stays when it has left the window.  SAID says that words
 of the person stand in it, of which what is private is kept nowhere."
   (list :text text :status (symbol-name status) :message message
         :lisp lisp :todos todos :summary summary :said said))
+
+(defun efrit-tool-own (text)
+  "Return TEXT as the program's own lines in a tool's result.
+The model can tell them from the other lines, which a tool has found."
+  (propertize text 'efrit-own t))
+
+(defun efrit-tool-own-lines (result)
+  "Return which lines of the text of RESULT are the program's own, a vector.
+They are numbered from 0.  What is wrong is said in the first line."
+  (let ((text (plist-get result :text)))
+    (vconcat
+     (cl-loop for line in (split-string text "\n")
+              for number from 0
+              when (or (and (< 0 (length line)) (get-text-property 0 'efrit-own line))
+                       (and (= number 0) (equal (plist-get result :status) "error")))
+              collect number))))
 
 (defun efrit-tool-finish (call result)
   "End CALL, an `efrit-tool-call', with RESULT, unless it has ended."

@@ -292,19 +292,25 @@ SHOWN are the changes that were looked at, the latest first."
   "Return OUTCOME, one of those of `efrit-undo-changes', as text."
   (pcase-let ((`(,number ,path ,problem ,diff . ,more) outcome))
     (cond
-     (problem (format "c%d of %s was not taken back: %s%s" number (or path "?") problem
-                      (if diff (concat "\n" diff) "")))
-     ((car more) (format "Took back c%d of %s on disk; its buffer in Emacs does not show that: %s"
-                         number path (car more)))
-     (t (format "Took back c%d of %s." number path)))))
+     (problem
+      (concat (efrit-tool-own (format "c%d of %s was not taken back: " number (or path "?")))
+              problem
+              (if diff (concat "\n" diff) "")))
+     ((car more)
+      (concat (efrit-tool-own
+               (format "Took back c%d of %s on disk; its buffer in Emacs does not show that: "
+                       number path))
+              (car more)))
+     (t (efrit-tool-own (format "Took back c%d of %s." number path))))))
 
 (defun efrit-undo--checkpoint (call label)
   "Note a checkpoint with LABEL, and finish CALL with its name."
   (efrit-undo--call
    (efrit-tool-call-owner call) 'changes/checkpoint (and label (list :label label))
    (lambda (made)
-     (efrit-tool-finish call (format "Checkpoint %s%s." (plist-get made :checkpoint)
-                                     (if label (format " (%s)" label) ""))))
+     (efrit-tool-finish
+      call (efrit-tool-own (format "Checkpoint %s%s." (plist-get made :checkpoint)
+                                   (if label (format " (%s)" label) "")))))
    (lambda (err)
      (efrit-tool-finish call (efrit-tool-result (efrit-error-text err) :status 'error)))))
 

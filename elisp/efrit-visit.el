@@ -91,13 +91,21 @@ It is relative to the project where it is in it."
        (efrit-visit-relative call file)
      (abbreviate-file-name file))))
 
+(defconst efrit-visit--hidden
+  (concat "[\0-\x1f\x7f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+          "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+          "\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+  "Characters that break lines, command a terminal or cannot be seen.
+The same are those of characters.py in the sidecar.")
+
 (defun efrit-visit-relative (call file)
   "Return the name of FILE relative to the root of the project of CALL."
   (file-relative-name (file-truename file) (efrit-visit-root call)))
 
 (defun efrit-visit-one-line (text)
-  "Return TEXT with line breaks and other control characters made visible."
-  (replace-regexp-in-string "[\0-\x1f\x7f]"
+  "Return TEXT with control characters and hidden ones made visible.
+Line breaks are among them."
+  (replace-regexp-in-string efrit-visit--hidden
                             (lambda (control) (format "\\x%02x" (aref control 0)))
                             text t t))
 

@@ -75,10 +75,11 @@
   (let ((kind (efrit-web--kind fetched)))
     (cond ((efrit-fetched-leads-to fetched)
            (efrit-tool-finish
-            call (format "%s redirects to another site: %s\nfetch_url gets it."
-                         (efrit-fetched-url fetched) (efrit-fetched-leads-to fetched))))
+            call (efrit-tool-own
+                  (format "%s redirects to another site: %s\nfetch_url gets it."
+                          (efrit-fetched-url fetched) (efrit-fetched-leads-to fetched)))))
           ((null kind)
-           (efrit-web--finish call fetched "It is no text, and not shown."))
+           (efrit-web--finish call fetched (efrit-tool-own "It is no text, and not shown.")))
           ((not (eq kind 'page))
            (efrit-web--finish call fetched (efrit-web--text fetched nil)))
           ((not (libxml-available-p))
@@ -164,7 +165,9 @@ With LINKS, the address of each link stands behind it."
     (efrit-tool-finish
      call
      (efrit-tool-result
-      (string-join (delq nil (list said note "" (string-trim-right text) cut)) "\n")
+      (string-join (delq nil (list (efrit-tool-own said) (and note (efrit-tool-own note)) ""
+                                   (string-trim-right text) (and cut (efrit-tool-own cut))))
+                   "\n")
       :status (if (< status 400) 'success 'error)
       :summary (truncate-string-to-width
                 (concat said " " (replace-regexp-in-string "[ \t\n]+" " " text))

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from efrit_budget.characters import HIDDEN
 from efrit_budget.errors import EfritError
 
 
@@ -43,7 +44,7 @@ def printable(text: str) -> str:
 
 
 def _printable(character: str) -> str:
-    if character.isprintable() or character == "\t":
+    if character == "\t" or (character.isprintable() and not HIDDEN.match(character)):
         return character
     return character.encode("unicode_escape").decode("ascii")
 

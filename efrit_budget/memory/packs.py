@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from efrit_budget.budget.plain import Cost
@@ -10,6 +11,7 @@ from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.packing import Form, Pack, Written, packed
 from efrit_budget.memory.store import MemoryStore
+from efrit_budget.results.marks import own, quote
 
 CANDIDATES = 50
 """How many of the best are tried."""
@@ -29,21 +31,31 @@ def context_pack(
     return packed(empty, [each.observation for each in found.candidates], form, cost)
 
 
+@dataclass(frozen=True)
 class Markdown:
     """A heading, the memories, and a line on what is left out."""
+
+    marked: bool = False
+    """Whether its own lines are marked, as in a tool's result, and what memories hold is quoted."""
 
     def text(self, pack: Pack, tokens: int) -> str:
         """The whole."""
         count = f"{len(pack.memories)} memories, ~{tokens} tokens"
         heading = f"# Project Context: {pack.project or ALL_PROJECTS} ({count})"
         body = BETWEEN.join(map(self.entry, pack.memories))
-        return "\n\n".join(filter(None, (heading, body, _rest(pack))))
+        rest = _rest(pack)
+        return "\n\n".join(filter(None, (self._own(heading), body, rest and self._own(rest))))
 
     def entry(self, memory: Observation) -> str:
         """One memory, whole."""
         tags = f" | tags: {', '.join(memory.tags)}" if memory.tags else ""
         facts = f"*{_day(memory.created)} | importance: {memory.importance:g}{tags}*"
-        return f"## {name_of(memory)}\n{facts}\n\n{memory.content.strip(NEWLINES)}"
+        content = memory.content.strip(NEWLINES)
+        text = quote(content) if self.marked else content
+        return f"{self._own(f'## {name_of(memory)}')}\n{self._own(facts)}\n\n{text}"
+
+    def _own(self, line: str) -> str:
+        return own(line) if self.marked else line
 
 
 def _rest(pack: Pack) -> str:

@@ -21,7 +21,9 @@ from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.unusable import problem_of
 from efrit_budget.methods.verbatim import meant_object
+from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import filled
+from efrit_budget.results.marks import own_and_found
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
 from efrit_budget.sessions.store import Session, SessionStore
@@ -38,6 +40,7 @@ from efrit_budget.tools.base import (
     failure,
 )
 from efrit_budget.tools.registry import Registry, entry, schema
+from efrit_budget.window.schema import suggested_count
 from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params, invalid_params
 from efrit_budget.worklog.allowance import Grant, Reservations, Standing
 from efrit_budget.worklog.compress import head_and_tail
@@ -77,6 +80,8 @@ class RecordParams(Params):
     tool_use_id: ToolUseId
     status: Literal["success", "error"] = "success"
     text: str = ""
+    own_lines: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    """Which lines of the text, from 0, the client says itself; the others were found."""
     data: dict[str, Json] = Field(default_factory=dict)
     message: str | None = None
     summary: Annotated[str, Field(max_length=500)] | None = None
@@ -153,7 +158,8 @@ class ToolMethods:
         use = Use(session.id, params.tool_use_id, params.name, _given_arguments(params))
         envelope = self._worklog.find(use)
         if envelope is None:
-            outcome = Outcome(params.text, params.data, Status(params.status), params.message)
+            body = Body(own_and_found(params.text, params.own_lines), data=params.data)
+            outcome = Outcome(status=Status(params.status), message=params.message, body=body)
             given = Given(
                 outcome,
                 lambda: params.summary or head_and_tail(params.text),
@@ -221,7 +227,7 @@ class _Runner:
 
     def run(self, confirm_id: str | None, call: Call) -> dict[str, Json]:
         """The envelope of the use."""
-        arguments = _arguments(self._tool, self._use)
+        arguments = _arguments(self._tool, self._use, self._standing.window.tools)
         if isinstance(arguments, Outcome):
             return self._keep(arguments, None)
         if arguments.continuation_token is not None:
@@ -306,7 +312,7 @@ class _Runner:
     def _keep(self, outcome: Outcome, arguments: Arguments | None) -> dict[str, Json]:
         def compressor() -> str:
             if arguments is None or outcome.status is not Status.SUCCESS:
-                return head_and_tail(outcome.whole.text)
+                return head_and_tail(outcome.text or outcome.whole.text)
             if outcome.stored is not None:
                 return f"A page of {self._tool.name} {self._use.canonical_arguments}"[:500]
             return self._tool.compress(arguments, outcome)
@@ -340,12 +346,14 @@ def _wanted(session: Session, use: Use) -> int:
         return most
 
 
-def _arguments(tool: Tool, use: Use) -> Arguments | Outcome:
+def _arguments(tool: Tool, use: Use, offered: str | None) -> Arguments | Outcome:
     """The model's arguments, or what it should know about them.
 
-    A token alone says which page is wanted, so nothing else is asked for beside it.
+    The count that a tool was offered with holds where none is given. A token alone says which
+    page is wanted, so nothing else is asked for beside it.
     """
-    given = use.arguments
+    suggested = suggested_count(offered, tool.name, tool.hint.parameter) if tool.hint else {}
+    given = suggested | use.arguments
     token = given.get("continuation_token")
     if isinstance(token, str):
         return Arguments.model_construct(continuation_token=token)
@@ -363,7 +371,7 @@ def _refused(tool: Tool, error: ValidationError) -> Outcome:
         return failure(problem)
     message = f"{problem}; max_tokens is {_max_tokens_range()}"
     said = f"at least {LEAST_MAX_TOKENS}" if found["type"] == TOO_SMALL else _max_tokens_range()
-    return replace(failure(message), text=f"{tool.name}: max_tokens: {said}")
+    return replace(failure(f"{tool.name}: max_tokens: {said}"), message=message)
 
 
 def _max_tokens_range() -> str:

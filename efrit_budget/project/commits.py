@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from efrit_budget.project.paths import UNSHOWN
+from efrit_budget.characters import CONTROLS
+from efrit_budget.project.paths import BYTES
 
 FIELDS = ("%H", "%h", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%P", "%D", "%B")
 FORMAT = "--format=" + "%x00".join(FIELDS) + "%x00"
-UNSHOWABLE = re.compile(rf"[{UNSHOWN}]")
-BUT_LINE_ENDS = re.compile(rf"(?!\n|\t)[{UNSHOWN}]")
+UNSHOWABLE = re.compile(f"[{CONTROLS}{BYTES}]")
+BUT_LINE_ENDS = re.compile(rf"(?!\n|\t)[{CONTROLS}{BYTES}]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 

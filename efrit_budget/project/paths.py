@@ -8,11 +8,13 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from efrit_budget.characters import CONTROLS, OWN_SIGNS, UNSEEN
 from efrit_budget.errors import EfritError
 
-UNSHOWN = r"\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff"
-"""Signs that end a line or command a terminal, and bytes that are not UTF-8."""
-PLAIN_NAME = re.compile(rf'[^"\\{UNSHOWN}][^{UNSHOWN}]*')
+BYTES = r"\udc80-\udcff"
+"""Bytes that are not UTF-8."""
+UNSHOWN = f"{CONTROLS}{BYTES}{UNSEEN}"
+PLAIN_NAME = re.compile(rf'[^"\\{OWN_SIGNS}{UNSHOWN}][^{UNSHOWN}]*')
 QUOTED = re.compile(rf'["\\{UNSHOWN}]')
 ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 UNESCAPES = {escape[1]: sign for sign, escape in ESCAPES.items()}
@@ -30,8 +32,9 @@ class OutsideError(EfritError):
 def shown_name(name: str) -> str:
     r"""A file name as it is shown: itself, or quoted as git does (`"a\nb\351"`).
 
-    Names with control characters or line separators, bytes that are not UTF-8, or a leading
-    quote or backslash are quoted, so that each name has one form and each form means one name.
+    Names with control characters, line separators or characters that cannot be seen, bytes that
+    are not UTF-8, or a leading quote, backslash or sign of the program's own lines are quoted, so
+    that each name has one form and each form means one name.
     """
     return name if PLAIN_NAME.fullmatch(name) else f'"{QUOTED.sub(_escaped, name)}"'
 

@@ -21,6 +21,16 @@ OLDEST = 13
 MOST_SECONDS = 120.0
 NO_MATCH, FAILED = 1, 2
 
+OVER_LINES = re.compile(
+    r"\n|(?<!\\)(?:\\\\)*\\(?:n|[xuU]\{?0*[aA]\b)|\(\?[a-zA-Z]*s"
+    r"|\[[^\]]*(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)"
+)
+"""What in a pattern says that it means several lines: a newline, (?s), [\\s\\S] and its like."""
+PERHAPS = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
+"""What in a pattern a newline may fit."""
+SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
+LINE_END = r"\r?\n"
+
 
 class PatternError(EfritError):
     """A pattern that rg cannot read."""
@@ -94,21 +104,39 @@ def _problem(finished: Finished) -> str | None:
     return "rg was ended by somebody else. Call again." if finished.code < 0 else None
 
 
+def reaches_over_lines(pattern: str, *, literal: bool = False) -> bool:
+    """Whether a pattern says itself that it means several lines."""
+    return "\n" in pattern if literal else OVER_LINES.search(pattern) is not None
+
+
+def may_reach_over_lines(pattern: str) -> bool:
+    """Whether a pattern that matches no line could match over several."""
+    return PERHAPS.search(pattern) is not None
+
+
+def escaped(text: str) -> str:
+    """The regular expression for a text."""
+    return SPECIAL.sub(r"\\\g<0>", text)
+
+
 def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation) -> list[str]:
-    """The lines of a text that match, each behind its number."""
+    """The lines of a text that match, or that a match reaches over, each behind its number."""
     if "\0" in pattern:
         raise PatternError("the pattern cannot be used: it holds a NUL; write \\x00 for one")
-    command = [
-        str(rg),
-        "--no-config",
-        "--line-number",
-        "--color=never",
-        "--text",
-        "-e",
-        pattern,
-        "-",
-    ]
+    if not reaches_over_lines(pattern):
+        lines = _matching(rg, text, pattern, [], cancellation)
+        if lines or not may_reach_over_lines(pattern):
+            return lines
+    return _matching(rg, text, pattern, ["--multiline"], cancellation)
+
+
+def _matching(
+    rg: Path, text: str, pattern: str, flags: list[str], cancellation: Cancellation
+) -> list[str]:
+    command = [str(rg), "--no-config", "--line-number", "--color=never", "--text", *flags]
+    command += ["-e", pattern, "-"]
     found = run_rg(command, cwd=Path("/"), cancellation=cancellation, given=text.encode())
     if found.code == FAILED:
         raise PatternError(f"the pattern cannot be used: {found.stderr.decode().strip()}")
-    return found.stdout.decode("utf-8", "replace").splitlines()
+    lines = found.stdout.decode("utf-8", "replace").split("\n")
+    return lines[:-1]

@@ -14,7 +14,15 @@ from typing import IO, Literal, NamedTuple
 from efrit_budget.project.paths import OutsideError
 from efrit_budget.project.processes import Finished
 from efrit_budget.project.project import Located, open_beneath
-from efrit_budget.project.ripgrep import FAILED, PatternError, run_rg
+from efrit_budget.project.ripgrep import (
+    FAILED,
+    LINE_END,
+    PatternError,
+    escaped,
+    may_reach_over_lines,
+    reaches_over_lines,
+    run_rg,
+)
 from efrit_budget.project.scope import Scope, Unsaved
 from efrit_budget.project.walking import NEVER, Walk
 
@@ -29,7 +37,12 @@ CLOCK_NS = 20_000_000
 """How far the clock of the files may be behind."""
 
 CASES = {"smart": "--smart-case", "sensitive": "--case-sensitive", "ignore": "--ignore-case"}
-STATS = re.compile(rb"(\d+) matched lines\n(\d+) files contained matches\n(\d+) files searched\n")
+STATS = re.compile(
+    rb"\n\d+ matches\n(\d+) matched lines\n(\d+) files contained matches\n"
+    rb"(\d+) files searched\n\d+ bytes printed\n\d+ bytes searched\n"
+    rb"[\d.]+ seconds[^\n]*\n[\d.]+ seconds[^\n]*\n\Z"
+)
+"""What rg says at its end; the name of a file can hold such lines, but nothing follows these."""
 STATS_BYTES = 1000
 COUNT = re.compile(rb"(?s)(.*?)\0(\d+)\n")
 COMPLAINTS = re.compile(rb"(?m)^rg: (?!No files were searched)")
@@ -53,6 +66,8 @@ class Query:
     case: Case = "sensitive"
     word: bool = False
     context: int = 0
+    over_lines: bool = False
+    """Whether a match may reach over several lines."""
 
     @property
     def flags(self) -> list[str]:
@@ -61,6 +76,7 @@ class Query:
             CASES[self.case],
             *(["--crlf"] if "$" in self.pattern and not self.literal else []),
             *(["--fixed-strings"] if self.literal else []),
+            *(["--multiline"] if self.over_lines else []),
             *(["--word-regexp"] if self.word else []),
             *([f"--context={self.context}"] if self.context else []),
             f"--regexp={self.pattern}",
@@ -95,10 +111,28 @@ class Hits:
     """Files of which lines are missing, because they turned out to be binary."""
     unsettled: int = 0
     """Files that are left out, because they changed too fast to be looked at."""
+    over_lines: bool = False
+    """Whether matches may reach over lines; each line of one is counted, or each match by file."""
 
 
 def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hits:
-    """Every match in the scope: counted, and the first of them given."""
+    """Every match in the scope: counted, and the first of them given.
+
+    Lines are searched one by one, and over their ends where the pattern says so, or where no line
+    matches and the pattern could reach further.
+    """
+    if not reaches_over_lines(query.pattern, literal=query.literal):
+        hits = _search(walk, scope, query, count=count)
+        if hits.matches or query.literal or not may_reach_over_lines(query.pattern):
+            return hits
+    pattern, literal = query.pattern, query.literal
+    if literal:  # a line may end as on Windows
+        pattern, literal = LINE_END.join(map(escaped, pattern.splitlines())), False
+    further = replace(query, pattern=pattern, literal=literal, over_lines=True)
+    return replace(_search(walk, scope, further, count=count), over_lines=True)
+
+
+def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
     hits = Hits() if scope.only_unsaved else _on_disk(walk, scope, query, count=count)
     unsaved = [_in_text(walk, buffer, query) for buffer in scope.unsaved]
     if not unsaved:

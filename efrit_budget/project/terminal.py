@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
+from collections.abc import Iterator
+from itertools import groupby
 
 HEAD_BYTES = TAIL_BYTES = 8 * 1024 * 1024
 """What is kept of an output from its beginning and from its end."""
@@ -12,20 +14,27 @@ NEWEST_BYTES = 4 * 1024
 """What is shown of an output while it grows."""
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+RETURN, BACKSPACE = "␍", "␈"
+"""What stands between what was written and what was written over it."""
+FIGURES = re.compile(r"[\d\s.,:;%/=<>#|\\()\[\]*█▏▎▍▌▋▊▉░▒▓━╸╺-]+|[KMGT]i?B")
+"""What changes in a line that tells how far something is."""
+LEAST_ALIKE = 3
+"""Writings of one line, alike but for figures, from which on those in the middle are counted."""
 SEQUENCES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, movements
-    "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?"  # titles, links
-    "|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\\\|\x9c)?"  # strings to devices
+    "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c-\x9f\n]*(?:\x07|\x1b\\\\|\x9c)"  # titles, links
+    "|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x90\x98\x9c-\x9f\n]*(?:\x1b\\\\|\x9c)"  # for devices
     "|\x1b[ -/]*[0-~]?"
 )
-OVERSTRUCK = re.compile("[^\n\b]\b")
+"""What commands a terminal. A string that nothing ends is text behind what begins it."""
+OVERSTRUCK = re.compile("_\b(?=[^\n\b])|([^\n\b])\b(?=\\1|_)")
+"""What a printer makes bold or underlined by printing twice."""
+BACKSPACES = re.compile("\b+")
 UNFINISHED = re.compile(
     "(?:(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*\x1b?"
     "|\x1b[ -/]*)\\Z"
 )
 """The beginning of a sequence whose rest is still to come."""
-MOST_BACKSPACES = 16
-"""How many in a row are followed."""
 
 
 class Kept:
@@ -56,24 +65,34 @@ class Kept:
         return self.size - len(self._head) - self._tail_size
 
     def newest(self) -> str:
-        """The end of what was written so far, in whole lines; any thread may ask for it."""
+        """The end of what was written so far, in whole lines, without what was written over.
+
+        Any thread may ask for it.
+        """
         size, newest = self.size, self._newest
         if size > len(newest):
             newest = newest.partition(b"\n")[2] or newest.lstrip(bytes(range(0x80, 0xC0)))
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(newest)
-        return _plain(UNFINISHED.sub("", text))
+        lines = _plain(UNFINISHED.sub("", text)).split("\n")
+        return "\n".join(line.rpartition(RETURN)[2] for line in lines)
 
-    def text(self) -> str:
-        """What is kept, as it would stand on a terminal, without colours."""
+    def parts(self) -> tuple[str, str]:
+        """What is kept from the beginning and from the end, as it would stand without colours.
+
+        Where nothing was dropped between them, the first part is all of it.
+        """
         tail = b"".join(self._tail)
         if not self.dropped:
-            return plain(bytes(self._head) + tail)
-        left_out = f"\n… {self.dropped:,} bytes of output were not kept …\n"
-        return plain(bytes(self._head)) + left_out + plain(tail)
+            return plain(bytes(self._head) + tail), ""
+        return plain(bytes(self._head)), plain(tail)
 
 
 def plain(data: bytes) -> str:
-    """The text of an output: what was overwritten is left out, and so is what only commands."""
+    """The text of an output, without what only commands a terminal.
+
+    What was written over stays before what is written there; of many writings that differ in
+    figures alone, those between the first and the last are counted.
+    """
     return _plain(data.decode("utf-8", "replace"))
 
 
@@ -81,13 +100,27 @@ def _plain(text: str) -> str:
     if CONTROL.search(text) is None:
         return text
     text = SEQUENCES.sub("", text)
-    for _ in range(MOST_BACKSPACES if "\b" in text else 0):
-        text = OVERSTRUCK.sub("", text)
+    if "\b" in text:
+        text = BACKSPACES.sub(BACKSPACE, OVERSTRUCK.sub("", text))
     if "\r" in text:
-        text = "\n".join(map(_last_written, text.split("\n")))
+        text = "\n".join(map(_written_over, text.split("\n")))
     return CONTROL.sub("", text)
 
 
-def _last_written(line: str) -> str:
-    """What a line that was written over several times shows at last."""
-    return line.rstrip("\r").rpartition("\r")[2]
+def _written_over(line: str) -> str:
+    """A line with all that was written on it."""
+    if "\r" not in line:
+        return line
+    written = filter(str.strip, line.split("\r"))
+    return RETURN.join(part for _, alike in groupby(written, _words) for part in _few(list(alike)))
+
+
+def _words(written: str) -> str:
+    return FIGURES.sub("", written)
+
+
+def _few(alike: list[str]) -> Iterator[str]:
+    if len(alike) < LEAST_ALIKE:
+        yield from alike
+        return
+    yield from (alike[0], f"… {len(alike) - 2:,} like it …", alike[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,15 @@ STALE = " (unsaved buffer; the file on disk has changed since)"
 """Behind the name of a file that Emacs holds unsaved."""
 
 
+LIKE_LINE = re.compile(rf"\d+([:-]|{COLUMN})")
+HERE = "./"
+
+
+def unlike_lines(name: str) -> str:
+    """The name of a file, so that it does not look like a line behind its number."""
+    return f"{HERE}{name}" if LIKE_LINE.match(name) else name
+
+
 def marked(name: str, *, unsaved: bool, stale: bool) -> str:
     """The name of a file, and whether its text is Emacs's."""
     return name + (STALE if stale else UNSAVED if unsaved else "")
@@ -27,7 +37,7 @@ def marked(name: str, *, unsaved: bool, stale: bool) -> str:
 
 def unmarked(name: str) -> str:
     """The name alone."""
-    return name.removesuffix(STALE).removesuffix(UNSAVED)
+    return name.removesuffix(STALE).removesuffix(UNSAVED).removeprefix(HERE)
 
 
 @dataclass(frozen=True)

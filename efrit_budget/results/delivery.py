@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from efrit_budget.budget.figures import shortened
 from efrit_budget.errors import Json
 from efrit_budget.results.body import Body
+from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost, Page, furthest, page, rest
 from efrit_budget.results.tokens import Place, continuation_token, handle
 
@@ -158,7 +159,13 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
         lines.append(f"{body.position} continuation_token {token} continues.")
     elif terms.budget_line is None and body.total is not None:
         lines += _unstored(body, cut, body.total)
-    return "\n".join(lines)
+    return "\n".join(map(_own, lines))
+
+
+def _own(note: str) -> str:
+    """A note as it stands in the tail; what follows its first line is found text."""
+    line, _, text = note.partition("\n")
+    return own(line, text)
 
 
 def _unstored(body: Body, cut: Page, total: int) -> Iterator[str]:
@@ -203,9 +210,9 @@ def _one_line(body: Body, number: int, start: int, terms: Terms) -> Delivery:
         f"{name}: stored, not shown, {body.whole_count:,} {body.noun}: {why}."
         f" recall_result {name} brings it."
     )
-    text, tokens = with_footer(long, terms)
+    text, tokens = with_footer(own(long), terms)
     if tokens > terms.allowance:
-        text, tokens = with_footer(f"{name} stored, not shown", replace(terms, remaining=None))
+        text, tokens = with_footer(own(f"{name} stored, not shown"), replace(terms, remaining=None))
     token = continuation_token(terms.session_id, Place(number, start))
     facts = {"total": body.whole_count, "returned": 0, "continuation_token": token}
     return Delivery(text, tokens, start, start, facts)

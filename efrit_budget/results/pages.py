@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from efrit_budget.characters import OWN_SIGNS, one_line_each
 from efrit_budget.results.body import Body
 
 Cost = Callable[[str], int]
@@ -21,7 +22,10 @@ SMALLEST = 16
 
 @dataclass(frozen=True)
 class Page:
-    """A stretch of a result's text, with the header that a cut left behind."""
+    """A stretch of a result's text, with the header that a cut left behind.
+
+    In its text control characters are shown as pictures; the result itself stays as it is.
+    """
 
     start: int
     end: int
@@ -50,14 +54,14 @@ def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
         return cost(header + body.text[start : start + size])
 
     size = _fitting(body, start, allowance, spent_on)
-    return Page(start, start + size, header + body.text[start : start + size])
+    return Page(start, start + size, one_line_each(header + body.text[start : start + size]))
 
 
 def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     """The page from `start` as far as one may reach, whatever it costs."""
     header = _header(body, start, allowance, cost)
     end = furthest(body, start)
-    return Page(start, end, header + body.text[start:end])
+    return Page(start, end, one_line_each(header + body.text[start:end]))
 
 
 def furthest(body: Body, start: int) -> int:
@@ -73,7 +77,13 @@ def furthest(body: Body, start: int) -> int:
 def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
     """The continued header, unless it would take much of the page."""
     header = continued_header(body, start)
-    return header if cost(header) * 4 <= allowance else ""
+    return (header if cost(header) * 4 <= allowance else "") + _guard(body, start)
+
+
+def _guard(body: Body, start: int) -> str:
+    """What keeps a page that begins within a line from beginning as the program's own lines do."""
+    within = start > 0 and body.text[start - 1 : start] != "\n"
+    return "\\" if within and body.text[start : start + 1] in set(OWN_SIGNS) else ""
 
 
 def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:

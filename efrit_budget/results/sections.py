@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from efrit_budget.errors import Json
 from efrit_budget.results.body import Body, Member, of_items, preceded
 from efrit_budget.results.ladder import Item, Packed, outwards, pack, pack_around
+from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost
 
 FURTHER = "## Further out, before and after by turns"
@@ -42,7 +43,7 @@ class Answer:
 def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
     """Every item in its fullest form, behind the lines that lead."""
     groups = [
-        (section.title, [(item.forms[0], fact) for item, fact in _pairs(section)])
+        (_headed(section), [(item.forms[0], fact) for item, fact in _pairs(section)])
         for section in sections
     ]
     return preceded(lead, of_items(noun, groups))
@@ -61,6 +62,10 @@ def inside_out(lead: str, section: Section, noun: str, room: int, cost: Cost) ->
     first = whole(lead, [_part(section, section.title, inner)], noun)
     body = whole(lead, [_part(section, section.title, inner), _part(section, FURTHER, outer)], noun)
     return replace(body, opening=len(first.text))
+
+
+def _headed(section: Section) -> str | None:
+    return section.title and own(section.title)
 
 
 def _part(section: Section, title: str | None, places: Sequence[int]) -> Section:
@@ -105,7 +110,7 @@ def _packed(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
     for served, index in enumerate(order):
         share = room // (len(order) - served)
         section = sections[index]
-        title = cost(f"{section.title}\n") if section.title else 0
+        title = cost(f"{_headed(section)}\n") if section.title else 0
         packed = _served(section, max(0, share - title), cost)
         found[index] = packed
         room -= packed.tokens + (title if packed.lines else 0)
@@ -125,7 +130,7 @@ def _want(section: Section, cost: Cost) -> int:
 
 def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[Packed]) -> Answer:
     groups = [
-        (section.title, _placed(section, part))
+        (_headed(section), _placed(section, part))
         for section, part in zip(sections, packed, strict=True)
     ]
     total = sum(len(section.items) for section in sections)

@@ -15,6 +15,7 @@ from efrit_budget.errors import Json
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.project.project import Project
 from efrit_budget.results.body import Body
+from efrit_budget.results.marks import own, quote
 
 LEAST_MAX_TOKENS = 50
 """What a result's handle and footer need."""
@@ -136,9 +137,10 @@ class ToolContext:
 class Outcome:
     """What a tool gives back: `text` for the model, `data` for programs.
 
-    A result with parts that are counted gives a `body` instead of both, and one that is stored
-    already says where. A tool that fails says so here, with a `message` that tells what to do
-    about it.
+    The text is what was found; what the tool itself says is an `answer`, a `failure`, or a body
+    with marks (`results/marks.py`). A result with parts that are counted gives a `body` instead of
+    both, and one that is stored already says where. A tool that fails says so here, with a
+    `message` that tells what to do about it.
     """
 
     text: str = ""
@@ -156,12 +158,22 @@ class Outcome:
     @property
     def whole(self) -> Body:
         """What is to be stored."""
-        return self.body or Body(self.text, data=self.data)
+        return self.body or Body(quote(self.text), data=self.data)
+
+
+def answer(line: str, data: dict[str, Json] | None = None) -> Outcome:
+    """The outcome that is a line of the tool's own."""
+    return Outcome(line, data or {}, body=Body(own(line), data=data or {}))
 
 
 def failure(message: str, **data: Json) -> Outcome:
-    """The outcome of a tool that could not do what it was asked."""
-    return Outcome(text=message, data=data, status=Status.ERROR, message=message)
+    """The outcome of a tool that could not do what it was asked.
+
+    What follows the first line of the message is found text.
+    """
+    line, _, text = message.partition("\n")
+    body = Body(own(line, text), data=data)
+    return Outcome(message, data, Status.ERROR, message, body)
 
 
 def question(text: str) -> Outcome:

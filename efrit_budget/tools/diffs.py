@@ -10,6 +10,7 @@ from efrit_budget.project.changes import Difference
 from efrit_budget.project.patches import LINK, Change
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
+from efrit_budget.results.marks import own
 
 LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 LINE_END_SIGN = "␍"
@@ -24,7 +25,7 @@ WORDS = {
     "T": "Changed kind",
     "U": "Unmerged",
 }
-LEFT_OUT = "Hunks of files that usually hold secrets are left out; give one as path to ask.\n"
+LEFT_OUT = "Hunks of files that usually hold secrets are left out; give one as path to ask."
 
 Hidden = Callable[[Change], bool]
 
@@ -35,7 +36,8 @@ def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
     secret = {change.path for change in every if is_secret(change)}
     lines = [change_line(change, _details(change, found, secret)) for change in found.changes]
     facts = [change_facts(change, secret) for change in found.changes]
-    head = f"{preamble}{_totals(found.changes)}\n{LEFT_OUT if secret else ''}"
+    left_out = f"{own(LEFT_OUT)}\n" if secret else ""
+    head = f"{preamble}{own(_totals(found.changes))}\n{left_out}"
     groups = [
         (f"{change.status} {_names(change)}", [(hunk, None) for hunk in _hunks(change)])
         for change in found.patched

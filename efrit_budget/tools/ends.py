@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from efrit_budget.results.body import Body
+from efrit_budget.results.marks import own, unquote
 from efrit_budget.tools.base import ToolContext
 
-NAVIGATION = "Showing 10,000 of 100,000 lines. continuation_token r10000:100000-ffff continues.\n"
+NAVIGATION = "§ Showing 10,000 of 100,000 lines. continuation_token r10000:100000-ffff continues.\n"
 FOOTER = "📏 ~10,000 tokens · 100k left"
 LEAST_ROOM = 30
 """Tokens below which an end is not worth its heading."""
@@ -32,9 +33,9 @@ def _fitting(body: Body, room: int, context: ToolContext) -> tuple[str, ...]:
     while size > 0:
         shown, lines = _end_of(text, size)
         heading = f"… the end, from line {total - lines + 1:,} on:"
-        spent = context.cost(f"{heading}\n{shown}\n")
+        spent = context.cost(f"{own(heading)}\n{shown}\n")
         if spent <= room:
-            return heading, shown
+            return (f"{heading}\n{unquote(shown)}",)
         size = min(size - 1, int(len(shown) * room / spent * SHRINK))
     return ()
 

@@ -10,6 +10,7 @@ from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.wording import budget_line, navigation_hint
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import MARGIN_PERCENT
+from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost, page
 from efrit_budget.results.sections import Section, inside_out, whole, within
 from efrit_budget.tools.base import Outcome, ToolContext
@@ -20,7 +21,7 @@ DRIFT = 50
 """The share of a price by which that of a long text can change when its tail does."""
 LEAST_ROOM = 30
 """Tokens of a page below which a text is not cut into pages beforehand."""
-CONTINUES = "Showing 1 of 1,000 pages. continuation_token r1000:1000000-ffff continues.\n"
+CONTINUES = "§ Showing 1 of 1,000 pages. continuation_token r1000:1000000-ffff continues.\n"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcom
     price = dearest(context.cost)
     body = found.of(whole(found.lead, found.sections, found.noun))
     hint = navigation_hint(len(body.items), found.total, found.hint)
-    if price(f"{body.text}{hint}{FOOTER}") <= context.allowance:
+    if price(f"{body.text}{hint and own(hint)}{FOOTER}") <= context.allowance:
         return Outcome(body=body)
     if max_tokens is None:
         return Outcome(body=_to_be_paged(found, body, context.allowance, price))

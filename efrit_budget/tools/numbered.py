@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from efrit_budget.characters import LINE_BREAK, one_line_each
 from efrit_budget.project.coding import LONE, REPLACEMENT
 from efrit_budget.project.reading import Text
 from efrit_budget.results.body import Body
@@ -15,10 +16,12 @@ READ_FOR_A_TOKEN = 8
 """Characters read for each token there is room for; hardly any text needs more."""
 LEAST_READ, MOST_READ = 4096, 4 * 1024 * 1024
 SHRINK = 0.95
-CR, NUL = "␍", "␀"
 STANDS_FOR = {
-    CR: "a carriage return",
-    NUL: "a NUL",
+    "␍": "a carriage return",
+    "␀": "a NUL",
+    "␛": "an escape",
+    "␌": "a form feed",
+    LINE_BREAK: "a line separator",
     REPLACEMENT: "bytes that are no character",
 }
 
@@ -154,8 +157,8 @@ def _lines(pieces: Sequence[str], *, is_open: bool) -> tuple[tuple[str, ...], st
     if returns and returns == len(ending):
         line_ends = "CRLF"
         pieces = [*(piece[:-1] for piece in ending), *pieces[len(ending) :]]
-    shown = "\n".join(pieces).replace("\r", CR).replace("\0", NUL)
-    return tuple(LONE.sub(REPLACEMENT, shown).split("\n")), line_ends
+    shown = one_line_each(LONE.sub(REPLACEMENT, "\n".join(pieces)))
+    return tuple(shown.split("\n")), line_ends
 
 
 def _fitting(stretch: Stretch, room: int, cost: Cost) -> tuple[int, int]:

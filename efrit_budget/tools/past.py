@@ -17,7 +17,8 @@ from efrit_budget.project.past_files import (
 from efrit_budget.project.paths import same_form, shown_name
 from efrit_budget.project.revisions import commit
 from efrit_budget.results.body import Body, of_items
-from efrit_budget.tools.base import Outcome, ToolContext, failure, question
+from efrit_budget.results.marks import own, quote
+from efrit_budget.tools.base import Outcome, ToolContext, answer, failure, question
 from efrit_budget.tools.diffs import LARGE_FILE_POINTER
 from efrit_budget.tools.secret_changes import asks_for_secret
 
@@ -45,7 +46,7 @@ def past_outcome(context: ToolContext, repository: Repository, revision: str, pa
 
 def _folder(entries: list[PastFile], revision: str, prefix: str) -> Outcome:
     items = [(_entry_line(entry, prefix), _entry_facts(entry)) for entry in entries]
-    header = f"{shown_name(prefix or './')} at {revision}:"
+    header = own(f"{shown_name(prefix or './')} at {revision}:")
     return Outcome(body=of_items("entries", [(header, items)]))
 
 
@@ -68,17 +69,17 @@ def _file(repository: Repository, entry: PastFile, found: str) -> Outcome:
     at = f"at {found[:SHORT_HASH]}"
     data: dict[str, Json] = {"path": name, "commit": found, "size": entry.size}
     if entry.kind == COMMIT:
-        return Outcome(f"{name} {at}: a submodule, at its commit {entry.hash}.", data)
+        return answer(f"{name} {at}: a submodule, at its commit {entry.hash}.", data)
     content = past_content(repository, entry)
     if entry.mode == LINK_MODE:
-        return Outcome(f"{name} {at}: a link to {content.decode('utf-8', 'replace')!r}.", data)
+        return answer(f"{name} {at}: a link to {content.decode('utf-8', 'replace')!r}.", data)
     if b"\0" in content:
-        return Outcome(f"{name} {at}: binary, {entry.size:,} bytes.", data | {"binary": True})
+        return answer(f"{name} {at}: binary, {entry.size:,} bytes.", data | {"binary": True})
     if not content:
-        return Outcome(f"{name} {at}: empty.", data)
+        return answer(f"{name} {at}: empty.", data)
     note = f"{name} {at}, {entry.size:,} bytes{_details(content, entry.size)}."
     text = content.replace(b"\r\n", b"\n").decode("utf-8", "replace")
-    return Outcome(body=Body(text, data=data), notes=(note,))
+    return Outcome(body=Body(quote(text), data=data), notes=(note,))
 
 
 def _details(content: bytes, size: int) -> str:

@@ -15,6 +15,7 @@ from efrit_budget.memory.packs import NEWLINES, index_of, moment, name_of
 from efrit_budget.memory.ranking import Parts
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.ladder import Item
+from efrit_budget.results.marks import own
 from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, MaxTokens
 
 BEGINS = 300
@@ -66,9 +67,9 @@ class ReadArguments(Arguments):
         return Filters(self.project or None, self.scope or None, kind or None, tags)
 
 
-def line_of(one: Observation, own: str) -> str:
+def line_of(one: Observation, own_project: str) -> str:
     """An observation on one line; the project is told where it is another than one's own."""
-    project = f", project {one.project}" if one.project not in ("", own) else ""
+    project = f", project {one.project}" if one.project not in ("", own_project) else ""
     tags = f", tags: {', '.join(one.tags)}" if one.tags else ""
     return f"#{one.id} {name_of(one)} ({day(one.updated)}{project}{tags})"
 
@@ -92,19 +93,19 @@ def beginning(text: str, most: int = BEGINS) -> str:
     return f"{text[: blank if blank > 0 else most].rstrip()}{CUT}"
 
 
-def item_of(one: Observation, own: str, detail: Detail, line: str | None = None) -> Item:
+def item_of(one: Observation, own_project: str, detail: Detail, line: str | None = None) -> Item:
     """An observation, from as full as was asked for down to its name."""
-    line = line or line_of(one, own)
+    line = line or line_of(one, own_project)
     title = " ".join(one.title.split())
     name = f"#{one.id} {beginning(title, NAME)}"
     content = one.content.strip(NEWLINES)
-    short = f"{line}\n{beginning(content)}"
+    short = own(line, beginning(content))
     forms = {
-        "summary": (line,),
-        "standard": (short, line),
-        "full": (f"{line}\n{content}", short, line),
+        "summary": (own(line),),
+        "standard": (short, own(line)),
+        "full": (own(line, content), short, own(line)),
     }[detail]
-    return Item(tuple(dict.fromkeys(forms)), (name, f"#{one.id}"))
+    return Item(tuple(dict.fromkeys(forms)), (own(name), own(f"#{one.id}")))
 
 
 def fact_of(one: Observation) -> dict[str, Json]:

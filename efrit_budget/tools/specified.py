@@ -10,6 +10,7 @@ from efrit_budget.errors import Json
 from efrit_budget.memory.wording import Detail
 from efrit_budget.project.documents import Change, Document, Specification, text_of
 from efrit_budget.results.ladder import Item
+from efrit_budget.results.marks import own, quote
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import ToolContext
 from efrit_budget.tools.sizes import counted
@@ -52,7 +53,7 @@ class Teller:
             line,
             document.name,
             lambda: excerpt(self._head(document)),
-            lambda: self.read(document).rstrip("\n"),
+            lambda: quote(self.read(document).rstrip("\n")),
         )
 
     def change(self, change: Change, told: str = "") -> Item:
@@ -67,17 +68,18 @@ class Teller:
         self, line: str, name: str, short: Callable[[], str], whole: Callable[[], str]
     ) -> Item:
         if self.detail == "summary":
-            return Item((line,), (name,))
-        shorter = (f"{line}\n{short()}", line)
+            return Item((own(line),), (own(name),))
+        shorter = (own(line, short()), own(line))
         if self.detail == "standard":
-            return Item(shorter, (name,))
-        return Item((f"{line}\n{whole()}", *shorter), (name,))
+            return Item(shorter, (own(name),))
+        return Item((f"{own(line)}\n{whole()}", *shorter), (own(name),))
 
     def _whole(self, change: Change) -> str:
-        texts = (
-            f"{document.name}\n{self.read(document)}".rstrip("\n") for document in change.documents
-        )
-        return "\n".join(texts)
+        return "\n".join(self.with_text(document) for document in change.documents)
+
+    def with_text(self, document: Document) -> str:
+        """A document's path and its whole text."""
+        return own(document.name, self.read(document).rstrip("\n"))
 
     def _head(self, document: Document) -> str:
         context = self.context
@@ -112,7 +114,7 @@ def left_out(found: Specification) -> str:
     """The line on files that are there and were not read."""
     if not found.left_out:
         return ""
-    return f"Left out (secrets, outside or unreadable): {', '.join(found.left_out)}\n"
+    return own(f"Left out (secrets, outside or unreadable): {', '.join(found.left_out)}") + "\n"
 
 
 def _titled(head: str) -> str:

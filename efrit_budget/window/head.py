@@ -10,6 +10,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import Json
 from efrit_budget.results.delivery import FOOTER
 from efrit_budget.results.ladder import Item, pack
+from efrit_budget.results.marks import MARK
 from efrit_budget.results.tokens import handle
 from efrit_budget.window.pieces import Phase
 
@@ -116,7 +117,7 @@ def _called(row: sqlite3.Row, words: int) -> str:
 
 def outcome_of(compressed: str | None, number: int | None) -> str:
     """What a call's line says of its result, without the note before it and the footer."""
-    text = compressed or ""
+    text = (compressed or "").removeprefix(f"{MARK} ")
     if number is not None and text.startswith(f"[{handle(number)}: "):
         text = text.partition("] ")[2]
     return " ".join(text.rpartition(FOOTER)[0].split() or text.split())

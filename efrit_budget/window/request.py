@@ -9,6 +9,7 @@ from efrit_budget.errors import Json
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Delivery, Terms, deliver
+from efrit_budget.results.marks import quote
 from efrit_budget.results.sound import sound_text
 from efrit_budget.results.tokens import handle
 from efrit_budget.window.blocks import block_estimate, written
@@ -56,7 +57,7 @@ def _fitted(
         if over <= 0 or costs[index] <= LEAST_PAGE:
             break
         number, window = window.next_number, replace(window, next_number=window.next_number + 1)
-        body = Body(sound_text(blocks[index]["text"]))
+        body = Body(quote(sound_text(blocks[index]["text"])))
         ready = results.packed(connection, body)
         results.put(connection, window.session_id, number, "user_message", ready)
         delivery = _first_page(body, number, max(LEAST_PAGE, costs[index] - over), window, bounds)

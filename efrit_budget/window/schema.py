@@ -113,6 +113,18 @@ def _suggesting(schema: dict[str, Json], parameter: str | None, count: int) -> d
     return changed
 
 
+def suggested_count(tools: str | None, name: str, parameter: str | None) -> dict[str, Json]:
+    """The count that a tool was offered with as its parameter's default, by the parameter's name.
+
+    `tools` are those of the request, as they were sent; nothing where the tool is not among them.
+    """
+    if tools is None or parameter is None:
+        return {}
+    offered = next((tool for tool in json.loads(tools) if tool["name"] == name), None)
+    members = offered["input_schema"]["properties"] if offered else {}
+    return {parameter: members[parameter]["default"]} if parameter in members else {}
+
+
 def rounded(count: int) -> int:
     """A count to two leading digits: a hint is no promise."""
     if count < 100:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import Json
+from efrit_budget.results.marks import own
 
 ASIDE = "\x1f"
 """Stands between the id and the turn in the key of a row that was put aside."""
@@ -109,7 +110,7 @@ def answer_the_unanswered(connection: sqlite3.Connection, session_id: str, clock
             if row["begun"]
             else f"{row['tool']} was not run."
         )
-        _answer(connection, (session_id, row["tool_use_id"]), text, clock)
+        _answer(connection, (session_id, row["tool_use_id"]), own(text), clock)
     connection.execute(
         "UPDATE calls INDEXED BY calls_outside SET state = 'gone'"
         " WHERE session_id = ? AND turn IS NULL AND state IN ('full', 'compressed')",

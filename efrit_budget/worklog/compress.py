@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from efrit_budget.characters import one_line_each
+from efrit_budget.results.marks import own
 from efrit_budget.results.sound import sound_text
 from efrit_budget.results.tokens import handle
 
@@ -21,7 +23,7 @@ def summary(compressor: Callable[[], str], original: str, tool: str) -> str:
     A compressor that fails is logged, and head and tail are kept instead.
     """
     try:
-        return sound_text(compressor()[:MOST])
+        return one_line_each(sound_text(compressor()[:MOST]))
     except Exception:  # one tool's compressor never costs a result
         log.exception("the compressor of %s failed", tool)
         return head_and_tail(original)
@@ -30,7 +32,7 @@ def summary(compressor: Callable[[], str], original: str, tool: str) -> str:
 def compressed(number: int, tokens: int, kept: str) -> str:
     """Return the line that stands for a result, with the handle that brings it back."""
     name = handle(number)
-    note = f"[{name}: {tokens:,} tokens, shrunk; recall_result {name} brings it back]"
+    note = own(f"[{name}: {tokens:,} tokens, shrunk; recall_result {name} brings it back]")
     return f"{note} {kept.strip()}".rstrip()
 
 

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from efrit_budget.budget.plain import dearest
+from efrit_budget.characters import one_line_each
 from efrit_budget.errors import Json
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Delivery, Terms, deliver, with_footer
+from efrit_budget.results.marks import own
 from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import Packed
 from efrit_budget.results.tokens import handle
@@ -134,7 +136,7 @@ class Draft:
 
     def _say_where_it_is(self, connection: sqlite3.Connection) -> None:
         name, use = handle(self.number), self._ending.use
-        line = f"[{name}: its result came late; recall_result {name} brings it]"
+        line = own(f"[{name}: its result came late; recall_result {name} brings it]")
         uses.say_it_came_late(connection, use.session_id, use.tool_use_id, line)
 
     # Making it
@@ -170,7 +172,7 @@ class Draft:
     def _notes(self) -> tuple[str, ...]:
         changed = self._changed
         said = (f"Changed since this was stored: {', '.join(changed)}.",) if changed else ()
-        return tuple(map(sound_text, self._ending.outcome.notes + said))
+        return tuple(one_line_each(sound_text(note)) for note in self._ending.outcome.notes + said)
 
     def _changed_since(self) -> list[str]:
         """The files that a stored result was made from, and that are others by now."""
@@ -227,7 +229,9 @@ class Draft:
         if shown is None:
             return delivery, None
         line = f"Same as {handle(shown)}, which is in the window in full."
-        text, tokens = with_footer("\n".join((line, *self._notes())), self._terms(shows=0))
+        text, tokens = with_footer(
+            "\n".join(map(own, (line, *self._notes()))), self._terms(shows=0)
+        )
         if tokens >= delivery.tokens:
             return delivery, None
         return replace(delivery, text=text, tokens=tokens), shown
@@ -240,7 +244,7 @@ class Draft:
         if same_as is not None:
             name = handle(self.number)
             same = "" if same_as == self.number else f"same as {handle(same_as)}; "
-            return f"[{name}: {same}recall_result {name} brings it back]"
+            return own(f"[{name}: {same}recall_result {name} brings it back]")
         short = compressed(self.number, delivery.tokens, self._ending.summary)
         if self._ending.bounds.cost(short) >= delivery.tokens:
             return delivery.text

@@ -9,6 +9,7 @@ import sqlite3
 from efrit_budget.errors import Json
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body, of_items
+from efrit_budget.results.marks import own
 from efrit_budget.results.tokens import LISTED, TokenError, handle, number_of
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import Stored
@@ -75,7 +76,7 @@ def _turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Body:
     ).fetchall()
     if not rows:
         raise TokenError(f"this session has no turn t{turn}; {LISTED}")
-    parts = [f"{row['role']}:\n{_said(json.loads(row['content']))}" for row in rows]
+    parts = [own(f"{row['role']}:", _said(json.loads(row["content"]))) for row in rows]
     return Body("\n".join(parts))
 
 

@@ -36,7 +36,7 @@ def test_the_tool_of_the_page_is_offered_and_runs_in_a_sidecar(folder: Path) -> 
         call = {"session_id": session, "name": "line_count", "tool_use_id": "t1"}
         envelope = sidecar.request("tools/call", **call, arguments={"path": "notes.txt"})
     assert "line_count" in offered
-    assert envelope["text"].startswith("notes.txt: 2 lines\n"), envelope
+    assert envelope["text"].startswith("§ notes.txt: 2 lines\n"), envelope
 
 
 def test_the_test_of_the_page_passes(folder: Path) -> None:

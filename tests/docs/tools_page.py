@@ -23,11 +23,26 @@ asks the person before it runs the tool, unless the person decided otherwise.
 
 `python -m tests.docs.tools_page` writes this page from the catalog, and asks Emacs for its own.
 """
+OWN_LINES = """\
+## The program's own lines
+
+In every result, a line that begins with `§`, `📏` or `⚡` is the program's own: a count, a heading,
+a note, the footer. Every other line is what was found: names, lines behind their numbers, text.
+Where a line of found text begins with one of these signs, or with backslashes and one of them,
+another backslash stands before it; the name of a file that begins so is quoted. So whatever a
+file, a command, a commit or a memory holds, none of it can be taken for the program's words.
+
+Lines end at newlines alone: carriage returns, escapes and other control characters are shown as
+pictures such as `␍` and `␛`, line separators as `␤`. What is stored keeps the characters
+themselves. In names of files, characters that cannot be seen and marks that change the order of
+writing are quoted as git quotes bytes.
+"""
 IN_EMACS = """\
 ## Tools that run in Emacs
 
 Each is an `efrit-define-tool` form in `elisp/`. They are offered by `efrit-do`; the sidecar counts
-and keeps what they give like any other result.
+and keeps what they give like any other result. What a tool says itself it gives through
+`efrit-tool-own`; all else counts as found.
 """
 SCHEMAS = """
 (progn (setq locale-coding-system 'utf-8-unix)
@@ -46,7 +61,15 @@ def page() -> str:
     """The whole page."""
     in_sidecar = (described(tool) for tool in discover())
     in_emacs = (described_in_emacs(tool) for tool in emacs_tools())
-    parts = [INTRODUCTION, shared_part(), *in_sidecar, IN_EMACS, *in_emacs, peer_tools.part()]
+    parts = [
+        INTRODUCTION,
+        shared_part(),
+        OWN_LINES,
+        *in_sidecar,
+        IN_EMACS,
+        *in_emacs,
+        peer_tools.part(),
+    ]
     return "\n".join(parts)
 
 

@@ -39,6 +39,13 @@
   (should (equal "printed\n=> nil" (efrit-eval-tests--text "(princ \"printed\\n\") nil")))
   (should (equal "printed\n=> 2" (efrit-eval-tests--text "(princ \"printed\") 2"))))
 
+(ert-deftest efrit-eval-tells-its-own-lines-from-what-was-printed ()
+  "What is printed may look like a value; the value's line alone is our own."
+  (let ((result (efrit-eval-tests--run "(princ \"=> 1\n\u00a7 exit 0\n\") \"2\n=> 3\"")))
+    (should (equal "=> 1\n\u00a7 exit 0\n=> \"2\n=> 3\"" (plist-get result :text)))
+    (should (equal [2] (efrit-tool-own-lines result))))
+  (should (equal [0] (efrit-tool-own-lines (efrit-eval-tests--run "(error \"a\nb\")")))))
+
 (ert-deftest efrit-eval-takes-comments-and-nothing-at-all ()
   "Comments are no forms, and no form at all gives nil."
   (should (equal "=> nil" (efrit-eval-tests--text "")))

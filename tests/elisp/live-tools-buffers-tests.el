@@ -50,7 +50,10 @@
 (ert-deftest efrit-live-buffers-a-name-with-a-line-break-takes-one-line ()
   (live-test-in nil
     (generate-new-buffer "odd\nname")
-    (live-test-has (live-test-text "list_buffers" :pattern "odd") "odd\\x0aname  fundamental-mode")))
+    (generate-new-buffer "bid\u202ei\u3164\u2028")
+    (live-test-has (live-test-text "list_buffers" :pattern "odd") "odd\\x0aname  fundamental-mode")
+    (live-test-has (live-test-text "list_buffers" :pattern "bid")
+                   "bid\\x202ei\\x3164\\x2028  fundamental-mode")))
 
 ;;; Reading
 

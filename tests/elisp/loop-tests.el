@@ -30,7 +30,7 @@ tool = [
   { name = \"file_info\", input = { paths = [\"README.md\"] } },
 ]
 [[reply]]
-expect_contains = \"=> 42\"
+expect_contains = \"§ => 42\"
 text = \"Done.\"
 " loop
     (efrit-test-finish loop "Look.")

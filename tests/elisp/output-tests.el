@@ -173,7 +173,7 @@ text = \"Done.\"
       (let ((shown (efrit-sidecar-request
                     'worklog/show (list :session_id (efrit-loop-id view-loop)
                                         :handle (plist-get (aref entries 0) :handle)))))
-        (should (string-match-p "\\`stopped before its end, after [0-9.]+ s\n1\n2\n"
+        (should (string-match-p "\\`§ stopped before its end, after [0-9.]+ s\n1\n2\n"
                                 (plist-get shown :text)))
         (should (string-suffix-p "\n299\n300\n" (plist-get shown :text)))))))
 

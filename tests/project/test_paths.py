@@ -67,6 +67,14 @@ def test_any_text_means_some_name(text: str) -> None:
         ("\x1b[31m", '"\\033[31m"'),
         ("csi\x9b", '"csi\\302\\233"'),
         ("", '""'),
+        ("filler\u3164", '"filler\\343\\205\\244"'),
+        ("\u115f\u2800", '"\\341\\205\\237\\342\\240\\200"'),
+        ("note\ufff9\u180e", '"note\\357\\277\\271\\341\\240\\216"'),
+        ("gnp\u202e.exe", '"gnp\\342\\200\\256.exe"'),
+        ("left\u200e", '"left\\342\\200\\216"'),
+        ("§ 3 files.", '"§ 3 files."'),
+        ("📏 ~1 tokens", '"📏 ~1 tokens"'),
+        ("3 § files", "3 § files"),
     ],
 )
 def test_names_are_quoted_as_git_does_and_only_when_needed(name: str, shown: str) -> None:

@@ -133,7 +133,7 @@ def test_lines_before_the_first_item_are_paged_by_lines() -> None:
     summary = "".join(f"file {number}\n" for number in range(100))
     body = preceded(summary, of_items("hunks", [("a", [("one", None), ("two", None)])]))
     first, *others = pages_of(body, 400)
-    assert first.splitlines()[-2].startswith("Showing none yet of 2 hunks. continuation_token ")
+    assert first.splitlines()[-2].startswith("§ Showing none yet of 2 hunks. continuation_token ")
     kept = "".join("\n".join(page.splitlines()[:-2]) + "\n" for page in [first, *others[:-1]])
     assert body.text.startswith(kept)
     assert others[-1].splitlines()[-4:-1] == ["a", "one", "two"]
@@ -151,10 +151,10 @@ def test_an_item_of_many_lines_that_is_longer_than_a_page_is_cut_between_lines()
 def test_a_page_shows_no_more_items_than_a_body_says_and_ends_before_a_header() -> None:
     groups = [(f"{folder}/", [(name, None) for name in "abc"]) for folder in "xyz"]
     body = replace(of_items("names", groups), most=3)
-    pages = [page.partition("Showing")[0].partition("📏")[0] for page in pages_of(body, 10_000)]
+    pages = [page.partition("§ Showing")[0].partition("📏")[0] for page in pages_of(body, 10_000)]
     assert pages == ["x/\na\nb\nc\n", "y/\na\nb\nc\n", "z/\na\nb\nc\n"]
     two = pages_of(replace(body, most=2), 10_000)
-    assert two[1].startswith("x/ (continued)\nc\ny/\na\nShowing 2 of 9 names.")
+    assert two[1].startswith("x/ (continued)\nc\ny/\na\n§ Showing 2 of 9 names.")
 
 
 def test_a_page_is_not_left_empty_because_a_long_item_does_not_fit() -> None:

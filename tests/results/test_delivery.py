@@ -56,7 +56,7 @@ def test_a_page_tells_what_it_shows_of_how_many_and_how_to_go_on() -> None:
     shown = delivery.end // 10
     assert 15 <= shown <= 30
     assert lines_behind(delivery, HUNDRED)[0] == (
-        f"Showing {shown} of 100 files. continuation_token {token} continues."
+        f"§ Showing {shown} of 100 files. continuation_token {token} continues."
     )
     assert delivery.page == {
         "total": 100,
@@ -82,23 +82,23 @@ def test_without_a_known_rest_the_note_promises_nothing() -> None:
 def test_pages_of_one_long_item_say_that_they_show_a_part() -> None:
     body = Body("lead\n" + "x" * 2_000 + "\n", "files", (5,))
     second = delivered(body, 400, start=700)
-    assert lines_behind(second, body)[0].startswith("Showing a part of one of 1 files. ")
+    assert lines_behind(second, body)[0].startswith("§ Showing a part of one of 1 files. ")
     assert second.page["returned"] == 0
     before = Body("lead\n" * 200 + "x\n", "files", (1_000,))
     assert lines_behind(delivered(before, 400), before)[0].startswith(
-        "Showing none yet of 1 files. "
+        "§ Showing none yet of 1 files. "
     )
 
 
 def test_what_was_counted_and_not_stored_is_told_on_the_last_page() -> None:
     more = replace(TEN, total=2_500)
     delivery = delivered(more, 1_000)
-    told = "Only the first 10 of 2,500 files were stored."
+    told = "§ Only the first 10 of 2,500 files were stored."
     assert lines_behind(delivery, more)[0] == told
     assert delivery.page == {"total": 2_500, "returned": 10}
     hinted = replace(more, hint="files; narrow the glob.")
     assert lines_behind(delivered(hinted, 1_000), hinted)[0] == (
-        "Showing 10 of 2,500 files; narrow the glob."
+        "§ Showing 10 of 2,500 files; narrow the glob."
     )
     assert len(lines_behind(delivered(replace(TEN, total=10), 1_000), TEN)) == 1
 
@@ -108,7 +108,7 @@ def test_where_the_tool_goes_on_the_end_of_what_is_stored_has_a_token_too() -> N
     delivery = delivered(body, 1_000)
     token = continuation_token("s", Place(7, 100))
     assert lines_behind(delivery, body)[0] == (
-        f"Lines 1-10 of a.el. continuation_token {token} continues."
+        f"§ Lines 1-10 of a.el. continuation_token {token} continues."
     )
     assert delivery.page == {"total": 10, "returned": 10, "continuation_token": token}
 
@@ -118,22 +118,22 @@ def test_what_has_no_room_is_a_line_with_its_handle() -> None:
     small = deliver(HUNDRED, 7, 500, terms, ("A long note. " * 10,))
     assert (small.start, small.end) == (500, 500)
     assert small.text == (
-        "r7: stored, not shown, 100 files: the allowance is too small for it."
-        " recall_result r7 brings it.\n📏 ~110 tokens"
+        "§ r7: stored, not shown, 100 files: the allowance is too small for it."
+        " recall_result r7 brings it.\n📏 ~112 tokens"
     )
     token = continuation_token("s", Place(7, 500))
     assert small.page == {"total": 100, "returned": 0, "continuation_token": token}
     pressed = deliver(HUNDRED, 7, 500, replace(terms, pressed=True), ("A long note. " * 10,))
     assert "100 files: no budget is left for it. " in pressed.text
     tiny = delivered(HUNDRED, 50, start=500, remaining=900)
-    assert tiny.text == "r7 stored, not shown\n📏 ~33 tokens"
+    assert tiny.text == "§ r7 stored, not shown\n📏 ~35 tokens"
 
 
 def test_notes_stand_before_the_line_that_says_how_to_go_on() -> None:
     terms = Terms("s", 400, len, None)
     lines = lines_behind(deliver(HUNDRED, 7, 0, terms, ("One.", "Two.")), HUNDRED)
-    assert lines[:2] == ["One.", "Two."]
-    assert lines[2].startswith("Showing ")
+    assert lines[:2] == ["§ One.", "§ Two."]
+    assert lines[2].startswith("§ Showing ")
 
 
 def test_a_footer_that_can_agree_with_no_figure_gets_an_empty_line() -> None:

@@ -57,21 +57,21 @@ def test_with_room_for_everything_everything_is_shown_in_full(
 def test_sections_share_equally_and_what_one_leaves_goes_to_the_other() -> None:
     small = section("few", Item(("one",)))
     large = section("many", *[Item((f"{number:02}",)) for number in range(40)])
-    body = laid_out("", [large, small], 50).body
-    assert body.text == "many\n" + "".join(f"{n:02}\n" for n in range(12)) + "few\none\n"
+    body = laid_out("", [large, small], 54).body
+    assert body.text == "§ many\n" + "".join(f"{n:02}\n" for n in range(12)) + "§ few\none\n"
     twice = laid_out("", [large, section("more", *large.items)], 50).body
     assert twice.text.count("00\n") == 2
 
 
 def test_an_item_too_long_is_named_with_its_size_and_those_behind_it_are_shown() -> None:
     answer = laid_out("", [section("all", Item(("x" * 500,), ("big",)), Item(("small",)))], 40)
-    assert answer.body.text == "all\nbig (500 tokens)\nsmall\n"
+    assert answer.body.text == "§ all\nbig (500 tokens)\nsmall\n"
     assert (answer.shown, answer.body.whole_count, answer.body.item_data) == (1, 1, ("small",))
 
 
 def test_items_that_are_named_only_are_none_of_those_shown() -> None:
     answer = laid_out("", [section("all", Item(("x" * 500,), ("big",)))], 40)
-    assert answer.body.text == "all\nbig (500 tokens)\n"
+    assert answer.body.text == "§ all\nbig (500 tokens)\n"
     assert (answer.shown, answer.body.whole_count) == (0, 0)
     assert answer.body.data_of(0, 100) == {"things": []}
 
@@ -80,5 +80,5 @@ def test_the_title_of_a_section_of_which_nothing_fits_is_left_out() -> None:
     answer = laid_out(
         "lead\n", [section("a title", Item(("x" * 90,))), section("b", Item(("y",)))], 20
     )
-    assert answer.body.text == "lead\nb\ny\n"
+    assert answer.body.text == "lead\n§ b\ny\n"
     assert (answer.shown, answer.total) == (1, 2)

@@ -106,7 +106,7 @@ def test_a_token_leads_on_through_any_tool(client: Client) -> None:
     page = client.use("file_info", continuation_token=token)
     assert page["status"] == "success"
     assert page["handle"] == "r1"
-    assert page["text"].partition("\nShowing")[0] in whole
+    assert page["text"].partition("\n§ Showing")[0] in whole
 
 
 def test_what_a_call_gave_besides_its_text_comes_back_with_it(client: Client) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.connection import Connection
+from tests.marks import unmarked
 from tests.repository import Repository
 
 Call = Callable[..., dict[str, Any]]
@@ -44,9 +45,9 @@ def repository(project: Path) -> Repository:
 
 
 def shown(envelope: dict[str, Any]) -> str:
-    """The text without its footer."""
+    """The text without its footer and the marks of its own lines."""
     text: str = envelope["text"]
-    return text[: text.rindex("📏")].rstrip("\n")
+    return unmarked(text[: text.rindex("📏")]).rstrip("\n")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ BUDGET_LINE = re.compile(
     r" Increase max_tokens or use detail_level=summary for more\.$",
     re.MULTILINE,
 )
-SHOWING = re.compile(r"^Showing ([\d,]+) of ([\d,]+) ", re.MULTILINE)
+SHOWING = re.compile(r"^§ Showing ([\d,]+) of ([\d,]+) ", re.MULTILINE)
 FOOTER = re.compile(r"^📏 ~([\d,]+) tokens · \S+ left$", re.MULTILINE)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.connection import Connection
+from tests.marks import unmarked
 
 Search = Callable[..., dict[str, Any]]
 
@@ -41,8 +42,8 @@ def write(project: Path, files: dict[str, str | bytes]) -> None:
 
 
 def lines_of(envelope: dict[str, Any]) -> list[str]:
-    """The text without its footer."""
-    lines: list[str] = envelope["text"].splitlines()
+    """The text without its footer and the marks of its own lines."""
+    lines = unmarked(envelope["text"]).splitlines()
     assert lines[-1].startswith("📏 ~")
     return lines[:-1]
 

@@ -98,7 +98,7 @@ def test_the_line_on_more_tells_the_true_total(call: Call) -> None:
 
 
 @pytest.mark.parametrize("level", ["summary", "standard", "full"])
-@pytest.mark.parametrize("budget", [50, 75, 100, 150, 300, 1000, 4000])
+@pytest.mark.parametrize("budget", [50, 75, 100, 150, 300, 1000, 3800])
 def test_the_whole_answer_keeps_to_the_budget(
     sidecar: Connection, call: Call, project: Path, level: str, budget: int
 ) -> None:
@@ -120,7 +120,7 @@ def test_the_sections_share_the_budget(sidecar: Connection, call: Call, project:
     text = call("mem_context", max_tokens=600)["text"]
     assert "## Sessions" in text
     assert "## Requests (" in text, "some of its five had no room, and it says so"
-    assert text.count("\n#") > 3
+    assert text.count("\n§ #") > 3
 
 
 @pytest.mark.parametrize("more", [{}, {"max_tokens": 4000}, {"max_tokens": 300}])
@@ -131,14 +131,14 @@ def test_sessions_and_requests_are_counted_all_of_them(
         asked_before(sidecar, project, f"First {index}.", f"Second {index}.")
     save(call, "One")
     lines = call("mem_context", **more)["text"].splitlines()
-    titles = {line for line in lines if line.startswith("## ")}
+    titles = {line for line in lines if line.startswith("§ ## ")}
     for title, in_all in (("Sessions", 7), ("Requests", 14)):
         [told] = [line for line in titles if title in line]
         shown_lines = sum("Z) The parser" in line for line in lines)
         if title == "Requests":
             shown_lines = sum(line.endswith(tuple(f"d {n}." for n in range(7))) for line in lines)
             shown_lines += sum(line.endswith(tuple(f"t {n}." for n in range(7))) for line in lines)
-        assert told == f"## {title} ({shown_lines} of {in_all})"
+        assert told == f"§ ## {title} ({shown_lines} of {in_all})"
     if not more:
         assert [line for line in lines if "Z Second 6." in line], "the latest request is shown"
 

@@ -150,7 +150,7 @@ def test_one_too_long_is_named_with_its_size_and_the_next_are_shown(call: Call) 
     envelope = call("mem_search", query="needle", detail_level="full", max_tokens=200)
     size = most(f"#{long} [note] {title}\n{'needle ' * 5000}\n")
     [named] = [line for line in envelope["text"].splitlines() if line.endswith(" tokens)")]
-    told = re.fullmatch(rf"#{long} Needle( Needle)+… \(([\d,]+) tokens\)", named)
+    told = re.fullmatch(rf"§ #{long} Needle( Needle)+… \(([\d,]+) tokens\)", named)
     assert told is not None
     assert number(told[2]) == pytest.approx(size, rel=0.01)
     assert f"#{short} [note] Other" in envelope["text"]

@@ -93,7 +93,7 @@ def test_the_focus_keeps_its_mark_and_its_size_where_only_its_name_has_room(call
     number = save(call, "A title that goes on and on " * 15, STORY)
     save(call, "After")
     text = call("mem_timeline", id=number, max_tokens=90)["text"]
-    assert re.search(rf"^> #{number} .*\([\d,]+ tokens\)$", text, re.MULTILINE)
+    assert re.search(rf"^§ > #{number} .*\([\d,]+ tokens\)$", text, re.MULTILINE)
     assert "0 of 2 observations shown" in text
 
 

@@ -250,14 +250,14 @@ def test_a_budget_below_the_least_says_the_least_and_keeps_to_it(
 ) -> None:
     envelope = call(tool, max_tokens=max_tokens, **READ_TOOLS[tool])
     assert envelope["status"] == "error"
-    assert envelope["text"].splitlines()[0] == f"{tool}: max_tokens: at least 50"
+    assert envelope["text"].splitlines()[0] == f"§ {tool}: max_tokens: at least 50"
     assert most(envelope["text"]) <= 50
 
 
 @pytest.mark.parametrize("budget", [49, 0, -5])
 def test_token_budget_says_the_least_likewise(call: Call, budget: int) -> None:
     envelope = call("mem_search", query="needle", token_budget=budget, max_tokens=60)
-    assert envelope["text"].splitlines()[0] == "mem_search: token_budget: at least 50"
+    assert envelope["text"].splitlines()[0] == "§ mem_search: token_budget: at least 50"
     assert most(envelope["text"]) <= 60
 
 

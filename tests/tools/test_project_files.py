@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.connection import Connection
+from tests.marks import unmarked
 
 List = Callable[..., dict[str, Any]]
 
@@ -53,7 +54,7 @@ def _repository(project: Path, *names: str) -> None:
 
 
 def _lines(envelope: dict[str, Any]) -> list[str]:
-    lines: list[str] = envelope["text"].splitlines()
+    lines = unmarked(envelope["text"]).splitlines()
     assert lines[-1].startswith("📏 ~")
     return lines[:-1]
 

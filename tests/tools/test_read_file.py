@@ -257,13 +257,13 @@ def test_an_empty_buffer_and_an_empty_file_are_told(
 ) -> None:
     (project / "a").touch()
     (project / "bom").write_bytes(b"\xef\xbb\xbf")
-    assert read(path="a")["text"].startswith("a: empty\n")
-    assert read(path="bom")["text"].startswith("bom: empty\n")
+    assert read(path="a")["text"].startswith("§ a: empty\n")
+    assert read(path="bom")["text"].startswith("§ bom: empty\n")
     sidecar.notify("buffers/sync", session_id=session, path="a", text="")
-    assert read(path="a")["text"].startswith("a (unsaved buffer): empty\n")
+    assert read(path="a")["text"].startswith("§ a (unsaved buffer): empty\n")
     sidecar.notify("buffers/sync", session_id=session, path="a", text="", stale=True)
     assert read(path="a")["text"].startswith(
-        "a (unsaved buffer; the file on disk has changed since): empty\n"
+        "§ a (unsaved buffer; the file on disk has changed since): empty\n"
     )
 
 

@@ -35,7 +35,7 @@ ENCODED = [
     (
         b"\x0cpage\x0b\x85\xe2\x80\xa8\xc3\xa9 z\xc3\xa9\n",
         "bytes)",
-        ["\x0cpage\x0b�\u2028é zé"],
+        ["␌page␋�␤é zé"],
     ),
 ]
 

@@ -345,5 +345,5 @@ def test_the_same_image_again_is_a_line(client: Client) -> None:
         for use in "ab"
     ]
     assert "content" not in envelopes[1]
-    assert envelopes[1]["text"].startswith("Same as r1")
+    assert envelopes[1]["text"].startswith("§ Same as r1")
     assert envelopes[1]["tokens"] < 50

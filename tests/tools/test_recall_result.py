@@ -40,7 +40,7 @@ def test_a_pattern_brings_the_lines_that_match_with_their_numbers(client: Client
 
 def test_a_pattern_that_matches_nothing_says_so(client: Client) -> None:
     envelope = client.use("recall_result", handle="r1", pattern="delta")
-    assert envelope["text"].startswith("No line of r1 matches 'delta'.")
+    assert envelope["text"].startswith("§ No line of r1 matches 'delta'.")
     assert envelope["status"] == "success"
 
 
@@ -73,7 +73,9 @@ def test_a_turn_s_handle_brings_what_was_said_in_it(client: Client) -> None:
     client.begin("Where is it?")
     client.end(text("Behind the door."))
     envelope = client.use("recall_result", handle="t1")
-    assert envelope["text"].startswith("user:\nWhere is it?\nassistant:\nBehind the door.\n📏 ~")
+    assert envelope["text"].startswith(
+        "§ user:\nWhere is it?\n§ assistant:\nBehind the door.\n📏 ~"
+    )
 
 
 def test_a_page_follows_a_page_without_a_handle(client: Client) -> None:

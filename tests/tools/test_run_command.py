@@ -115,16 +115,16 @@ def test_what_cannot_be_run_is_told_before_anybody_is_asked(
 def test_output_comes_in_order_with_the_exit_code_and_the_time(run: Run) -> None:
     envelope = run("echo one; echo two >&2; echo three; exit 3")
     assert envelope["status"] == "success"
-    assert envelope["text"].startswith("exit 3\none\ntwo\nthree\nTook ")
+    assert envelope["text"].startswith("§ exit 3\none\ntwo\nthree\n§ Took ")
     assert envelope["data"]["exit_code"] == 3
     assert envelope["data"]["seconds"] >= 0
     assert (envelope["data"]["signal"], envelope["data"]["timed_out"]) == (None, False)
 
 
 def test_a_silent_command_and_one_ended_by_a_signal_are_told(run: Run) -> None:
-    assert run("true")["text"].startswith("exit 0, no output\nTook ")
+    assert run("true")["text"].startswith("§ exit 0, no output\n§ Took ")
     killed = run("kill -9 $$")
-    assert killed["text"].startswith("ended by SIGKILL, no output\n")
+    assert killed["text"].startswith("§ ended by SIGKILL, no output\n")
     assert killed["data"]["signal"] == "SIGKILL"
 
 
@@ -158,7 +158,7 @@ def test_keys_are_kept_from_a_command(
 
 def test_colours_and_progress_bars_are_not_shown(run: Run) -> None:
     text = run(r"printf '\033[31mred\033[0m\n 10%%\r 99%%\r100%%\nnul \000 \377\n'")["text"]
-    assert "\nred\n100%\nnul  \ufffd\n" in text
+    assert "\nred\n 10%␍… 1 like it …␍100%\nnul  \ufffd\n" in text
 
 
 def test_long_output_shows_its_beginning_and_its_end_and_all_of_it_is_stored(
@@ -167,11 +167,11 @@ def test_long_output_shows_its_beginning_and_its_end_and_all_of_it_is_stored(
     envelope = run("seq 1 20000; echo the end")
     text = envelope["text"]
     assert envelope["tokens"] <= 8000
-    assert text.startswith("exit 0\n1\n2\n3\n")
-    assert "\n… the end, from line " in text
-    assert "\n19999\n20000\nthe end\nTook " in text
+    assert text.startswith("§ exit 0\n1\n2\n3\n")
+    assert "\n§ … the end, from line " in text
+    assert "\n19999\n20000\nthe end\n§ Took " in text
     assert "of 20,002 lines. continuation_token" in text
-    first = text.partition("\n… the end")[0].split("\n")
+    first = text.partition("\n§ … the end")[0].split("\n")
     numbers = [int(line) for line in first[1:]]
     uses = iter(range(1000))
     while (token := envelope["data"].get("continuation_token")) is not None:
@@ -196,8 +196,8 @@ def test_beginning_and_end_stay_within_any_allowance(run: Run) -> None:
 
 def test_the_end_of_one_enormous_line_is_shown_too(run: Run) -> None:
     text = run("seq 1 30000 | tr '\\n' ' '", max_tokens=1000)["text"]
-    assert "\n… the end, from line 2 on:\n…" in text
-    assert "30000 \nTook" in text
+    assert "\n§ … the end, from line 2 on:\n…" in text
+    assert "30000 \n§ Took" in text
 
 
 def test_a_flood_of_output_is_cut_in_its_middle_and_says_so(run: Run) -> None:
@@ -216,7 +216,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
     envelope = run("echo early; sleep 600 & echo $! > pid; wait", timeout=1)
     assert envelope["status"] == "error"
     assert envelope["message"] == "ended after 1 second, the time limit; raise timeout"
-    assert envelope["text"].startswith("ended after 1 second, the time limit\nearly\n")
+    assert envelope["text"].startswith("§ ended after 1 second, the time limit\nearly\n")
     assert envelope["data"]["timed_out"] is True
     assert until(lambda: not alive(pid_in(project / "pid")))
 
@@ -260,7 +260,7 @@ def test_what_a_cancelled_command_wrote_is_kept(
         sidecar.result(running)
     kept = sidecar.request("tools/call", **call)
     assert kept["status"] == "error"
-    assert kept["text"].startswith("stopped before its end, after ")
+    assert kept["text"].startswith("§ stopped before its end, after ")
     shown = sidecar.request("worklog/show", session_id=session, handle=kept["handle"])
     assert shown["text"].endswith("\n2998\n2999\n3000\n")
 
@@ -276,8 +276,8 @@ def test_a_stopped_command_gives_what_it_wrote_and_is_ended_with_all_it_started(
     envelope = sidecar.result(running)
     assert envelope["status"] == "error"
     assert envelope["message"].startswith("stopped by the person after ")
-    assert envelope["text"].startswith(envelope["message"] + "\n1\n2\n")
-    assert "\n2999\n3000\nTook " in envelope["text"]
+    assert envelope["text"].startswith("§ " + envelope["message"] + "\n1\n2\n")
+    assert "\n2999\n3000\n§ Took " in envelope["text"]
     assert "never" not in envelope["text"]
     assert "left running" not in envelope["text"]
     assert envelope["data"]["interrupted"] is True

@@ -153,7 +153,7 @@ def test_the_whole_report_is_within_max_tokens_and_says_truly_what_it_shows(
 def test_a_limit_holds_in_each_section_and_the_rest_is_counted(call: Call, scene: Path) -> None:
     envelope = call("sdd_context_check", change_description=CHANGE, limit=1)
     assert len(envelope["data"]["findings"]) == 5
-    assert "\nShowing 5 of 8 findings. Increase limit for more.\n" in envelope["text"]
+    assert "\n§ Showing 5 of 8 findings. Increase limit for more.\n" in envelope["text"]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from efrit_budget.project.paths import shown_name
 from tests.connection import Connection
 from tests.tools.searched import Search, git, lines_of, places_of, searching, write
 
@@ -67,12 +69,85 @@ def test_case_words_and_plain_text_are_told_apart(search: Search, project: Path)
     assert numbers(pattern="^foo.$") == [2, 3]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"pattern": r"alpha\s+beta"}, [1, 2]),
+        ({"pattern": r"alpha[\s\S]*gamma"}, [1, 2, 3]),
+        ({"pattern": "(?s)beta.*gamma"}, [2, 3]),
+        ({"pattern": "alpha[^x]*gamma"}, [1, 2, 3]),
+        ({"pattern": r"alpha\nbeta"}, [1, 2]),
+        ({"pattern": "alpha\nbeta"}, [1, 2]),
+        ({"pattern": "beta\nga(m", "literal": True}, [2, 3]),
+        ({"pattern": r"beta\s*ga\(", "context": 1}, [2, 3]),
+    ],
+)
+def test_a_pattern_that_reaches_over_lines_is_searched_over_lines(
+    search: Search, project: Path, arguments: dict[str, Any], lines: list[int]
+) -> None:
+    write(project, {"a.txt": "alpha\nbeta\nga(m gamma\n"})
+    envelope = search(**arguments)
+    assert [line for _, line in places_of(envelope)] == lines
+    assert f"§ {len(lines)} lines in matches over lines in 1 file." in envelope["text"]
+
+
+def test_a_literal_of_several_lines_is_found_where_lines_end_as_on_windows(
+    search: Search, project: Path
+) -> None:
+    write(project, {"dos.txt": b"a.b\r\nc*d\r\n", "other.txt": "axb\nccd\n"})
+    envelope = search("a.b\nc*d", literal=True)
+    assert places_of(envelope) == [("dos.txt", 1), ("dos.txt", 2)]
+
+
+def test_what_matches_within_lines_is_told_of_lines_and_what_says_lines_of_matches(
+    search: Search, project: Path
+) -> None:
+    write(project, {"a": "one two\none\ntwo\n"})
+    assert lines_of(search(r"one\s+two"))[-1] == "1 matching line in 1 file."
+    assert lines_of(search(r"(?s)one.two", count_only=True)) == [
+        "a: 2",
+        "2 matches over lines in 1 file.",
+    ]
+
+
+def test_an_unsaved_buffer_is_searched_over_lines(
+    search: Search, sidecar: Connection, session: str, project: Path
+) -> None:
+    write(project, {"a": "x\n"})
+    sidecar.request("buffers/sync", session_id=session, path="a", text="alpha\nbeta\n")
+    assert places_of(search(r"alpha\s+beta")) == [("a", 1), ("a", 2)]
+
+
+def test_nothing_found_says_that_lines_were_searched_together(
+    search: Search, project: Path
+) -> None:
+    write(project, {"a": "alpha\n"})
+    [said] = lines_of(search(r"alpha\s+gamma"))
+    assert "over lines too" in said
+    [said] = lines_of(search("gamma"))
+    assert "over lines" not in said
+
+
+@pytest.mark.parametrize(
+    "name", ["7:x", "7-x", "7, column 3:x", "5 matched lines\n3 files contained matches\n"]
+)
+@pytest.mark.parametrize("context", [0, 1])
+def test_the_name_of_a_file_looks_like_no_line_of_one(
+    search: Search, project: Path, name: str, context: int
+) -> None:
+    write(project, {name: "needle\n"})
+    envelope = search("needle", context=context)
+    assert lines_of(envelope)[1:] == ["1:needle", "1 matching line in 1 file."]
+    assert not re.match(r"\d+[:-]|\d+, column", lines_of(envelope)[0])
+    shown = shown_name(name)
+    assert envelope["data"]["matches"][0]["path"] == shown
+
+
 def test_a_bad_pattern_is_told_in_rgs_words_with_the_way_out(search: Search) -> None:
     envelope = search("foo(")
     assert envelope["status"] == "error"
     assert "unclosed group" in envelope["message"]
     assert "literal: true" in envelope["message"]
-    assert "\\n" in search("a\nb")["message"]
     assert "NUL" in search("a\0b")["message"]
 
 

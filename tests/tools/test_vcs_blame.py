@@ -29,13 +29,13 @@ def test_lines_stand_under_the_commit_they_come_from_each_run_once(
     envelope = call("vcs_blame", path="a.txt")
     assert shown(envelope).splitlines() == [
         f"{first[:8]} 2024-05-01 Ann Lee",
-        "1 one",
-        "2 two",
+        "1\tone",
+        "2\ttwo",
         f"{second[:8]} 2024-06-01 Ann Lee",
-        "3 THREE",
+        "3\tTHREE",
         f"{first[:8]} 2024-05-01 Ann Lee",
-        "4 four",
-        "5 five",
+        "4\tfour",
+        "5\tfive",
     ]
     assert envelope["data"]["runs"][1] == {
         "start": 3,
@@ -51,8 +51,8 @@ def test_lines_stand_under_the_commit_they_come_from_each_run_once(
 
 def test_a_range_of_lines_is_what_is_shown(call: Call, written: Repository) -> None:
     lines = shown(call("vcs_blame", path="a.txt", start_line="2", end_line=3)).splitlines()
-    assert [lines[1], lines[3]] == ["2 two", "3 THREE"]
-    assert "5 five" in shown(call("vcs_blame", path="a.txt", start_line=5))
+    assert [lines[1], lines[3]] == ["2\ttwo", "3\tTHREE"]
+    assert "5\tfive" in shown(call("vcs_blame", path="a.txt", start_line=5))
     assert "The file ends at line 5." in shown(call("vcs_blame", path="a.txt", end_line=9))
 
 
@@ -80,18 +80,18 @@ def test_a_line_out_of_range_is_refused_by_name(
 def test_lines_that_are_not_committed_are_called_so(call: Call, written: Repository) -> None:
     written.write("a.txt", "zero\none\n")
     lines = shown(call("vcs_blame", path="a.txt")).splitlines()
-    assert lines[:2] == ["not committed", "1 zero"]
+    assert lines[:2] == ["not committed", "1\tzero"]
 
 
 def test_a_file_can_be_looked_at_as_of_then_even_when_it_is_gone(
     call: Call, written: Repository
 ) -> None:
-    assert "3 three" in shown(call("vcs_blame", path="a.txt", revision="HEAD~1"))
+    assert "3\tthree" in shown(call("vcs_blame", path="a.txt", revision="HEAD~1"))
     (written.folder / "a.txt").unlink()
     gone = call("vcs_blame", path="a.txt")
     assert gone["status"] == "error"
     assert "revision: HEAD" in gone["message"]
-    assert "3 THREE" in shown(call("vcs_blame", path="a.txt", revision="HEAD"))
+    assert "3\tTHREE" in shown(call("vcs_blame", path="a.txt", revision="HEAD"))
     written.commit("deleted")
     gone = call("vcs_blame", path="a.txt")
     assert "vcs_log" in gone["message"]
@@ -127,7 +127,7 @@ def test_a_secret_file_is_shown_when_the_person_agrees(call: Call, repository: R
     asked = call("vcs_blame", use="secret", path=".env")
     assert asked["status"] == "needs_confirmation"
     agreed = call("vcs_blame", use="secret", confirm_id=asked["confirm"]["id"], path=".env")
-    assert "1 KEY=xyzzy" in agreed["text"]
+    assert "1\tKEY=xyzzy" in agreed["text"]
 
 
 def test_an_empty_file_and_one_of_crlf_and_one_of_other_bytes_are_shown_as_such(
@@ -135,9 +135,9 @@ def test_an_empty_file_and_one_of_crlf_and_one_of_other_bytes_are_shown_as_such(
 ) -> None:
     repository.commit("first", empty="", dos=b"1\r\n2\r\n", latin=b"x\xe9\n", tab=b"\tx\n\n\ty")
     assert shown(call("vcs_blame", path="empty")) == "empty is empty."
-    assert shown(call("vcs_blame", path="dos")).splitlines()[1:] == ["1 1", "2 2", "CRLF"]
-    assert "1 x\ufffd" in shown(call("vcs_blame", path="latin"))
-    assert shown(call("vcs_blame", path="tab")).splitlines()[1:] == ["1 \tx", "2 ", "3 \ty"]
+    assert shown(call("vcs_blame", path="dos")).splitlines()[1:] == ["1\t1", "2\t2", "CRLF"]
+    assert "1\tx\ufffd" in shown(call("vcs_blame", path="latin"))
+    assert shown(call("vcs_blame", path="tab")).splitlines()[1:] == ["1\t\tx", "2\t", "3\t\ty"]
 
 
 def test_every_name_can_be_given_as_it_is_shown(call: Call, repository: Repository) -> None:
@@ -162,7 +162,7 @@ def test_lines_from_the_outer_part_of_a_repository_are_named_from_the_project_on
         arguments={"path": "a.txt"},
         tool_use_id="use-inner",
     )
-    assert shown(envelope).endswith(" Ann Lee\n1 1")
+    assert shown(envelope).endswith(" Ann Lee\n1\t1")
 
 
 def test_a_buffer_that_is_not_saved_is_said_to_differ(
@@ -184,7 +184,7 @@ def test_a_page_that_begins_inside_a_run_repeats_its_commit(
     returned = first["data"]["returned"]
     assert second["text"].splitlines()[:2] == [
         f"{commit} 2024-05-01 Ann Lee (continued)",
-        f"{returned + 1} line {returned + 1}",
+        f"{returned + 1}\tline {returned + 1}",
     ]
 
 

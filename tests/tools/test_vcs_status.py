@@ -165,7 +165,7 @@ def test_thousands_of_files_are_paged_under_their_header(
     first = call("vcs_status", max_tokens=500)
     assert first["data"]["total"] == 3000
     second = call("vcs_status", continuation_token=first["data"]["continuation_token"])
-    assert second["text"].startswith("Untracked: (continued)\n")
+    assert second["text"].startswith("§ Untracked: (continued)\n")
     paths = [file["path"] for page in (first, second) for file in page["data"]["files"]]
     assert paths == [f"file-{number:04}" for number in range(len(paths))]
 

@@ -6,14 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from efrit_budget.characters import one_line_each
 from tests.window.client import Client
 
 TAIL = re.compile(
-    r"\n?(Showing [^\n]* continuation_token (?P<token>\S+) continues\.\n"
-    r"|Only the first [^\n]* were stored\.\n)?\n*"
+    r"\n?(§ Showing [^\n]* continuation_token (?P<token>\S+) continues\.\n"
+    r"|§ Only the first [^\n]* were stored\.\n)?\n*"
     r"📏 ~(?P<figure>[\d,]+) tokens( · [\d.]+k? left)?"
 )
-SAME = re.compile(r"Same as (r\d+), which is in the window in full\.\n")
+SAME = re.compile(r"§ Same as (r\d+), which is in the window in full\.\n")
 
 
 MOST_PAGES = 60
@@ -47,7 +48,7 @@ def page_of(envelope: dict[str, Any], original: str, start: int) -> int:
     end = len(original) if token is None else offset(token)
     if is_same(envelope):
         return end
-    stretch = original[start:end]
+    stretch = one_line_each(original[start:end])
     assert envelope["text"].startswith(stretch), (envelope["text"][:200], stretch[:200])
     tail = TAIL.fullmatch(envelope["text"][len(stretch) :])
     assert tail, envelope["text"][len(stretch) :][-300:]

@@ -84,7 +84,7 @@ def test_a_result_is_dropped_before_it_is_sent_without_an_end_of_the_epoch(
     client.call("worklog/drop", handle="r1")
     client.begin()
     assert client.epoch() == 1
-    assert client.results()["toolu_1"].startswith("[r1: ")
+    assert client.results()["toolu_1"].startswith("§ [r1: ")
 
 
 def test_a_restored_result_is_back_in_full_even_when_its_turn_had_left(

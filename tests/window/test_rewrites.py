@@ -89,7 +89,9 @@ def test_a_shrunken_result_names_its_handle_and_comes_back_whole(
     client = open_client(**SMALL)
     fill(client, until_epoch=2)
     line = client.results()["toolu_1"]
-    assert re.match(r"\[r1: [\d,]+ tokens, shrunk; recall_result r1 brings it back\] line 0", line)
+    assert re.match(
+        r"§ \[r1: [\d,]+ tokens, shrunk; recall_result r1 brings it back\] line 0", line
+    )
     assert len(line) < 700
     assert client.use("recall_result", handle="r1")["text"].startswith(words(800, 0))
 
@@ -120,7 +122,7 @@ def test_a_recall_counts_as_a_use(open_client: OpenClient) -> None:
     client.turn(words(800, 101))
     nearly_full(client)
     client.begin()
-    assert client.called("recall_result", handle="r1")["text"].startswith("Same as r1, ")
+    assert client.called("recall_result", handle="r1")["text"].startswith("§ Same as r1, ")
     rewritten(client)
     assert (client.state("r1"), client.state("r2")) == ("full", "compressed")
 
@@ -136,7 +138,7 @@ def test_a_repeated_call_counts_as_a_use_and_points_to_what_is_there(
     nearly_full(client)
     client.begin()
     again = client.called("catalogue", max_files=50)
-    assert again["text"].startswith("Same as r1, which is in the window in full.\n📏 ~")
+    assert again["text"].startswith("§ Same as r1, which is in the window in full.\n📏 ~")
     assert again["tokens"] < first["tokens"] / 10
     rewritten(client)
     assert (client.state("r1"), client.state("r2")) == ("full", "compressed")
@@ -223,7 +225,7 @@ def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
     assert gone
     assert not gone & client.results().keys()
     assert not violations(client.messages, system_messages=True)
-    assert client.use("recall_result", handle="t1")["text"].startswith("user:\nThe very first")
+    assert client.use("recall_result", handle="t1")["text"].startswith("§ user:\nThe very first")
 
 
 @pytest.mark.parametrize("history", [500, 600, 650, 700])
@@ -279,23 +281,23 @@ def test_a_line_that_points_to_a_result_shrinks_with_that_result(
     client.turn(words(800, 0), said="Find it.")
     client.turn(words(800, 0))
     client.begin()
-    assert client.results()["toolu_2"].startswith("Same as r1, which is in the window in full.")
+    assert client.results()["toolu_2"].startswith("§ Same as r1, which is in the window in full.")
     client.end(tool_use("next", "eval_sexp"))
     client.record("next", words(800, 1))
     rewritten(client)
-    assert client.results()["toolu_1"].startswith("[r1: ")
-    assert client.results()["toolu_2"] == "[r2: same as r1; recall_result r2 brings it back]"
+    assert client.results()["toolu_1"].startswith("§ [r1: ")
+    assert client.results()["toolu_2"] == "§ [r2: same as r1; recall_result r2 brings it back]"
 
 
 def test_after_the_original_was_dropped_no_line_says_that_it_is_there(client: Client) -> None:
     client.turn(words(800, 0), said="Find it.")
     client.turn(words(800, 0))
     client.begin()
-    assert client.results()["toolu_2"].startswith("Same as r1, which is in the window in full.")
+    assert client.results()["toolu_2"].startswith("§ Same as r1, which is in the window in full.")
     client.end(text("I see."))
     client.call("worklog/drop", handle="r1")
     client.begin("go on")
-    assert client.results()["toolu_2"].startswith("[r2: same as r1; ")
+    assert client.results()["toolu_2"].startswith("§ [r2: same as r1; ")
 
 
 def test_a_repeated_call_is_delivered_again_once_the_original_has_shrunk(

@@ -170,7 +170,7 @@ def test_a_tool_that_gave_nothing_is_answered_in_place(client: Client) -> None:
     unanswered(client)
     results = client.messages[-1]["content"]
     assert [block["tool_use_id"] for block in results[:2]] == ["slow", "quick"]
-    assert results[0]["content"] == [text("eval_sexp was not run.")]
+    assert results[0]["content"] == [text("§ eval_sexp was not run.")]
     assert results[0]["is_error"]
     read_back(client)
 
@@ -212,7 +212,7 @@ def test_after_a_rewrite_the_answer_says_where_the_late_result_is(client: Client
         client.turn(words(4_000, number), said="Go on." if number == 0 else None)
     answers = client.results()
     assert client.epoch() > 1
-    assert answers.get("slow", "").startswith(f"[{late['handle']}: its result came late")
+    assert answers.get("slow", "").startswith(f"§ [{late['handle']}: its result came late")
 
 
 def test_a_result_that_comes_before_its_reply_was_told_of_takes_its_place(

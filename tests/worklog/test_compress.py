@@ -43,7 +43,7 @@ def test_a_tool_s_own_words_stand_behind_the_handle(client: Client, name: str) -
         assert line == envelope["text"]
         return
     handle = envelope["handle"]
-    note = rf"\[{handle}: [\d,]+ tokens, shrunk; recall_result {handle} brings it back\] "
+    note = rf"§ \[{handle}: [\d,]+ tokens, shrunk; recall_result {handle} brings it back\] "
     assert re.match(note + expected, line), line
     assert len(line) <= 500 + 80
 
@@ -92,7 +92,7 @@ def test_a_compressor_that_gives_too_much_is_cut(client: Client) -> None:
 def test_a_compressor_that_gives_nothing_leaves_the_handle(client: Client) -> None:
     client.use("clumsy", compressor="gives nothing")
     assert re.fullmatch(
-        r"\[r1: [\d,]+ tokens, shrunk; recall_result r1 brings it back\]", shrunk(client, "r1")
+        r"§ \[r1: [\d,]+ tokens, shrunk; recall_result r1 brings it back\]", shrunk(client, "r1")
     )
 
 

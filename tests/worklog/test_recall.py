@@ -66,7 +66,7 @@ def test_turns_that_left_stand_in_the_list_and_come_back_by_their_handle(
     listed = client.use("recall_result", pattern="^t1 ")["text"]
     assert "t1 assistant (evicted): " in listed
     turn = client.use("recall_result", handle="t1")["text"]
-    assert "user:\nFind the place where it begins.\n" in turn
-    assert "assistant:\n" in turn
+    assert "§ user:\nFind the place where it begins.\n" in turn
+    assert "§ assistant:\n" in turn
     assert "where could it be" in turn
     assert '"name": "eval_sexp"' in turn

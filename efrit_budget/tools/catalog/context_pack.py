@@ -10,6 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.observation import Filters
 from efrit_budget.memory.packs import DEFAULT_BUDGET, Markdown, context_pack, facts_of
+from efrit_budget.results.body import Body
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import FOOTER
 from efrit_budget.tools.sizes import counted
@@ -46,9 +47,8 @@ class ContextPack:
         filters = Filters(
             project or None, arguments.scope or None, arguments.kind or None, tuple(arguments.tags)
         )
-        written = context_pack(
-            context.memory, arguments.query, filters, budget - price(FOOTER), Markdown(), price
-        )
+        room, form = budget - price(FOOTER), Markdown(marked=True)
+        written = context_pack(context.memory, arguments.query, filters, room, form, price)
         pack = written.pack
         data = {
             "memories": [facts_of(memory) for memory in pack.memories],
@@ -57,11 +57,11 @@ class ContextPack:
             "project_id": pack.project,
             "left_out": pack.left_out,
         }
-        return Outcome(f"{written.text}\n", data)
+        return Outcome(body=Body(f"{written.text}\n", data=data))
 
     def compress(self, arguments: ContextPackArguments, outcome: Outcome) -> str:
         """How many were packed, and which."""
-        memories = outcome.data["memories"]
+        memories = outcome.whole.data["memories"]
         names = ", ".join(f"#{one['id']} {one['title']}" for one in memories)
         on = f" on {arguments.query[:100]!r}" if arguments.query else ""
         return f"Packed {counted(len(memories), 'observation')}{on}: {names}"[:500]

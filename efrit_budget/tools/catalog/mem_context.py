@@ -10,7 +10,9 @@ from pydantic import Field
 from efrit_budget.budget.plain import Cost, dearest
 from efrit_budget.memory.observation import EVERYTHING, Filters
 from efrit_budget.memory.wording import OBSERVATIONS
+from efrit_budget.results.body import Body
 from efrit_budget.results.ladder import Item, pack
+from efrit_budget.results.marks import own as own_line
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
@@ -58,7 +60,8 @@ class MemContext:
         total = context.memory.count(filters)
         lead = _lead(filters.project, arguments, context)
         if not total:
-            return Outcome(f"{lead}{_nothing(filters, context)}", {"observations": []})
+            text = f"{lead}{own_line(_nothing(filters, context))}"
+            return Outcome(body=Body(text, data={"observations": []}))
         observations = context.memory.recent(filters, arguments.limit)
         section = Section(
             "## Observations" if lead else None,
@@ -107,12 +110,12 @@ def _part(title: str, lines: Sequence[str], in_all: int, room: int | None, cost:
     """A section's lines, as far as there is room; its title counts them where there are more."""
     shown, price = tuple(lines), dearest(cost)
     if room is not None:
-        left = room - price(f"{title} ({len(lines)} of {in_all:,})\n")
+        left = room - price(f"{own_line(title)} ({len(lines)} of {in_all:,})\n")
         shown = pack([Item((line,)) for line in lines], max(0, left), price).texts
     if not shown:
         return ""
     counts = f" ({len(shown)} of {in_all:,})" if len(shown) < in_all else ""
-    return "\n".join((f"{title}{counts}", *shown, ""))
+    return "\n".join((own_line(f"{title}{counts}"), *shown, ""))
 
 
 TOOL = MemContext()

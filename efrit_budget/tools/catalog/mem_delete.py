@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
 from efrit_budget.tools.remembered import Id, ShortArguments
 
 
@@ -29,7 +29,7 @@ class MemDelete:
         one = context.memory.get(arguments.id)
         if one is None or not context.memory.delete(arguments.id):
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")
-        return Outcome(f"Deleted #{one.id} {one.title}", {"id": one.id, "title": one.title})
+        return answer(f"Deleted #{one.id} {one.title}", {"id": one.id, "title": one.title})
 
     def compress(self, arguments: MemDeleteArguments, outcome: Outcome) -> str:
         """Which one."""

@@ -10,6 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from efrit_budget.memory.observation import Observation, Revision
 from efrit_budget.memory.packs import facts_of, index_of
 from efrit_budget.memory.wording import Detail
+from efrit_budget.results.marks import MARK, own, quote
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.fitted import paged
 from efrit_budget.tools.remembered import Id, Limit, beginning, minute
@@ -55,7 +56,8 @@ class MemGetObservation:
     def compress(self, arguments: MemGetObservationArguments, outcome: Outcome) -> str:
         """Its head, and how its content begins."""
         text = outcome.whole.text
-        return (text if text.startswith("#") else f"Read observation #{arguments.id}")[:500]
+        told = text.removeprefix(f"{MARK} ")
+        return (told if told.startswith("#") else f"Read observation #{arguments.id}")[:500]
 
 
 def _read(one: Observation, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
@@ -71,9 +73,9 @@ def _read(one: Observation, arguments: MemGetObservationArguments, context: Tool
     context.memory.note_access(one.id)
     related = context.memory.related(one.id)[: arguments.limit]
     head, detail = _head(told, one, related), arguments.detail_level
-    text = f"{head}\n\n{told.content}" if detail == "full" else head
+    text = f"{head}\n\n{quote(told.content)}" if detail == "full" else head
     if detail == "standard":
-        text = f"{head}\n\n{beginning(told.content)}"
+        text = f"{head}\n\n{quote(beginning(told.content))}"
     body = paged(f"{text}\n", arguments.max_tokens, context)
     facts = facts_of(told) if detail == "full" else index_of(told)
     return Outcome(body=replace(body, data={**body.data, **facts}))
@@ -107,7 +109,7 @@ def _head(told: Observation, latest: Observation, related: list[tuple[int, str]]
         ", ".join(filter(None, facts)),
         f"Related: {names}" if names else "",
     ]
-    return "\n".join(filter(None, lines))
+    return "\n".join(map(own, filter(None, lines)))
 
 
 TOOL = MemGetObservation()

@@ -16,7 +16,7 @@ from efrit_budget.memory.observation import (
     Saved,
 )
 from efrit_budget.memory.private import public
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
 from efrit_budget.tools.remembered import Id, ShortArguments
 
 
@@ -67,7 +67,7 @@ class MemSave:
         except ObservationError as error:
             return failure(f"{self.name}: {error.message}")
         data = {"id": saved.id, "revision": saved.revision, "outcome": saved.outcome}
-        return Outcome(_told(saved, project), data)
+        return answer(_told(saved, project), data)
 
     def compress(self, arguments: MemSaveArguments, outcome: Outcome) -> str:
         """Under which number, and the title."""

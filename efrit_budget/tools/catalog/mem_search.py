@@ -14,8 +14,9 @@ from efrit_budget.memory.store import Candidate
 from efrit_budget.memory.wording import RESULTS
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.ladder import Item
+from efrit_budget.results.marks import own
 from efrit_budget.results.sections import Section
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (
     Budget,
@@ -27,8 +28,8 @@ from efrit_budget.tools.remembered import (
     line_of,
 )
 
-ANY_WORD = "No observation holds every word; these hold some of them.\n"
-NO_WORD = "The query holds no word; these are the best of all.\n"
+ANY_WORD = "No observation holds every word; these hold some of them."
+NO_WORD = "The query holds no word; these are the best of all."
 
 
 class MemSearchArguments(ReadArguments):
@@ -59,20 +60,20 @@ class MemSearch:
         filters = arguments.filters(arguments.type, tuple(arguments.tags))
         found = context.memory.search(arguments.query, filters, arguments.limit)
         if not found.total:
-            return Outcome("No observation matches.", {"results": []})
-        lead = ANY_WORD if found.any_word else ""
+            return answer("No observation matches.", {"results": []})
+        lead = own(ANY_WORD) + "\n" if found.any_word else ""
         if not query.parsed(arguments.query).words:
-            lead = NO_WORD
+            lead = own(NO_WORD) + "\n"
         section = Section(
             None,
             [_item(one, arguments, context) for one in found.candidates],
             [_fact(one, arguments) for one in found.candidates],
         )
-        answer = Found(lead, [section], "results", found.total, RESULTS)
+        shown = Found(lead, [section], "results", found.total, RESULTS)
         most = _most_tokens(arguments)
         if arguments.token_budget is not None and most is not None:
             context = replace(context, allowance=min(context.allowance, filled(most)))
-        return fitted(answer, most, context)
+        return fitted(shown, most, context)
 
     def compress(self, arguments: MemSearchArguments, outcome: Outcome) -> str:
         """The query, how many there are, and the first of them."""

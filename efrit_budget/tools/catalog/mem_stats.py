@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Filters, Stats
 from efrit_budget.memory.wording import Detail
+from efrit_budget.results.marks import MARK, own
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import paged
 from efrit_budget.tools.remembered import Limit, ShortArguments, minute
@@ -53,7 +54,8 @@ class MemStats:
     def compress(self, arguments: MemStatsArguments, outcome: Outcome) -> str:
         """The counts, as far as there is room."""
         of = f" of {arguments.project}" if arguments.project else ""
-        return f"Counted memory{of}: {outcome.whole.text}"[:500]
+        told = outcome.whole.text.replace(f"{MARK} ", "")
+        return f"Counted memory{of}: {told}"[:500]
 
 
 def _told(stats: Stats, rows: int | None) -> str:
@@ -70,7 +72,7 @@ def _told(stats: Stats, rows: int | None) -> str:
         if told:
             more = [f"{len(counts) - len(told):,} more"] if len(told) < len(counts) else []
             lines.append(f"{name}: {', '.join(told + more)}")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{own(line)}\n" for line in lines)
 
 
 TOOL = MemStats()

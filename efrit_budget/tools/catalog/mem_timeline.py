@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from efrit_budget.memory.observation import Observation, Timeline
 from efrit_budget.memory.wording import IN_SESSION
 from efrit_budget.results.ladder import Item, outwards
+from efrit_budget.results.marks import MARK
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 from efrit_budget.tools.fitted import Found, fitted
@@ -83,7 +84,8 @@ def _item(
     if one is not focus:
         return item_of(one, own, arguments.detail_level)
     item = item_of(one, own, arguments.detail_level, f"{FOCUS}{line_of(one, own)}")
-    return Item(item.forms, tuple(f"{FOCUS}{name}" for name in item.names))
+    plain = f"{MARK} "
+    return Item(item.forms, tuple(name.replace(plain, f"{plain}{FOCUS}", 1) for name in item.names))
 
 
 TOOL = MemTimeline()

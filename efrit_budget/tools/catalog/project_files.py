@@ -189,7 +189,7 @@ def _count(count: int, noun: str) -> str:
 def _first(types: Counter[str]) -> dict[str, int]:
     """The most frequent endings; of those that are equally frequent, no ending comes last."""
     ordered = sorted(types.items(), key=lambda entry: (-entry[1], not entry[0], entry[0]))
-    return {name or NO_ENDING: count for name, count in ordered[:MOST_TYPES]}
+    return {shown_name(name) if name else NO_ENDING: n for name, n in ordered[:MOST_TYPES]}
 
 
 def _told(types: Counter[str]) -> str:

@@ -20,13 +20,14 @@ from efrit_budget.tools.base import (
     Outcome,
     Policy,
     ToolContext,
+    answer,
     failure,
     question,
 )
 from efrit_budget.tools.numbered import Stretch
 from efrit_budget.tools.sizes import counted, sized
 
-TAIL = " continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"
+TAIL = " § continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"
 """What delivery adds to a page at most."""
 ATTEMPTS = 4
 MOST_TAIL = 1_000_000
@@ -78,9 +79,9 @@ class ReadFile:
         """Which lines of what, and the first and the last of them."""
         del arguments  # a later page has none
         body = outcome.whole
-        lines = body.text.splitlines()
+        lines = body.text.split("\n")
         if "start_line" not in body.data:
-            return f"Read {body.text}"[:MOST_SHORT]
+            return f"Read {outcome.text}"[:MOST_SHORT]
         where = body.position.partition(";")[0].replace("Line", "line")
         said = f"Read {lines[0]}, {where}"
         head, tail = lines[1 : 1 + EDGE_LINES], lines[1 + EDGE_LINES :][-EDGE_LINES:]
@@ -240,12 +241,12 @@ def _described(found: Opened) -> Outcome:
     facts: dict[str, Json] = {"path": path, "size": size, "lines": []}
     if isinstance(content, Pointer):
         said = f"{path}: a Git LFS pointer to {content.size:,} bytes; the content is not here"
-        return Outcome(f"{said} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
+        return answer(f"{said} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
     if isinstance(content, Text):
         name = marked(path, unsaved=content.is_buffer, stale=content.stale)
         unsaved: dict[str, Json] = {"unsaved": content.is_buffer, "stale": content.stale}
-        return Outcome(f"{name}: empty", facts | unsaved)
-    return Outcome(_of_binary(path, size, content), facts | _binary_facts(content))
+        return answer(f"{name}: empty", facts | unsaved)
+    return answer(_of_binary(path, size, content), facts | _binary_facts(content))
 
 
 def _of_binary(path: str, size: int, content: Binary) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field
 from efrit_budget.project.ripgrep import PatternError, UnfinishedError, matching_lines
 from efrit_budget.results.body import Body
 from efrit_budget.results.tokens import TokenError
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
 
 
 class RecallArguments(Arguments):
@@ -56,7 +56,7 @@ class RecallResult:
             return Outcome(body=body)
         lines = matching_lines(context.rg, body.text, arguments.pattern, context.cancellation)
         if not lines:
-            return Outcome(f"No line of {name} matches {arguments.pattern!r}.")
+            return answer(f"No line of {name} matches {arguments.pattern!r}.")
         return Outcome(body=Body("".join(f"{line}\n" for line in lines), noun="matching lines"))
 
     def compress(self, arguments: RecallArguments, outcome: Outcome) -> str:

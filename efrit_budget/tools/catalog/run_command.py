@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import stat
 import time
@@ -14,12 +13,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.cancellation import Cancellation
+from efrit_budget.characters import all_seen
 from efrit_budget.project.environment import unattended
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.processes import SHELL, Finished, follow
 from efrit_budget.project.project import Located
 from efrit_budget.project.terminal import Kept
 from efrit_budget.results.body import Body
+from efrit_budget.results.marks import MARK, own, quote
 from efrit_budget.tools.base import (
     Arguments,
     Hint,
@@ -35,11 +36,6 @@ from efrit_budget.tools.sizes import counted, sized
 
 DEFAULT_SECONDS, MOST_SECONDS = 120, 3600
 REPORT_SECONDS = 1.0
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\U000e0000-\U000e0fff]"
-)
-"""What could make a command look like another one."""
 EDGE = 150
 
 
@@ -76,7 +72,9 @@ class RunCommand:
         if "\0" in arguments.command:
             return failure("a command cannot hold a NUL byte; write it as \\0 for printf")
         if not context.confirmed:
-            return question(f"Run in {shown_name(str(folder.path))}:\n{visible(arguments.command)}")
+            return question(
+                f"Run in {shown_name(str(folder.path))}:\n{all_seen(arguments.command)}"
+            )
         try:
             return _ran(arguments, folder.path, context).outcome(context)
         except OSError as error:
@@ -85,7 +83,7 @@ class RunCommand:
     def compress(self, arguments: RunCommandArguments, outcome: Outcome) -> str:
         """The command, how it ended, and the edges of what it wrote."""
         body = outcome.whole
-        ended, _, output = body.text.partition("\n")
+        ended, _, output = body.text.removeprefix(f"{MARK} ").partition("\n")
         lines = counted(body.count(0, len(body.text)) - 1, "line")
         command = " ".join(arguments.command.split())[:EDGE]
         said = f"Ran '{command}': {ended}, {lines}."
@@ -96,11 +94,6 @@ class RunCommand:
 
 class NoFolderError(Exception):
     """There is no folder to run a command in."""
-
-
-def visible(command: str) -> str:
-    """A command as the person is asked about it: no sign in it hides another."""
-    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", command)
 
 
 def _folder(path: str, context: ToolContext) -> Located:
@@ -152,8 +145,12 @@ class _Ran:
 
     def outcome(self, context: ToolContext) -> Outcome:
         """How it ended, and what it wrote: its beginning, and its end beside it if it is long."""
-        output = self.kept.text()
-        body = Body(f"{self._ended(has_output=output != '')}\n{output}", data=self._facts())
+        begin, end = self.kept.parts()
+        text = f"{own(self._ended(has_output=begin != ''))}\n{quote(begin)}"
+        if self.kept.dropped:
+            dropped = f"… {self.kept.dropped:,} bytes of output were not kept …"
+            text += ("" if begin.endswith("\n") else "\n") + own(dropped, end)
+        body = Body(text, data=self._facts())
         notes = (*last_lines(body, self._notes(), context), *self._notes())
         status = Status.SUCCESS if (message := self._message()) is None else Status.ERROR
         return Outcome(body=body, notes=notes, status=status, message=message)

@@ -15,6 +15,7 @@ from efrit_budget.memory.packs import NEWLINES, index_of, name_of
 from efrit_budget.memory.wording import FINDINGS, Detail
 from efrit_budget.project.documents import Change, Document, Specification, specification
 from efrit_budget.results.ladder import Item
+from efrit_budget.results.marks import own
 from efrit_budget.results.sections import Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
@@ -23,7 +24,7 @@ from efrit_budget.tools.sizes import counted
 from efrit_budget.tools.specified import CUT, EXCERPT, Teller, fact, left_out, section
 
 EXPLORE = "explore"
-NO_WORD = "No word of four letters to look for in documents and changes.\n"
+NO_WORD = "No word of four letters to look for in documents and changes."
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class SddContextCheck:
         found = specification(context.project, context.rg, context.cancellation)
         places = _Scan(arguments, context, found, words).places()
         none = [place.section.title or "" for place in places if not place.total]
-        unasked = "" if words else NO_WORD
-        lead = f"# Context check\n{unasked}{_none(none)}{left_out(found)}"
+        unasked = "" if words else own(NO_WORD) + "\n"
+        lead = f"{own('# Context check')}\n{unasked}{_none(none)}{left_out(found)}"
         total = sum(place.total for place in places)
         answer = Found(lead, [place.section for place in places], "findings", total, FINDINGS)
         return fitted(answer, arguments.max_tokens, context)
@@ -79,7 +80,7 @@ class SddContextCheck:
 
 def _none(titles: Sequence[str]) -> str:
     names = [title.removeprefix("## ").lower() for title in titles]
-    return f"None: {', '.join(names)}\n" if names else ""
+    return own(f"None: {', '.join(names)}") + "\n" if names else ""
 
 
 @dataclass(frozen=True)
@@ -153,22 +154,23 @@ class _Scan:
 
     def _excerpt(self, document: Document, held: Sequence[str], text: str) -> Item:
         line = f"{document.name} [{', '.join(held)}]"
-        shorter = (f"{line}\n{lines_with(self.words, text)}", line)
+        shorter = (own(line, lines_with(self.words, text)), own(line))
         if self.arguments.detail_level == "full":
-            return Item((f"{line}\n{text.rstrip()}", *shorter), (document.name,))
-        return Item(shorter, (document.name,))
+            return Item((own(line, text.rstrip()), *shorter), (own(document.name),))
+        return Item(shorter, (own(document.name),))
 
 
-def _remembered(memory: Observation, own: str, detail: Detail) -> Item:
+def _remembered(memory: Observation, own_project: str, detail: Detail) -> Item:
     """A memory, from its content down to its number; another project's says so."""
-    elsewhere = f" (project {memory.project})" if memory.project not in ("", own) else ""
+    elsewhere = f" (project {memory.project})" if memory.project not in ("", own_project) else ""
     line, name = f"#{memory.id} {name_of(memory)}{elsewhere}", f"#{memory.id}"
     if detail == "summary":
-        return Item((line,), (name,))
+        return Item((own(line),), (own(name),))
     content = memory.content.strip(NEWLINES)
-    whole = f"{line}\n{content}"
-    short = whole if len(content) <= EXCERPT else f"{line}\n{content[:EXCERPT].rstrip()}{CUT}"
-    return Item((whole, short, line) if detail == "full" else (short, line), (name,))
+    whole = own(line, content)
+    short = whole if len(content) <= EXCERPT else own(line, f"{content[:EXCERPT].rstrip()}{CUT}")
+    forms = (whole, short, own(line)) if detail == "full" else (short, own(line))
+    return Item(forms, (own(name),))
 
 
 TOOL = SddContextCheck()

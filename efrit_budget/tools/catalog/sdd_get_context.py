@@ -13,8 +13,9 @@ from efrit_budget.memory.observation import DEFAULT_SCOPE
 from efrit_budget.memory.wording import ARTIFACTS, Detail
 from efrit_budget.project.documents import Change, Document, Specification, specification
 from efrit_budget.project.specs import Specs
-from efrit_budget.results.body import Source
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.results.body import Body, Source
+from efrit_budget.results.marks import own
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
 from efrit_budget.tools.fitted import Found, fitted, paged
 from efrit_budget.tools.sizes import counted
 from efrit_budget.tools.specified import Teller, left_out, section
@@ -88,9 +89,9 @@ def _stage(
     """The files of one stage, each behind its path."""
     documents = found.of_stage(stage)
     if not documents:
-        return Outcome(_no_file(stage, found, context.project.specs), {"stage": stage, "paths": []})
+        return answer(_no_file(stage, found, context.project.specs), {"stage": stage, "paths": []})
     teller = Teller("full", context)
-    text = "\n".join(f"{one.name}\n{teller.read(one)}".rstrip("\n") for one in documents)
+    text = "\n".join(map(teller.with_text, documents))
     body = paged(f"{text}\n", max_tokens, context)
     paths = [document.name for document in documents]
     data = {**body.data, "stage": stage, "paths": paths}
@@ -122,7 +123,8 @@ def _overview(
         left = max(0, left - len(things))
     total = sum(len(things) for _, things in _parts(found))
     if not total:
-        return Outcome(_nothing(found, context.project.specs), {"artifacts": []})
+        text = f"{own(_nothing(context.project.specs))}\n{left_out(found)}"
+        return Outcome(body=Body(text, data={"artifacts": []}))
     answer = Found(_lead(found), sections, "artifacts", total, ARTIFACTS)
     return fitted(answer, arguments.max_tokens, context)
 
@@ -138,15 +140,16 @@ def _parts(found: Specification) -> list[tuple[str, Sequence[Document | Change]]
 
 
 def _lead(found: Specification) -> str:
-    missing = f"Stages without a file: {', '.join(found.missing_stages)}\n"
-    return f"# Specification\n{missing if found.missing_stages else ''}{left_out(found)}"
+    missing = own(f"Stages without a file: {', '.join(found.missing_stages)}") + "\n"
+    title = own("# Specification")
+    return f"{title}\n{missing if found.missing_stages else ''}{left_out(found)}"
 
 
-def _nothing(found: Specification, specs: Specs) -> str:
+def _nothing(specs: Specs) -> str:
     names = ", ".join(specs.conventions)
     return (
         f"No specification: no document in {_folders(specs)}, and none of {names}."
-        f" The settings specs.* name other places.\n{left_out(found)}"
+        " The settings specs.* name other places."
     )
 
 

@@ -18,7 +18,7 @@ from efrit_budget.project.ripgrep import PatternError, UnfinishedError
 from efrit_budget.project.scope import Scope, scope_of
 from efrit_budget.project.searching import Block, Case, Hits, Query, search
 from efrit_budget.project.walking import Walk
-from efrit_budget.results.body import Body, marked
+from efrit_budget.results.body import Body, marked, unlike_lines
 from efrit_budget.tools import matched
 from efrit_budget.tools.base import (
     Arguments,
@@ -29,6 +29,7 @@ from efrit_budget.tools.base import (
     failure,
     question,
 )
+from efrit_budget.tools.sizes import counted
 
 MOST_PATTERN = 10_000
 MOST_NAMED, MOST_FIRST = 3, 20
@@ -55,7 +56,7 @@ class SearchContent:
     name: ClassVar[str] = "search_content"
     description: ClassVar[str] = (
         "Search file contents: lines, numbered, below each file's name; all are counted. Ignored "
-        "and binary files are left out."
+        "and binary files are left out. Over lines: with \\n, [\\s\\S] or (?s)."
     )
     arguments: ClassVar[type[Arguments]] = SearchContentArguments
     policy: ClassVar[Policy] = Policy.ALLOW
@@ -185,14 +186,14 @@ class _Told:
         plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
         shown = names if plain else list(map(shown_name, names))
         for index, block in enumerate(blocks):
-            shown[index] = marked(shown[index], unsaved=block.unsaved, stale=block.stale)
+            name = unlike_lines(shown[index])
+            shown[index] = marked(name, unsaved=block.unsaved, stale=block.stale)
         return shown
 
     def _notes(self) -> Iterator[str]:
         hits, arguments = self.hits, self.arguments
         if hits.matches:
-            found = f"{hits.matches:,} matching {'line' if hits.matches == 1 else 'lines'}"
-            yield f"{found} in {_files(hits.matched_files)}."
+            yield f"{self._counted()} in {_files(hits.matched_files)}."
         else:
             yield f"No matches for {arguments.pattern!r} in {self._where()}."
         in_emacs = [os.fsdecode(block.path) for block in hits.blocks if block.unsaved]
@@ -210,13 +211,23 @@ class _Told:
         if hits.unreadable:
             yield f"{_files(hits.unreadable)} or folders could not be read."
 
+    def _counted(self) -> str:
+        """How many lines match; over lines, how many are in matches, or how many matches are."""
+        hits, arguments = self.hits, self.arguments
+        if not hits.over_lines:
+            return f"{hits.matches:,} matching {'line' if hits.matches == 1 else 'lines'}"
+        if arguments.files_only or arguments.count_only:
+            return f"{counted(hits.matches, 'match', 'matches')} over lines"
+        return f"{counted(hits.matches, 'line')} in matches over lines"
+
     def _where(self) -> str:
         """What was searched in vain."""
         arguments = self.arguments
         below = "" if arguments.path == "." else f" below {self.located.shown}"
         glob = f" that fit {arguments.glob}" if arguments.glob else ""
         case = ", case counts" if arguments.case == "sensitive" else ""
-        return f"{_files(self.hits.searched_files)}{below}{glob}{case}; ignored ones left out"
+        over = ", over lines too" if self.hits.over_lines else ""
+        return f"{_files(self.hits.searched_files)}{below}{glob}{case}{over}; ignored ones left out"
 
     def _some(self, names: Sequence[str]) -> str:
         shown = [self._shown(name) for name in names[:MOST_NAMED]]

@@ -17,7 +17,16 @@ from efrit_budget.project.git_names import name_from_root
 from efrit_budget.project.paths import OutsideError, same_form, shown_name
 from efrit_budget.project.revisions import commit
 from efrit_budget.results.body import of_items
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
+from efrit_budget.tools.base import (
+    Arguments,
+    Hint,
+    Outcome,
+    Policy,
+    ToolContext,
+    answer,
+    failure,
+    question,
+)
 from efrit_budget.tools.secret_changes import asks_for_secret
 
 TOO_SHORT = re.compile(r"has only (\d+) lines?")
@@ -88,7 +97,7 @@ def _blame(arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
     groups = [(_header(run, name), list(_items(run, crlf=crlf))) for run in runs]
     body = of_items("lines", groups, path=shown_name(name), runs=[_facts(run) for run in runs])
     if not runs:
-        return Outcome(f"{shown_name(name)} is empty.", {"runs": []})
+        return answer(f"{shown_name(name)} is empty.", {"runs": []})
     return Outcome(body=replace(body, item_data=()), notes=(*notes, *(["CRLF"] if crlf else [])))
 
 
@@ -160,7 +169,7 @@ def _header(run: Run, name: str) -> str:
 def _items(run: Run, *, crlf: bool) -> Iterator[tuple[str, Json]]:
     for number, line in enumerate(run.lines, run.first):
         text = line.removesuffix(b"\r") if crlf else line
-        yield f"{number} {text.decode('utf-8', 'replace')}", None
+        yield f"{number}\t{text.decode('utf-8', 'replace')}", None
 
 
 def _facts(run: Run) -> dict[str, Json]:

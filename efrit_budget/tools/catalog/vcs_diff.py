@@ -14,7 +14,16 @@ from efrit_budget.project.git_folder import GitError
 from efrit_budget.project.git_names import name_from_root
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.revisions import difference
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
+from efrit_budget.tools.base import (
+    Arguments,
+    Hint,
+    Outcome,
+    Policy,
+    ToolContext,
+    answer,
+    failure,
+    question,
+)
 from efrit_budget.tools.diffs import compressed_diff, diff_body
 from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
 
@@ -77,7 +86,7 @@ def _diff(arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
     found = ask(repository, comparison)
     if not found.changes:
         missing = name is not None and not os.path.lexists(context.root / name)
-        return Outcome(_nothing(arguments, missing=missing), {"files": []})
+        return answer(_nothing(arguments, missing=missing), {"files": []})
     return Outcome(body=diff_body(found, secret_but(context, name)), notes=found.notes)
 
 

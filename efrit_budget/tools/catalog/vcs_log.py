@@ -20,7 +20,7 @@ from efrit_budget.project.patches import COUNT_OPTIONS, Change, changes_of_count
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.revisions import find_commits
 from efrit_budget.results.body import of_items
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
 from efrit_budget.tools.diffs import change_facts, change_line
 
 BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
@@ -66,7 +66,7 @@ class VcsLog:
         """How many commits, from when to when, and the first subjects."""
         commits = outcome.whole.item_data
         if not commits:
-            return outcome.whole.text.strip()
+            return outcome.text
         place = f" of {same_form(arguments.path)}" if arguments.path else ""
         dates = sorted(commit["date"][:10] for commit in commits)
         subjects = "; ".join(f"{commit['short']} {commit['subject']}" for commit in commits)
@@ -86,7 +86,7 @@ class Entry:
 def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repository) -> Outcome:
     name = arguments.path and name_from_root(context.project, repository, arguments.path)
     if find_commits(repository, ["HEAD"])[0] is None:
-        return Outcome("There are no commits yet.", {"commits": []})
+        return answer("There are no commits yet.", {"commits": []})
     options = _options(arguments, follows=bool(name) and not _is_folder(context, name))
     try:
         finished = repository.run("log", *options, paths=(name,) if name else repository.scope)
@@ -97,7 +97,7 @@ def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repositor
         return failure(f"git cannot use this: {bad[1]}. {REGEX_HELP}")
     entries = list(_entries(finished.stdout))
     if not entries:
-        return Outcome(_nothing(arguments, repository), {"commits": []})
+        return answer(_nothing(arguments, repository), {"commits": []})
     return _outcome(arguments, entries, repository)
 
 

@@ -17,6 +17,7 @@ from efrit_budget.project.past_files import split_revision
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.revisions import commit
 from efrit_budget.results.body import Body, preceded
+from efrit_budget.results.marks import own, quote
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
 from efrit_budget.tools.diffs import compressed_diff, diff_body
 from efrit_budget.tools.past import past_outcome
@@ -85,9 +86,12 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
     )
     found = patched(repository, comparison)
     told = commit_of(found.fields or _fields_alone(repository, digest))
-    preamble = "\n".join(_lines(told)) + "\n\n"
+    preamble = "".join(f"{own(line)}\n" for line in _lines(told))
+    preamble += f"\n{quote(told.message)}\n\n"
     if not found.changes:
-        body = preceded(preamble + _no_changes(arguments, told), Body("", data={"files": []}))
+        body = preceded(
+            f"{preamble}{own(_no_changes(arguments, told))}\n", Body("", data={"files": []})
+        )
     else:
         body = diff_body(found, secret_but(context, name), preamble)
     body.data.update(_facts(told))
@@ -109,14 +113,12 @@ def _lines(told: Commit) -> Iterator[str]:
         yield f"committed by {told.committer} <{told.committer_email}>, {told.committed}"
     if len(told.parents) > 1:
         yield f"merges {' '.join(parent[: len(told.short)] for parent in told.parents)}"
-    yield ""
-    yield told.message
 
 
 def _no_changes(arguments: VcsShowArguments, told: Commit) -> str:
     if arguments.path is not None:
-        return f"It does not change {same_form(arguments.path)}.\n"
-    return "No file differs from every parent.\n" if len(told.parents) > 1 else "No changes.\n"
+        return f"It does not change {same_form(arguments.path)}."
+    return "No file differs from every parent." if len(told.parents) > 1 else "No changes."
 
 
 def _facts(told: Commit) -> dict[str, Json]:

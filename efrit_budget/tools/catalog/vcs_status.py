@@ -13,6 +13,7 @@ from efrit_budget.project.git_folder import GitError
 from efrit_budget.project.git_status import Entry, Standing, State, read_status
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
+from efrit_budget.results.marks import own
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
 
 HEADERS = {
@@ -69,7 +70,7 @@ def _body(repository: Repository, standing: Standing) -> Body:
     head = "; ".join(_head(repository, standing))
     by_state = {state: [e for e in standing.entries if e.state is state] for state in State}
     groups = [
-        (HEADERS[state], [(_line(entry), _facts(entry)) for entry in entries])
+        (own(HEADERS[state]), [(_line(entry), _facts(entry)) for entry in entries])
         for state, entries in by_state.items()
     ]
     ahead, behind = standing.ahead_behind
@@ -86,8 +87,12 @@ def _body(repository: Repository, standing: Standing) -> Body:
         under_way=repository.folder.under_way,
         counts=dict(counts),
     )
-    body = preceded(f"{head}\n", body)
-    return body if standing.entries else replace(body, text=f"{head}\nNothing has changed.\n")
+    body = preceded(f"{own(head)}\n", body)
+    return (
+        body
+        if standing.entries
+        else replace(body, text=f"{own(head)}\n{own('Nothing has changed.')}\n")
+    )
 
 
 def _head(repository: Repository, standing: Standing) -> Iterator[str]:

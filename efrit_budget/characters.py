@@ -1,0 +1,39 @@
+"""Characters that end lines, command terminals or cannot be seen, and how they are shown."""
+
+from __future__ import annotations
+
+import re
+
+CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+"""Characters that end a line or command a terminal, for a class of a regular expression."""
+UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Characters that leave no ink or change the order of others: fillers, joiners, bidi marks."""
+OWN_SIGNS = "§📏⚡"
+"""What the program's own lines in a result begin with, and no other line or name does."""
+HIDDEN = re.compile(rf"(?!\n|\t)[{CONTROLS}{UNSEEN}]")
+
+BREAKING = re.compile(rf"(?!\n|\t)[{CONTROLS}]")
+LINE_BREAK, UNKNOWN = "␤", "\N{REPLACEMENT CHARACTER}"
+PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in b"\n\t"} | {127: "␡"}
+"""What stands for a control character: ␍ for a carriage return, ␛ for an escape."""
+
+
+def one_line_each(text: str) -> str:
+    """Show control characters as pictures, so that lines end at newlines alone.
+
+    The result is as long as the text, so that places in it stay the same.
+    """
+    return text.translate(PICTURES) if text.isascii() else BREAKING.sub(_picture, text)
+
+
+def _picture(match: re.Match[str]) -> str:
+    sign = match[0]
+    return LINE_BREAK if sign in "\x85\u2028\u2029" else PICTURES.get(ord(sign), UNKNOWN)
+
+
+def all_seen(text: str) -> str:
+    """Show what is hidden in a text by its number, so that nothing in it looks like another."""
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
