@@ -144,16 +144,18 @@ Show it otherwise, and signal a `user-error': what is asked has to be read."
             (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
     (add-to-history 'efrit-do-history task)))
 
-(defun efrit-do-say (loop task)
-  "Have the person say TASK, a string, in LOOP, with the context there is."
-  (efrit-loop-say loop (efrit-context-blocks loop task)))
+(defun efrit-do-say (loop task &optional context)
+  "Have the person say TASK, a string, in LOOP.
+CONTEXT, which goes with it, is what `efrit-context-here' gave."
+  (efrit-loop-say loop (efrit-context-blocks loop task context)))
 
-(defun efrit-do-submit (loop task &optional dry)
+(defun efrit-do-submit (loop task &optional context dry)
   "Have the person say TASK in LOOP, once its price was seen where that is due.
-That is with DRY, and with a prompt above `efrit-do-ask-above'."
+That is with DRY, and with a prompt above `efrit-do-ask-above'.  CONTEXT,
+which goes with it, is what `efrit-context-here' gave."
   (if (or dry efrit-do-ask-above)
-      (efrit-do--with-preview loop (efrit-context-blocks loop task) dry)
-    (efrit-do-say loop task)))
+      (efrit-do--with-preview loop (efrit-context-blocks loop task context) dry)
+    (efrit-do-say loop task context)))
 
 ;;; Commands
 
@@ -165,14 +167,14 @@ DRY, show first what would be sent, and what it would cost."
   (interactive (list (efrit-do--read-task "Do: ") current-prefix-arg))
   (when (string-blank-p task)
     (user-error "There is nothing to do"))
-  (efrit-context-note)
   (efrit-for-a-person
-    (let* ((root (efrit-do-root))
+    (let* ((context (efrit-context-here))
+           (root (efrit-do-root))
            (loop (efrit-do--loop-for root)))
       (if loop
           (funcall efrit-do-show-function loop)
         (setq loop (efrit-do--begin root)))
-      (efrit-do-submit loop task dry)
+      (efrit-do-submit loop task context dry)
       loop)))
 
 ;;;###autoload

@@ -197,9 +197,8 @@ text = \"Done.\"
       (cl-flet ((said (file)
                   (with-current-buffer (find-file-noselect file)
                     (unwind-protect
-                        (progn (efrit-context-note)
-                               (mapconcat (lambda (block) (plist-get block :text))
-                                          (efrit-context-blocks loop "Go.") "\n"))
+                        (mapconcat (lambda (block) (plist-get block :text))
+                                   (efrit-context-blocks loop "Go." (efrit-context-here)) "\n")
                       (kill-buffer)))))
         (should (string-match-p "in a\\.txt, line 1" (said (expand-file-name "a.txt"))))
         (should-not (string-match-p "The person is in" (said elsewhere)))))))
