@@ -5,10 +5,12 @@
 
 ;;; Commentary:
 
-;; Runs what a reply asks for: the sidecar's tools all at once, those of
-;; this Emacs one after the other, each as permissions have it.  Every use
-;; ends with a result in the work log: what the tool gave, an error, or that
-;; the person said no.
+;; Runs what a reply asks for, each use as permissions have it.  What has
+;; effects runs in the order in which the model wrote it: behind everything
+;; before it, and before everything behind it.  In between, what only reads
+;; runs side by side in the sidecar, and one after the other in this Emacs.
+;; Every use ends with a result in the work log: what the tool gave, an
+;; error, or that the person said no.
 
 ;;; Code:
 
@@ -33,18 +35,19 @@
   "A use of a tool in a turn.
 ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  PROBLEM is
 what is wrong with arguments that are none, see `efrit-block'.  STATE is
-`waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
+`waiting', `planning', `asking', `denied', `running', or `done'.  READY says
+whether it may run, or make its plan, when its turn comes.  PLAN is
 what a tool of this Emacs would change, see efrit-plan.el.  RESULT is the envelope, a
 plist, without data.  QUESTION is what the person is asked, CONFIRM the id
 of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
 `efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
 it began to run and how long it ran."
-  id name arguments problem (state 'waiting) plan result question confirm token call begun seconds)
+  id name arguments problem (state 'waiting) ready plan result question confirm token call begun seconds)
 
-(defvar efrit-run--policies nil
-  "The policies of the sidecars' tools: an alist of hosts and alists.
-A host is its name, nil for this machine; behind it stand names of tools
-and symbols.")
+(defvar efrit-run--listed nil
+  "The sidecars' tools: an alist of hosts and alists.
+A host is its name, nil for this machine; behind it stand names of tools,
+each with what `tools/list' says of it, a plist.")
 
 ;;; Public
 
@@ -54,7 +57,7 @@ and symbols.")
         (mapcar #'efrit-run--use (efrit-reply-tool-uses (efrit-loop-reply loop))))
   (dolist (use (efrit-loop-run loop))
     (efrit-loop-tell loop 'use use))
-  (efrit-run--know-policies loop (lambda () (efrit-run--decide-all loop))))
+  (efrit-run--know-tools loop (lambda () (efrit-run--decide-all loop))))
 
 (defun efrit-run-stop (loop)
   "Stop the tools of LOOP."
@@ -88,8 +91,7 @@ why it is denied, goes to the model."
         ('project (efrit-permissions-remember (efrit-loop-root loop) rule))))
     (if (eq decision 'deny)
         (efrit-run--deny loop use reason)
-      (efrit-run--set loop use 'waiting)
-      (efrit-run--start loop use))
+      (efrit-run--allow loop use))
     (when scope
       (efrit-run--decide-again loop))))
 
@@ -106,31 +108,42 @@ why it is denied, goes to the model."
                       :arguments (if problem "{}" (efrit-block-text block))
                       :problem problem)))
 
-(defun efrit-run--know-policies (loop then)
-  "Learn the policies of the sidecar's tools for LOOP, then call THEN."
+(defun efrit-run--know-tools (loop then)
+  "Learn what the tools that LOOP uses are like, then call THEN.
+The sidecar is asked where one is not known: it may have got tools since."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
-    (if (assoc host efrit-run--policies)
+    (if (and (assoc host efrit-run--listed)
+             (seq-every-p (lambda (use)
+                            (or (efrit-tool-named (efrit-use-name use))
+                                (efrit-run--listing loop use)))
+                          (efrit-loop-run loop)))
         (funcall then)
       (efrit-sidecar-request-async
        'tools/list nil
        :host host
        :success (lambda (listed)
-                  (push (cons host (mapcar (lambda (tool)
-                                             (cons (plist-get tool :name)
-                                                   (intern (plist-get tool :policy))))
-                                           (plist-get listed :tools)))
-                        efrit-run--policies)
+                  (setf (alist-get host efrit-run--listed nil nil #'equal)
+                        (mapcar (lambda (tool) (cons (plist-get tool :name) tool))
+                                (plist-get listed :tools)))
                   (funcall then))
        :error (lambda (err) (efrit-loop-happen loop 'failed (efrit-error-text err)))))))
 
+(defun efrit-run--listing (loop use)
+  "Return what the sidecar of LOOP says of the tool of USE, a plist, or nil."
+  (let ((host (efrit-host-of-session (efrit-loop-id loop))))
+    (cdr (assoc (efrit-use-name use) (cdr (assoc host efrit-run--listed))))))
+
 (defun efrit-run-policy (loop use)
   "Return the policy of the tool of USE in LOOP."
-  (let ((tool (efrit-tool-named (efrit-use-name use)))
-        (known (cdr (assoc (efrit-host-of-session (efrit-loop-id loop))
-                           efrit-run--policies))))
-    (if tool
-        (efrit-tool-policy tool)
-      (alist-get (efrit-use-name use) known 'allow nil #'equal))))
+  (if-let* ((tool (efrit-tool-named (efrit-use-name use))))
+      (efrit-tool-policy tool)
+    (intern (or (plist-get (efrit-run--listing loop use) :policy) "allow"))))
+
+(defun efrit-run-effects-p (loop use)
+  "Return non-nil if the tool of USE in LOOP does more than to read."
+  (if-let* ((tool (efrit-tool-named (efrit-use-name use))))
+      (efrit-tool-effects tool)
+    (eq t (plist-get (efrit-run--listing loop use) :has_effects))))
 
 (defun efrit-run--decide (loop use)
   "Return what permissions say of USE in LOOP."
@@ -146,10 +159,9 @@ before it may change the same file."
     (pcase (if (efrit-use-problem use) 'unreadable (efrit-run--decide loop use))
       ('unreadable (efrit-run--refuse-unreadable loop use))
       ('deny (efrit-run--deny loop use))
-      ('ask (unless (efrit-run--plans-p use)
-              (efrit-run--ask loop use (efrit-run--own-question loop use))))
-      ('allow (unless (efrit-tool-named (efrit-use-name use))
-                (efrit-run--start loop use)))))
+      ((and 'ask (guard (not (efrit-run--plans-p use))))
+       (efrit-run--ask loop use (efrit-run--own-question loop use)))
+      (_ (setf (efrit-use-ready use) t))))
   (efrit-run--next loop))
 
 (defun efrit-run--decide-again (loop)
@@ -157,8 +169,14 @@ before it may change the same file."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)
-        ('allow (efrit-run--set loop use 'waiting) (efrit-run--start loop use))
+        ('allow (efrit-run--allow loop use))
         ('deny (efrit-run--deny loop use))))))
+
+(defun efrit-run--allow (loop use)
+  "Have USE of LOOP run when its turn comes."
+  (setf (efrit-use-ready use) t)
+  (efrit-run--set loop use 'waiting)
+  (efrit-run--next loop))
 
 (defun efrit-run--own-question (loop use)
   "Return what the tool of USE in LOOP has the person asked, or nil."
@@ -221,8 +239,7 @@ The person is asked about files of secrets whatever was allowed before."
   (pcase (efrit-run--decide loop use)
     ('deny (efrit-run--deny loop use))
     ((and 'allow (guard (not (efrit-plan-secret plan))))
-     (efrit-run--set loop use 'waiting)
-     (efrit-run--next loop))
+     (efrit-run--allow loop use))
     (_ (efrit-run--ask loop use (efrit-plan-asks plan)))))
 
 (defun efrit-run--drop-plan (use)
@@ -232,11 +249,34 @@ The person is asked about files of secrets whatever was allowed before."
 
 ;;; Running
 
+(defun efrit-run--next (loop)
+  "Start each use of LOOP whose turn it is."
+  (let ((before nil))
+    (dolist (use (efrit-loop-run loop))
+      (when (and (efrit-use-ready use)
+                 (eq (efrit-use-state use) 'waiting)
+                 (eq (efrit-loop-state loop) 'running)
+                 (not (seq-some (lambda (earlier) (efrit-run--after-p loop use earlier))
+                                before)))
+        (efrit-run--start loop use))
+      (unless (memq (efrit-use-state use) '(denied done))
+        (push use before)))))
+
+(defun efrit-run--after-p (loop use earlier)
+  "Return non-nil if USE of LOOP has to wait until EARLIER has ended."
+  (or (efrit-run-effects-p loop use)
+      (efrit-run-effects-p loop earlier)
+      (and (efrit-tool-named (efrit-use-name use))
+           (efrit-tool-named (efrit-use-name earlier)))))
+
 (defun efrit-run--start (loop use)
-  "Run USE in LOOP, now or when its turn comes."
-  (if (efrit-tool-named (efrit-use-name use))
-      (efrit-run--next loop)
-    (efrit-run--call loop use)))
+  "Run USE in LOOP, or make its plan; its turn has come."
+  (cond ((not (efrit-tool-named (efrit-use-name use)))
+         (efrit-run--call loop use))
+        ((and (efrit-run--plans-p use) (null (efrit-use-plan use)))
+         (efrit-run--plan loop use))
+        (t (efrit-run--set loop use 'running)
+           (efrit-later #'efrit-run--here loop use (efrit-loop-step loop)))))
 
 (defun efrit-run--set (loop use state)
   "Put USE of LOOP into STATE, and tell."
@@ -289,20 +329,6 @@ When the sidecar died, it is asked again: what ran does not run twice."
     ;; The new sidecar is to know of the buffers before it runs the tool.
     (efrit-sync-forget)
     (efrit-run--call loop use)))
-
-(defun efrit-run--next (loop)
-  "Run the next tool of this Emacs in LOOP, if it is its turn."
-  (let ((use (seq-find (lambda (use)
-                         (and (efrit-tool-named (efrit-use-name use))
-                              (not (eq (efrit-use-state use) 'done))))
-                       (efrit-loop-run loop))))
-    (when (and use
-               (eq (efrit-use-state use) 'waiting)
-               (eq (efrit-loop-state loop) 'running))
-      (if (and (efrit-run--plans-p use) (null (efrit-use-plan use)))
-          (efrit-run--plan loop use)
-        (efrit-run--set loop use 'running)
-        (efrit-later #'efrit-run--here loop use (efrit-loop-step loop))))))
 
 (defun efrit-run--here (loop use step)
   "Run USE of LOOP in this Emacs, if nothing was begun there after STEP."

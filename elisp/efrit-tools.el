@@ -25,14 +25,15 @@
 (cl-defstruct (efrit-tool (:constructor efrit-tool-create) (:copier nil))
   "A tool that runs in Emacs.
 NAME and DESCRIPTION are the model's, PARAMETERS its schema, a plist.
-POLICY is `allow' or `ask'.  FUNCTION takes the arguments, a plist, and
+POLICY is `allow' or `ask', EFFECTS whether it does more than to read: such
+a use waits for those before it, and those behind it wait.  FUNCTION takes the arguments, a plist, and
 the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
 PLAN, where the tool changes files, makes an `efrit-plan', which the
 person is shown before FUNCTION is called: it takes the loop, the arguments,
 and two functions, one that is called with the plan, and one that is called
 with what is wrong.  QUESTION, a function of the loop and the arguments, gives
 what the person is asked where they do not say it all, a string, or nil."
-  name description parameters policy function async plan question)
+  name description parameters policy effects function async plan question)
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
   "One use of a tool that runs in Emacs.
@@ -65,8 +66,9 @@ Each of ARGUMENTS is (SYMBOL TYPE DESCRIPTION . PLIST): TYPE is a JSON
 type as a string, or a schema as a plist; with `:optional' non-nil it may
 be left out, and other keys are added to its schema.
 
-BODY may begin with keys: `:policy' (`ask' unless said), `:async', and
-`:plan' and `:question', functions.  Then come forms that see the
+BODY may begin with keys: `:policy' (`ask' unless said), `:effects' (those
+that ask have them, unless said), `:async', and `:plan' and `:question',
+functions.  Then come forms that see the
 arguments by their symbols, nil where left out, and the use itself as
 `call'."
   (declare (indent 2) (doc-string 3))
@@ -79,6 +81,9 @@ arguments by their symbols, nil where left out, and the use itself as
        :description ,description
        :parameters ',(efrit-tools--schema arguments)
        :policy ',(or (plist-get keys :policy) 'ask)
+       :effects ,(if (plist-member keys :effects)
+                     (plist-get keys :effects)
+                   (not (eq (plist-get keys :policy) 'allow)))
        :async ,(plist-get keys :async)
        :plan ,(plist-get keys :plan)
        :question ,(plist-get keys :question)
@@ -145,19 +150,27 @@ An error or a quit in the tool is a result as well."
       (quit (efrit-tool-finish
              call (efrit-tool-result "The person stopped it (quit)." :status 'error)))
       (error (efrit-tool-finish
-              call (efrit-tool-result (format "Error: %s" (error-message-string err))
-                                      :status 'error))))))
+              call (efrit-tool-result (efrit-tools-error-text err) :status 'error))))))
+
+(defun efrit-tools-error-text (err)
+  "Return what the model is told of ERR, an error in a tool, a string."
+  (if (eq (car err) 'inhibited-interaction)
+      "Error: this asks the person for something in the minibuffer, which no tool may. \
+Ask with ask_user first, and pass the answer on."
+    (concat "Error: " (error-message-string err))))
 
 (defun efrit-tools--apply (tool given call)
   "Return what the function of TOOL gives for GIVEN, the arguments, and CALL.
 It runs in an empty buffer, and in the directory of CALL: in whatever
 buffer the person is just now, it would act on that.  Tools run from
 timers, where Emacs would not quit; that the person can, unless the result
-comes later, for then its beginning is over at once, and is not left half done."
+comes later, for then its beginning is over at once, and is not left half done.
+Nothing prompts meanwhile, but for passwords of another machine."
   (let ((directory (or (efrit-tool-call-directory call) default-directory)))
     (with-temp-buffer
       (setq default-directory directory)
-      (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit)))
+      (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit))
+            (inhibit-interaction (or inhibit-interaction (not (file-remote-p directory)))))
         (funcall (efrit-tool-function tool) given call)))))
 
 (defun efrit-tools-problem (tool given)
