@@ -55,11 +55,7 @@ QUESTION is what the person is asked, where CHANGES do not say it."
 (defun efrit-plan-make (loop tool arguments then refused)
   "Make the plan of a use of TOOL in LOOP with ARGUMENTS, a JSON text.
 Call THEN with it, or REFUSED with what is wrong, a string."
-  (let* ((given (ignore-errors (efrit-json-plist arguments)))
-         (problem (efrit-tools-problem tool given)))
-    (if problem
-        (funcall refused problem)
-      (funcall (efrit-tool-plan tool) loop given then refused))))
+  (funcall (efrit-tool-plan tool) loop (efrit-json-plist arguments) then refused))
 
 (defun efrit-plan-of-files (planner)
   "Return a tool's `:plan'; the files of its arguments are looked at first.

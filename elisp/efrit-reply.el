@@ -23,8 +23,9 @@ TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
 input as they came, the latest first.  ID and NAME are a tool use's,
 SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
 DONE says whether its end has come.  PROBLEM says what is wrong with a tool
-use's input, if the sidecar could not read it."
-  type pieces id name signature object done problem)
+use's input, if the sidecar could not read it, MISFIT what does not fit the
+tool's schema."
+  type pieces id name signature object done problem misfit)
 
 (cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
   "A reply as far as it has come.
@@ -63,13 +64,16 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
                            (efrit-block-done block)))
                     (reverse (efrit-reply-blocks reply))))
 
-(defun efrit-reply-note-problems (reply unreadable)
-  "Note which inputs of tools in REPLY cannot be read.
-UNREADABLE is what the sidecar said of them, a vector of plists."
-  (dolist (block (efrit-reply-tool-uses reply))
-    (when-let* ((said (cl-find (efrit-block-id block) unreadable :test #'equal
-                               :key (lambda (one) (plist-get one :tool_use_id)))))
-      (setf (efrit-block-problem block) (plist-get said :problem)))))
+(defun efrit-reply-note-problems (reply unreadable misfits)
+  "Note which inputs of tools in REPLY cannot be read, and which do not fit.
+UNREADABLE and MISFITS are what the sidecar said of them, vectors of plists."
+  (cl-flet ((problem (block found)
+              (plist-get (cl-find (efrit-block-id block) found :test #'equal
+                                  :key (lambda (one) (plist-get one :tool_use_id)))
+                         :problem)))
+    (dolist (block (efrit-reply-tool-uses reply))
+      (setf (efrit-block-problem block) (problem block unreadable)
+            (efrit-block-misfit block) (problem block misfits)))))
 
 (defun efrit-reply-content (reply)
   "Return the blocks of REPLY as the JSON text of a list, for the sidecar.

@@ -34,7 +34,8 @@
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
 ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  PROBLEM is
-what is wrong with arguments that are none, see `efrit-block'.  STATE is
+what is wrong with arguments that are none, MISFIT with those that do not
+fit the tool's schema, see `efrit-block'.  STATE is
 `waiting', `planning', `asking', `denied', `running', or `done'.  READY says
 whether it may run, or make its plan, when its turn comes.  PLAN is
 what a tool of this Emacs would change, see efrit-plan.el.  RESULT is the envelope, a
@@ -42,7 +43,7 @@ plist, without data.  QUESTION is what the person is asked, CONFIRM the id
 of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
 `efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
 it began to run and how long it ran."
-  id name arguments problem (state 'waiting) ready plan result question confirm token call begun seconds)
+  id name arguments problem misfit (state 'waiting) ready plan result question confirm token call begun seconds)
 
 (defvar efrit-run--listed nil
   "The sidecars' tools: an alist of hosts and alists.
@@ -106,7 +107,7 @@ why it is denied, goes to the model."
   (let ((problem (efrit-block-problem block)))
     (efrit-use-create :id (efrit-block-id block) :name (efrit-block-name block)
                       :arguments (if problem "{}" (efrit-block-text block))
-                      :problem problem)))
+                      :problem problem :misfit (efrit-block-misfit block))))
 
 (defun efrit-run--know-tools (loop then)
   "Learn what the tools that LOOP uses are like, then call THEN.
@@ -156,8 +157,11 @@ The sidecar is asked where one is not known: it may have got tools since."
 One that has a plan is asked about when its turn comes, since what went
 before it may change the same file."
   (dolist (use (efrit-loop-run loop))
-    (pcase (if (efrit-use-problem use) 'unreadable (efrit-run--decide loop use))
+    (pcase (cond ((efrit-use-problem use) 'unreadable)
+                 ((efrit-use-misfit use) 'misfit)
+                 (t (efrit-run--decide loop use)))
       ('unreadable (efrit-run--refuse-unreadable loop use))
+      ('misfit (efrit-run--refuse-misfit loop use))
       ('deny (efrit-run--deny loop use))
       ((and 'ask (guard (not (efrit-run--plans-p use))))
        (efrit-run--ask loop use (efrit-run--own-question loop use)))
@@ -206,6 +210,12 @@ before it may change the same file."
   (efrit-run--refuse
    loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-problem use))
    "Call it again with a whole object, in smaller parts if it was cut off."))
+
+(defun efrit-run--refuse-misfit (loop use)
+  "Book that USE in LOOP did not run, since its input does not fit the tool."
+  (efrit-run--refuse
+   loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-misfit use))
+   "Call it again with arguments that fit its schema."))
 
 (defun efrit-run--refuse (loop use text message &optional said)
   "Book that USE in LOOP did not run; TEXT is why, MESSAGE what to do about it.

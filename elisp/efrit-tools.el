@@ -44,16 +44,8 @@ PLAN is what the tool would change, see efrit-plan.el.  DIRECTORY is where
 relative file names begin, the root of the session."
   owner id name finish stop plan directory)
 
-(defconst efrit-tools--kinds
-  '(("string" . stringp) ("integer" . integerp) ("number" . numberp)
-    ("array" . vectorp) ("object" . listp))
-  "How the kinds of arguments are told in Lisp.")
-
 (defconst efrit-tools--most-summary 500
   "The longest summary that the sidecar takes, in characters.")
-
-(defconst efrit-tools--everywhere '(:max_tokens :continuation_token)
-  "Arguments that every tool takes; the sidecar looks at them.")
 
 (defvar efrit-tools--all nil
   "The tools by name: an alist of strings and `efrit-tool's.")
@@ -137,15 +129,11 @@ of the person stand in it, of which what is private is kept nowhere."
 
 (defun efrit-tools-run (call arguments)
   "Run CALL with ARGUMENTS, a JSON text; its `finish' is told the result.
-An error or a quit in the tool is a result as well."
+The sidecar has looked whether they fit the tool's schema.  An error or a quit in the tool is a result as well."
   (let ((tool (efrit-tool-named (efrit-tool-call-name call))))
     (condition-case err
-        (let* ((given (efrit-json-plist arguments))
-               (problem (efrit-tools-problem tool given))
-               (result (if problem
-                           (efrit-tool-result problem :status 'error)
-                         (efrit-tools--apply tool given call))))
-          (unless (and (efrit-tool-async tool) (not problem))
+        (let ((result (efrit-tools--apply tool (efrit-json-plist arguments) call)))
+          (unless (efrit-tool-async tool)
             (efrit-tool-finish call result)))
       (quit (efrit-tool-finish
              call (efrit-tool-result "The person stopped it (quit)." :status 'error)))
@@ -172,25 +160,6 @@ Nothing prompts meanwhile, but for passwords of another machine."
       (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit))
             (inhibit-interaction (or inhibit-interaction (not (file-remote-p directory)))))
         (funcall (efrit-tool-function tool) given call)))))
-
-(defun efrit-tools-problem (tool given)
-  "Return what is wrong with GIVEN, the arguments of a use of TOOL, or nil."
-  (let* ((schema (efrit-tool-parameters tool))
-         (properties (plist-get schema :properties))
-         (lacking (seq-find (lambda (name)
-                              (not (plist-member given (efrit-tools--keyword name))))
-                            (plist-get schema :required))))
-    (if lacking
-        (format "%s is missing." lacking)
-      (cl-loop for (name value) on given by #'cddr
-               for property = (and (listp properties) (plist-get properties name))
-               for kind = (plist-get property :type)
-               for fits = (cdr (assoc kind efrit-tools--kinds))
-               unless (or property (memq name efrit-tools--everywhere))
-               return (format "There is no argument %s." (substring (symbol-name name) 1))
-               when (and fits value (not (funcall fits value)))
-               return (format "%s must be of type %s."
-                              (substring (symbol-name name) 1) kind)))))
 
 (defun efrit-tools--keyword (symbol)
   "Return the keyword of SYMBOL."

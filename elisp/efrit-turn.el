@@ -270,7 +270,8 @@ otherwise stops the loop.  TRIES counts the calls made."
   "Take ENDED, the answer to `turn/end', into LOOP, and go on."
   (let ((reply (efrit-loop-reply loop)))
     (efrit-turn--append loop (plist-get ended :append))
-    (efrit-reply-note-problems reply (plist-get ended :unreadable))
+    (efrit-reply-note-problems reply (plist-get ended :unreadable)
+                               (plist-get ended :misfits))
     (efrit-turn--count loop reply)
     (setf (efrit-loop-lost loop) nil
           (efrit-loop-budget loop) (plist-get ended :budget)

@@ -19,7 +19,7 @@ from efrit_budget.methods.discretion import keepable_arguments
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.unusable import problem_of
-from efrit_budget.methods.verbatim import meant_object
+from efrit_budget.methods.verbatim import Members, meant_object
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
@@ -58,7 +58,7 @@ class CallParams(Params):
 
     session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
-    arguments: dict[str, Json] = Field(default_factory=dict)
+    arguments: Members = Field(default_factory=dict)
     arguments_json: str | None = None
     tool_use_id: ToolUseId
     continuation_token: str | None = None
@@ -71,12 +71,12 @@ class RecordParams(Params):
 
     session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
-    arguments: dict[str, Json] = Field(default_factory=dict)
+    arguments: Members = Field(default_factory=dict)
     arguments_json: str | None = None
     tool_use_id: ToolUseId
     status: Literal["success", "error"] = "success"
     text: str = ""
-    data: dict[str, Json] = Field(default_factory=dict)
+    data: Members = Field(default_factory=dict)
     message: str | None = None
     summary: Annotated[str, Field(max_length=500)] | None = None
     lisp: str | None = None

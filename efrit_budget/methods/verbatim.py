@@ -7,7 +7,9 @@ passes on what the model wrote, and what is to be sent, as the texts they are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator
 
 from efrit_budget.errors import Json, ParseError, field_error
 from efrit_budget.results.sound import sound_text
@@ -15,6 +17,15 @@ from efrit_budget.wire import jsontext
 
 SHOWN: Final = 200
 """Characters of an input that is none: enough for a model to know it again."""
+
+
+def as_object(value: Json) -> Json:
+    """The value; null and an empty list, as which Lisp and Lua write no members, as an object."""
+    return {} if value is None or value == [] else value
+
+
+Members = Annotated[dict[str, Json], BeforeValidator(as_object)]
+"""An object, such as a tool's arguments."""
 
 
 def meant(field: str, text: str) -> Json:
@@ -27,7 +38,7 @@ def meant(field: str, text: str) -> Json:
 
 def meant_object(field: str, text: str) -> dict[str, Json]:
     """The same, of an object."""
-    value = meant(field, text)
+    value = as_object(meant(field, text))
     if not isinstance(value, dict):
         raise field_error(field, "must be the JSON text of an object")
     return value
