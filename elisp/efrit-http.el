@@ -41,6 +41,9 @@ Each request is a file there until it has ended."
   :group 'efrit
   :type 'directory)
 
+(defconst efrit-http--most-head 1000000
+  "The most bytes that may come of a reply before its body.")
+
 ;;; Structs
 
 (cl-defstruct (efrit-http (:constructor efrit-http--create) (:copier nil))
@@ -48,9 +51,10 @@ Each request is a file there until it has ended."
 ON-DATA is called with each stretch of the reply's body, a unibyte
 string, and ON-END once, with nil or what went wrong, a string.  STATUS is
 the reply's status and HEADERS an alist with lower-case names, once they
-are there.  HEAD collects the headers; STDERR is the buffer with curl's
+are there.  HEAD collects the headers, and HEAD-BYTES counts all that came
+before the body; STDERR is the buffer with curl's
 own messages, BODY-FILE holds the request's body."
-  process on-data on-end status headers (head "") stderr body-file ended)
+  process on-data on-end status headers (head "") (head-bytes 0) stderr body-file ended)
 
 ;;; Public
 
@@ -204,6 +208,10 @@ One that waits is taken, unless it has ended meanwhile."
   (cond
    ((efrit-http-ended request))
    ((efrit-http-status request) (funcall (efrit-http-on-data request) data))
+   ((> (cl-incf (efrit-http-head-bytes request) (length data)) efrit-http--most-head)
+    (efrit-http-cancel request)
+    (funcall (efrit-http-on-end request)
+             (format "more than %d bytes came before the reply" efrit-http--most-head)))
    (t
     (setf (efrit-http-head request) (concat (efrit-http-head request) data))
     (efrit-http--read-head request))))
@@ -211,17 +219,19 @@ One that waits is taken, unless it has ended meanwhile."
 (defun efrit-http--read-head (request)
   "Read the headers of the reply to REQUEST, if they are there.
 What the server says before the reply itself is passed over."
-  (let* ((head (efrit-http-head request))
-         (end (string-search "\r\n\r\n" head)))
-    (when end
-      (let ((lines (split-string (substring head 0 end) "\r\n"))
-            (rest (substring head (+ end 4))))
-        (setf (efrit-http-head request) rest)
-        (if (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
-            (efrit-http--read-head request)
-          (efrit-http--set-head request lines)
-          (unless (string-empty-p rest)
-            (funcall (efrit-http-on-data request) rest)))))))
+  (let ((head (efrit-http-head request))
+        (start 0)
+        end)
+    (while (and (null (efrit-http-status request))
+                (setq end (string-search "\r\n\r\n" head start)))
+      (let ((lines (split-string (substring head start end) "\r\n")))
+        (setq start (+ end 4))
+        (unless (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
+          (efrit-http--set-head request lines))))
+    (setf (efrit-http-head request) (substring head start))
+    (when (and (efrit-http-status request)
+               (not (string-empty-p (efrit-http-head request))))
+      (funcall (efrit-http-on-data request) (efrit-http-head request)))))
 
 (defun efrit-http--set-head (request lines)
   "Keep what LINES, the reply's head, say of REQUEST."

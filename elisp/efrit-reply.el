@@ -31,7 +31,7 @@ tool's schema."
   "A reply as far as it has come.
 BLOCKS are in order, the latest first.  USAGE is a hash table,
 STOP-REASON a string once it is there.  PROBLEM is what an error event
-said, a hash table.  OVER says whether the last event has come, EXTRAS is
+said, a hash table where the server keeps to the API.  OVER says whether the last event has come, EXTRAS is
 an alist of other things the API reported."
   id blocks (usage (make-hash-table :test #'equal)) stop-reason problem over extras)
 
@@ -47,7 +47,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
     ("content_block_stop" (efrit-reply--end reply))
     ("message_delta" (efrit-reply--delta reply event))
     ("message_stop" (efrit-reply--over reply) nil)
-    ("error" (setf (efrit-reply-problem reply) (gethash "error" event)) nil)))
+    ("error" (setf (efrit-reply-problem reply) (gethash "error" event "")) nil)))
 
 (defun efrit-block-text (block)
   "Return what has come of BLOCK: its text, thinking, or input as JSON."
@@ -126,6 +126,9 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
 
 (defun efrit-reply--begin (reply object)
   "Begin a block of REPLY: OBJECT, a hash table, is its beginning."
+  (efrit-reply--check-strings object (if (equal (gethash "type" object) "tool_use")
+                                         '("type" "id" "name")
+                                       '("type")))
   (let* ((type (gethash "type" object))
          (first (pcase type
                   ("text" (gethash "text" object))
@@ -137,6 +140,12 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
                  :pieces (and first (not (string-empty-p first)) (list first)))))
     (push block (efrit-reply-blocks reply))
     (list 'begin block)))
+
+(defun efrit-reply--check-strings (object names)
+  "Signal an error unless each member of OBJECT that is in NAMES is a string."
+  (dolist (name names)
+    (unless (stringp (gethash name object))
+      (error "A block has no %s" name))))
 
 (defun efrit-reply--piece (reply delta)
   "Take DELTA, a hash table, into the latest block of REPLY."
