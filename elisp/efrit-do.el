@@ -53,6 +53,7 @@
 
 (defvar-local efrit-do-here nil
   "The loop that this buffer shows, or nil.")
+(put 'efrit-do-here 'permanent-local t)
 
 ;;; Public
 

@@ -15,14 +15,25 @@
 (require 'efrit-do)
 (require 'efrit-output)
 (require 'efrit-result)
+(require 'efrit-show)
 (require 'transient)
+
+;;; Private
+
+(defun efrit-menu--heading ()
+  "Return what stands above the menu: the project here, and its budget."
+  (let ((loop (ignore-errors (efrit-do-loop-here))))
+    (if loop
+        (format "%s  %s" (abbreviate-file-name (efrit-loop-root loop)) (efrit-show-gauge loop 60))
+      "No session is open here")))
 
 ;;; Commands
 
 ;;;###autoload (autoload 'efrit "efrit-menu" nil t)
 (transient-define-prefix efrit ()
   "Have a model work in this project, within a token budget."
-  [["Session"
+  [:description efrit-menu--heading
+   ["Session"
     ("d" "do something" efrit-do)
     ("B" "do it with this buffer" efrit-do-with-buffer)
     ("+" "begin another session" efrit-new)

@@ -24,6 +24,10 @@
 (defvar-local efrit-revise--change nil
   "The change whose new text this buffer holds.")
 
+;; The person may choose another major mode for the text.
+(dolist (variable '(efrit-revise--use efrit-revise--change efrit-revise-mode))
+  (put variable 'permanent-local t))
+
 (defvar efrit-revise-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-c") #'efrit-revise-accept)
