@@ -224,11 +224,18 @@ It may have been meant for the one before."
              (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
                                         (efrit-ask--button key label command))
                                       (append efrit-ask--answers
-                                              (and (efrit-use-plan use)
-                                                   efrit-ask--plan-answers))))
+                                              (efrit-ask--about-plan use))))
              (efrit-ask--how (length (split-string shown "\n"))))
      'keymap efrit-ask-permission-map
      'efrit-question t)))
+
+(defun efrit-ask--about-plan (use)
+  "Return those of `efrit-ask--plan-answers' that there are for USE."
+  (when-let* ((plan (efrit-use-plan use)))
+    (seq-filter (lambda (answer)
+                  (or (not (eq (nth 2 answer) 'efrit-revise))
+                      (efrit-plan-revisable plan)))
+                efrit-ask--plan-answers)))
 
 (defun efrit-ask--how (lines)
   "Return how a question about LINES lines is answered from the reply box."

@@ -48,7 +48,8 @@ SYSTEM, TOOLS: JSON texts.  OFFERED: the tools of this Emacs that
 the sidecar knows of.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
 the sidecar's.  LEFT: the tokens that had left the window when the epoch
 began.  MAX-TOKENS: of the next reply.  QUEUE: what the person
-said and was not sent, the latest first; SENT: what is being sent.
+said and was not sent, the latest first; NOTICES: what the model is told
+before that, blocks, the latest first; SENT: what is being sent.
 REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
 the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
 vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
@@ -60,7 +61,7 @@ it stops as soon as it can.  SEEN: how files were when the model read them;
 SINCE: when the session was last at work before this Emacs took it up.
 NOTED: what is said once in a session, and was."
   id root (state 'idle) (step 0) messages stale system tools offered model
-  (turn 0) (epoch 0) budget left (max-tokens 1) queue sent request reply run rules todos
+  (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sent request reply run rules todos
   observers problem counts usage lost previous complete stopping
   (seen (make-hash-table :test #'equal)) since noted)
 
@@ -132,6 +133,18 @@ While the model works, it is sent with the next turn."
     (efrit-loop-tell loop 'queued blocks)
     (when (efrit-loop-resting-p loop)
       (efrit-loop-go loop))))
+
+(defun efrit-loop-inform (loop text told)
+  "Have the model of LOOP learn TEXT at the beginning of its next turn.
+The observers are told of it as a note, TOLD.  Nothing is begun for it."
+  (push (list :type "text" :text text) (efrit-loop-notices loop))
+  (efrit-loop-tell loop 'note told))
+
+(defun efrit-loop-unsent (loop)
+  "Return the blocks that the next turn of LOOP sends, in order."
+  (append (efrit-loop-sent loop)
+          (reverse (efrit-loop-notices loop))
+          (apply #'append (reverse (efrit-loop-queue loop)))))
 
 (defun efrit-loop-go (loop)
   "Have LOOP go on from where it rests."

@@ -107,6 +107,12 @@ Where the file is there, it is visited."
   (or (efrit-plan-question plan)
       (mapconcat #'efrit-plan--counted (efrit-plan-changes plan) ", ")))
 
+(defun efrit-plan-revisable (plan)
+  "Return the changes of PLAN whose new text the person may edit first.
+A file that is deleted or renamed gets no new text."
+  (seq-filter (lambda (change) (memq (efrit-change-kind change) '(edit create)))
+              (efrit-plan-changes plan)))
+
 (defun efrit-plan-revise (plan change text)
   "Have CHANGE of PLAN lead to TEXT, as the person has it."
   (unless (equal text (efrit-change-after change))

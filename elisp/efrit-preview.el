@@ -107,9 +107,7 @@ The tools are told first, since they are part of every prompt."
 
 (defun efrit-preview--message (loop blocks)
   "Return the next message of LOOP, with BLOCKS last, as a parameter."
-  (when-let* ((said (append (efrit-loop-sent loop)
-                            (apply #'append (reverse (efrit-loop-queue loop)))
-                            blocks)))
+  (when-let* ((said (append (efrit-loop-unsent loop) blocks)))
     (list :user_message (vconcat said))))
 
 (defun efrit-preview--call (loop method params success failure)

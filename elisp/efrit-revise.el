@@ -87,7 +87,7 @@
   "Return the change of USE whose new text is edited; ask if there are several."
   (let* ((plan (or (efrit-use-plan use)
                    (user-error "%s has no new text" (efrit-use-name use))))
-         (changes (seq-filter #'efrit-change-after (efrit-plan-changes plan)))
+         (changes (efrit-plan-revisable plan))
          (paths (mapcar #'efrit-change-path changes)))
     (cond ((null changes) (user-error "%s has no new text" (efrit-use-name use)))
           ((null (cdr changes)) (car changes))

@@ -124,9 +124,9 @@ What was being sent has arrived if a turn began that we did not hear of."
 
 (defun efrit-turn--begin-turn (loop)
   "Ask the sidecar what the next request of LOOP is to be."
-  (let ((said (append (efrit-loop-sent loop)
-                      (apply #'append (nreverse (efrit-loop-queue loop))))))
+  (let ((said (efrit-loop-unsent loop)))
     (setf (efrit-loop-queue loop) nil
+          (efrit-loop-notices loop) nil
           (efrit-loop-sent loop) said
           (efrit-loop-complete loop) nil)
     (efrit-turn-call
