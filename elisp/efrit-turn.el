@@ -132,6 +132,7 @@ What was being sent has arrived if a turn began that we did not hear of."
     (efrit-turn-call
      loop 'turn/begin
      `(:model ,efrit-claude-model :as_text t
+              :caching ,(if (efrit-endpoint-feature-p 'cache) t :json-false)
               :system ,(or (funcall efrit-turn-system-function loop) "")
               ,@(and said (list :user_message (vconcat said))))
      (lambda (begun) (efrit-turn--begun loop begun)))))

@@ -34,6 +34,7 @@ class BeginParams(Params):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
+    caching: bool = True
     as_text: bool = False
 
 
@@ -102,6 +103,8 @@ class TurnMethods:
         self._sessions.check_held(session.id)
         answer = self._turns.begin(session, self._wanted(session, params))
         answer["notes"] += _withheld(params)
+        if not params.caching:
+            answer |= {name: _unmarked(answer[name]) for name in ("system", "tools")}
         return with_texts(answer) if params.as_text else answer
 
     def _preview(self, params: PreviewParams, _: Call) -> Json:
@@ -152,6 +155,14 @@ class TurnMethods:
 
     def _said(self, params: SessionParams, _: Call) -> Json:
         return self._turns.said(self._sessions.get(params.session_id))
+
+
+def _unmarked(blocks: Blocks) -> Blocks:
+    """The blocks without what says up to where they are cached."""
+    return [
+        {name: value for name, value in block.items() if name != "cache_control"}
+        for block in blocks
+    ]
 
 
 def _withheld(params: BeginParams | PreviewParams) -> list[Json]:

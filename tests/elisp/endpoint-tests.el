@@ -77,6 +77,22 @@
   (let ((efrit-claude-url url))
     (cdr (assoc "x-api-key" (efrit-endpoint-headers nil)))))
 
+(ert-deftest efrit-endpoint-finds-a-key-that-was-put-there-after-the-first-failure ()
+  "`auth-source' caches that there was none; another host's key, too, is no answer."
+  (let* ((file (make-temp-file "efrit-authinfo-" nil "" "machine other.example login me password x\n"))
+         (auth-sources (list file))
+         (auth-source-do-cache t)
+         (process-environment (cons "ANTHROPIC_API_KEY" process-environment))
+         (url "https://late.example/v1/messages"))
+    (unwind-protect
+        (progn
+          (should-not (endpoint-test--key url))
+          (should-not (endpoint-test--key url))
+          (write-region "machine late.example login apikey password sk-late\n" nil file t 'quiet)
+          (should (equal "sk-late" (endpoint-test--key url))))
+      (auth-source-forget-all-cached)
+      (delete-file file))))
+
 (ert-deftest efrit-endpoint-refuses-an-address-that-names-no-host ()
   (endpoint-test-with-secrets
    (dolist (url '("localhost:7716/v1/messages" "api.anthropic.com/v1/messages" "https:///v1"
@@ -125,6 +141,7 @@
       (efrit-test-finish loop "Go.")
       (efrit-test-finish loop "Go on."))
     (should (equal 1 (length (endpoint-test--notes))))
+    (should-not (string-search "cache_control" (efrit-test-sent-text)))
     (should (string-match-p "127.0.0.1.*no prompt cache.*efrit-claude-features"
                             (car (endpoint-test--notes))))
     (should-not (gethash "thinking" (gethash "body" (car (efrit-test-sent)))))))
