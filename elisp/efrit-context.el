@@ -27,8 +27,7 @@
 The first that is there goes with the first message of a session.  One that
 is a link to outside of the project, or to a file of secrets, does not."
   :group 'efrit
-  :type '(repeat string)
-  :risky t)
+  :type '(repeat string))
 
 (defcustom efrit-context-buffer t
   "Whether a message says which file or buffer the person is in, and at which line.
@@ -44,8 +43,7 @@ a handle."
   "The most bytes of a file of instructions that go with a session.
 Of a longer one the beginning goes, and the model is told where the rest is."
   :group 'efrit
-  :type 'natnum
-  :risky t)
+  :type 'natnum)
 
 ;;; Public
 
