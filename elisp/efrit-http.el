@@ -35,9 +35,13 @@
   :type 'number)
 
 (defcustom efrit-http-directory
-  (expand-file-name (format "efrit-%d" (user-uid)) temporary-file-directory)
+  (let ((runtime (getenv "XDG_RUNTIME_DIR")))
+    (if (and runtime (file-directory-p runtime))
+        (expand-file-name "efrit" runtime)
+      (locate-user-emacs-file "efrit-requests")))
   "The folder for what is being sent, which nobody else can look into.
-Each request is a file there until it has ended."
+Each request is a file there until it has ended.  It is not to be in a folder
+where others can take its name first, as in that for temporary files."
   :group 'efrit
   :type 'directory)
 

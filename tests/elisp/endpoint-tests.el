@@ -172,6 +172,30 @@
   (and (file-directory-p efrit-http-directory)
        (directory-files efrit-http-directory nil "\\`body-")))
 
+(ert-deftest efrit-endpoint-folder-has-no-name-that-others-can-take-first ()
+  "It is in a folder of the person's own, whatever others made in that for temporary files."
+  (let ((shown (lambda (environment)
+                 (with-temp-buffer
+                   (let ((process-environment (append environment process-environment)))
+                     (call-process (expand-file-name invocation-name invocation-directory)
+                                   nil '(t nil) nil "-Q" "--batch"
+                                   "-L" (expand-file-name "elisp" efrit-test-root)
+                                   "-l" "efrit-http" "--eval"
+                                   "(princ (expand-file-name efrit-http-directory))"))
+                   (buffer-string))))
+        (mine (make-temp-file "efrit-mine-" t)))
+    (unwind-protect
+        (let ((home (expand-file-name "home" mine))
+              (run (expand-file-name "run" mine)))
+          (make-directory home)
+          (make-directory run)
+          (should (string-prefix-p home (funcall shown (list (concat "HOME=" home)
+                                                             "XDG_RUNTIME_DIR"))))
+          (should (equal (expand-file-name "efrit" run)
+                         (funcall shown (list (concat "HOME=" home)
+                                              (concat "XDG_RUNTIME_DIR=" run))))))
+      (delete-directory mine t))))
+
 (ert-deftest efrit-endpoint-is-sent-files-that-only-their-owner-can-read ()
   (let ((efrit-http-directory (expand-file-name "deep/sent" (make-temp-file "efrit-sent-" t))))
     (make-directory (file-name-directory efrit-http-directory) t)
