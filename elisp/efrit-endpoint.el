@@ -83,7 +83,7 @@ another machine a key that everybody can read."
     (when (and (null key) (equal host efrit-endpoint--vendor))
       (user-error "There is no key: put `machine %s login apikey password KEY' \
 into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
-    (when (or key (efrit-endpoint--own-secret-p))
+    (when (or key (efrit-endpoint-own-secret-p))
       (efrit-endpoint--check-secret host))
     (append '(("content-type" . "application/json")
               ("anthropic-version" . "2023-06-01"))
@@ -136,7 +136,7 @@ person may have put the key there since."
           (auth-source-forget wanted)
           (car (apply #'auth-source-search wanted))))))
 
-(defun efrit-endpoint--own-secret-p ()
+(defun efrit-endpoint-own-secret-p ()
   "Return non-nil if the person's own headers have a key among them."
   (cl-some (lambda (header)
              (member (downcase (car header)) efrit-endpoint--secret-headers))

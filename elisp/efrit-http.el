@@ -190,18 +190,18 @@ One that waits is taken, unless it has ended meanwhile."
    (concat
     ;; What a proxy answers to CONNECT would stand before the reply's own head.
     "silent\nshow-error\nno-buffer\ninclude\nsuppress-connect-headers\n"
-    (efrit-http--option "request" "POST")
-    (efrit-http--option "url" url)
-    (efrit-http--option "data-binary" (concat "@" (efrit-http-body-file request)))
-    (efrit-http--option "connect-timeout" (format "%s" efrit-http-connect-timeout))
-    (efrit-http--option "speed-limit" "1")
-    (efrit-http--option "speed-time" (format "%d" efrit-http-silence-timeout))
+    (efrit-http-option "request" "POST")
+    (efrit-http-option "url" url)
+    (efrit-http-option "data-binary" (concat "@" (efrit-http-body-file request)))
+    (efrit-http-option "connect-timeout" (format "%s" efrit-http-connect-timeout))
+    (efrit-http-option "speed-limit" "1")
+    (efrit-http-option "speed-time" (format "%d" efrit-http-silence-timeout))
     (mapconcat (lambda (header)
-                 (efrit-http--option "header" (format "%s: %s" (car header) (cdr header))))
+                 (efrit-http-option "header" (format "%s: %s" (car header) (cdr header))))
                (cons '("expect" . "") headers) ""))
    'utf-8-unix))
 
-(defun efrit-http--option (name value)
+(defun efrit-http-option (name value)
   "Return the line of curl's configuration for NAME with VALUE."
   (when (string-match-p "[\n\r\0]" value)
     (user-error "The %s of the request has a line break in it" name))
