@@ -64,6 +64,10 @@ text = \"I see.\"
     (save-window-excursion
       (efrit-viewing-press "e")
       (should (equal "# Sample\n\nAnother.\n" (buffer-string)))
+      ;; Another mode for the text takes nothing away.
+      (normal-mode)
+      (text-mode)
+      (should (eq (key-binding (kbd "C-c C-c")) #'efrit-revise-accept))
       (goto-char (point-max))
       (insert "By hand.\n")
       (call-interactively #'efrit-revise-accept))
