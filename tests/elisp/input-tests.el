@@ -37,8 +37,8 @@ text = \"I see.\"
 " (mapconcat (pcase-lambda (`(,tool ,input ,_))
                (format "{ name = \"%s\", input_json = '''%s''' }" tool input))
              input-test--misfits ", ")) loop
-    (let ((efrit-permission-rules nil))
-      (efrit-test-finish loop "Go."))
+    (setf (efrit-loop-rules loop) '((t t ask)))
+    (efrit-test-finish loop "Go.")
     (should-not (efrit-loop-todos loop))
     (should-not (assq 'ask loop-test--events))
     (cl-loop for use in (efrit-loop-run loop)

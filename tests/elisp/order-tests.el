@@ -61,13 +61,13 @@ tool = [ { name = \"read_file\", input = { path = \"a.txt\" } },
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil))
-      (efrit-do-say loop "Go.")
-      (let ((asked (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
-        (should (efrit-test-wait-until
-                 (lambda () (eq 'done (efrit-use-state (order-test--use loop "read_file"))))))
-        (should (eq 'waiting (efrit-use-state (car (last (efrit-loop-run loop))))))
-        (efrit-run-answer loop asked 'allow)))
+    (setf (efrit-loop-rules loop) '(("run_command" t ask)))
+    (efrit-do-say loop "Go.")
+    (let ((asked (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
+      (should (efrit-test-wait-until
+               (lambda () (eq 'done (efrit-use-state (order-test--use loop "read_file"))))))
+      (should (eq 'waiting (efrit-use-state (car (last (efrit-loop-run loop))))))
+      (efrit-run-answer loop asked 'allow))
     (should (eq 'idle (efrit-test-rest loop)))
     (should (string-match-p "from the command" (car (last (order-test--results loop)))))))
 
@@ -79,8 +79,8 @@ tool = [ { name = \"run_command\", input = { command = \"echo no > a.txt\" } },
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules '(("run_command" "echo" deny) (t t allow))))
-      (efrit-test-finish loop "Go."))
+    (setf (efrit-loop-rules loop) '(("run_command" "echo" deny)))
+    (efrit-test-finish loop "Go.")
     (should (string-match-p "not allow" (car (order-test--results loop))))
     (should (string-match-p "one" (cadr (order-test--results loop))))))
 
@@ -102,20 +102,21 @@ text = \"Done.\"
       (`(question ,call . ,_) (efrit-tool-finish call (efrit-tool-result "This."))))
     (should (eq 'idle (efrit-test-rest loop)))))
 
-(ert-deftest efrit-order-a-tool-that-the-sidecar-got-since-asks-as-it-says ()
+(ert-deftest efrit-order-a-tool-that-the-sidecar-got-since-is-known-as-what-it-is ()
   "What is known of the tools of a sidecar is asked for anew where one is not."
   (loop-test-with "
 [[reply]]
-tool = [ { name = \"run_command\", input = { command = \"echo run > a.txt\" } } ]
+tool = [ { name = \"run_command\", input = { command = \"echo run > a.txt\" } },
+         { name = \"read_file\", input = { path = \"a.txt\" } } ]
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil)
-          (efrit-run--listed '((nil ("read_file" :policy "allow")))))
-      (efrit-do-say loop "Go.")
-      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
-      (efrit-loop-stop loop)
-      (should (eq 'idle (efrit-test-rest loop))))))
+    (let ((efrit-run--listed '((nil ("read_file" :policy "allow")))))
+      (efrit-test-finish loop "Go.")
+      (let ((use (order-test--use loop "run_command")))
+        (should (eq 'ask (efrit-run-policy loop use)))
+        (should (efrit-run-effects-p loop use))))
+    (should (string-match-p "run" (cadr (order-test--results loop))))))
 
 (provide 'order-tests)
 ;;; order-tests.el ends here

@@ -11,6 +11,7 @@
 ;;; Code:
 
 (require 'viewing)
+(require 'efrit-budget-bars)
 
 ;;; A session
 
