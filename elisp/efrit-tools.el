@@ -129,7 +129,8 @@ of the person stand in it, of which what is private is kept nowhere."
 
 (defun efrit-tools-run (call arguments)
   "Run CALL with ARGUMENTS, a JSON text; its `finish' is told the result.
-The sidecar has looked whether they fit the tool's schema.  An error or a quit in the tool is a result as well."
+The sidecar has looked whether they fit the tool's schema.  An error or a
+quit in the tool is a result as well."
   (let ((tool (efrit-tool-named (efrit-tool-call-name call))))
     (condition-case err
         (let ((result (efrit-tools--apply tool (efrit-json-plist arguments) call)))
