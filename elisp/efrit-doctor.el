@@ -179,7 +179,7 @@ The endpoint is asked for its models, which costs nothing."
                               models)))))))
 
 (defun efrit-doctor--ask-models (model)
-  "Ask the endpoint for what it says of MODEL, or of all its models.
+  "Ask the endpoint for its entry of MODEL, or for the list of its models.
 Return a cons of the status and the body, or what went wrong, a string."
   (let ((url (replace-regexp-in-string "/messages/?\\'" "/models" efrit-claude-url)))
     (efrit-doctor--get (if model (concat url "/" (url-hexify-string model)) url))))

@@ -108,7 +108,7 @@ Where the file is there, it is visited."
       (mapconcat #'efrit-plan--counted (efrit-plan-changes plan) ", ")))
 
 (defun efrit-plan-revisable (plan)
-  "Return the changes of PLAN whose new text the person may edit first.
+  "Return each part of PLAN whose new text the person may edit first.
 A file that is deleted or renamed gets no new text."
   (seq-filter (lambda (change) (memq (efrit-change-kind change) '(edit create)))
               (efrit-plan-changes plan)))

@@ -110,7 +110,7 @@ why it is denied, goes to the model."
                       :problem problem :misfit (efrit-block-misfit block))))
 
 (defun efrit-run--know-tools (loop then)
-  "Learn what the tools that LOOP uses are like, then call THEN.
+  "Learn what the tools of this turn of LOOP are like, then call THEN.
 The sidecar is asked where one is not known: it may have got tools since."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
     (if (and (assoc host efrit-run--listed)
@@ -130,7 +130,7 @@ The sidecar is asked where one is not known: it may have got tools since."
        :error (lambda (err) (efrit-loop-happen loop 'failed (efrit-error-text err)))))))
 
 (defun efrit-run--listing (loop use)
-  "Return what the sidecar of LOOP says of the tool of USE, a plist, or nil."
+  "Return the entry of the tool of USE in the list of LOOP's sidecar, or nil."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
     (cdr (assoc (efrit-use-name use) (cdr (assoc host efrit-run--listed))))))
 

@@ -47,7 +47,7 @@ Signal an error where an event is too long."
 ;;; Private
 
 (defun efrit-sse--count (reader bytes)
-  "Count BYTES more of the event that READER reads."
+  "Count BYTES more of the event at which READER is."
   (when (> (cl-incf (efrit-sse-size reader) bytes) efrit-sse--most-bytes)
     (error "An event has more than %d bytes" efrit-sse--most-bytes)))
 

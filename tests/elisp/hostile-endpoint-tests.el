@@ -16,18 +16,20 @@
 (defvar hostile-endpoint--connections 0
   "How many requests the server of this test has taken.")
 
-(defun hostile-endpoint--send (client pieces)
-  "Send CLIENT each of PIECES, strings, and a cons of a string and how often.
-It may hang up before the end."
+(defvar hostile-endpoint--pieces nil
+  "What the server answers: strings, and conses of a string and how often.")
+
+(defun hostile-endpoint--send (client)
+  "Send CLIENT the answer.  It may hang up before the end."
   (ignore-errors
-    (dolist (piece pieces)
+    (dolist (piece hostile-endpoint--pieces)
       (pcase piece
         (`(,text . ,times) (dotimes (_ times) (process-send-string client text)))
         (text (process-send-string client text)))))
   (delete-process client))
 
-(defun hostile-endpoint--take (client data pieces)
-  "Answer PIECES to CLIENT once DATA ends its request."
+(defun hostile-endpoint--take (client data)
+  "Answer CLIENT once DATA ends its request."
   (process-put client 'got (concat (process-get client 'got) data))
   (let ((got (process-get client 'got)))
     (when (and (not (process-get client 'answered))
@@ -37,29 +39,44 @@ It may hang up before the end."
                  (>= (- (length got) (match-end 0)) length)))
       (process-put client 'answered t)
       (cl-incf hostile-endpoint--connections)
-      (run-at-time 0 nil #'hostile-endpoint--send client pieces))))
+      (run-at-time 0 nil #'hostile-endpoint--send client))))
 
-(defun hostile-endpoint--call (loop pieces body)
-  "Call BODY with LOOP while a server answers PIECES to every request."
-  (let* ((hostile-endpoint--connections 0)
-         (server (make-network-process
-                  :name "hostile-endpoint" :server t :host "127.0.0.1" :service t
-                  :coding 'binary :noquery t :sentinel #'ignore
-                  :filter (lambda (client data) (hostile-endpoint--take client data pieces))))
-         (efrit-claude-retries 1)
-         (efrit-claude-url (format "http://127.0.0.1:%s/v1/messages"
-                                   (process-contact server :service))))
-    (unwind-protect (funcall body loop)
-      (delete-process server))))
+(defun hostile-endpoint--call (body)
+  "Call BODY with a loop whose endpoint gives `hostile-endpoint--pieces'.
+After it the loop must be of use, with a reply as it should be."
+  (efrit-test-with-project nil
+    (let* ((hostile-endpoint--connections 0)
+           (server (make-network-process
+                    :name "hostile-endpoint" :server t :host "127.0.0.1" :service t
+                    :coding 'binary :noquery t :sentinel #'ignore
+                    :filter #'hostile-endpoint--take))
+           (efrit-claude-retries 1)
+           (efrit-claude-url (format "http://127.0.0.1:%s/v1/messages"
+                                     (process-contact server :service)))
+           (loop (efrit-test-loop)))
+      (efrit-loop-observe loop (lambda (_ event) (push event loop-test--events)))
+      (unwind-protect
+          (progn
+            (funcall body loop)
+            (setq loop-test--events nil)
+            (hostile-endpoint--answer hostile-endpoint--head hostile-endpoint--start
+                                      (hostile-endpoint--events "{\"type\":\"message_stop\"}"))
+            (efrit-test-finish loop "And now?")
+            (should (equal "before" (loop-test--said))))
+        (setq loop-test--events nil)
+        (delete-process server)))))
+
+(defun hostile-endpoint--answer (&rest pieces)
+  "Have the server answer PIECES from now on."
+  (setq hostile-endpoint--pieces pieces
+        hostile-endpoint--connections 0))
 
 (defun hostile-endpoint--problem (loop &rest pieces)
-  "Have LOOP work while a server answers PIECES; return what stopped it."
-  (hostile-endpoint--call
-   loop pieces
-   (lambda (loop)
-     (efrit-do-say loop "Go.")
-     (should (eq 'failed (efrit-test-rest loop)))
-     (efrit-loop-problem loop))))
+  "Have LOOP work while the server answers PIECES; return what stopped it."
+  (apply #'hostile-endpoint--answer pieces)
+  (efrit-do-say loop "Go.")
+  (should (eq 'failed (efrit-test-rest loop)))
+  (efrit-loop-problem loop))
 
 (defconst hostile-endpoint--head
   "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -77,13 +94,9 @@ It may hang up before the end."
   "How a reply begins.")
 
 (defmacro hostile-endpoint-test (loop &rest body)
-  "Run BODY with LOOP, which must be of use to the scripted model after it."
+  "Run BODY with LOOP, whose endpoint answers as BODY says."
   (declare (indent 1) (debug (symbolp body)))
-  `(loop-test-with "[[reply]]\ntext = \"Well.\"\n[[reply]]\ntext = \"Well.\"\n" ,loop
-     ,@body
-     (setq loop-test--events nil)
-     (efrit-test-finish ,loop "And now?")
-     (should (equal "Well." (loop-test--said)))))
+  `(hostile-endpoint--call (lambda (,loop) ,@body)))
 
 (ert-deftest efrit-hostile-endpoint-an-error-of-any-form-fails-the-request ()
   (hostile-endpoint-test loop
@@ -126,13 +139,11 @@ It may hang up before the end."
 (ert-deftest efrit-hostile-endpoint-what-follows-the-end-of-a-reply-is-passed-over ()
   "Some servers end their streams with a mark of another protocol's."
   (hostile-endpoint-test loop
-    (hostile-endpoint--call
-     loop (list hostile-endpoint--head hostile-endpoint--start
-                (hostile-endpoint--events "{\"type\":\"message_stop\"}" "[DONE]"))
-     (lambda (loop)
-       (efrit-test-finish loop "Go.")
-       (should (equal 1 hostile-endpoint--connections))
-       (should (equal "before" (loop-test--said)))))))
+    (hostile-endpoint--answer hostile-endpoint--head hostile-endpoint--start
+                              (hostile-endpoint--events "{\"type\":\"message_stop\"}" "[DONE]"))
+    (efrit-test-finish loop "Go.")
+    (should (equal 1 hostile-endpoint--connections))
+    (should (equal "before" (loop-test--said)))))
 
 (ert-deftest efrit-hostile-endpoint-a-reply-without-end-is-given-up ()
   "A line, an event of many lines, all events together: once, and not again."
@@ -145,11 +156,11 @@ It may hang up before the end."
                        ("An event has more than 100000 bytes" (,(concat "data: " long "\n") . 1000))
                        ("The reply has more than 1000000 bytes"
                         (,(concat ": " long "\n\n") . 2000))))
-        (let ((hostile-endpoint--connections 0))
-          (should (string-match-p
-                   problem
-                   (apply #'hostile-endpoint--problem loop hostile-endpoint--head
-                          hostile-endpoint--start pieces))))))))
+        (should (string-match-p
+                 problem
+                 (apply #'hostile-endpoint--problem loop hostile-endpoint--head
+                        hostile-endpoint--start pieces)))
+        (should (equal 1 hostile-endpoint--connections))))))
 
 (ert-deftest efrit-hostile-endpoint-an-error-without-end-is-cut ()
   (hostile-endpoint-test loop

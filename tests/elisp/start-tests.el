@@ -194,7 +194,7 @@ sys.stdin.read()
         (should (string-match-p "database" printed))))))
 
 (defun efrit-start-tests--endpoint (answers &optional key)
-  "Return what the doctor finds where an endpoint gives ANSWERS, as a string.
+  "Return the doctor's report on an endpoint that gives ANSWERS, a string.
 ANSWERS is an alist of the ends of paths, and statuses with bodies; KEY is
 what the endpoint has to be sent in a header, or nil."
   (let* ((server (make-network-process

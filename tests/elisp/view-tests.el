@@ -12,6 +12,7 @@
 
 (require 'viewing)
 (require 'efrit-budget-bars)
+(require 'efrit-menu)
 
 ;;; A session
 
@@ -370,7 +371,6 @@ That is the figures and the face of the header, and those of the budget view."
                    (efrit-view-tests--fill used left)))))
 
 (ert-deftest efrit-view-menu-is-headed-by-the-project-and-its-budget ()
-  (require 'efrit-menu)
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
