@@ -19,6 +19,21 @@
 (defvar hostile-endpoint--pieces nil
   "What the server answers: strings, and conses of a string and how often.")
 
+(defconst hostile-endpoint--head
+  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+  "The head of a stream of events.")
+
+(defun hostile-endpoint--events (&rest events)
+  "Return EVENTS, JSON texts, as a stream."
+  (mapconcat (lambda (event) (format "data: %s\n\n" event)) events ""))
+
+(defconst hostile-endpoint--start
+  (hostile-endpoint--events
+   "{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":1}}}"
+   "{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"\"}}"
+   "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"before\"}}")
+  "How a reply begins.")
+
 (defun hostile-endpoint--send (client)
   "Send CLIENT the answer.  It may hang up before the end."
   (ignore-errors
@@ -78,23 +93,8 @@ After it the loop must be of use, with a reply as it should be."
   (should (eq 'failed (efrit-test-rest loop)))
   (efrit-loop-problem loop))
 
-(defconst hostile-endpoint--head
-  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-  "The head of a stream of events.")
-
-(defun hostile-endpoint--events (&rest events)
-  "Return EVENTS, JSON texts, as a stream."
-  (mapconcat (lambda (event) (format "data: %s\n\n" event)) events ""))
-
-(defconst hostile-endpoint--start
-  (hostile-endpoint--events
-   "{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":1}}}"
-   "{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"\"}}"
-   "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"before\"}}")
-  "How a reply begins.")
-
 (defmacro hostile-endpoint-test (loop &rest body)
-  "Run BODY with LOOP, whose endpoint answers as BODY says."
+  "Run BODY with LOOP, whose endpoint gives `hostile-endpoint--pieces'."
   (declare (indent 1) (debug (symbolp body)))
   `(hostile-endpoint--call (lambda (,loop) ,@body)))
 
