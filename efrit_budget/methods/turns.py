@@ -11,7 +11,7 @@ from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.discretion import keepable_reply
 from efrit_budget.methods.offers import Offers
-from efrit_budget.methods.verbatim import meant, with_inputs, with_texts
+from efrit_budget.methods.verbatim import canonical_inputs, meant, with_inputs, with_texts
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.tools.registry import Registry
 from efrit_budget.window.begin import Wanted
@@ -133,7 +133,10 @@ class TurnMethods:
             params.aborted,
             tuple(params.lost),
         )
-        answer = self._turns.end(session, reply) | {"unreadable": unreadable}
+        answer = self._turns.end(session, reply) | {
+            "inputs": canonical_inputs(content),
+            "unreadable": unreadable,
+        }
         return with_texts(answer) if params.as_text else answer
 
     def _messages(self, params: MessagesParams, _: Call) -> Json:
