@@ -6,8 +6,9 @@
 ;;; Commentary:
 
 ;; The Messages API streams a reply as blocks, each with a beginning, pieces
-;; and an end.  What the model wrote is kept as the text it came as: the
-;; input of a tool goes to the sidecar and back to the model unread.
+;; and an end.  What the model wrote is kept as the text it came as.  The
+;; input of a tool goes to the sidecar unread; what it says the input is,
+;; and no other text, is decided about, shown, recorded and run.
 
 ;;; Code:
 
@@ -22,9 +23,10 @@
 TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
 input as they came, the latest first.  ID and NAME are a tool use's,
 SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
-DONE says whether its end has come.  PROBLEM says what is wrong with a tool
-use's input, if the sidecar could not read it."
-  type pieces id name signature object done problem)
+DONE says whether its end has come.  INPUT is a tool use's input as the
+sidecar read it, a JSON text, and PROBLEM says what is wrong with it, if the
+sidecar could not."
+  type pieces id name signature object done input problem)
 
 (cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
   "A reply as far as it has come.
@@ -63,13 +65,20 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
                            (efrit-block-done block)))
                     (reverse (efrit-reply-blocks reply))))
 
-(defun efrit-reply-note-problems (reply unreadable)
-  "Note which inputs of tools in REPLY cannot be read.
-UNREADABLE is what the sidecar said of them, a vector of plists."
-  (dolist (block (efrit-reply-tool-uses reply))
-    (when-let* ((said (cl-find (efrit-block-id block) unreadable :test #'equal
-                               :key (lambda (one) (plist-get one :tool_use_id)))))
-      (setf (efrit-block-problem block) (plist-get said :problem)))))
+(defun efrit-reply-take-inputs (reply inputs unreadable)
+  "Take the inputs of the tools in REPLY as the sidecar read them.
+INPUTS has each of them, in order, UNREADABLE says what is wrong with some:
+vectors of plists.  A use of which INPUTS says nothing cannot be run."
+  (cl-loop for block in (efrit-reply-tool-uses reply)
+           for index from 0
+           for input = (and (< index (length inputs)) (aref inputs index))
+           for problem = (cl-find (efrit-block-id block) unreadable :test #'equal
+                                  :key (lambda (one) (plist-get one :tool_use_id)))
+           do (setf (efrit-block-input block) (plist-get input :input_json)
+                    (efrit-block-problem block)
+                    (cond (problem (plist-get problem :problem))
+                          ((equal (efrit-block-id block) (plist-get input :tool_use_id)) nil)
+                          (t "the sidecar did not say what its input is")))))
 
 (defun efrit-reply-content (reply)
   "Return the blocks of REPLY as the JSON text of a list, for the sidecar.

@@ -31,15 +31,19 @@
 
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
-ID, NAME, ARGUMENTS (a JSON text): as the model wrote them.  PROBLEM is
-what is wrong with arguments that are none, see `efrit-block'.  STATE is
+ID and NAME are the model's; ARGUMENTS, a JSON text, are what the sidecar
+read, with what its tool makes of it: the one text that is decided about,
+shown, recorded and run.  PROBLEM is what is wrong with arguments that are
+none, see `efrit-block'.  STATE is
 `waiting', `planning', `asking', `denied', `running', or `done'.  PLAN is
 what a tool of this Emacs would change, see efrit-plan.el.  RESULT is the envelope, a
 plist, without data.  QUESTION is what the person is asked, CONFIRM the id
-of the sidecar's question.  TOKEN is the sidecar's call under way, CALL the
+of the sidecar's question.  GUARD says why the person is asked whatever was
+allowed before, ALLOWED whether the person has allowed this very use.  TOKEN is the sidecar's call under way, CALL the
 `efrit-tool-call' of a tool of this Emacs.  BEGUN and SECONDS say when
 it began to run and how long it ran."
-  id name arguments problem (state 'waiting) plan result question confirm token call begun seconds)
+  id name arguments problem (state 'waiting) plan result question confirm
+  guard allowed token call begun seconds)
 
 (defvar efrit-run--policies nil
   "The policies of the sidecars' tools: an alist of hosts and alists.
@@ -51,7 +55,8 @@ and symbols.")
 (defun efrit-run-tools (loop)
   "Run the tools that the reply of LOOP asks for."
   (setf (efrit-loop-run loop)
-        (mapcar #'efrit-run--use (efrit-reply-tool-uses (efrit-loop-reply loop))))
+        (mapcar (apply-partially #'efrit-run--use loop)
+                (efrit-reply-tool-uses (efrit-loop-reply loop))))
   (dolist (use (efrit-loop-run loop))
     (efrit-loop-tell loop 'use use))
   (efrit-run--know-policies loop (lambda () (efrit-run--decide-all loop))))
@@ -71,27 +76,54 @@ and symbols.")
       (efrit-loop-tell loop 'use use)))
   (setf (efrit-loop-run loop) nil))
 
-(defun efrit-run-answer (loop use decision &optional scope reason)
+(defun efrit-run-answer (loop use decision &optional scope reason grant)
   "Answer the question of USE in LOOP with DECISION, `allow' or `deny'.
 SCOPE says for how long: `session' and `project' are remembered.  REASON,
-why it is denied, goes to the model."
+why it is denied, goes to the model.  GRANT says what is allowed for that
+long, see `efrit-run-grants': `exactly' this, by default, or what is `alike'."
   (let ((inhibit-quit t))
-    (efrit-run--answer loop use decision scope reason)))
+    (efrit-run--answer loop use decision scope reason grant)))
 
-(defun efrit-run--answer (loop use decision scope reason)
-  "Answer the question of USE in LOOP with DECISION, SCOPE and REASON."
+(defun efrit-run--answer (loop use decision scope reason grant)
+  "Answer the question of USE in LOOP with DECISION, SCOPE, REASON and GRANT."
   (when (eq (efrit-use-state use) 'asking)
-    (let ((rule (efrit-permissions-rule (efrit-use-name use) (efrit-use-arguments use)
-                                        decision)))
-      (pcase scope
-        ('session (push rule (efrit-loop-rules loop)))
-        ('project (efrit-permissions-remember (efrit-loop-root loop) rule))))
+    (pcase (and scope (efrit-run--remembered loop use decision grant))
+      (`(,rule ,words) (efrit-run--remember loop rule words scope)))
     (if (eq decision 'deny)
         (efrit-run--deny loop use reason)
+      (setf (efrit-use-allowed use) t)
       (efrit-run--set loop use 'waiting)
       (efrit-run--start loop use))
     (when scope
       (efrit-run--decide-again loop))))
+
+(defun efrit-run-grants (loop use)
+  "Return what the person who is asked about USE in LOOP may allow for longer.
+It is as `efrit-permissions-grants' gives it; nil where it is always asked."
+  (unless (or (efrit-use-guard use) (efrit-use-confirm use))
+    (efrit-permissions-grants (efrit-use-name use) (efrit-run--subjects loop use))))
+
+(defun efrit-run-refusal (loop use)
+  "Return (RULE WORDS), by which what USE in LOOP is about is denied for longer."
+  (efrit-permissions-refusal (efrit-use-name use) (efrit-run--subjects loop use)))
+
+(defun efrit-run--remembered (loop use decision grant)
+  "Return (RULE WORDS) to be remembered of DECISION on USE in LOOP, or nil.
+GRANT is as in `efrit-run-answer'."
+  (if (eq decision 'deny)
+      (efrit-run-refusal loop use)
+    (cdr (assq (or grant 'exactly) (efrit-run-grants loop use)))))
+
+(defun efrit-run--remember (loop rule words scope)
+  "Remember RULE, in WORDS, in LOOP for SCOPE, and say so there."
+  (pcase scope
+    ('session (push rule (efrit-loop-rules loop)))
+    ('project (efrit-permissions-remember (efrit-loop-root loop) rule)))
+  (efrit-loop-tell loop 'note
+                   (format "%s %s: %s; M-x efrit-permissions revokes it"
+                           (if (eq (nth 2 rule) 'deny) "Denied" "Allowed")
+                           (if (eq scope 'session) "this session" "from now on in this project")
+                           words)))
 
 (defun efrit-run-asking (loop)
   "Return the first use in LOOP that waits for the person's answer, or nil."
@@ -99,11 +131,13 @@ why it is denied, goes to the model."
 
 ;;; Deciding
 
-(defun efrit-run--use (block)
-  "Return the use of a tool that BLOCK of a reply asks for."
-  (let ((problem (efrit-block-problem block)))
-    (efrit-use-create :id (efrit-block-id block) :name (efrit-block-name block)
-                      :arguments (if problem "{}" (efrit-block-text block))
+(defun efrit-run--use (loop block)
+  "Return the use of a tool that BLOCK of a reply in LOOP asks for."
+  (let ((problem (efrit-block-problem block))
+        (name (efrit-block-name block)))
+    (efrit-use-create :id (efrit-block-id block) :name name
+                      :arguments (if problem "{}"
+                                   (efrit-tool-resolved name loop (efrit-block-input block)))
                       :problem problem)))
 
 (defun efrit-run--know-policies (loop then)
@@ -133,10 +167,49 @@ why it is denied, goes to the model."
       (alist-get (efrit-use-name use) known 'allow nil #'equal))))
 
 (defun efrit-run--decide (loop use)
-  "Return what permissions say of USE in LOOP."
-  (efrit-permissions-decide (efrit-use-name use) (efrit-use-arguments use)
-                            (efrit-run-policy loop use) (efrit-loop-root loop)
-                            (efrit-loop-rules loop)))
+  "Return what permissions say of USE in LOOP.
+Where rules cannot be read, and where something of its own wants it, the
+person is asked."
+  (setf (efrit-use-guard use) (efrit-run--guard loop use))
+  (let ((decision (condition-case err
+                      (efrit-permissions-decide
+                       (efrit-use-name use) (efrit-run--subjects loop use)
+                       (efrit-run-policy loop use) (efrit-run-rules loop))
+                    (error (message "efrit: permissions cannot be read: %s"
+                                    (error-message-string err))
+                           'ask))))
+    (if (and (eq decision 'allow) (efrit-use-guard use)) 'ask decision)))
+
+(defun efrit-run-rules (loop)
+  "Return the rules that LOOP works by, in the order in which they count."
+  (append (efrit-loop-rules loop)
+          (efrit-permissions-of (efrit-loop-root loop))
+          (efrit-loop-option loop 'efrit-permission-rules)))
+
+(defun efrit-run--subjects (loop use)
+  "Return what USE in LOOP is about: the files are those that are there."
+  (efrit-permissions-subjects (efrit-use-name use) (efrit-use-arguments use)
+                              (efrit-run--files loop use)))
+
+(defun efrit-run--files (loop use)
+  "Return the files that the plan of USE in LOOP changes, by their names there."
+  (when-let* ((plan (efrit-use-plan use)))
+    (let ((root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop)))))
+      (mapcar (lambda (file) (string-remove-prefix root file))
+              (efrit-plan-files plan)))))
+
+(defun efrit-run--guard (loop use)
+  "Return why the person is asked about USE in LOOP whatever was allowed, or nil."
+  (let* ((plan (efrit-use-plan use))
+         (files (append (efrit-run--files loop use)
+                        (and (efrit-run--plans-p use)
+                             (cl-loop for subject in (efrit-run--subjects loop use)
+                                      when (plist-get subject :file)
+                                      collect (plist-get subject :text)))))
+         (running (seq-find #'efrit-permissions-always-asks-p files)))
+    (cond ((and plan (efrit-plan-secret plan)) "Files of this name usually hold secrets.")
+          (running (format "%s is run or obeyed by being there." running))
+          (t (efrit-tool-guarded (efrit-use-name use) loop (efrit-use-arguments use))))))
 
 (defun efrit-run--decide-all (loop)
   "Start, ask about, or deny each use of LOOP.
@@ -147,7 +220,7 @@ before it may change the same file."
       ('unreadable (efrit-run--refuse-unreadable loop use))
       ('deny (efrit-run--deny loop use))
       ('ask (unless (efrit-run--plans-p use)
-              (efrit-run--ask loop use (efrit-run--own-question loop use))))
+              (efrit-run--ask loop use)))
       ('allow (unless (efrit-tool-named (efrit-use-name use))
                 (efrit-run--start loop use)))))
   (efrit-run--next loop))
@@ -160,17 +233,13 @@ before it may change the same file."
         ('allow (efrit-run--set loop use 'waiting) (efrit-run--start loop use))
         ('deny (efrit-run--deny loop use))))))
 
-(defun efrit-run--own-question (loop use)
-  "Return what the tool of USE in LOOP has the person asked, or nil."
-  (when-let* ((tool (efrit-tool-named (efrit-use-name use)))
-              (question (efrit-tool-question tool)))
-    (ignore-errors
-      (funcall question loop (efrit-json-plist (efrit-use-arguments use))))))
-
-(defun efrit-run--ask (loop use question)
-  "Ask the person about USE in LOOP; QUESTION is the tool's, or nil."
+(defun efrit-run--ask (loop use &optional question)
+  "Ask the person about USE in LOOP, by QUESTION, or what its tool has asked."
   (setf (efrit-use-state use) 'asking
-        (efrit-use-question use) question)
+        (efrit-use-question use)
+        (or question
+            (and (efrit-use-plan use) (efrit-plan-asks (efrit-use-plan use)))
+            (efrit-tool-asked (efrit-use-name use) loop (efrit-use-arguments use))))
   (efrit-loop-tell loop 'ask use))
 
 (defun efrit-run--deny (loop use &optional reason)
@@ -211,19 +280,10 @@ SAID is non-nil if the person said some of it."
    loop (efrit-tool-named (efrit-use-name use)) (efrit-use-arguments use)
    (lambda (plan)
      (setf (efrit-use-plan use) plan)
-     (efrit-run--decide-planned loop use plan))
-   (lambda (problem)
-     (efrit-run--record loop use (efrit-tool-result problem :status 'error)))))
-
-(defun efrit-run--decide-planned (loop use plan)
-  "Run USE of LOOP, which has PLAN, or ask about it, or deny it.
-The person is asked about files of secrets whatever was allowed before."
-  (pcase (efrit-run--decide loop use)
-    ('deny (efrit-run--deny loop use))
-    ((and 'allow (guard (not (efrit-plan-secret plan))))
      (efrit-run--set loop use 'waiting)
      (efrit-run--next loop))
-    (_ (efrit-run--ask loop use (efrit-plan-asks plan)))))
+   (lambda (problem)
+     (efrit-run--record loop use (efrit-tool-result problem :status 'error)))))
 
 (defun efrit-run--drop-plan (use)
   "Let go of the plan of USE, which is not made."
@@ -301,8 +361,16 @@ When the sidecar died, it is asked again: what ran does not run twice."
                (eq (efrit-loop-state loop) 'running))
       (if (and (efrit-run--plans-p use) (null (efrit-use-plan use)))
           (efrit-run--plan loop use)
-        (efrit-run--set loop use 'running)
-        (efrit-later #'efrit-run--here loop use (efrit-loop-step loop))))))
+        (efrit-run--run-or-ask loop use)))))
+
+(defun efrit-run--run-or-ask (loop use)
+  "Run USE of LOOP in this Emacs, or ask about it, or deny it.
+Its turn has come, and things may stand otherwise than when the reply came."
+  (pcase (if (efrit-use-allowed use) 'allow (efrit-run--decide loop use))
+    ('deny (efrit-run--deny loop use))
+    ('ask (efrit-run--ask loop use))
+    ('allow (efrit-run--set loop use 'running)
+            (efrit-later #'efrit-run--here loop use (efrit-loop-step loop)))))
 
 (defun efrit-run--here (loop use step)
   "Run USE of LOOP in this Emacs, if nothing was begun there after STEP."

@@ -67,7 +67,7 @@
   "Return what the person is asked about USE."
   (or (efrit-use-question use)
       (format "Let %s run?  %s" (efrit-use-name use)
-              (efrit-permissions-subject (efrit-use-arguments use)))))
+              (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
 
 (defun efrit-show-gauge (loop &optional columns)
   "Return the budget of LOOP as a line, of at most COLUMNS where that can be.

@@ -57,8 +57,11 @@ Return the `efrit-tool-call'."
   (let ((call (efrit-tool-call-create
                :owner (efrit-loop-make live-test--session live-test-root) :id "use" :name name
                :finish then)))
-    (efrit-tools-run call (decode-coding-string
-                           (efrit-json-write (or arguments efrit-json-empty-object)) 'utf-8))
+    (efrit-tools-run call (efrit-tool-resolved
+                           name (efrit-tool-call-owner call)
+                           (decode-coding-string
+                            (efrit-json-write (or arguments efrit-json-empty-object))
+                            'utf-8)))
     call))
 
 (defun live-test-use (name &rest arguments)

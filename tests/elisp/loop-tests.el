@@ -184,7 +184,7 @@ tool = [ { name = \"eval_sexp\", input = { code = \"(setq loop-test--evil t)\" }
 expect_contains = \"did not allow\"
 text = \"Then not.\"
 " loop
-    (let ((efrit-permission-rules '(("eval_sexp" t ask))))
+    (efrit-test-with-rules loop '(("eval_sexp" t ask))
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
       (efrit-run-answer loop (efrit-run-asking loop) 'deny)
@@ -199,7 +199,7 @@ tool = [ { name = \"run_command\", input = { command = \"echo made > made.txt\" 
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil))
+    (efrit-test-with-rules loop nil
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
       (should-not (file-exists-p (expand-file-name "made.txt" efrit-test-project)))
@@ -215,7 +215,7 @@ tool = [ { name = \"read_file\", input = { path = \".env\" } } ]
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil))
+    (efrit-test-with-rules loop nil
       (efrit-test-write ".env" "KEY=xyzzy\n")
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))

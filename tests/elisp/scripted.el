@@ -36,6 +36,13 @@ the `default-directory', too.  Then forget its loops."
   (declare (indent 1) (debug (form body)))
   `(efrit-test--playing ,script (lambda () ,@body)))
 
+(defmacro efrit-test-with-rules (loop rules &rest body)
+  "Run BODY while LOOP works by RULES as those of `efrit-permission-rules'."
+  (declare (indent 2) (debug t))
+  `(progn
+     (setf (alist-get 'efrit-permission-rules (efrit-loop-options ,loop)) ,rules)
+     ,@body))
+
 (defun efrit-test--in-project (files body)
   "Call BODY in a new project with FILES."
   (efrit-test-with-home home

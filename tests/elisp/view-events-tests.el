@@ -57,7 +57,7 @@ text = \"So it is.\"
 (ert-deftest efrit-view-shows-that-a-rule-denied-and-nothing-of-it-runs ()
   (efrit-viewing-with-view efrit-viewing-asking
     (setq efrit-viewing-evaluated nil)
-    (let ((efrit-permission-rules '(("eval_sexp" t deny))))
+    (efrit-test-with-rules view-loop '(("eval_sexp" t deny))
       (efrit-viewing-type "Evaluate.")
       (should (eq (efrit-test-rest view-loop) 'idle)))
     (should-not efrit-viewing-evaluated)
