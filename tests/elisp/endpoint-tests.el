@@ -105,7 +105,8 @@
 
 (ert-deftest efrit-endpoint-that-is-none-stops-the-loop-and-says-what-to-do ()
   (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
-    (let ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
+    (efrit-test-with-options loop
+        ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
       (efrit-do-say loop "Go.")
       (should (eq 'failed (efrit-test-rest loop)))
       (should (string-match-p "efrit-claude-url" (efrit-loop-problem loop))))
@@ -121,7 +122,7 @@
 
 (ert-deftest efrit-endpoint-elsewhere-is-said-once-to-get-plain-messages ()
   (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
-    (let ((efrit-claude-features 'auto))
+    (efrit-test-with-options loop ((efrit-claude-features 'auto))
       (efrit-test-finish loop "Go.")
       (efrit-test-finish loop "Go on."))
     (should (equal 1 (length (endpoint-test--notes))))
@@ -221,7 +222,8 @@ tool = [ { name = \"eval_sexp\", input = { code = \"(dotimes (i 300) (princ (for
 [[reply]]
 text = \"Done.\"
 " loop
-      (let ((efrit-claude-features '(cache thinking task-budget)))
+      (efrit-test-with-options loop
+          ((efrit-claude-features '(cache thinking task-budget)))
         (efrit-test-finish loop "Go.")
         (should-not (memql 400 (loop-test--statuses)))
         (let* ((budgets (endpoint-test--task-budgets))
@@ -235,6 +237,7 @@ text = \"Done.\"
           (should (= (car (last told)) (- 500000 (efrit-loop-left loop))))
           (let ((again (progn (efrit-do-forget loop)
                               (efrit-do-resume-loop (efrit-loop-id loop) efrit-test-project))))
+            (setf (efrit-loop-options again) (efrit-loop-options loop))
             (efrit-test-finish again "And now?")
             (should (< (abs (- (gethash "remaining" (car (last (endpoint-test--task-budgets))))
                                (car (last told))))

@@ -312,8 +312,8 @@ cut = \"text\"
 text = \"Done.\"
 " loop
       (ert-info ((symbol-name how))
-        (let ((efrit-claude-retries (if (eq how 'failed) 0 8))
-              (efrit-claude-retry-delay 60))
+        (efrit-test-with-options loop ((efrit-claude-retries (if (eq how 'failed) 0 8))
+                                       (efrit-claude-retry-delay 60))
           (efrit-do-say loop "Go.")
           (when (eq how 'stopped)
             (loop-test--wait-for loop 'retrying)

@@ -230,8 +230,8 @@ text = \"Done.\"
 (ert-deftest efrit-loop-shows-the-key-to-nobody ()
   (loop-test-with "[[reply]]\ntext = \"One two three four.\"\ndelay_ms = 200\n" loop
     (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
-          (efrit-claude-key-hosts '("127.0.0.1"))
           seen)
+      (setf (alist-get 'efrit-claude-key-hosts (efrit-loop-options loop)) '("127.0.0.1"))
       (efrit-do-say loop "Go.")
       (loop-test--wait-for loop 'streaming)
       (dolist (pid (list-system-processes))

@@ -39,9 +39,20 @@ the `default-directory', too.  Then forget its loops."
 (defmacro efrit-test-with-rules (loop rules &rest body)
   "Run BODY while LOOP works by RULES as those of `efrit-permission-rules'."
   (declare (indent 2) (debug t))
-  `(progn
-     (setf (alist-get 'efrit-permission-rules (efrit-loop-options ,loop)) ,rules)
-     ,@body))
+  `(efrit-test-with-options ,loop ((efrit-permission-rules ,rules)) ,@body))
+
+(defmacro efrit-test-with-options (loop options &rest body)
+  "Run BODY while LOOP works by OPTIONS: lists of an option and a value."
+  (declare (indent 2) (debug (form (&rest (symbolp form)) body)))
+  (let ((before (make-symbol "before")))
+    `(let ((,before (copy-alist (efrit-loop-options ,loop))))
+       ,@(mapcar (lambda (option)
+                   `(setf (alist-get ',(car option) (efrit-loop-options ,loop))
+                          ,(cadr option)))
+                 options)
+       (unwind-protect
+           (progn ,@body)
+         (setf (efrit-loop-options ,loop) ,before)))))
 
 (defun efrit-test--in-project (files body)
   "Call BODY in a new project with FILES."

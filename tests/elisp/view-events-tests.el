@@ -228,7 +228,7 @@ cut = \"text\"
 thinking = \"Once more.\"
 text = \"Whole this time.\"
 "
-    (let ((efrit-claude-retry-delay 0.5))
+    (efrit-test-with-options view-loop ((efrit-claude-retry-delay 0.5))
       (efrit-viewing-type "Go.")
       (efrit-viewing-shows "Words")
       (should (eq (efrit-test-rest view-loop) 'idle)))
@@ -253,7 +253,7 @@ text = \"Now I may.\"
 
 (ert-deftest efrit-view-asks-at-a-limit-and-goes-on-by-its-button ()
   (efrit-viewing-with-view efrit-viewing-short
-    (let ((efrit-max-turns 1))
+    (efrit-test-with-options view-loop ((efrit-max-turns 1))
       (efrit-viewing-type "What is README.md?")
       (should (eq (efrit-test-rest view-loop) 'limited))
       (efrit-viewing-in-order "I will read it." "the limit of 1 turns was reached; go on?")
