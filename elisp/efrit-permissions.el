@@ -151,8 +151,7 @@ file's name.  FILES, if not nil, are the real names of the files in the project.
       ('search (list (list :deed deed :text (efrit-permissions--string given :query arguments))))
       ('buffer (list (list :deed deed :text (efrit-permissions--string given :buffer arguments))))
       ((or 'edit 'create 'rename 'delete 'format)
-       (efrit-permissions--about-files
-        deed (append files (efrit-permissions--paths given)) arguments))
+       (efrit-permissions--about-files deed files (efrit-permissions--paths given) arguments))
       (_ (efrit-permissions--about-anything deed given arguments)))))
 
 (defun efrit-permissions-always-asks-p (name)
@@ -312,11 +311,14 @@ A file that is written over is edited."
                              (mapcar (lambda (edit) (and (listp edit) (plist-get edit :path)))
                                      edits))))))
 
-(defun efrit-permissions--about-files (deed paths arguments)
-  "Return the subjects of DEED with PATHS, or ARGUMENTS where there are none."
-  (or (mapcar (lambda (path) (list :deed deed :text path :file t))
-              (seq-uniq (mapcar #'efrit-permissions--plain paths)))
-      (list (list :deed deed :text arguments))))
+(defun efrit-permissions--about-files (deed files paths arguments)
+  "Return the subjects of DEED with FILES, real names, and PATHS, as given.
+Where there are none, it is about ARGUMENTS.  An answer to a new name is for
+the old one and the new one together."
+  (let ((both (and (eq deed 'rename) (string-join (or files paths) " to "))))
+    (or (mapcar (lambda (path) (list :deed deed :text path :file t :input both))
+                (seq-uniq (mapcar #'efrit-permissions--plain (append files paths))))
+        (list (list :deed deed :text arguments)))))
 
 (defun efrit-permissions--about-anything (deed given arguments)
   "Return the subjects of DEED, a tool's name or nil, with GIVEN or ARGUMENTS.
@@ -418,11 +420,16 @@ Of a tool that is not known here, that is its whole input."
            (plist-get subject :input))
       (plist-get subject :text)))
 
+(defun efrit-permissions--all-compared (subjects decision)
+  "Return the texts of SUBJECTS that an answer is for, a DECISION, each once."
+  (seq-uniq (mapcar (lambda (subject) (efrit-permissions--compared subject decision))
+                    subjects)))
+
 (defun efrit-permissions--exactly (tool subjects decision)
   "Return the rule of DECISION for a call of TOOL about SUBJECTS alone."
   (list (or (plist-get (car subjects) :deed) tool)
         (list 'exactly
-              (mapcar (lambda (subject) (efrit-permissions--compared subject decision)) subjects)
+              (efrit-permissions--all-compared subjects decision)
               (plist-get (car subjects) :place))
         decision))
 
@@ -459,7 +466,7 @@ Of a tool that is not known here, that is its whole input."
   (let* ((subject (car subjects))
          (deed (plist-get subject :deed))
          (words (cadr (assq deed efrit-permissions--words)))
-         (texts (mapcar (lambda (one) (plist-get one :text)) subjects)))
+         (texts (efrit-permissions--all-compared subjects decision)))
     (efrit-permissions--where
      (cond ((and words (string-search "%s" words)) (efrit-permissions--exact-words deed texts))
            (words words)

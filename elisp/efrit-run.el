@@ -256,7 +256,7 @@ before it may change the same file."
   "Book that USE in LOOP did not run, since its input could not be read."
   (efrit-run--refuse
    loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-problem use))
-   "Call it again with a whole object, in smaller parts if it was cut off."))
+   "Call it again with one whole object, each key once; in smaller parts if it was cut off."))
 
 (defun efrit-run--refuse (loop use text message &optional said)
   "Book that USE in LOOP did not run; TEXT is why, MESSAGE what to do about it.

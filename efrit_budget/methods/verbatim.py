@@ -64,7 +64,7 @@ def _input(text: str) -> tuple[dict[str, Json], str | None]:
     except ParseError as error:
         reason = error.message
     shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text):,} characters)"
-    return {}, f"its input cannot be read ({reason}): {shown}"
+    return {}, f"its input was cut off or cannot be read ({reason}): {shown}"
 
 
 def canonical_inputs(blocks: list[dict[str, Json]]) -> list[Json]:

@@ -66,8 +66,8 @@ tool = [
 text = \"Then not.\"
 " loop
     (let ((asked nil))
-      (efrit-test-with-rules loop nil
-        (efrit-do-say loop "Look."))
+      (setf (efrit-loop-rules loop) '((t t ask)))
+      (efrit-do-say loop "Look.")
       (dotimes (_ 2)
         (let ((use (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
           (push (efrit-show-question use) asked)

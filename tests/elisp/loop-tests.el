@@ -40,7 +40,7 @@ text = \"Done.\"
                    (mapcar #'efrit-use-name (efrit-loop-run loop))))))
 
 (ert-deftest efrit-loop-passes-a-tools-input-on-as-it-was-written ()
-  (let ((input (concat "{\"a\":{},\"b\":[],\"c\":null,\"d\":false,\"e\":12345678901234567890123,"
+  (let ((input (concat "{\"a\":{},\"b\":[],\"c\":null,\"d\":false,\"e\":9223372036854775807,"
                        "\"f\":1.5,\"g\":\"é\\u0000 “x” 😀 \\\\\",\"h\":{\"i\":[{}]}}")))
     (loop-test-with (format "
 [[reply]]

@@ -145,7 +145,7 @@ POLICY is the tool's own, by default `ask'."
                    ("create_file" "{\"path\":\"a\",\"overwrite\":true}"
                     "edits of a" "all edits in this project")
                    ("rename_file" "{\"path\":\"a\",\"to\":\"b\"}"
-                    "renaming a, b" "all renames in this project")
+                    "renaming a to b" "all renames in this project")
                    ("delete_file" "{\"path\":\"a\"}" "deleting a" "all deletions in this project")
                    ("run_command" "{\"command\":\"ls | id\",\"cwd\":\"sub/\"}"
                     "exactly this command in sub" nil)
@@ -173,6 +173,11 @@ POLICY is the tool's own, by default `ask'."
     (dolist (path '("b.txt" "sub/../a.txt" "a.txt/" "A.txt" ""))
       (should (eq (if (equal path "a.txt/") 'allow 'ask)
                   (decide (grant 'exactly) "edit_file" (format "{\"path\":%S}" path)))))
+    (let ((rename (car (efrit-permissions-tests--grant
+                        'exactly "rename_file" "{\"path\":\"a\",\"to\":\"b\"}"))))
+      (should (eq 'allow (decide rename "rename_file" "{\"path\":\"a\",\"to\":\"b\"}")))
+      (should (eq 'ask (decide rename "rename_file" "{\"path\":\"b\",\"to\":\"a\"}")))
+      (should (eq 'ask (decide rename "rename_file" "{\"path\":\"a\",\"to\":\"a\"}"))))
     (should (eq 'ask (decide (grant 'exactly) "multi_edit"
                              "{\"edits\":[{\"path\":\"a.txt\"},{\"path\":\"b\"}]}")))))
 

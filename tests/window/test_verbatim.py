@@ -139,7 +139,7 @@ def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
     )
     ((unreadable),) = ended["unreadable"]
     assert unreadable["tool_use_id"] == "a"
-    assert "its input cannot be read" in unreadable["problem"]
+    assert "its input was cut off or cannot be read" in unreadable["problem"]
     assert ended["inputs"] == [
         {"tool_use_id": "a", "input_json": "{}"},
         {"tool_use_id": "b", "input_json": whole},
