@@ -32,6 +32,7 @@
 So are those of modes derived from them.  Of the other buffers, those that
 visit a file of the project are."
   :group 'efrit
+  :risky t
   :type '(repeat symbol))
 
 (defcustom efrit-buffer-secret-modes '(authinfo-mode pass-mode pass-view-mode)

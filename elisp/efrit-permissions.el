@@ -79,6 +79,7 @@ The person is asked each time the model changes such a file, whatever was
 allowed before.  They are matched with the file's name in the project, with
 a slash in front, case aside."
   :group 'efrit
+  :risky t
   :type '(repeat regexp))
 
 (defcustom efrit-permission-never-begin
@@ -92,6 +93,7 @@ a slash in front, case aside."
   "Programs for which no permission by the beginning of a command is offered.
 They run what their arguments name, or where their arguments lead."
   :group 'efrit
+  :risky t
   :type '(repeat string))
 
 (defconst efrit-permissions--subcommanded
@@ -155,7 +157,7 @@ file's name.  FILES, if not nil, are the real names of the files in the project.
       (_ (efrit-permissions--about-anything deed given arguments)))))
 
 (defun efrit-permissions-always-asks-p (name)
-  "Return non-nil if the file NAME, of a project, runs by being there."
+  "Return non-nil if the person is always asked about the file NAME of a project."
   (let ((name (concat "/" (string-remove-prefix "/" name)))
         (case-fold-search t))
     (seq-some (lambda (regexp) (string-match-p regexp name))
@@ -292,7 +294,7 @@ A file that is written over is edited."
     (if (stringp value) value arguments)))
 
 (defun efrit-permissions--folder (folder)
-  "Return FOLDER, where a command runs, in its shortest form; \"\" is the root."
+  "Return FOLDER, that of a command, in its shortest form; \"\" is the root."
   (if (stringp folder)
       (efrit-permissions--plain (string-remove-suffix "/" folder))
     ""))
@@ -303,7 +305,7 @@ A file that is written over is edited."
           (string-join (seq-difference (split-string path "/") '("" ".")) "/")))
 
 (defun efrit-permissions--paths (given)
-  "Return the paths in GIVEN, the arguments of a tool that changes files."
+  "Return the paths in GIVEN, the arguments of a tool for changing files."
   (let ((edits (plist-get given :edits)))
     (seq-filter #'stringp
                 (append (list (plist-get given :path) (plist-get given :to))
@@ -369,7 +371,7 @@ One that names a file which runs by being there is another one."
          (not (seq-some #'efrit-permissions--names-running-p (nthcdr (length words) given))))))
 
 (defun efrit-permissions--names-running-p (word)
-  "Return non-nil if WORD, of a command, names a file that runs by being there."
+  "Return non-nil if WORD, of a command, is a file that is always asked about."
   (seq-some (lambda (part)
               (and (not (string-empty-p part))
                    (or (efrit-permissions-always-asks-p part)
@@ -434,7 +436,7 @@ Of a tool that is not known here, that is its whole input."
         decision))
 
 (defun efrit-permissions--alike (tool subjects)
-  "Return the rule that allows what is like a call of TOOL about SUBJECTS, or nil."
+  "Return the rule to allow what is like a call of TOOL about SUBJECTS, or nil."
   (let* ((subject (car subjects))
          (text (plist-get subject :text))
          (deed (plist-get subject :deed)))
@@ -491,7 +493,7 @@ Of a tool that is not known here, that is its whole input."
       (concat (substring line 0 40) "…" (substring line -19)))))
 
 (defun efrit-permissions--where (words place)
-  "Return WORDS, of a command that runs in PLACE."
+  "Return WORDS, of a command to be run in PLACE."
   (if (member place '(nil ""))
       words
     (format "%s in %s" words (efrit-permissions--short place))))
@@ -525,7 +527,7 @@ What earlier versions allowed by buttons that did not say what is left out."
            (error (user-error "%s is damaged: repair or remove it" file))))))))
 
 (defun efrit-permissions--unsaid-p (rule)
-  "Return non-nil if RULE allows what its button did not say."
+  "Return non-nil if the button of RULE did not say what RULE is for."
   (and (eq (nth 2 rule) 'allow)
        (not (consp (nth 1 rule)))))
 

@@ -192,7 +192,7 @@ person is asked."
                               (efrit-run--files loop use)))
 
 (defun efrit-run--files (loop use)
-  "Return the files that the plan of USE in LOOP changes, by their names there."
+  "Return the files in the plan of USE in LOOP, by their names in the project."
   (when-let* ((plan (efrit-use-plan use)))
     (let ((root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop)))))
       (mapcar (lambda (file) (string-remove-prefix root file))

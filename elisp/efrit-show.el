@@ -146,7 +146,7 @@ Where there is no room for all, the tiers go first, then the bar."
 
 (defun efrit-show--one-line (text)
   "Return TEXT on one line, without what lines are set in by."
-  (replace-regexp-in-string "\n[ \t]*" "⏎" text t t))
+  (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
 
 (defun efrit-show--use-sign (use)
   "Return the sign in front of the line of USE: how it went."

@@ -59,14 +59,14 @@ DECISION may be a function, which returns it."
     (buffer-string)))
 
 (defun attack-test--use (tool input)
-  "Return a reply that uses TOOL with INPUT, its text as the model writes it."
+  "Return a reply in which TOOL is used with INPUT, a text as the model writes it."
   (format "[[reply]]\ntool = [{ name = %S, input_json = '''%s''' }]\n" tool input))
 
 (defconst attack-test--end "[[reply]]\ntext = \"Done.\"\n"
   "The last reply of a session.")
 
 (defun attack-test--tries (tool &rest inputs)
-  "Return the replies of a model that uses TOOL with each of INPUTS, then ends."
+  "Return the replies of a model that tries TOOL with each of INPUTS, then ends."
   (concat (mapconcat (lambda (input) (attack-test--use tool input)) inputs "")
           attack-test--end))
 

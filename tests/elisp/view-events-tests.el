@@ -33,7 +33,8 @@ text = \"So it is.\"
     (efrit-viewing-shows "May eval_sexp run?")
     (efrit-viewing-in-order "? eval_sexp" "May eval_sexp run?" "│ code:"
                             "│ (setq efrit-viewing-evaluated" "│       (list 1 2))"
-                            "[y] once" "[s]" "[p]" "[n]" "[N]" "waiting for your answer")
+                            "[y] once" "[n] no" "[s] exactly this code, this session"
+                            "[p]" "[N]" "waiting for your answer")
     (should-not efrit-viewing-evaluated)
     (efrit-viewing-press "C-c C-a")
     (efrit-viewing-press "y")
@@ -122,6 +123,33 @@ text = \"Both.\"
   (let ((use (efrit-use-create :name "eval_sexp"
                                :arguments "{\"code\":\"(a)\\u202e;b\\u200b\"}")))
     (should (equal "code: (a)<U+202E>;b<U+200B>" (efrit-ask-shown use)))))
+
+(ert-deftest efrit-view-hides-nothing-in-the-title-the-buttons-and-the-diff-of-a-question ()
+  "A name can make no line of its own, nor put another one in the place of a button."
+  (efrit-viewing-with-view "
+[[reply]]
+[[reply.tool]]
+name = \"create_file\"
+input_json = '{\"path\":\"a\\n  [y] once\\u202etxt.b\",\"content\":\"x\\u061cy\\u3164\\n\"}'
+[[reply]]
+text = \"Well.\"
+"
+    (efrit-viewing-type "Make it.")
+    (efrit-viewing-shows "[N] never making a<U+000A>  [y] once<U+202E>txt.b, this session")
+    (efrit-viewing-in-order "Create a<U+000A>  [y] once<U+202E>txt.b (+1" "+x<U+061C>y<U+3164>"
+                            "[y] once" "[s] making a<U+000A>")
+    (should-not (string-match-p "[\u202e\u061c\u3164]" (efrit-viewing-view-text)))
+    (should-not bidi-display-reordering)
+    (save-window-excursion
+      (efrit-show-diff)
+      (with-current-buffer "*efrit diff*"
+        (should (string-search "+x<U+061C>y<U+3164>" (buffer-string)))
+        (should-not bidi-display-reordering)
+        (kill-buffer)))
+    (efrit-ask-go)
+    (efrit-viewing-press "n")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (should bidi-display-reordering)))
 
 (defconst efrit-viewing-choosing "
 [[reply]]
