@@ -357,7 +357,8 @@ Lists of what belongs to LOOP have it in `efrit-do-here', too."
   "Signal a `user-error' where a key comes before a new question can be read.
 It may have been meant for the one before."
   (when (and efrit-ask--answered
-             (where-is-internal this-command efrit-ask-permission-map t)
+             this-command
+             (where-is-internal this-command (list efrit-ask-permission-map) t)
              (< (- (float-time) efrit-ask--answered) efrit-ask--apart))
     (user-error "This question is new: review it, then repeat the command")))
 

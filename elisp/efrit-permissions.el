@@ -157,8 +157,9 @@ file's name.  FILES, if not nil, are the real names of the files in the project.
       (_ (efrit-permissions--about-anything deed given arguments)))))
 
 (defun efrit-permissions-always-asks-p (name)
-  "Return non-nil if the person is always asked about the file NAME of a project."
-  (let ((name (concat "/" (string-remove-prefix "/" name)))
+  "Return non-nil if the person is always asked about the file NAME of a project.
+The sidecar quotes a name that takes more than one line."
+  (let ((name (concat "/" (string-remove-prefix "/" (string-trim name "\"" "\""))))
         (case-fold-search t))
     (seq-some (lambda (regexp) (string-match-p regexp name))
               (default-value 'efrit-permission-always-ask-files))))

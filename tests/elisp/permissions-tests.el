@@ -207,7 +207,8 @@ POLICY is the tool's own, by default `ask'."
                   "sub/rules.mk" ".git/hooks/pre-commit" ".githooks/pre-push" ".husky/pre-commit"
                   ".github/workflows/ci.yml" ".gitlab-ci.yml" "Jenkinsfile" "package.json"
                   "pyproject.toml" "conftest.py" "CMakeLists.txt" "build.rs" ".vscode/tasks.json"
-                  ".efrit.toml" "AGENTS.md" ".bashrc" ".gitattributes" "setup.py"))
+                  ".efrit.toml" "AGENTS.md" ".bashrc" ".gitattributes" "setup.py"
+                  "/src/one/.envrc" "\"/src/one/a\\n/.envrc\""))
     (ert-info (name)
       (should (efrit-permissions-always-asks-p name))))
   (dolist (name '("README.md" "src/main.c" "a.el" "make.txt" "docs/Makefiles/a.txt" "lib/setup.rb"))

@@ -125,19 +125,19 @@ text = \"Both.\"
     (should (equal "code: (a)<U+202E>;b<U+200B>" (efrit-ask-shown use)))))
 
 (ert-deftest efrit-view-hides-nothing-in-the-title-the-buttons-and-the-diff-of-a-question ()
-  "A name can make no line of its own, nor put another one in the place of a button."
+  "Nor are letters put in another order while it is asked."
   (efrit-viewing-with-view "
 [[reply]]
 [[reply.tool]]
 name = \"create_file\"
-input_json = '{\"path\":\"a\\n  [y] once\\u202etxt.b\",\"content\":\"x\\u061cy\\u3164\\n\"}'
+input_json = '{\"path\":\"a\\u202e [y] once\",\"content\":\"x\\u061cy\\u3164\\n\"}'
 [[reply]]
 text = \"Well.\"
 "
     (efrit-viewing-type "Make it.")
-    (efrit-viewing-shows "[N] never making a<U+000A>  [y] once<U+202E>txt.b, this session")
-    (efrit-viewing-in-order "Create a<U+000A>  [y] once<U+202E>txt.b (+1" "+x<U+061C>y<U+3164>"
-                            "[y] once" "[s] making a<U+000A>")
+    (efrit-viewing-shows "[N] never making a<U+202E> [y] once, this session")
+    (efrit-viewing-in-order "Create a<U+202E> [y] once (+1" "+x<U+061C>y<U+3164>"
+                            "[y] once " "[s] making a<U+202E> [y] once, this session")
     (should-not (string-match-p "[\u202e\u061c\u3164]" (efrit-viewing-view-text)))
     (should-not bidi-display-reordering)
     (save-window-excursion
