@@ -66,7 +66,7 @@ DECISION may be a function, which returns it."
   "The last reply of a session.")
 
 (defun attack-test--tries (tool &rest inputs)
-  "Return the replies of a model that tries TOOL with each of INPUTS, then ends."
+  "Return the replies of a model: a use of TOOL with each of INPUTS, and an end."
   (concat (mapconcat (lambda (input) (attack-test--use tool input)) inputs "")
           attack-test--end))
 
