@@ -376,6 +376,18 @@ DECISION may be a function, which returns it."
     (rename-buffer "key.pem")
     (should-error (efrit-buffer-tools-check) :type 'user-error)))
 
+(ert-deftest efrit-attack-no-buffer-has-a-say-in-the-program-that-sends-again ()
+  "A retry comes from a timer, in whichever buffer the person is then."
+  (loop-test-with "[[reply]]\nstatus = 529\n[[reply]]\ntext = \"Done.\"\n" loop
+    (efrit-test-write "evil" "#!/bin/sh\ntouch PWNED\nexit 1\n")
+    (set-file-modes "evil" #o755)
+    (with-temp-buffer
+      (setq default-directory efrit-test-project)
+      (setq-local efrit-http-program (expand-file-name "evil" efrit-test-project))
+      (attack-test--play loop nil))
+    (should-not (attack-test--there-p "PWNED"))
+    (should (equal '(529 200) (loop-test--statuses)))))
+
 (ert-deftest efrit-attack-options-set-later-wait-until-they-are-taken ()
   "A session goes on as it began; the person can have it take what is set now."
   (loop-test-with (attack-test--tries "run_command" "{\"command\":\"touch PWNED\"}") loop

@@ -108,6 +108,7 @@ the `default-directory', too.  Then forget its loops."
     (unwind-protect
         (let ((efrit-claude-url (concat (efrit-test--url model) "/v1/messages"))
               (efrit-claude-features '(cache thinking effort binding diagnostics)))
+          (mapc #'efrit-loop-take-options (efrit-do-loops))
           (funcall body))
       (kill-buffer (process-buffer model))
       (delete-process model)
