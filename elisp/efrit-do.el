@@ -95,16 +95,17 @@ there is; signal a `user-error' where that leaves none, or several."
   "Return non-nil if LOOP is that of this buffer, or of a window in sight."
   (or (eq loop efrit-do-here)
       (seq-some (lambda (window)
-                   (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
-                 (efrit-do-windows-in-sight))))
+                  (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
+                (efrit-do-windows-in-sight))))
 
 (defun efrit-do-windows-in-sight ()
   "Return the windows that are on a screen.
-Of the frames of a terminal, only the top one is."
+Of the frames of a terminal, only the top one is; a daemon's own is nowhere."
   (cl-loop for frame in (frame-list)
            when (and (eq t (frame-visible-p frame))
-                     (or (display-graphic-p frame)
-                         (memq (tty-top-frame frame) (list nil frame))))
+                     (or noninteractive
+                         (display-graphic-p frame)
+                         (eq frame (tty-top-frame frame))))
            append (window-list frame 'no-minibuffer)))
 
 (defun efrit-do-loops ()
