@@ -120,7 +120,7 @@ DECISION may be a function, which returns it."
     (should (equal '((code (exactly ("(concat \"o\" \"k\")") nil) allow)) (efrit-loop-rules loop)))))
 
 (ert-deftest efrit-attack-an-input-of-which-the-sidecar-says-nothing-is-not-run ()
-  "Nor is what it says of another use."
+  "What it says is run, and nothing that the model wrote."
   (let ((reply (efrit-reply-create)))
     (dolist (id '("b" "a"))
       (push (efrit-block--create :type "tool_use" :id id :name "run_command" :done t
@@ -130,7 +130,15 @@ DECISION may be a function, which returns it."
     (dolist (block (efrit-reply-tool-uses reply))
       (let ((use (efrit-run--use (efrit-loop-make "x" "/") block)))
         (should (efrit-use-problem use))
-        (should (equal "{}" (efrit-use-arguments use)))))))
+        (should (equal "{}" (efrit-use-arguments use)))))
+    (efrit-reply-take-inputs reply [(:tool_use_id "b" :input_json "{\"command\":\"echo safe\"}")
+                                    (:tool_use_id "a" :input_json "{}")]
+                             [])
+    (should (equal '("{\"command\":\"echo safe\"}" "{}")
+                   (mapcar (lambda (block)
+                             (efrit-use-arguments
+                              (efrit-run--use (efrit-loop-make "x" "/") block)))
+                           (efrit-reply-tool-uses reply))))))
 
 ;;; Compiling
 
@@ -162,9 +170,10 @@ DECISION may be a function, which returns it."
   "However its name is written."
   (loop-test-with
       (attack-test--tries "read_file" "{\"path\":\".env\"}" "{\"path\":\"./.env\"}"
-                          "{\"path\":\"README.md\"}")
+                          "{\"path\":\"sub/../.env\"}" "{\"path\":\"README.md\"}")
       loop
     (efrit-test-write ".env" "KEY=PRIVATE\n")
+    (efrit-test-write "sub/a.txt" "")
     (efrit-test-with-rules loop nil
       (attack-test--play loop '((deny session))))
     (should (equal '("read_file") (mapcar #'car attack-test--asked)))
