@@ -9,7 +9,8 @@ from tests.emacs.conftest import Open
 from tests.emacs.terminal import Terminal
 from tests.emacs.test_terminal import do
 
-CODE = r'(write-region \"\" nil \"done\")' + "".join(f"\\n(setq step {number})" for number in range(40))
+STEPS = "".join(f"\\n(setq step {number})" for number in range(40))
+CODE = rf'(write-region \"\" nil \"done\"){STEPS}'
 LONG = (
     f'[[reply]]\ntool = [{{ name = "eval_sexp", input = {{ code = "{CODE}" }} }}]\n'
     '[[reply]]\ntext = "As you say."\n'
