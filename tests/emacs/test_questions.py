@@ -10,7 +10,7 @@ from tests.emacs.terminal import Terminal
 from tests.emacs.test_terminal import do
 
 STEPS = "".join(f"\\n(setq step {number})" for number in range(40))
-CODE = rf'(write-region \"\" nil \"done\"){STEPS}'
+CODE = rf"(write-region \"\" nil \"done\"){STEPS}"
 LONG = (
     f'[[reply]]\ntool = [{{ name = "eval_sexp", input = {{ code = "{CODE}" }} }}]\n'
     '[[reply]]\ntext = "As you say."\n'
