@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import sys
-import unicodedata
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -13,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.tools.catalog.run_command import HIDDEN, visible
 from tests.connection import Connection, RpcError
 from tests.processes import alive, pid_in, until
 from tests.sidecar import Sidecar
 
-ROOT = Path(__file__).parents[2]
 Run = Callable[..., dict[str, Any]]
 
 
@@ -84,23 +79,6 @@ def test_the_question_hides_no_part_of_the_command(sidecar: Connection, session:
     asked = sidecar.request("tools/call", **_call(session, "use", command=command))
     told = asked["confirm"]["question"].partition(":\n")[2]
     assert told == r"echo a" + "\n" + r"echo b\u000d\u001b[2K\u202egnp.exe\u200b"
-
-
-def test_no_character_that_is_not_seen_is_asked_about_as_it_is() -> None:
-    unseen = [
-        sign
-        for sign in map(chr, range(sys.maxunicode + 1))
-        if unicodedata.category(sign) in {"Cc", "Cf", "Zl", "Zp", "Zs"} and sign not in "\n\t "
-    ]
-    assert not set(unseen) & set(visible("".join(unseen)))
-    assert visible("größe 漢字 עברית\n\t") == "größe 漢字 עברית\n\t"
-
-
-def test_emacs_makes_the_same_characters_visible() -> None:
-    source = (ROOT / "elisp" / "efrit-permissions.el").read_text(encoding="utf-8")
-    definition = source.partition("(defconst efrit-permissions-hidden-characters")[2]
-    strings = re.findall(r'"([^"]*)"', definition.partition('"Characters')[0])
-    assert ast.literal_eval(f'"{"".join(strings)}"') == HIDDEN.pattern
 
 
 def test_every_session_is_told_that_the_command_asks(sidecar: Connection) -> None:
