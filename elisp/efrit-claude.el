@@ -103,9 +103,11 @@ BODY is a list of strings.  ON-EVENT is called with what comes, see
 attempt under way, and RAW what came in place of events; TIMER waits for
 the next one.  RECEIVED counts the bytes of the attempt.  LOST are the
 counts that attempts which broke off reported.  ENDED says whether ON-END
-was called."
+was called.  MODEL, RETRIES, DELAY, MOST and AFTER-MOST are the options when
+it was sent: the model, how often and how long apart it is tried again, and
+how long a server may have it wait."
   url headers body on-event on-end (attempt 0) http reader reply raw (received 0)
-  timer lost ended)
+  timer lost ended model retries delay most after-most)
 
 ;;; Public
 
@@ -128,7 +130,10 @@ attempts that broke off had reported is in `efrit-claude-lost'."
                          (list :system system :tools tools :messages messages :model model
                                :max-tokens max-tokens :left-window left-window
                                :previous-id previous-id))
-                  :on-event on-event :on-end on-end)))
+                  :on-event on-event :on-end on-end
+                  :model efrit-claude-model :retries efrit-claude-retries
+                  :delay efrit-claude-retry-delay :most efrit-claude-retry-most
+                  :after-most efrit-claude-retry-after-most)))
     (efrit-claude--attempt request)
     request))
 
@@ -319,13 +324,14 @@ What comes behind its last event, or in no form of one, is no part of it."
     (cond
      ((efrit-claude-ended request))
      ((efrit-reply-problem reply)
-      (efrit-claude--failed request (efrit-claude--api-problem (efrit-reply-problem reply) nil)))
+      (efrit-claude--failed request (efrit-claude--api-problem
+                                     request (efrit-reply-problem reply) nil)))
      ((efrit-reply-over reply) (efrit-claude--finish request nil))
      ((and status (/= status 200))
       (efrit-claude--failed request (efrit-claude--refusal request status)))
      ((efrit-claude-raw request)
       (efrit-claude--failed
-       request (list :message (format "%s answered with no event stream" efrit-claude-url))))
+       request (list :message (format "%s answered with no event stream" (efrit-claude-url request)))))
      (t (efrit-claude--failed request (efrit-claude--broken problem status))))))
 
 (defun efrit-claude--broken (problem status)
@@ -340,10 +346,10 @@ What comes behind its last event, or in no form of one, is no part of it."
 What it cost until then is kept."
   (efrit-claude-lose request)
   (if (and (plist-get problem :passing)
-           (<= (efrit-claude-attempt request) efrit-claude-retries))
+           (<= (efrit-claude-attempt request) (efrit-claude-retries request)))
       (let ((delay (or (plist-get problem :retry-after)
-                       (min efrit-claude-retry-most
-                            (* efrit-claude-retry-delay
+                       (min (efrit-claude-most request)
+                            (* (efrit-claude-delay request)
                                (expt 2 (1- (efrit-claude-attempt request))))))))
         (setf (efrit-claude-timer request)
               (run-at-time delay nil #'efrit-claude--again request))
@@ -379,14 +385,16 @@ What it cost until then is kept."
                 (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
          (object (ignore-errors (efrit-json-parse said)))
          (after (efrit-claude--retry-after
-                 (efrit-http-header (efrit-claude-http request) "retry-after"))))
-    (append (efrit-claude--api-problem (and (hash-table-p object) (gethash "error" object))
-                                       status)
+                 (efrit-http-header (efrit-claude-http request) "retry-after")
+                 (efrit-claude-after-most request))))
+    (append (efrit-claude--api-problem
+             request (and (hash-table-p object) (gethash "error" object)) status)
             (and after (list :retry-after after)))))
 
-(defun efrit-claude--retry-after (said)
+(defun efrit-claude--retry-after (said most)
   "Return the seconds to wait that SAID, a retry-after header, asks for, or nil.
-It is a number, or a date; what is neither, or past, asks for nothing."
+It is a number, or a date; what is neither, or past, asks for nothing.  More
+than MOST seconds are not waited."
   (let ((seconds (cond
                   ((null said) nil)
                   ((string-match-p "\\`[0-9]+\\(?:\\.[0-9]*\\)?\\'" said)
@@ -394,17 +402,17 @@ It is a number, or a date; what is neither, or past, asks for nothing."
                   ((when-let* ((date (ignore-errors (date-to-time said)))
                                (left (ceiling (- (float-time date) (float-time)))))
                      (and (> left 0) left))))))
-    (and seconds (min seconds efrit-claude-retry-after-most))))
+    (and seconds (min seconds most))))
 
-(defun efrit-claude--api-problem (problem status)
+(defun efrit-claude--api-problem (request problem status)
   "Return PROBLEM, what the endpoint gives as its error, as a plist.
-It may have any form.  STATUS came with it, or is nil."
+It may have any form.  It came with STATUS, or with nil, for REQUEST."
   (let* ((kind (and (hash-table-p problem) (gethash "type" problem)))
          (message (if (hash-table-p problem) (gethash "message" problem) problem))
          (said (if (and (stringp message) (not (string-blank-p message)))
                    (truncate-string-to-width message efrit-claude--most-said nil nil t)
                  "no reason was given"))
-         (advice (efrit-claude--advice status said)))
+         (advice (efrit-claude--advice request status said)))
     (list :status status :type kind
           :message (concat (if status (format "%d: " status) "") said
                            (and advice (concat "  " advice)))
@@ -412,12 +420,14 @@ It may have any form.  STATUS came with it, or is nil."
                        (and status (>= status 500))
                        (and (null status) (member kind efrit-claude--passing))))))
 
-(defun efrit-claude--advice (status said)
-  "Return what a person can do about an error of STATUS that SAID, or nil."
+(defun efrit-claude--advice (request status said)
+  "Return what a person can do about an error of REQUEST, or nil.
+It has STATUS, and SAID what is wrong."
   (pcase status
     (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
     ((or 402 403) "The account may not do this: check its credit and permissions.")
-    (404 (format "Is there a model %s?  See `efrit-claude-model'." efrit-claude-model))
+    (404 (format "Is there a model %s?  Set `efrit-claude-model', then M-x efrit-take-options."
+                 (efrit-claude-model request)))
     (413 "Lower `efrit-budget-total-target'.")
     (400 (cond
           ((string-match-p "prompt is too long" said) "Lower `efrit-budget-total-target'.")

@@ -92,22 +92,22 @@ there is; signal a `user-error' where that leaves none, or several."
              (user-error "Several sessions are open, none of them here: go to one"))
             (t (car efrit-do--loops)))))
 
-(defun efrit-do-loop-in-sight ()
-  "Return the loop here, where the person sees it.
-Show it otherwise, and signal a `user-error': what is asked has to be read."
-  (let ((loop (efrit-do-loop-here)))
-    (unless (efrit-do-in-sight-p loop)
-      (funcall efrit-do-show-function loop)
-      (user-error "This is what is asked: read it, and answer again"))
-    loop))
-
 (defun efrit-do-in-sight-p (loop)
   "Return non-nil if LOOP is that of this buffer, or of a window in sight."
   (or (eq loop efrit-do-here)
-      (get-window-with-predicate
-       (lambda (window)
-         (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
-       nil 'visible)))
+      (seq-some (lambda (window)
+                  (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
+                (efrit-do-windows-in-sight))))
+
+(defun efrit-do-windows-in-sight ()
+  "Return the windows that are on a screen.
+Of the frames of a terminal, only the top one is; a daemon's own is nowhere."
+  (cl-loop for frame in (frame-list)
+           when (and (eq t (frame-visible-p frame))
+                     (or noninteractive
+                         (display-graphic-p frame)
+                         (eq frame (tty-top-frame frame))))
+           append (window-list frame 'no-minibuffer)))
 
 (defun efrit-do-loops ()
   "Return the loops of this Emacs, the latest first."
@@ -207,6 +207,17 @@ session before stays, see `efrit-sessions'."
             (said (efrit-loop-say loop said))
             (t (efrit-loop-go loop))))
     loop))
+
+;;;###autoload
+(defun efrit-take-options (&optional loop)
+  "Have LOOP, by default the one of the project here, work by the options set now.
+A session takes the model, its address and key, limits and permissions when
+it begins, and keeps them."
+  (interactive)
+  (let ((loop (or loop (efrit-do-loop-here))))
+    (efrit-loop-take-options loop)
+    (efrit-loop-tell loop 'note (format "It works by the options as they are set now, with %s"
+                                        (efrit-loop-option loop 'efrit-claude-model)))))
 
 ;;;###autoload
 (defun efrit-stop (&optional loop)

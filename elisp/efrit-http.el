@@ -68,7 +68,7 @@ own messages, BODY-FILE holds the request's body."
 (defun efrit-http-warm ()
   "Start the curl of the next request, so that it need not be waited for."
   (unless (or (process-live-p efrit-http--warm)
-              (not (executable-find efrit-http-program)))
+              (not (executable-find (default-value 'efrit-http-program))))
     (setq efrit-http--warm (efrit-http--spawn))))
 
 (defun efrit-http-cool ()
@@ -81,9 +81,9 @@ own messages, BODY-FILE holds the request's body."
   "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
 HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
 struct.  Signal a `user-error' where there is no curl."
-  (unless (executable-find efrit-http-program)
+  (unless (executable-find (default-value 'efrit-http-program))
     (user-error "There is no %s: install curl, or set `efrit-http-program'"
-                efrit-http-program))
+                (default-value 'efrit-http-program)))
   (let ((request (efrit-http--create
                   :on-data on-data :on-end on-end
                   :body-file (efrit-http--write-body body))))
@@ -111,10 +111,10 @@ struct.  Signal a `user-error' where there is no curl."
 Only its owner can read it, and its name says whose it is: an Emacs that is
 killed cannot delete it.  A buffer joins them: strings of that size would
 be garbage."
-  (server-ensure-safe-dir efrit-http-directory)
+  (server-ensure-safe-dir (default-value 'efrit-http-directory))
   (efrit-http--sweep)
   (let ((file (make-temp-file (expand-file-name (format "body-%d-" (emacs-pid))
-                                                efrit-http-directory)))
+                                                (default-value 'efrit-http-directory))))
         (coding-system-for-write 'utf-8-unix))
     (with-temp-buffer
       (mapc #'insert body)
@@ -123,7 +123,7 @@ be garbage."
 
 (defun efrit-http--sweep ()
   "Delete what an Emacs that is gone was sending."
-  (dolist (file (directory-files efrit-http-directory t "\\`body-[0-9]+-" t))
+  (dolist (file (directory-files (default-value 'efrit-http-directory) t "\\`body-[0-9]+-" t))
     (string-match "body-\\([0-9]+\\)-[^/]*\\'" file)
     (unless (efrit-http--writer-lives-p (string-to-number (match-string 1 file)) file)
       (ignore-errors (delete-file file)))))
@@ -162,10 +162,13 @@ One that waits is taken, unless it has ended meanwhile."
 (defun efrit-http--spawn ()
   "Start a curl that waits for its options, and return its process."
   (let* ((default-directory temporary-file-directory)
+         ;; A project's own may have another curl.
+         (exec-path (default-value 'exec-path))
+         (process-environment (default-value 'process-environment))
          (stderr (generate-new-buffer " *efrit-curl-stderr*" t))
          (process (make-process
                    :name "efrit-curl"
-                   :command (list efrit-http-program "-q" "--config" "-")
+                   :command (list (default-value 'efrit-http-program) "-q" "--config" "-")
                    :connection-type 'pipe
                    :coding 'no-conversion
                    :noquery t
@@ -266,7 +269,8 @@ What the server says before the reply itself is passed over."
                                    (buffer-string))
                                ""))))
       (if (string-empty-p said)
-          (format "%s ended with %s" efrit-http-program (process-exit-status process))
+          (format "%s ended with %s" (default-value 'efrit-http-program)
+                  (process-exit-status process))
         said))))
 
 (defun efrit-http--clean (request)

@@ -44,12 +44,14 @@
     ("r" "retry" efrit-retry)]
    ["Answers"
     ("y" "allow once" efrit-allow-once)
-    ("s" "allow for session" efrit-allow-for-session)
-    ("p" "allow for project" efrit-allow-for-project)
+    ("s" "this, this session" efrit-allow-for-session)
+    ("a" "alike, this session" efrit-allow-alike-for-session)
+    ("p" "this, in this project" efrit-allow-for-project)
+    ("A" "alike, in this project" efrit-allow-alike-for-project)
     ("n" "deny once" efrit-deny-once)
-    ("N" "deny for session" efrit-deny-for-session)
+    ("N" "deny this session" efrit-deny-for-session)
     ("e" "edit the new text" efrit-revise)
-    ("F" "forget permissions" efrit-permissions-forget)]
+    ("F" "list and revoke" efrit-permissions)]
    ["Look"
     ("b" "budget" efrit-budget)
     ("u" "undo the last edit" efrit-undo)
@@ -59,6 +61,7 @@
   [["Sessions"
     ("R" "resume" efrit-resume)
     ("l" "list" efrit-sessions)
+    ("O" "take new options" efrit-take-options)
     ("D" "check the set-up" efrit-doctor)]
    ["Memory"
     ("/" "search" efrit-memory-search)

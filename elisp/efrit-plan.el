@@ -41,8 +41,9 @@ CHANGES are `efrit-change's, in order.  SAID is what the tool says of them
 once they are made.  SECRET says whether a file of secrets is among them.
 REVISED says how the person changed the new text.  DIFF is the diff, or nil
 while it is not known.  TAKES-BACK are the numbers of changes that are undone.
-QUESTION is what the person is asked, where CHANGES do not say it."
-  changes said secret revised diff takes-back question)
+QUESTION is what the person is asked, where CHANGES do not say it.  FILES are
+the files that it changes: their real names, whole, or in the project."
+  changes said secret revised diff takes-back question files)
 
 (define-error 'efrit-plan-refused "It cannot be done")
 
@@ -167,7 +168,9 @@ Call THEN with the plan, or REFUSED with what is wrong."
     (cond
      ((null problem)
       (setf (efrit-plan-secret plan)
-            (seq-some (lambda (file) (eq (plist-get (cdr file) :secret) t)) files))
+            (seq-some (lambda (file) (eq (plist-get (cdr file) :secret) t)) files)
+            (efrit-plan-files plan)
+            (mapcar (lambda (file) (plist-get (cdr file) :file)) files))
       (funcall then plan))
      (t (unless (stringp plan)
           (efrit-plan-drop plan))

@@ -6,8 +6,9 @@
 ;;; Commentary:
 
 ;; The Messages API streams a reply as blocks, each with a beginning, pieces
-;; and an end.  What the model wrote is kept as the text it came as: the
-;; input of a tool goes to the sidecar and back to the model unread.
+;; and an end.  What the model wrote is kept as the text it came as.  The
+;; input of a tool goes to the sidecar unread; what it says the input is,
+;; and no other text, is decided about, shown, recorded and run.
 
 ;;; Code:
 
@@ -22,10 +23,10 @@
 TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
 input as they came, the latest first.  ID and NAME are a tool use's,
 SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
-DONE says whether its end has come.  PROBLEM says what is wrong with a tool
-use's input, if the sidecar could not read it, MISFIT what does not fit the
-tool's schema."
-  type pieces id name signature object done problem misfit)
+DONE says whether its end has come.  INPUT is a tool use's input as the
+sidecar read it, a JSON text, PROBLEM says what is wrong with it, if the
+sidecar could not, and MISFIT what does not fit the tool's schema."
+  type pieces id name signature object done input problem misfit)
 
 (cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
   "A reply as far as it has come.
@@ -64,16 +65,20 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
                            (efrit-block-done block)))
                     (reverse (efrit-reply-blocks reply))))
 
-(defun efrit-reply-note-problems (reply unreadable misfits)
-  "Note which inputs of tools in REPLY cannot be read, and which do not fit.
-UNREADABLE and MISFITS are what the sidecar said of them, vectors of plists."
-  (cl-flet ((problem (block found)
-              (plist-get (cl-find (efrit-block-id block) found :test #'equal
-                                  :key (lambda (one) (plist-get one :tool_use_id)))
-                         :problem)))
-    (dolist (block (efrit-reply-tool-uses reply))
-      (setf (efrit-block-problem block) (problem block unreadable)
-            (efrit-block-misfit block) (problem block misfits)))))
+(defun efrit-reply-take-inputs (reply inputs unreadable misfits)
+  "Take the inputs of the tools in REPLY as the sidecar read them.
+INPUTS has each of them, in order; UNREADABLE says what is wrong with some,
+and MISFITS which do not fit their tool's schema: vectors of plists.  A use
+of which INPUTS says nothing cannot be run."
+  (cl-loop for block in (efrit-reply-tool-uses reply)
+           for index from 0
+           for input = (and (< index (length inputs)) (aref inputs index))
+           do (setf (efrit-block-input block) (plist-get input :input_json)
+                    (efrit-block-misfit block) (efrit-reply--problem block misfits)
+                    (efrit-block-problem block)
+                    (cond ((efrit-reply--problem block unreadable))
+                          ((equal (efrit-block-id block) (plist-get input :tool_use_id)) nil)
+                          (t "the sidecar did not say what its input is")))))
 
 (defun efrit-reply-content (reply)
   "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
@@ -101,6 +106,12 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
     (if (integerp count) count 0)))
 
 ;;; Private
+
+(defun efrit-reply--problem (block found)
+  "Return what is wrong with BLOCK by FOUND, a vector of plists, or nil."
+  (plist-get (cl-find (efrit-block-id block) found :test #'equal
+                      :key (lambda (one) (plist-get one :tool_use_id)))
+             :problem))
 
 (defun efrit-reply--start (reply message)
   "Take MESSAGE, the beginning of REPLY."

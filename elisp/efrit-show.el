@@ -67,7 +67,7 @@
   "Return what the person is asked about USE."
   (or (efrit-use-question use)
       (format "Let %s run?  %s" (efrit-use-name use)
-              (efrit-permissions-subject (efrit-use-arguments use)))))
+              (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
 
 (defun efrit-show-gauge (loop &optional columns)
   "Return the budget of LOOP as a line, of at most COLUMNS where that can be.
@@ -158,7 +158,7 @@ Where there is no room for all, the tiers go first, then the bar."
 
 (defun efrit-show--one-line (text)
   "Return TEXT on one line, without what lines are set in by."
-  (replace-regexp-in-string "\n[ \t]*" "⏎" text t t))
+  (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
 
 (defun efrit-show--use-sign (use)
   "Return the sign in front of the line of USE: how it went."

@@ -31,9 +31,14 @@ the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
 PLAN, where the tool changes files, makes an `efrit-plan', which the
 person is shown before FUNCTION is called: it takes the loop, the arguments,
 and two functions, one that is called with the plan, and one that is called
-with what is wrong.  QUESTION, a function of the loop and the arguments, gives
-what the person is asked where they do not say it all, a string, or nil."
-  name description parameters policy effects function async plan question)
+with what is wrong.
+
+These are functions of the loop and the arguments, or nil.  RESOLVE gives the
+arguments with all that they leave open, before anything is decided; what it
+leaves open is not run.  QUESTION gives what the person is asked where the
+arguments do not say it all, a string, or nil.  GUARD gives why the person
+is to be asked whatever was allowed before, a string, or nil."
+  name description parameters policy effects function async plan resolve question guard)
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
   "One use of a tool that runs in Emacs.
@@ -59,10 +64,9 @@ type as a string, or a schema as a plist; with `:optional' non-nil it may
 be left out, and other keys are added to its schema.
 
 BODY may begin with keys: `:policy' (`ask' unless said), `:effects' (those
-that ask have them, unless said), `:async', and `:plan' and `:question',
-functions.  Then come forms that see the
-arguments by their symbols, nil where left out, and the use itself as
-`call'."
+that ask have them, unless said), `:async', and `:plan', `:resolve',
+`:question' and `:guard', functions.  Then come forms that see the arguments
+by their symbols, nil where left out, and the use itself as `call'."
   (declare (indent 2) (doc-string 3))
   (let ((keys nil))
     (while (keywordp (car body))
@@ -78,7 +82,9 @@ arguments by their symbols, nil where left out, and the use itself as
                    (not (eq (plist-get keys :policy) 'allow)))
        :async ,(plist-get keys :async)
        :plan ,(plist-get keys :plan)
+       :resolve ,(plist-get keys :resolve)
        :question ,(plist-get keys :question)
+       :guard ,(plist-get keys :guard)
        :function (lambda (arguments call)
                    (ignore arguments call)
                    (let ,(mapcar (lambda (argument)
@@ -114,6 +120,35 @@ of the person stand in it, of which what is private is kept nowhere."
 (defun efrit-tool-named (name)
   "Return the `efrit-tool' NAME of this Emacs, or nil."
   (cdr (assoc name efrit-tools--all)))
+
+(defun efrit-tool-resolved (name loop arguments)
+  "Return ARGUMENTS, a JSON text, as the tool NAME resolves them in LOOP.
+Where that cannot be done, they stay as they are, and the tool says so."
+  (let* ((tool (efrit-tool-named name))
+         (resolve (and tool (efrit-tool-resolve tool))))
+    (or (and resolve
+             (ignore-errors
+               (decode-coding-string
+                (efrit-json-write
+                 (efrit-tools--in-no-buffer loop resolve (efrit-json-plist arguments)))
+                'utf-8)))
+        arguments)))
+
+(defun efrit-tool-asked (name loop arguments)
+  "Return what the tool NAME has the person asked in LOOP about ARGUMENTS, or nil."
+  (when-let* ((tool (efrit-tool-named name))
+              (question (efrit-tool-question tool)))
+    (ignore-errors
+      (efrit-tools--in-no-buffer loop question (efrit-json-plist arguments)))))
+
+(defun efrit-tool-guarded (name loop arguments)
+  "Return why the tool NAME asks the person in LOOP about ARGUMENTS, or nil.
+It does so whatever was allowed before.  Where that cannot be told, it asks."
+  (when-let* ((tool (efrit-tool-named name))
+              (guard (efrit-tool-guard tool)))
+    (condition-case err
+        (efrit-tools--in-no-buffer loop guard (efrit-json-plist arguments))
+      (error (error-message-string err)))))
 
 (defun efrit-tools-schemas ()
   "Return all tools of this Emacs as the sidecar takes them: a vector of plists."
@@ -161,6 +196,12 @@ Nothing prompts meanwhile, but for passwords of another machine."
       (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit))
             (inhibit-interaction (or inhibit-interaction (not (file-remote-p directory)))))
         (funcall (efrit-tool-function tool) given call)))))
+
+(defun efrit-tools--in-no-buffer (loop function given)
+  "Call FUNCTION with LOOP and GIVEN where no buffer has options of its own.
+The tool runs there, too, so both come to the same."
+  (with-temp-buffer
+    (funcall function loop given)))
 
 (defun efrit-tools--keyword (symbol)
   "Return the keyword of SYMBOL."

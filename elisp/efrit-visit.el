@@ -105,8 +105,8 @@ It is relative to the project where it is in it."
   "Return non-nil if secrets are usually in a file of the whole name FILE."
   (let ((case-fold-search t)
         (fits (lambda (regexp) (string-match-p regexp file))))
-    (and (seq-some fits efrit-visit-secret-files)
-         (not (seq-some fits efrit-visit-open-files)))))
+    (and (seq-some fits (default-value 'efrit-visit-secret-files))
+         (not (seq-some fits (default-value 'efrit-visit-open-files))))))
 
 ;;; Public: buffers
 

@@ -44,7 +44,8 @@
 
 ;; What decides what runs, what goes where, what is asked, and how much there may be.
 (dolist (option
-         '(efrit-batch-allow efrit-buffer-secret-modes efrit-change-most-bytes
+         '(efrit-batch-allow efrit-buffer-project-modes efrit-buffer-secret-modes
+           efrit-change-most-bytes
            efrit-claude-model efrit-claude-max-tokens efrit-claude-task-budget
            efrit-claude-betas efrit-claude-retries efrit-claude-retry-delay
            efrit-claude-retry-most efrit-claude-most-bytes efrit-claude-retry-after-most
@@ -59,7 +60,8 @@
            efrit-http-connect-timeout efrit-http-silence-timeout efrit-http-directory
            efrit-budget-total-target efrit-budget-per-tool-default efrit-budget-history-max
            efrit-budget-warning-threshold efrit-memory-tools efrit-max-turns
-           efrit-max-minutes efrit-max-dollars efrit-permission-rules efrit-permissions-file
+           efrit-max-minutes efrit-max-dollars efrit-permission-always-ask-files
+           efrit-permission-never-begin efrit-permission-rules efrit-permissions-file
            efrit-edit-unsaved-buffers efrit-sidecar-read-output-max efrit-remote-commands
            efrit-revert-buffers efrit-sidecar-started-functions efrit-sidecar-died-functions
            efrit-sidecar-progress-functions efrit-sync-short efrit-sync-most-characters
@@ -146,6 +148,10 @@ A command of MODE's buffers may be called by its name anywhere."
 (autoload 'efrit-revise "efrit-revise" nil t)
 (autoload 'efrit-undo "efrit-undo-view" nil t)
 (autoload 'efrit-undo-session "efrit-undo-view" nil t)
+(autoload 'efrit-allow-alike-for-session "efrit-ask" nil t)
+(autoload 'efrit-allow-alike-for-project "efrit-ask" nil t)
+(autoload 'efrit-permissions "efrit-ask" nil t)
+(autoload 'efrit-take-options "efrit-do" nil t)
 (autoload 'efrit-permissions-forget "efrit-permissions" nil t)
 (autoload 'efrit-batch-do "efrit-batch")
 (autoload 'efrit-doctor "efrit-doctor" nil t)

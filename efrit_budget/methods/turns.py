@@ -11,7 +11,13 @@ from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.discretion import keepable_reply
 from efrit_budget.methods.offers import Offers
-from efrit_budget.methods.verbatim import as_object, meant, with_inputs, with_texts
+from efrit_budget.methods.verbatim import (
+    as_object,
+    canonical_inputs,
+    meant,
+    with_inputs,
+    with_texts,
+)
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.tools.registry import Registry
 from efrit_budget.window.begin import Wanted
@@ -137,6 +143,7 @@ class TurnMethods:
             tuple(params.lost),
         )
         answer = self._turns.end(session, reply) | {
+            "inputs": canonical_inputs(content),
             "unreadable": unreadable,
             "misfits": [
                 misfit

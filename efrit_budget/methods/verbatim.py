@@ -48,8 +48,9 @@ def with_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], l
     """Blocks of a reply with each tool's input read from its text, `input_json`.
 
     A reply that ends at its limit of tokens may end within an input, and some models write what
-    is no JSON. Such an input stands as an empty object, for the API takes nothing else; which they
-    are is the second value, with what a model can be told of it.
+    is no JSON, or what two readers would read differently. Such an input stands as an empty
+    object, for the API takes nothing else; which they are is the second value, with what a model
+    can be told of it.
     """
     read, unreadable = [], list[Json]()
     for block in blocks:
@@ -67,14 +68,26 @@ def with_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], l
 def _input(text: str) -> tuple[dict[str, Json], str | None]:
     """The object of a tool's input, and what is wrong with the text if it is none."""
     try:
-        given = jsontext.parse(sound_text(text).encode())
+        given = jsontext.parse_for_all(sound_text(text).encode())
         if isinstance(given, dict):
             return given, None
-        reason = "it is another value"
+        reason = "it is no object"
     except ParseError as error:
         reason = error.message
     shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text):,} characters)"
-    return {}, f"the input was cut off or is no JSON object ({reason}): {shown}"
+    return {}, f"its input was cut off or cannot be read ({reason}): {shown}"
+
+
+def canonical_inputs(blocks: list[dict[str, Json]]) -> list[Json]:
+    """The one text of each tool's input, in the order of the tool uses.
+
+    A client decides about, shows, records and runs this text, never what the model wrote.
+    """
+    return [
+        {"tool_use_id": block["id"], "input_json": written(block["input"])}
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
 
 
 def written(value: Json) -> str:

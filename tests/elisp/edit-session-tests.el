@@ -146,7 +146,7 @@ tool = [
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules '((t "README" deny) (t t allow))))
+    (efrit-test-with-rules loop '((t "README" deny) (t t allow))
       (efrit-test-finish loop "Go."))
     (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
     (should (equal "# A project\n" (editing-bytes "README.md")))

@@ -121,7 +121,8 @@
 
 (ert-deftest efrit-endpoint-that-is-none-stops-the-loop-and-says-what-to-do ()
   (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
-    (let ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
+    (efrit-test-with-options loop
+        ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
       (efrit-do-say loop "Go.")
       (should (eq 'failed (efrit-test-rest loop)))
       (should (string-match-p "efrit-claude-url" (efrit-loop-problem loop))))
@@ -137,7 +138,7 @@
 
 (ert-deftest efrit-endpoint-elsewhere-is-said-once-to-get-plain-messages ()
   (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
-    (let ((efrit-claude-features 'auto))
+    (efrit-test-with-options loop ((efrit-claude-features 'auto))
       (efrit-test-finish loop "Go.")
       (efrit-test-finish loop "Go on."))
     (should (equal 1 (length (endpoint-test--notes))))
@@ -262,7 +263,8 @@ tool = [ { name = \"eval_sexp\", input = { code = \"(dotimes (i 300) (princ (for
 [[reply]]
 text = \"Done.\"
 " loop
-      (let ((efrit-claude-features '(cache thinking task-budget)))
+      (efrit-test-with-options loop
+          ((efrit-claude-features '(cache thinking task-budget)))
         (efrit-test-finish loop "Go.")
         (should-not (memql 400 (loop-test--statuses)))
         (let* ((budgets (endpoint-test--task-budgets))
@@ -276,6 +278,7 @@ text = \"Done.\"
           (should (= (car (last told)) (- 500000 (efrit-loop-left loop))))
           (let ((again (progn (efrit-do-forget loop)
                               (efrit-do-resume-loop (efrit-loop-id loop) efrit-test-project))))
+            (setf (efrit-loop-options again) (efrit-loop-options loop))
             (efrit-test-finish again "And now?")
             (should (< (abs (- (gethash "remaining" (car (last (endpoint-test--task-budgets))))
                                (car (last told))))
@@ -303,17 +306,16 @@ text = \"Now.\"
       (should (<= 1 seconds 2)))))
 
 (ert-deftest efrit-endpoint-is-waited-for-no-longer-than-the-option-says ()
-  (let ((efrit-claude-retry-after-most 100))
-    (cl-flet ((in (seconds) (format-time-string "%a, %d %b %Y %T GMT" (+ (float-time) seconds) t)))
-      (let ((system-time-locale "C"))
-        (should (equal 100 (efrit-claude--retry-after (in 100000))))
-        (should (<= 9 (efrit-claude--retry-after (in 10)) 11))
-        (should-not (efrit-claude--retry-after (in -10)))))
-    (should (equal 100 (efrit-claude--retry-after "86400")))
-    (should (equal 0 (efrit-claude--retry-after "0")))
-    (should (equal 1.5 (efrit-claude--retry-after "1.5")))
-    (dolist (nothing '(nil "" "soon" "1.2.3" "-5"))
-      (should-not (efrit-claude--retry-after nothing)))))
+  (cl-flet ((in (seconds) (format-time-string "%a, %d %b %Y %T GMT" (+ (float-time) seconds) t)))
+    (let ((system-time-locale "C"))
+      (should (equal 100 (efrit-claude--retry-after (in 100000) 100)))
+      (should (<= 9 (efrit-claude--retry-after (in 10) 100) 11))
+      (should-not (efrit-claude--retry-after (in -10) 100))))
+  (should (equal 100 (efrit-claude--retry-after "86400" 100)))
+  (should (equal 0 (efrit-claude--retry-after "0" 100)))
+  (should (equal 1.5 (efrit-claude--retry-after "1.5" 100)))
+  (dolist (nothing '(nil "" "soon" "1.2.3" "-5"))
+    (should-not (efrit-claude--retry-after nothing 100))))
 
 (ert-deftest efrit-loop-retry-now-says-whether-it-does ()
   (loop-test-with "

@@ -214,7 +214,7 @@ text = \"Done.\"
 (ert-deftest efrit-remote-permissions-are-remembered-under-the-remote-name ()
   "What is allowed in a folder there is not allowed in the one of that name here."
   (efrit-over-there-with-project nil
-    (efrit-permissions-remember efrit-test-project '("run_command" t allow))
+    (efrit-permissions-remember efrit-test-project '(command (all) allow))
     (should (efrit-permissions-of efrit-test-project))
     (should-not (efrit-permissions-of efrit-over-there-local))))
 

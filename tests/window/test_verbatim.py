@@ -110,6 +110,12 @@ def test_a_reply_that_is_no_list_of_blocks_is_refused_by_name(shared: Client, wr
         '{"a":NaN}',
         '"\\ud800"',
         '{"a":' * 300 + "1" + "}" * 300,
+        '{"command":"echo safe","timeout":120,"command":"touch PWNED"}',
+        '{"edits":[{"path":"a","path":"b"}]}',
+        '{"a":{"b":[{"c":1,"\\u0063":1}]}}',
+        '{"timeout":99999999999999999999}',
+        '{"timeout":-9223372036854775809}',
+        '{"a":1e999}',
     ],
 )
 def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
@@ -117,7 +123,7 @@ def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
 ) -> None:
     client = shared.anew()
     first = begun(client, "Go on.")
-    whole = '{"b":12345678901234567890123,"c":{}}'
+    whole = '{"b":9223372036854775807,"c":{}}'
     blocks = [
         {"type": "text", "text": "I will."},
         {"type": "tool_use", "id": "a", "name": "eval_sexp", "input_json": written},
@@ -133,7 +139,11 @@ def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
     )
     ((unreadable),) = ended["unreadable"]
     assert unreadable["tool_use_id"] == "a"
-    assert "cut off or is no JSON object" in unreadable["problem"]
+    assert "its input was cut off or cannot be read" in unreadable["problem"]
+    assert ended["inputs"] == [
+        {"tool_use_id": "a", "input_json": "{}"},
+        {"tool_use_id": "b", "input_json": whole},
+    ]
     assert written[:100] in unreadable["problem"]
     assert len(unreadable["problem"]) < 400
     (message,) = ended["append"]["messages"]
@@ -144,6 +154,34 @@ def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
     ]
     assert f'"input":{whole}' in message
     assert client.call("session/status")["usage"]["output_tokens"] == 20
+
+
+def test_an_input_that_was_read_is_given_back_in_its_one_form(shared: Client) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    written = '{ "command" : "\\u0065cho\\u0000\u2028" , "timeout":1e2}'
+    ended = client.call(
+        "turn/end",
+        turn_id=first["turn_id"],
+        content=[{"type": "tool_use", "id": "a", "name": "run_command", "input_json": written}],
+    )
+    (given,) = ended["inputs"]
+    assert given["input_json"] == '{"command":"echo\\u0000\u2028","timeout":100.0}'
+    (block,) = ended["append"]["messages"][0]["content"]
+    assert block["input"] == json.loads(given["input_json"])
+
+
+def test_a_problem_names_the_key_that_stands_twice(shared: Client) -> None:
+    client = shared.anew()
+    first = begun(client, "Go on.")
+    written = '{"command":"echo safe","command":"touch PWNED"}'
+    ended = client.call(
+        "turn/end",
+        turn_id=first["turn_id"],
+        content=[{"type": "tool_use", "id": "a", "name": "run_command", "input_json": written}],
+    )
+    (unreadable,) = ended["unreadable"]
+    assert 'the key "command" stands twice in one object' in unreadable["problem"]
 
 
 def test_arguments_that_are_no_object_are_refused_by_name(shared: Client) -> None:
