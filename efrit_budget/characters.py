@@ -7,10 +7,12 @@ import re
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Characters that end a line or command a terminal, for a class of a regular expression."""
 UNSEEN = (
-    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\u00a0\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680"
+    r"\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u202a-\u202f\u205f-\u206f\u2800\u3000\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Characters that leave no ink or change the order of others: fillers, joiners, bidi marks."""
+"""Characters that are not seen or change the order of others: blanks, fillers, bidi marks."""
 OWN_SIGNS = "§📏⚡"
 """What the program's own lines in a result begin with, and no other line or name does."""
 HIDDEN = re.compile(rf"(?!\n|\t)[{CONTROLS}{UNSEEN}]")

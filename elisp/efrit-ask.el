@@ -17,18 +17,23 @@
 (require 'efrit-diff)
 (require 'efrit-do)
 (require 'efrit-json)
+(require 'efrit-permissions)
 (require 'efrit-plan)
 (require 'efrit-run)
 (require 'efrit-tools)
 (require 'efrit-transcript)
 (require 'seq)
 (require 'subr-x)
+(require 'tabulated-list)
 
 (defvar-local efrit-ask-question nil
   "What the model asks, a list: the `efrit-tool-call', the question, options.")
 
 (defvar-local efrit-ask--answered nil
-  "When a permission was answered last, a time in seconds, or nil.")
+  "When a permission was answered or shown last, a time in seconds, or nil.")
+
+(defvar-local efrit-ask--reviewed nil
+  "The use whose question was shown from its first line on, or nil.")
 
 (defconst efrit-ask--apart 0.7
   "Seconds that a key has to come after an answer to answer another question.")
@@ -41,20 +46,28 @@
 
 (defconst efrit-ask--answers
   '(("y" "once" efrit-allow-once)
-    ("s" "this session" efrit-allow-for-session)
-    ("p" "this project" efrit-allow-for-project)
     ("n" "no" efrit-deny-once)
-    ("r" "no, because..." efrit-deny-with-reason)
-    ("N" "not in this session" efrit-deny-for-session))
-  "How a permission is answered: key, label, command.")
+    ("r" "no, because..." efrit-deny-with-reason))
+  "How a permission is answered this once: key, label, command.")
 
 (defconst efrit-ask--plan-answers
   '(("e" "edit it first" efrit-revise)
     ("d" "diff in a window" efrit-show-diff))
   "What else can be done about a change of files: key, label, command.")
 
+(defconst efrit-ask--lasting-answers
+  '(("s" exactly session efrit-allow-for-session)
+    ("a" alike session efrit-allow-alike-for-session)
+    ("p" exactly project efrit-allow-for-project)
+    ("A" alike project efrit-allow-alike-for-project))
+  "How a permission is given for longer: key, grant, scope, command.
+The grants are those of `efrit-run-grants'.")
+
 (defvar efrit-ask-permission-map
   (let ((map (make-sparse-keymap)))
+    (define-key map "N" #'efrit-deny-for-session)
+    (pcase-dolist (`(,key ,_ ,_ ,command) efrit-ask--lasting-answers)
+      (define-key map key command))
     (pcase-dolist (`(,key ,_ ,command) (append efrit-ask--answers efrit-ask--plan-answers))
       (define-key map key command))
     map)
@@ -103,7 +116,7 @@
   (let ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
     (cond
      ((efrit-use-plan use) (efrit-plan-text (efrit-use-plan use)))
-     ((null arguments) (efrit-use-arguments use))
+     ((null arguments) (efrit-permissions-visible (efrit-use-arguments use)))
      (t
       (mapconcat (lambda (pair) (efrit-ask--argument (car pair) (cadr pair)))
                  (seq-partition arguments 2) "\n")))))
@@ -118,16 +131,31 @@
 
 ;;;###autoload
 (defun efrit-allow-for-session ()
-  "Allow what the model asks for, now and for the rest of the session."
+  "Allow exactly what the model asks for, now and for the rest of the session.
+What that is stands on its button; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'session))
 
 ;;;###autoload
 (defun efrit-allow-for-project ()
-  "Allow what the model asks for, in this project, until it is forgotten.
-See `efrit-permissions-forget'."
+  "Allow exactly what the model asks for, in this project from now on.
+What that is stands on its button; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'project))
+
+;;;###autoload
+(defun efrit-allow-alike-for-session ()
+  "Allow what is like what the model asks for, for the rest of the session.
+What that is stands on its button; `efrit-permissions' revokes it."
+  (interactive)
+  (efrit-ask--decide 'allow 'session nil 'alike))
+
+;;;###autoload
+(defun efrit-allow-alike-for-project ()
+  "Allow what is like what the model asks for, in this project from now on.
+What that is stands on its button; `efrit-permissions' revokes it."
+  (interactive)
+  (efrit-ask--decide 'allow 'project nil 'alike))
 
 ;;;###autoload
 (defun efrit-deny-once ()
@@ -137,14 +165,14 @@ See `efrit-permissions-forget'."
 
 ;;;###autoload
 (defun efrit-deny-for-session ()
-  "Deny what the model asks for, now and for the rest of the session."
+  "Deny exactly what the model asks for, now and for the rest of the session."
   (interactive)
   (efrit-ask--decide 'deny 'session))
 
 ;;;###autoload
 (defun efrit-deny-with-reason (reason)
   "Deny what the model asks for, this time, and tell it the REASON."
-  (interactive (list (progn (efrit-ask-asking (efrit-do-loop-in-sight))
+  (interactive (list (progn (efrit-ask--check-sight)
                             (read-string "Not allowed, because: "))))
   (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
 
@@ -152,7 +180,8 @@ See `efrit-permissions-forget'."
   "Show what the model asks to change as a diff in a window of its own."
   (interactive)
   (efrit-diff-show
-   (efrit-plan-text (efrit-ask--plan (efrit-ask-asking (efrit-do-loop-here))))))
+   (efrit-permissions-visible
+    (efrit-plan-text (efrit-ask--plan (efrit-ask-asking (efrit-do-loop-here)))))))
 
 (defun efrit-choose-option (&optional number)
   "Answer the model's question by the option NUMBER, by default that of the key."
@@ -172,10 +201,75 @@ There single keys answer it.  Of a long question as much is shown as fits."
   (interactive)
   (goto-char (or (efrit-ask-place)
                  (user-error "Nothing is asked")))
+  (setq efrit-ask--reviewed (efrit-run-asking efrit-do-here))
   (when (and (eq (window-buffer) (current-buffer))
              (not noninteractive)
              (not (pos-visible-in-window-p (point-max))))
     (recenter 0)))
+
+;;; What is remembered of answers
+
+(defvar efrit-permissions-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map "d" #'efrit-permissions-revoke-here)
+    map)
+  "Keys of `efrit-permissions-mode'.")
+
+(define-derived-mode efrit-permissions-mode tabulated-list-mode "Efrit-Permissions"
+  "What the model may do in a session without asking, and what it may not.
+The first that fits decides.
+
+\\{efrit-permissions-mode-map}"
+  (setq tabulated-list-format [("For" 10 nil) ("Decision" 9 nil) ("What" 0 nil)]
+        tabulated-list-padding 1)
+  (add-hook 'tabulated-list-revert-hook #'efrit-ask--list-rules nil t)
+  (tabulated-list-init-header))
+
+;;;###autoload
+(defun efrit-permissions (&optional loop)
+  "List the permissions of LOOP, by default the session here, to revoke them.
+They are those of the session, those of its project, and
+`efrit-permission-rules'."
+  (interactive)
+  (let ((loop (or loop (efrit-do-loop-here))))
+    (pop-to-buffer (format "*efrit permissions: %s*" (efrit-loop-id loop)))
+    (efrit-permissions-mode)
+    (setq efrit-do-here loop)
+    (efrit-ask--list-rules)
+    (tabulated-list-print)
+    (message "%s" (substitute-command-keys
+                   "\\<efrit-permissions-mode-map>\\[efrit-permissions-revoke-here] \
+revokes the permission at point"))))
+
+(defun efrit-permissions-revoke-here ()
+  "Revoke the permission at point; what it was about is asked about again."
+  (interactive nil efrit-permissions-mode)
+  (efrit-check-mode 'efrit-permissions-mode)
+  (pcase (tabulated-list-get-id)
+    (`(session . ,rule)
+     (setf (efrit-loop-rules efrit-do-here) (remove rule (efrit-loop-rules efrit-do-here))))
+    (`(project . ,rule) (efrit-permissions-revoke (efrit-loop-root efrit-do-here) rule))
+    (`(option . ,_) (user-error "It is of `efrit-permission-rules'; change that, \
+then M-x efrit-take-options"))
+    (_ (user-error "No permission is here")))
+  (revert-buffer))
+
+(defun efrit-ask--list-rules ()
+  "Have this buffer list the rules of its loop, in the order in which they count."
+  (setq tabulated-list-entries
+        (append (efrit-ask--rule-lines 'session (efrit-loop-rules efrit-do-here))
+                (efrit-ask--rule-lines 'project
+                                       (efrit-permissions-of (efrit-loop-root efrit-do-here)))
+                (efrit-ask--rule-lines
+                 'option (efrit-loop-option efrit-do-here 'efrit-permission-rules)))))
+
+(defun efrit-ask--rule-lines (scope rules)
+  "Return RULES, which hold for SCOPE, as entries of a list."
+  (mapcar (lambda (rule)
+            (list (cons scope rule)
+                  (vector (symbol-name scope) (symbol-name (nth 2 rule))
+                          (efrit-permissions-visible (efrit-permissions-in-words rule) t))))
+          rules))
 
 ;;; Private
 
@@ -189,26 +283,84 @@ There single keys answer it.  Of a long question as much is shown as fits."
   (or (efrit-use-plan use)
       (user-error "%s does not say what it changes" (efrit-use-name use))))
 
-(defun efrit-ask--decide (decision scope &optional reason)
+(defun efrit-ask--decide (decision scope &optional reason grant)
   "Answer the first open permission here with DECISION, remembered for SCOPE.
-REASON, a string or nil, goes to the model.  Who answered on the question
-goes to the next one, or to the reply box."
-  (let* ((loop (efrit-do-loop-in-sight))
+REASON, a string or nil, goes to the model; GRANT is as in `efrit-run-answer'.
+Who answered on the question goes to the next one, or to the reply box."
+  (let* ((loop (efrit-ask--check-sight))
          (use (efrit-ask-asking loop))
          (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
     (efrit-ask--check-read)
-    (efrit-run-answer loop use decision scope reason)
+    (when (and scope (eq decision 'allow))
+      (efrit-ask--check-grant loop use (or grant 'exactly)))
+    (efrit-run-answer loop use decision scope reason grant)
     (setq efrit-ask--answered (float-time))
     (when there
       (goto-char (or (efrit-ask-place) (point-max))))))
+
+(defun efrit-ask--check-grant (loop use grant)
+  "Signal a `user-error' unless USE in LOOP can be allowed by GRANT for longer."
+  (unless (assq grant (efrit-run-grants loop use))
+    (user-error (if (efrit-run-grants loop use)
+                    "There is no such permission for this; see the buttons below it"
+                  "This is asked about each time; allow it once, or not"))))
+
+(defun efrit-ask--check-sight ()
+  "Return the loop here, where the person sees what it asks.
+Show the question otherwise, from its first line on, and signal a `user-error'."
+  (let* ((loop (efrit-do-loop-here))
+         (use (efrit-ask-asking loop)))
+    (unless (efrit-ask--in-sight-p loop use)
+      (efrit-ask--show loop use)
+      (user-error "Review the question, then repeat the command"))
+    loop))
+
+(defun efrit-ask--in-sight-p (loop use)
+  "Return non-nil if the person sees what LOOP asks about USE.
+Some of the question is in a window, and its first line is, or was shown."
+  (if noninteractive
+      (efrit-do-in-sight-p loop)
+    (seq-some
+     (lambda (window)
+       (with-current-buffer (window-buffer window)
+         (and (efrit-ask--of-session-p loop)
+              (when-let* ((first (efrit-ask-place)))
+                (if (eq use efrit-ask--reviewed)
+                    (efrit-ask--any-displayed-p first window)
+                  (pos-visible-in-window-p first window))))))
+     (efrit-do-windows-in-sight))))
+
+(defun efrit-ask--any-displayed-p (first window)
+  "Return non-nil if a line of the question that begins at FIRST is in WINDOW."
+  (let ((last (1- (next-single-property-change first 'efrit-question nil (point-max)))))
+    (and (<= first (window-end window t))
+         (>= last (window-start window)))))
+
+(defun efrit-ask--show (loop use)
+  "Show what LOOP asks about USE, from its first line on."
+  (funcall efrit-do-show-function loop)
+  (when-let* ((window (seq-find (lambda (window)
+                                  (with-current-buffer (window-buffer window)
+                                    (efrit-ask--of-session-p loop)))
+                                (efrit-do-windows-in-sight))))
+    (with-selected-window window
+      (efrit-ask-go)
+      (setq efrit-ask--reviewed use
+            efrit-ask--answered (float-time)))))
+
+(defun efrit-ask--of-session-p (loop)
+  "Return non-nil if this buffer is the session's of LOOP, where it asks.
+Lists of what belongs to LOOP have it in `efrit-do-here', too."
+  (and (eq loop efrit-do-here) efrit-transcript-end))
 
 (defun efrit-ask--check-read ()
   "Signal a `user-error' where a key comes before a new question can be read.
 It may have been meant for the one before."
   (when (and efrit-ask--answered
-             (memq this-command (mapcar (lambda (answer) (nth 2 answer)) efrit-ask--answers))
+             this-command
+             (where-is-internal this-command (list efrit-ask-permission-map) t)
              (< (- (float-time) efrit-ask--answered) efrit-ask--apart))
-    (user-error "This is the next question: read it, and answer again")))
+    (user-error "This question is new: review it, then repeat the command")))
 
 (defun efrit-ask--permission (loop)
   "Return the text that asks for the first open permission of LOOP."
@@ -221,14 +373,47 @@ It may have been meant for the one before."
     (propertize
      (concat (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
              "\n" shown "\n"
+             (and (efrit-use-guard use)
+                  (propertize (format "  %s  This is asked about each time.\n"
+                                      (efrit-permissions-visible (efrit-use-guard use) t))
+                              'face 'efrit-note))
              (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
                                         (efrit-ask--button key label command))
                                       (append efrit-ask--answers
-                                              (and (efrit-use-plan use)
-                                                   efrit-ask--plan-answers))))
+                                              (efrit-ask--about-plan use))))
+             (mapconcat (lambda (button) (efrit-ask--line (list button)))
+                        (efrit-ask--lasting-buttons loop use) "")
              (efrit-ask--how (length (split-string shown "\n"))))
      'keymap efrit-ask-permission-map
      'efrit-question t)))
+
+(defun efrit-ask--about-plan (use)
+  "Return those of `efrit-ask--plan-answers' that there are for USE."
+  (when-let* ((plan (efrit-use-plan use)))
+    (seq-filter (lambda (answer)
+                  (or (not (eq (nth 2 answer) 'efrit-revise))
+                      (efrit-plan-revisable plan)))
+                efrit-ask--plan-answers)))
+
+(defun efrit-ask--lasting-buttons (loop use)
+  "Return the buttons that answer for longer what LOOP asks about USE."
+  (let ((grants (efrit-run-grants loop use)))
+    (append
+     (cl-loop for (key grant scope command) in efrit-ask--lasting-answers
+              for words = (nth 2 (assq grant grants))
+              when words
+              collect (efrit-ask--button
+                       key (format "%s, %s" words (efrit-ask--for-how-long scope words))
+                       command))
+     (list (efrit-ask--button
+            "N" (format "never %s, this session" (cadr (efrit-run-refusal loop use)))
+            #'efrit-deny-for-session)))))
+
+(defun efrit-ask--for-how-long (scope words)
+  "Return what SCOPE is called behind WORDS."
+  (cond ((eq scope 'session) "this session")
+        ((string-search "this project" words) "from now on")
+        (t "from now on in this project")))
 
 (defun efrit-ask--how (lines)
   "Return how a question about LINES lines is answered from the reply box."
@@ -241,21 +426,22 @@ It may have been meant for the one before."
 
 (defun efrit-ask--dressed (diff)
   "Return DIFF with faces; what it was given last is remembered."
-  (let ((shown (efrit-ask--visible diff)))
+  (let ((shown (efrit-permissions-visible diff)))
     (unless (equal shown (car efrit-ask--last-diff))
       (setq efrit-ask--last-diff (cons shown (efrit-diff-dressed shown))))
     (cdr efrit-ask--last-diff)))
 
 (defun efrit-ask--title (use count)
   "Return the first line of the question about USE, the first of COUNT."
-  (concat (efrit-ask--visible (or (efrit-use-question use)
-                                  (format "May %s run?" (efrit-use-name use))))
+  (concat (efrit-permissions-visible (or (efrit-use-question use)
+                                         (format "May %s run?" (efrit-use-name use)))
+                                     t)
           (if (> count 1) (format "  (the first of %d)" count) "")))
 
 (defun efrit-ask--in-words (question options)
   "Return the text of QUESTION, the model's, with OPTIONS to choose from."
   (propertize
-   (concat (propertize (concat "The model asks:\n" (efrit-ask--visible question))
+   (concat (propertize (concat "The model asks:\n" (efrit-permissions-visible question))
                        'face 'efrit-question)
            "\n"
            (efrit-ask--line
@@ -270,7 +456,7 @@ It may have been meant for the one before."
 
 (defun efrit-ask--option (number option)
   "Return the button of OPTION, which has NUMBER."
-  (efrit-ask--button (number-to-string number) (efrit-ask--visible option)
+  (efrit-ask--button (number-to-string number) (efrit-permissions-visible option t)
                      (lambda () (interactive) (efrit-choose-option number))))
 
 (defun efrit-ask--line (parts &optional between)
@@ -289,8 +475,8 @@ It may have been meant for the one before."
 
 (defun efrit-ask--argument (name value)
   "Return the argument NAME with VALUE whole; what is long begins a line."
-  (let ((name (substring (symbol-name name) 1))
-        (text (efrit-ask--visible (if (stringp value) value (efrit-ask--json value)))))
+  (let ((name (efrit-permissions-visible (substring (symbol-name name) 1) t))
+        (text (efrit-permissions-visible (if (stringp value) value (efrit-ask--json value)))))
     (if (string-search "\n" text)
         (concat name ":\n" text)
       (concat name ": " text))))
@@ -300,12 +486,6 @@ It may have been meant for the one before."
   (cond ((eq value t) "yes")
         ((null value) "no")
         (t (decode-coding-string (efrit-json-write value) 'utf-8))))
-
-(defun efrit-ask--visible (text)
-  "Return TEXT with what would show it in another order made visible."
-  (replace-regexp-in-string "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
-                            (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
-                            text t t))
 
 (defun efrit-ask--block (text &optional face)
   "Return TEXT in FACE, or as it is, each line behind a bar."

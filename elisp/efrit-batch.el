@@ -77,11 +77,23 @@ comes to that, see `efrit-batch--show'."
     (append (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
                     (append efrit-batch-allow named)))))
 
+(defun efrit-batch--visible (text)
+  "Return TEXT with control characters as text that a terminal does not obey.
+Lines and tabs stay; what turns the direction of text around is shown, too."
+  (replace-regexp-in-string
+   "[\0-\x08\x0b-\x1f\u007f-\u009f\u202a-\u202e\u2066-\u2069]"
+   (lambda (character)
+     (let ((code (aref character 0)))
+       (cond ((< code ?\s) (format "^%c" (+ code ?@)))
+             ((= code ?\d) "^?")
+             (t (format "\\u%04x" code)))))
+   text t t))
+
 (defun efrit-batch--print (format &rest arguments)
   "Print FORMAT with ARGUMENTS to standard output, at once."
   ;; What `princ' prints waits in a buffer where it goes into a pipe.
   (send-string-to-terminal
-   (encode-coding-string (apply #'format format arguments)
+   (encode-coding-string (efrit-batch--visible (apply #'format format arguments))
                          (or locale-coding-system 'utf-8-unix))))
 
 (defun efrit-batch--show (loop event)

@@ -47,7 +47,6 @@ None is longer than COLUMNS."
   "Return a line with a bar for each tier of BUDGET, and one for the whole.
 None is longer than COLUMNS."
   (let* ((tiers (plist-get budget :tiers))
-         (reserve (or (plist-get (plist-get tiers :response) :limit) 0))
          (width (if columns
                     (max 1 (min efrit-budget-bars-width
                                 (- columns efrit-budget-bars--beside)))
@@ -58,7 +57,7 @@ None is longer than COLUMNS."
               collect (efrit-budget-bars--line called (plist-get tier :used)
                                                (plist-get tier :limit) width))
      (list (efrit-budget-bars--line "whole prompt" (efrit-show-used budget)
-                                    (- (plist-get budget :total) reserve) width)))))
+                                    (efrit-show-prompt-limit budget) width)))))
 
 (defun efrit-budget-bars-error (budget)
   "Return how far off the estimate of BUDGET was lately, a line."
@@ -82,7 +81,7 @@ Its bar has WIDTH characters."
     (format "  %-12s %s %6s / %s"
             name
             (propertize (efrit-show-bar used limit width)
-                        'face (efrit-budget-bars--face used limit))
+                        'face (efrit-show-fill-face used limit))
             (efrit-show-tokens used) (efrit-show-tokens limit))))
 
 (defun efrit-budget-bars--filled (text columns)
@@ -95,16 +94,11 @@ Its bar has WIDTH characters."
         (fill-region (point-min) (point-max)))
       (string-trim-right (buffer-string)))))
 
-(defun efrit-budget-bars--face (used limit)
-  "Return the face of a bar of USED out of LIMIT."
-  (cond ((> used limit) 'efrit-band-critical)
-        ((> used (* 0.8 limit)) 'efrit-band-low)
-        (t 'efrit-band-ample)))
-
 (defun efrit-budget-bars--left (budget)
   "Return what BUDGET has left, a line."
-  (format "%s left before older results shrink, %s for tools after that; epoch %s, turn %s."
-          (efrit-show-tokens (plist-get budget :remaining))
+  (format "%s, %s for tools after that; epoch %s, turn %s."
+          (let ((left (efrit-show-left budget)))
+            (concat (upcase (substring left 0 1)) (substring left 1)))
           (efrit-show-tokens (plist-get budget :available_for_tools))
           (plist-get budget :epoch) (plist-get budget :turn)))
 

@@ -27,6 +27,14 @@
   :group 'efrit
   :type 'natnum)
 
+(defcustom efrit-buffer-project-modes '(compilation-mode comint-mode eshell-mode dired-mode)
+  "Major modes whose buffers are of the project in whose folder they are.
+So are those of modes derived from them.  Of the other buffers, those that
+visit a file of the project are."
+  :group 'efrit
+  :risky t
+  :type '(repeat symbol))
+
 (defcustom efrit-buffer-secret-modes '(authinfo-mode pass-mode pass-view-mode)
   "Major modes whose buffers are not read, nor those of modes derived from them."
   :group 'efrit
@@ -56,8 +64,9 @@
      (end_line "integer" "" :optional t :minimum 1)
      (tail "integer" "Last lines" :optional t :minimum 1))
   "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
-they stand in Emacs."
+they stand in Emacs. The person is asked about buffers outside the project."
   :policy allow
+  :guard #'efrit-buffer-tools--guard
   :async t
   (let ((found (efrit-buffer-tools--named call buffer)))
     (with-current-buffer found
@@ -78,7 +87,7 @@ they stand in Emacs."
                        (buffer-name)))
           ((minibufferp)
            (user-error "A minibuffer may hold a password; eval_sexp asks the person"))
-          ((or (apply #'derived-mode-p efrit-buffer-secret-modes)
+          ((or (apply #'derived-mode-p (default-value 'efrit-buffer-secret-modes))
                (efrit-visit-secret-p (or file (concat "/" (buffer-name)))))
            (user-error "%s usually holds secrets; read_file asks the person about a file of the \
 project, eval_sexp about any buffer" (buffer-name))))))
@@ -101,10 +110,27 @@ project, eval_sexp about any buffer" (buffer-name))))))
                                 (or (buffer-file-name buffer) ""))))))
 
 (defun efrit-buffer-tools--inside-p (call buffer)
-  "Return non-nil if BUFFER is of the project of CALL."
+  "Return non-nil if BUFFER is of the project of CALL.
+A folder alone says little: mail that is written in it is the person's."
   (let ((place (or (buffer-file-name (or (buffer-base-buffer buffer) buffer))
-                   (buffer-local-value 'default-directory buffer))))
+                   (with-current-buffer buffer
+                     (and (apply #'derived-mode-p (default-value 'efrit-buffer-project-modes))
+                          default-directory)))))
     (and place (efrit-visit-inside-p call place))))
+
+(defun efrit-buffer-tools--guard (loop arguments)
+  "Return why the person is asked in LOOP before a buffer is read, or nil.
+ARGUMENTS name it.  What is not there, or is never read, is not asked about."
+  (let* ((call (efrit-tool-call-create :owner loop))
+         (buffer (ignore-errors
+                   (efrit-buffer-tools--named call (plist-get arguments :buffer)))))
+    (and buffer
+         (not (efrit-buffer-tools--inside-p call buffer))
+         (ignore-errors
+           (with-current-buffer buffer
+             (efrit-buffer-tools-check))
+           t)
+         (format "The buffer %s is outside the project." (buffer-name buffer)))))
 
 (defun efrit-buffer-tools--count (shown inside)
   "Return how many buffers are SHOWN, and INSIDE the project, as a line."

@@ -73,6 +73,12 @@ What the server asks for comes before it."
   :group 'efrit-claude
   :type 'number)
 
+(defcustom efrit-claude-most-bytes 50000000
+  "The longest reply that is taken, in bytes as it comes over the wire.
+One that is longer is given up: it is no reply of a model's."
+  :group 'efrit-claude
+  :type 'natnum)
+
 (defcustom efrit-claude-retry-after-most 3600
   "The most seconds before a retry that a server may ask for."
   :group 'efrit-claude
@@ -84,14 +90,24 @@ What the server asks for comes before it."
   '("overloaded_error" "api_error" "rate_limit_error" "timeout_error")
   "Kinds of errors after which a request may be sent again.")
 
+(defconst efrit-claude--most-raw 1000000
+  "The most bytes that are kept of what comes in the place of events.")
+
+(defconst efrit-claude--most-said 1000
+  "The most characters that are shown of an endpoint's error.")
+
 (cl-defstruct (efrit-claude (:constructor efrit-claude--create) (:copier nil))
   "A request and its retries.
 BODY is a list of strings.  ON-EVENT is called with what comes, see
 `efrit-claude-send', ON-END once.  HTTP, READER and REPLY are those of the
 attempt under way, and RAW what came in place of events; TIMER waits for
-the next one.  LOST are the counts that attempts which broke off reported.
-ENDED says whether ON-END was called."
-  url headers body on-event on-end (attempt 0) http reader reply raw timer lost ended)
+the next one.  RECEIVED counts the bytes of the attempt.  LOST are the
+counts that attempts which broke off reported.  ENDED says whether ON-END
+was called.  MODEL, RETRIES, DELAY, MOST and AFTER-MOST are the options when
+it was sent: the model, how often and how long apart it is tried again, and
+how long a server may have it wait."
+  url headers body on-event on-end (attempt 0) http reader reply raw (received 0)
+  timer lost ended model retries delay most after-most)
 
 ;;; Public
 
@@ -114,7 +130,10 @@ attempts that broke off had reported is in `efrit-claude-lost'."
                          (list :system system :tools tools :messages messages :model model
                                :max-tokens max-tokens :left-window left-window
                                :previous-id previous-id))
-                  :on-event on-event :on-end on-end)))
+                  :on-event on-event :on-end on-end
+                  :model efrit-claude-model :retries efrit-claude-retries
+                  :delay efrit-claude-retry-delay :most efrit-claude-retry-most
+                  :after-most efrit-claude-retry-after-most)))
     (efrit-claude--attempt request)
     request))
 
@@ -232,35 +251,71 @@ request to compare the next one with."
 (defun efrit-claude--attempt (request)
   "Send REQUEST, once more."
   (cl-incf (efrit-claude-attempt request))
-  (setf (efrit-claude-reply request) (efrit-reply-create)
-        (efrit-claude-raw request) nil
-        (efrit-claude-reader request)
-        (efrit-sse-create :on-event (lambda (data) (efrit-claude--event request data)))
-        (efrit-claude-http request)
-        (efrit-http-post (efrit-claude-url request) (efrit-claude-headers request)
-                         (efrit-claude-body request)
-                         (lambda (bytes) (efrit-claude--data request bytes))
-                         (lambda (problem) (efrit-claude--over request problem)))))
+  (let ((reader (efrit-sse-create)))
+    (setf (efrit-sse-on-event reader)
+          (lambda (data)
+            (when (eq reader (efrit-claude-reader request))
+              (efrit-claude--event request data)))
+          (efrit-claude-reply request) (efrit-reply-create)
+          (efrit-claude-raw request) nil
+          (efrit-claude-received request) 0
+          (efrit-claude-reader request) reader
+          (efrit-claude-http request)
+          (efrit-http-post (efrit-claude-url request) (efrit-claude-headers request)
+                           (efrit-claude-body request)
+                           (lambda (bytes)
+                             (efrit-claude--guard request #'efrit-claude--data bytes))
+                           (lambda (problem)
+                             (efrit-claude--guard request #'efrit-claude--over problem))))))
+
+(defun efrit-claude--guard (request function argument)
+  "Call FUNCTION with REQUEST and ARGUMENT; an error in it fails REQUEST.
+Nobody would hear of one in a process filter or sentinel, and the loop
+would wait for ever."
+  (condition-case err
+      (funcall function request argument)
+    (error (efrit-claude--drop request
+                               (list :message (format "The reply cannot be read: %s"
+                                                      (error-message-string err)))))))
+
+(defun efrit-claude--drop (request problem)
+  "Take nothing more of the attempt of REQUEST under way, which has PROBLEM."
+  (setf (efrit-claude-reader request) nil)
+  (efrit-http-cancel (efrit-claude-http request))
+  (efrit-claude--failed request problem))
 
 (defun efrit-claude--data (request bytes)
   "Take BYTES of the reply to REQUEST: events, or what stands in their place."
-  (let ((http (efrit-claude-http request)))
-    (if (and (eql (efrit-http-status http) 200)
-             (string-match-p "event-stream" (or (efrit-http-header http "content-type") "")))
-        (efrit-sse-feed (efrit-claude-reader request) bytes)
-      (push bytes (efrit-claude-raw request)))))
+  (let ((http (efrit-claude-http request))
+        (received (cl-incf (efrit-claude-received request) (length bytes))))
+    (cond
+     ((not (and (eql (efrit-http-status http) 200)
+                (string-match-p "event-stream" (or (efrit-http-header http "content-type") ""))))
+      (push bytes (efrit-claude-raw request))
+      (when (> received efrit-claude--most-raw)
+        (efrit-http-cancel http)
+        (efrit-claude--over request nil)))
+     ((> received efrit-claude-most-bytes)
+      (efrit-claude--drop request
+                          (list :message (format "The reply has more than %d bytes; see \
+`efrit-claude-most-bytes'" efrit-claude-most-bytes))))
+     (t (efrit-sse-feed (efrit-claude-reader request) bytes)))))
 
 (defun efrit-claude--event (request data)
-  "Take an event of the reply to REQUEST, whose JSON is DATA."
-  (unless (efrit-claude-ended request)
-    (condition-case nil
-        (let ((change (efrit-reply-take (efrit-claude-reply request) (efrit-json-parse data))))
-          (when change
-            (funcall (efrit-claude-on-event request) change)))
-      ((json-error wrong-type-argument)
-       (efrit-http-cancel (efrit-claude-http request))
-       (efrit-claude--failed request (list :message "The stream had an event that is no JSON"
-                                           :passing t))))))
+  "Take an event of the reply to REQUEST, whose JSON is DATA.
+What comes behind its last event, or in no form of one, is no part of it."
+  (unless (or (efrit-claude-ended request)
+              (efrit-reply-over (efrit-claude-reply request))
+              (efrit-reply-problem (efrit-claude-reply request)))
+    (pcase (condition-case nil
+               (list (efrit-reply-take (efrit-claude-reply request) (efrit-json-parse data)))
+             (error 'broken))
+      ('broken
+       (efrit-claude--drop request (list :message "The stream had an event that cannot be read"
+                                         :passing t)))
+      (`(,change)
+       (when change
+         (funcall (efrit-claude-on-event request) change))))))
 
 (defun efrit-claude--over (request problem)
   "The attempt of REQUEST under way has ended, with PROBLEM or nil."
@@ -269,13 +324,14 @@ request to compare the next one with."
     (cond
      ((efrit-claude-ended request))
      ((efrit-reply-problem reply)
-      (efrit-claude--failed request (efrit-claude--api-problem (efrit-reply-problem reply) nil)))
+      (efrit-claude--failed request (efrit-claude--api-problem
+                                     request (efrit-reply-problem reply) nil)))
      ((efrit-reply-over reply) (efrit-claude--finish request nil))
      ((and status (/= status 200))
       (efrit-claude--failed request (efrit-claude--refusal request status)))
      ((efrit-claude-raw request)
       (efrit-claude--failed
-       request (list :message (format "%s answered with no event stream" efrit-claude-url))))
+       request (list :message (format "%s answered with no event stream" (efrit-claude-url request)))))
      (t (efrit-claude--failed request (efrit-claude--broken problem status))))))
 
 (defun efrit-claude--broken (problem status)
@@ -290,10 +346,10 @@ request to compare the next one with."
 What it cost until then is kept."
   (efrit-claude-lose request)
   (if (and (plist-get problem :passing)
-           (<= (efrit-claude-attempt request) efrit-claude-retries))
+           (<= (efrit-claude-attempt request) (efrit-claude-retries request)))
       (let ((delay (or (plist-get problem :retry-after)
-                       (min efrit-claude-retry-most
-                            (* efrit-claude-retry-delay
+                       (min (efrit-claude-most request)
+                            (* (efrit-claude-delay request)
                                (expt 2 (1- (efrit-claude-attempt request))))))))
         (setf (efrit-claude-timer request)
               (run-at-time delay nil #'efrit-claude--again request))
@@ -328,17 +384,17 @@ What it cost until then is kept."
   (let* ((said (decode-coding-string
                 (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
          (object (ignore-errors (efrit-json-parse said)))
-         (problem (and (hash-table-p object) (gethash "error" object)))
          (after (efrit-claude--retry-after
-                 (efrit-http-header (efrit-claude-http request) "retry-after"))))
+                 (efrit-http-header (efrit-claude-http request) "retry-after")
+                 (efrit-claude-after-most request))))
     (append (efrit-claude--api-problem
-             (if (hash-table-p problem) problem (make-hash-table))
-             status)
+             request (and (hash-table-p object) (gethash "error" object)) status)
             (and after (list :retry-after after)))))
 
-(defun efrit-claude--retry-after (said)
+(defun efrit-claude--retry-after (said most)
   "Return the seconds to wait that SAID, a retry-after header, asks for, or nil.
-It is a number, or a date; what is neither, or past, asks for nothing."
+It is a number, or a date; what is neither, or past, asks for nothing.  More
+than MOST seconds are not waited."
   (let ((seconds (cond
                   ((null said) nil)
                   ((string-match-p "\\`[0-9]+\\(?:\\.[0-9]*\\)?\\'" said)
@@ -346,13 +402,17 @@ It is a number, or a date; what is neither, or past, asks for nothing."
                   ((when-let* ((date (ignore-errors (date-to-time said)))
                                (left (ceiling (- (float-time date) (float-time)))))
                      (and (> left 0) left))))))
-    (and seconds (min seconds efrit-claude-retry-after-most))))
+    (and seconds (min seconds most))))
 
-(defun efrit-claude--api-problem (problem status)
-  "Return PROBLEM, an error object of the API's, as a plist; STATUS came with it."
-  (let* ((kind (gethash "type" problem))
-         (said (or (gethash "message" problem) "no reason was given"))
-         (advice (efrit-claude--advice status said)))
+(defun efrit-claude--api-problem (request problem status)
+  "Return PROBLEM, what the endpoint gives as its error, as a plist.
+It may have any form.  It came with STATUS, or with nil, for REQUEST."
+  (let* ((kind (and (hash-table-p problem) (gethash "type" problem)))
+         (message (if (hash-table-p problem) (gethash "message" problem) problem))
+         (said (if (and (stringp message) (not (string-blank-p message)))
+                   (truncate-string-to-width message efrit-claude--most-said nil nil t)
+                 "no reason was given"))
+         (advice (efrit-claude--advice request status said)))
     (list :status status :type kind
           :message (concat (if status (format "%d: " status) "") said
                            (and advice (concat "  " advice)))
@@ -360,12 +420,14 @@ It is a number, or a date; what is neither, or past, asks for nothing."
                        (and status (>= status 500))
                        (and (null status) (member kind efrit-claude--passing))))))
 
-(defun efrit-claude--advice (status said)
-  "Return what a person can do about an error of STATUS that SAID, or nil."
+(defun efrit-claude--advice (request status said)
+  "Return what a person can do about an error of REQUEST, or nil.
+It has STATUS, and SAID what is wrong."
   (pcase status
     (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
     ((or 402 403) "The account may not do this: check its credit and permissions.")
-    (404 (format "Is there a model %s?  See `efrit-claude-model'." efrit-claude-model))
+    (404 (format "Is there a model %s?  Set `efrit-claude-model', then M-x efrit-take-options."
+                 (efrit-claude-model request)))
     (413 "Lower `efrit-budget-total-target'.")
     (400 (cond
           ((string-match-p "prompt is too long" said) "Lower `efrit-budget-total-target'.")

@@ -17,6 +17,7 @@
 (require 'efrit)
 (require 'efrit-child)
 (require 'efrit-findings)
+(require 'efrit-host)
 (require 'efrit-loop)
 (require 'efrit-tools)
 (require 'efrit-visit)
@@ -64,13 +65,12 @@ That is behind Emacs's own lines at the top.")
   "Compile the project in a compilation buffer: exit, errors by file, output."
   :policy ask
   :async t
-  :question #'efrit-compile--question
+  :resolve #'efrit-compile--resolve
   (when (and timeout (not (<= 1 timeout 86400)))
     (user-error "Timeout is 1 to 86400 seconds, not %s" timeout))
-  (let ((command (if (string-blank-p (or command ""))
-                     (efrit-compile-command (efrit-visit-root call))
-                   command)))
-    (efrit-compile--start call command (or timeout efrit-compile-seconds))))
+  (when (string-blank-p (or command ""))
+    (user-error "The project has no compile command; give one"))
+  (efrit-compile--start call command (or timeout efrit-compile-seconds)))
 
 ;;; Public
 
@@ -88,12 +88,14 @@ That is behind Emacs's own lines at the top.")
 
 ;;; Private: running
 
-(defun efrit-compile--question (loop arguments)
-  "Return what the person is asked before a compilation in LOOP with ARGUMENTS."
-  (let ((command (plist-get arguments :command)))
-    (when (string-blank-p (or command ""))
-      (format "May compile run the project's command?  %s"
-              (efrit-compile-command (efrit-loop-root loop))))))
+(defun efrit-compile--resolve (loop arguments)
+  "Return ARGUMENTS with the command that a compilation in LOOP will run.
+What it is now is decided about, and run: it may be another one later."
+  (if (string-blank-p (or (plist-get arguments :command) ""))
+      (plist-put arguments :command
+                 (efrit-compile-command
+                  (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop)))))
+    arguments))
 
 (defun efrit-compile--start (call command seconds)
   "Compile by COMMAND for CALL, for SECONDS at most."

@@ -16,6 +16,7 @@
 (require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-system)
+(require 'efrit-visit)
 (require 'seq)
 (require 'subr-x)
 
@@ -23,7 +24,8 @@
 
 (defcustom efrit-instruction-files '("AGENTS.md" "CLAUDE.md")
   "Files of a project with instructions for a model.
-The first that is there goes with the first message of a session."
+The first that is there goes with the first message of a session.  One that
+is a link to outside of the project, or to a file of secrets, does not."
   :group 'efrit
   :type '(repeat string))
 
@@ -37,28 +39,30 @@ a handle."
                  (const :tag "Its name and text" text)
                  (const :tag "Nothing" nil)))
 
-(defvar efrit-context--noted nil
-  "What `efrit-context-note' found: functions of a loop that give a string or nil.")
+(defcustom efrit-instruction-most-bytes 200000
+  "The most bytes of a file of instructions that go with a session.
+Of a longer one the beginning goes, and the model is told where the rest is."
+  :group 'efrit
+  :type 'natnum)
 
 ;;; Public
 
-(defun efrit-context-note ()
-  "Note where the person is, and the region, for the next message."
-  (setq efrit-context--noted
-        (delq nil (list (efrit-context--place)
-                        (or (efrit-context--region)
-                            (and (eq efrit-context-buffer 'text)
-                                 (efrit-context--tells-p)
-                                 (efrit-context--whole)))))))
+(defun efrit-context-here ()
+  "Return where the person is, and the region, for `efrit-context-blocks'.
+That is a list of functions of a loop, each of which gives a string or nil."
+  (delq nil (list (efrit-context--place)
+                  (or (efrit-context--region)
+                      (and (eq efrit-context-buffer 'text)
+                           (efrit-context--tells-p)
+                           (efrit-context--whole))))))
 
-(defun efrit-context-blocks (loop task)
-  "Return the blocks of a message with TASK in LOOP, and what was noted."
-  (prog1 (mapcar #'efrit-context-text
-                 (append (efrit-context--instructions loop)
-                         (delq nil (mapcar (lambda (noted) (funcall noted loop))
-                                           efrit-context--noted))
-                         (list task)))
-    (setq efrit-context--noted nil)))
+(defun efrit-context-blocks (loop task &optional context)
+  "Return the blocks of a message with TASK in LOOP, and CONTEXT.
+CONTEXT is what `efrit-context-here' gave."
+  (mapcar #'efrit-context-text
+          (append (efrit-context--instructions loop)
+                  (delq nil (mapcar (lambda (part) (funcall part loop)) context))
+                  (list task))))
 
 (defun efrit-context-text (text)
   "Return the block with TEXT."
@@ -123,15 +127,45 @@ whole where it is outside."
 They go with the first message."
   (unless (or (efrit-loop-messages loop) (efrit-loop-queue loop) (efrit-loop-sent loop)
               (> (efrit-loop-turn loop) 0))
-    (when-let* ((file (seq-find (lambda (file) (and (file-regular-p file) (file-readable-p file)))
-                                (mapcar (lambda (name)
-                                          (expand-file-name name (efrit-loop-root loop)))
-                                        efrit-instruction-files))))
+    (when-let* ((file (efrit-context--instruction-file loop)))
       (list (format "[Instructions of the project, from %s:]\n%s"
-                    (file-name-nondirectory file)
-                    (with-temp-buffer
-                      (insert-file-contents file)
-                      (buffer-string)))))))
+                    (file-name-nondirectory file) (efrit-context--beginning file))))))
+
+(defun efrit-context--instruction-file (loop)
+  "Return the first file of instructions that LOOP may send, or nil.
+The person is told of one that may not be sent."
+  (let ((root (file-truename (efrit-loop-root loop))))
+    (seq-find (lambda (file)
+                (when (file-regular-p (file-truename file))
+                  (let ((problem (efrit-context--link-problem root file)))
+                    (efrit-loop-note-once loop problem)
+                    (and (null problem) (file-readable-p file)))))
+              (mapcar (lambda (name) (expand-file-name name root)) efrit-instruction-files))))
+
+(defun efrit-context--link-problem (root file)
+  "Return why FILE, as a link, may not be sent from ROOT, a string, or nil.
+A repository could lead to any file of the person's with it."
+  (let ((true (file-truename file))
+        (name (file-name-nondirectory file)))
+    (when (and (string-prefix-p root file) (not (equal true file)))
+      (cond ((not (string-prefix-p root true))
+             (format "%s was not sent: it is a link to a file outside of the project" name))
+            ((or (efrit-visit-secret-p true)
+                 (string-prefix-p (expand-file-name ".git/" root) true))
+             (format "%s was not sent: it is a link to %s, which may hold secrets"
+                     name (file-relative-name true root)))))))
+
+(defun efrit-context--beginning (file)
+  "Return the text of FILE, or its beginning where it is too long."
+  (let* ((true (file-truename file))
+         (size (file-attribute-size (file-attributes true)))
+         (most efrit-instruction-most-bytes))
+    (with-temp-buffer
+      (insert-file-contents true nil 0 most)
+      (concat (buffer-string)
+              (and (> size most)
+                   (format "\n[cut: the first %d of %d bytes; read %s for the rest]"
+                           most size (file-name-nondirectory file)))))))
 
 (provide 'efrit-context)
 ;;; efrit-context.el ends here

@@ -60,6 +60,7 @@ OLD or NEW is nil where there is no such file.  TO is its new name, if any."
       (erase-buffer)
       (insert text))
     (diff-mode)
+    (setq bidi-display-reordering nil)
     (read-only-mode)
     (goto-char (point-min))
     (display-buffer (current-buffer))))

@@ -53,6 +53,7 @@
 
 (defvar-local efrit-do-here nil
   "The loop that this buffer shows, or nil.")
+(put 'efrit-do-here 'permanent-local t)
 
 ;;; Public
 
@@ -91,22 +92,22 @@ there is; signal a `user-error' where that leaves none, or several."
              (user-error "Several sessions are open, none of them here: go to one"))
             (t (car efrit-do--loops)))))
 
-(defun efrit-do-loop-in-sight ()
-  "Return the loop here, where the person sees it.
-Show it otherwise, and signal a `user-error': what is asked has to be read."
-  (let ((loop (efrit-do-loop-here)))
-    (unless (efrit-do-in-sight-p loop)
-      (funcall efrit-do-show-function loop)
-      (user-error "This is what is asked: read it, and answer again"))
-    loop))
-
 (defun efrit-do-in-sight-p (loop)
   "Return non-nil if LOOP is that of this buffer, or of a window in sight."
   (or (eq loop efrit-do-here)
-      (get-window-with-predicate
-       (lambda (window)
-         (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
-       nil 'visible)))
+      (seq-some (lambda (window)
+                  (eq loop (buffer-local-value 'efrit-do-here (window-buffer window))))
+                (efrit-do-windows-in-sight))))
+
+(defun efrit-do-windows-in-sight ()
+  "Return the windows that are on a screen.
+Of the frames of a terminal, only the top one is; a daemon's own is nowhere."
+  (cl-loop for frame in (frame-list)
+           when (and (eq t (frame-visible-p frame))
+                     (or noninteractive
+                         (display-graphic-p frame)
+                         (eq frame (tty-top-frame frame))))
+           append (window-list frame 'no-minibuffer)))
 
 (defun efrit-do-loops ()
   "Return the loops of this Emacs, the latest first."
@@ -144,16 +145,18 @@ Show it otherwise, and signal a `user-error': what is asked has to be read."
             (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
     (add-to-history 'efrit-do-history task)))
 
-(defun efrit-do-say (loop task)
-  "Have the person say TASK, a string, in LOOP, with the context there is."
-  (efrit-loop-say loop (efrit-context-blocks loop task)))
+(defun efrit-do-say (loop task &optional context)
+  "Have the person say TASK, a string, in LOOP.
+CONTEXT, which goes with it, is what `efrit-context-here' gave."
+  (efrit-loop-say loop (efrit-context-blocks loop task context)))
 
-(defun efrit-do-submit (loop task &optional dry)
+(defun efrit-do-submit (loop task &optional context dry)
   "Have the person say TASK in LOOP, once its price was seen where that is due.
-That is with DRY, and with a prompt above `efrit-do-ask-above'."
+That is with DRY, and with a prompt above `efrit-do-ask-above'.  CONTEXT,
+which goes with it, is what `efrit-context-here' gave."
   (if (or dry efrit-do-ask-above)
-      (efrit-do--with-preview loop (efrit-context-blocks loop task) dry)
-    (efrit-do-say loop task)))
+      (efrit-do--with-preview loop (efrit-context-blocks loop task context) dry)
+    (efrit-do-say loop task context)))
 
 ;;; Commands
 
@@ -165,14 +168,14 @@ DRY, show first what would be sent, and what it would cost."
   (interactive (list (efrit-do--read-task "Do: ") current-prefix-arg))
   (when (string-blank-p task)
     (user-error "There is nothing to do"))
-  (efrit-context-note)
   (efrit-for-a-person
-    (let* ((root (efrit-do-root))
+    (let* ((context (efrit-context-here))
+           (root (efrit-do-root))
            (loop (efrit-do--loop-for root)))
       (if loop
           (funcall efrit-do-show-function loop)
         (setq loop (efrit-do--begin root)))
-      (efrit-do-submit loop task dry)
+      (efrit-do-submit loop task context dry)
       loop)))
 
 ;;;###autoload
@@ -204,6 +207,17 @@ session before stays, see `efrit-sessions'."
             (said (efrit-loop-say loop said))
             (t (efrit-loop-go loop))))
     loop))
+
+;;;###autoload
+(defun efrit-take-options (&optional loop)
+  "Have LOOP, by default the one of the project here, work by the options set now.
+A session takes the model, its address and key, limits and permissions when
+it begins, and keeps them."
+  (interactive)
+  (let ((loop (or loop (efrit-do-loop-here))))
+    (efrit-loop-take-options loop)
+    (efrit-loop-tell loop 'note (format "It works by the options as they are set now, with %s"
+                                        (efrit-loop-option loop 'efrit-claude-model)))))
 
 ;;;###autoload
 (defun efrit-stop (&optional loop)

@@ -5,7 +5,8 @@
 
 ;;; Commentary:
 
-;; `efrit-doctor' checks this Emacs and the way to the sidecar, then shows
+;; `efrit-doctor' checks this Emacs and the way to the sidecar, asks the
+;; model's endpoint whether it takes the key and has the model, then shows
 ;; what the sidecar's own doctor says; in a remote folder, also what there is
 ;; on that machine.  Each line is "ok" or "problem", a
 ;; name and what was found; a problem says how to fix it.
@@ -14,9 +15,14 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'url-parse)
+(require 'url-util)
 (require 'efrit)
+(require 'efrit-claude)
+(require 'efrit-endpoint)
 (require 'efrit-executable)
 (require 'efrit-http)
+(require 'efrit-json)
 (require 'efrit-remote)
 (require 'efrit-sidecar)
 
@@ -31,6 +37,9 @@ OK is nil for a problem, and FIX says then what to do about it."
 (defconst efrit-doctor--buffer "*efrit doctor*"
   "The name of the buffer that shows the checks.")
 
+(defconst efrit-doctor--seconds 10
+  "How many seconds the endpoint may take for an answer.")
+
 ;;; Public
 
 ;;;###autoload
@@ -41,13 +50,15 @@ batch, print it to the standard output and exit with 1 if there is a
 problem."
   (interactive)
   (let* ((checks (efrit-doctor-checks))
+         (endpoint (efrit-doctor-endpoint))
          (theirs (efrit-doctor--sidecars))
          (there (when-let* ((remote (file-remote-p default-directory)))
                   (efrit-doctor--remote remote)))
          (report (concat "Emacs\n" (efrit-doctor--table checks)
+                         "\nModel\n" (efrit-doctor--table endpoint)
                          (and theirs (concat "\nSidecar\n" (cdr theirs)))
                          (cdr there)))
-         (healthy (and (cl-every #'efrit-doctor-check-ok checks)
+         (healthy (and (cl-every #'efrit-doctor-check-ok (append checks endpoint))
                        (eql (car theirs) 0)
                        (or (null there) (car there)))))
     (if noninteractive
@@ -102,6 +113,108 @@ Those that need what an earlier one missed are left out."
   (let ((found (executable-find efrit-http-program)))
     (efrit-doctor--check (and found t) "curl" (or found "not found")
                          "install curl, or set `efrit-http-program'")))
+
+(defun efrit-doctor-endpoint ()
+  "Look at the address, the key and the model; return what was found.
+The endpoint is asked for its models, which costs nothing."
+  (let* ((address (efrit-doctor--address))
+         (key (and (efrit-doctor-check-ok address) (efrit-doctor--key))))
+    (delq nil (list address key
+                    (and key (efrit-doctor-check-ok key)
+                         (executable-find efrit-http-program)
+                         (efrit-doctor--model))))))
+
+(defun efrit-doctor--address ()
+  "Check that `efrit-claude-url' can be where requests go."
+  (condition-case err
+      (let ((host (efrit-endpoint-host)))
+        (efrit-doctor--check
+         (not (member (url-filename (url-generic-parse-url efrit-claude-url)) '("" "/")))
+         "address" efrit-claude-url
+         (format "add the path to `efrit-claude-url', most often http.../%s/v1/messages" host)))
+    (user-error (efrit-doctor--check nil "address" efrit-claude-url (cadr err)))))
+
+(defun efrit-doctor--key ()
+  "Check that there is a key for the endpoint, or that it needs none."
+  (condition-case err
+      (let ((headers (efrit-endpoint-headers nil)))
+        (efrit-doctor--check t "key" (if (or (assoc "x-api-key" headers)
+                                             (efrit-endpoint-own-secret-p))
+                                         (concat "there is one for " (efrit-endpoint-host))
+                                       "none, and none is demanded")
+                             nil))
+    (user-error (efrit-doctor--check nil "key" "cannot be used" (cadr err)))))
+
+(defun efrit-doctor--model ()
+  "Check that the endpoint answers, takes the key, and has the model."
+  (pcase (efrit-doctor--ask-models efrit-claude-model)
+    ((and (pred stringp) problem)
+     (efrit-doctor--check nil "endpoint" problem
+                          "check `efrit-claude-url', and the network"))
+    (`(200 . ,_) (efrit-doctor--check t "model" efrit-claude-model nil))
+    (`(,(and status (or 401 403)) . ,_)
+     (efrit-doctor--check nil "endpoint" (format "refused the key with %d" status)
+                          "check the key in ~/.authinfo.gpg or ANTHROPIC_API_KEY"))
+    (`(,status . ,_)
+     (let ((names (efrit-doctor--listed-models)))
+       (efrit-doctor--check
+        (null names) "model"
+        (if names
+            (format "%s is not there (%s)" efrit-claude-model
+                    (truncate-string-to-width (string-join names ", ") 200 nil nil t))
+          (format "%s; the endpoint, which answers with %d, does not say which it has"
+                  efrit-claude-model status))
+        "set `efrit-claude-model' to one of these")))))
+
+(defun efrit-doctor--listed-models ()
+  "Return the names of the models that the endpoint lists, or nil."
+  (pcase (efrit-doctor--ask-models nil)
+    (`(200 . ,body)
+     (let* ((object (ignore-errors (efrit-json-plist body)))
+            (models (and (listp object) (plist-get object :data))))
+       (and (vectorp models)
+            (delq nil (mapcar (lambda (model)
+                                (let ((id (ignore-errors (plist-get model :id))))
+                                  (and (stringp id) id)))
+                              models)))))))
+
+(defun efrit-doctor--ask-models (model)
+  "Ask the endpoint for its entry of MODEL, or for the list of its models.
+Return a cons of the status and the body, or what went wrong, a string."
+  (let ((url (replace-regexp-in-string "/messages/?\\'" "/models" efrit-claude-url)))
+    (efrit-doctor--get (if model (concat url "/" (url-hexify-string model)) url))))
+
+(defun efrit-doctor--get (url)
+  "Return the status and the body of URL, a cons, or what went wrong, a string.
+The headers, a key among them, go to curl by its standard input."
+  (with-temp-buffer
+    (let* ((default-directory temporary-file-directory)
+           (process (make-process :name "efrit-doctor" :buffer (current-buffer) :noquery t
+                                  :command (list efrit-http-program "-q" "--config" "-")
+                                  :connection-type 'pipe :coding 'utf-8-unix
+                                  :sentinel #'ignore)))
+      (unwind-protect
+          (progn
+            (process-send-string process (efrit-doctor--options url))
+            (process-send-eof process)
+            (while (accept-process-output process)))
+        (delete-process process))
+      (goto-char (point-max))
+      (forward-line 0)
+      (if (not (eql 0 (process-exit-status process)))
+          (string-trim (buffer-substring (point-min) (point)))
+        (cons (string-to-number (buffer-substring (point) (point-max)))
+              (buffer-substring (point-min) (max (point-min) (1- (point)))))))))
+
+(defun efrit-doctor--options (url)
+  "Return curl's options to get URL, with the status as the last line."
+  (concat "silent\nshow-error\nwrite-out = \"\\n%{http_code}\"\n"
+          (efrit-http-option "url" url)
+          (efrit-http-option "max-time" (number-to-string efrit-doctor--seconds))
+          (efrit-http-option "max-filesize" "5000000")
+          (mapconcat (lambda (header)
+                       (efrit-http-option "header" (format "%s: %s" (car header) (cdr header))))
+                     (efrit-endpoint-headers nil) "")))
 
 (defun efrit-doctor--executable ()
   "Check that the sidecar's program is found."

@@ -83,7 +83,7 @@ another machine a key that everybody can read."
     (when (and (null key) (equal host efrit-endpoint--vendor))
       (user-error "There is no key: put `machine %s login apikey password KEY' \
 into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
-    (when (or key (efrit-endpoint--own-secret-p))
+    (when (or key (efrit-endpoint-own-secret-p))
       (efrit-endpoint--check-secret host))
     (append '(("content-type" . "application/json")
               ("anthropic-version" . "2023-06-01"))
@@ -119,14 +119,24 @@ MODEL is a plist of what the model can do, from the sidecar."
 
 (defun efrit-endpoint--key (host)
   "Return the key for HOST, or nil."
-  (let* ((found (car (auth-source-search :host host :user "apikey" :max 1)))
+  (let* ((found (efrit-endpoint--found-key host))
          (secret (plist-get found :secret))
          (key (if (functionp secret) (funcall secret) secret)))
     (or key
         (and (member host efrit-claude-key-hosts)
              (getenv "ANTHROPIC_API_KEY")))))
 
-(defun efrit-endpoint--own-secret-p ()
+(defun efrit-endpoint--found-key (host)
+  "Return what `auth-source' has for HOST, or nil.
+It keeps in mind what it did not find, so that is looked for again: the
+person may have put the key there since."
+  (let ((wanted (list :host host :user "apikey" :max 1)))
+    (or (car (apply #'auth-source-search wanted))
+        (progn
+          (auth-source-forget wanted)
+          (car (apply #'auth-source-search wanted))))))
+
+(defun efrit-endpoint-own-secret-p ()
   "Return non-nil if the person's own headers have a key among them."
   (cl-some (lambda (header)
              (member (downcase (car header)) efrit-endpoint--secret-headers))

@@ -7,7 +7,8 @@
 
 ;; Evaluates code in this Emacs with a limit of time that holds even for a
 ;; loop that never looks up: a watching process sends this Emacs a signal
-;; that makes it quit, and the debugger that would open then is ours.
+;; that makes it quit, and the debugger that would open then is ours.  Code
+;; that asks the person for something in the minibuffer gets an error instead.
 
 ;;; Code:
 
@@ -20,6 +21,7 @@
 
 (defcustom efrit-eval-seconds 30
   "How many seconds an evaluation may take; nil: as long as it likes.
+Until then Emacs waits for it.  Code can defeat the limit where it sets out to.
 An Emacs in batch that waits in `call-process' hears of it only when that
 process has ended."
   :group 'efrit
@@ -33,6 +35,11 @@ process has ended."
 (defconst efrit-eval--watcher "sleep \"$1\"; while kill -USR2 \"$2\"; do sleep 1; done"
   "The shell's script that ends an evaluation in time.
 It insists, since code may take the first quit for its own.")
+
+(defconst efrit-eval--prompts
+  '(read-key-sequence read-key-sequence-vector recursive-edit
+    x-popup-dialog x-popup-menu x-file-dialog)
+  "Functions that wait for the person in spite of `inhibit-interaction'.")
 
 (defconst efrit-eval--frames 12
   "How many frames of a backtrace are shown.")
@@ -68,14 +75,21 @@ It insists, since code may take the first quit for its own.")
 Only the code itself can be quit: a watching process left behind would go on."
   (let* ((quits-not inhibit-quit)
          (inhibit-quit t)
-         (watcher (efrit-eval--watch)))
+         (debug-on-event 'sigusr2)
+         (watcher (efrit-eval--watch))
+         (prompts (run-at-time 0.1 0.1 #'efrit-eval--end-prompt)))
+    (add-variable-watcher 'debug-on-event #'efrit-eval--refuse-change)
     (unwind-protect
         (catch 'efrit-eval--over
           (let ((debugger #'efrit-eval--over)
                 (standard-output printed)
                 (debug-on-quit nil)
+                (inhibit-interaction t)
+                (use-dialog-box nil)
                 (inhibit-quit quits-not))
             (efrit-eval--forms code (float-time))))
+      (remove-variable-watcher 'debug-on-event #'efrit-eval--refuse-change)
+      (cancel-timer prompts)
       (when (process-live-p watcher)
         (delete-process watcher))
       (efrit-eval--forget-signal))))
@@ -84,7 +98,10 @@ Only the code itself can be quit: a watching process left behind would go on."
   "Evaluate the forms in CODE from the time START on; return (STATUS . TEXT)."
   (let* ((frames nil)
          (signal-hook-function
-          (lambda (&rest _) (setq frames (efrit-eval--backtrace)))))
+          (lambda (symbol _)
+            (when (and (eq symbol 'quit) (efrit-eval--late-p start))
+              (efrit-eval--over))
+            (setq frames (efrit-eval--backtrace)))))
     (condition-case err
         (cons 'success (efrit-eval--printed (efrit-eval--read-and-eval code)))
       (quit (cons 'error (if (efrit-eval--late-p start)
@@ -126,7 +143,7 @@ Only the code itself can be quit: a watching process left behind would go on."
 
 (defun efrit-eval--error-text (err frames)
   "Return what is said of ERR, signalled where FRAMES were on the stack."
-  (concat "Error: " (error-message-string err)
+  (concat (efrit-tools-error-text err)
           (and frames (concat "\n" (string-join frames "\n")))))
 
 ;;; Backtraces
@@ -147,6 +164,16 @@ Only the code itself can be quit: a watching process left behind would go on."
               (push (efrit-eval--frame evaluated function arguments) frames)))))
     (nreverse frames)))
 
+(defun efrit-eval--inside-p (functions)
+  "Return non-nil if the code under evaluation is in a call of one of FUNCTIONS."
+  (let ((inside t)
+        (found nil))
+    (mapbacktrace
+     (lambda (_evaluated function _arguments _flags)
+       (cond ((eq function 'efrit-eval--read-and-eval) (setq inside nil))
+             ((and inside (memq function functions)) (setq found t)))))
+    found))
+
 (defun efrit-eval--own-frame-p (function)
   "Return non-nil if FUNCTION is of the machinery around an error."
   (or (not (symbolp function))
@@ -161,6 +188,14 @@ Only the code itself can be quit: a watching process left behind would go on."
          (format "  %S%s" function (if arguments (format "%S" arguments) "()"))
        (format "  (%S ...)" function))
      100 nil nil t)))
+
+;;; Prompts
+
+(defun efrit-eval--end-prompt ()
+  "End the evaluation under way if it waits for a key, or for a menu's choice."
+  (when (efrit-eval--inside-p efrit-eval--prompts)
+    (throw 'efrit-eval--over
+           (cons 'error (efrit-tools-error-text '(inhibited-interaction))))))
 
 ;;; The limit of time
 
@@ -183,6 +218,10 @@ REASON is why a debugger would be entered: a quit, for us."
       nil
     (setq quit-flag nil)
     (throw 'efrit-eval--over (cons 'error (efrit-eval--over-text)))))
+
+(defun efrit-eval--refuse-change (variable &rest _)
+  "Signal an error: code under evaluation would change VARIABLE."
+  (error "%s may not be changed here: the limit of time stands on it" variable))
 
 (defun efrit-eval--over-text ()
   "Return what is said of an evaluation that took too long."

@@ -55,8 +55,8 @@ no part in what BODY starts."
 The first is an absolute file name.  Signal a `user-error' that says what
 to run or set where there is none."
   (efrit-executable-locally
-   (if efrit-sidecar-command
-       (efrit-executable--chosen (ensure-list efrit-sidecar-command))
+   (if (default-value 'efrit-sidecar-command)
+       (efrit-executable--chosen (ensure-list (default-value 'efrit-sidecar-command)))
      (list (or (efrit-executable--in-checkout)
                (executable-find "efrit-budget")
                (user-error "%s" (efrit-executable--advice)))))))

@@ -92,11 +92,11 @@ Where there is no answer, CALL is finished with the reason."
 
 (defun efrit-fetch--step (call url then redirects)
   "Get URL for CALL, then THEN; follow so many REDIRECTS."
-  (unless (executable-find efrit-http-program)
+  (unless (executable-find (default-value 'efrit-http-program))
     (user-error "There is no %s: install curl, or set `efrit-http-program'"
-                efrit-http-program))
+                (default-value 'efrit-http-program)))
   (efrit-child-run
-   call (list efrit-http-program "-q" "--config" "-")
+   call (list (default-value 'efrit-http-program) "-q" "--config" "-")
    (lambda (output end)
      (let ((fetched (efrit-fetch--read url output end)))
        (if fetched

@@ -35,11 +35,18 @@
   :type 'number)
 
 (defcustom efrit-http-directory
-  (expand-file-name (format "efrit-%d" (user-uid)) temporary-file-directory)
+  (let ((runtime (getenv "XDG_RUNTIME_DIR")))
+    (if (and runtime (file-directory-p runtime))
+        (expand-file-name "efrit" runtime)
+      (locate-user-emacs-file "efrit-requests")))
   "The folder for what is being sent, which nobody else can look into.
-Each request is a file there until it has ended."
+Each request is a file there until it has ended.  It is not to be in a folder
+where others can take its name first, as in that for temporary files."
   :group 'efrit
   :type 'directory)
+
+(defconst efrit-http--most-head 1000000
+  "The most bytes that may come of a reply before its body.")
 
 ;;; Structs
 
@@ -48,9 +55,10 @@ Each request is a file there until it has ended."
 ON-DATA is called with each stretch of the reply's body, a unibyte
 string, and ON-END once, with nil or what went wrong, a string.  STATUS is
 the reply's status and HEADERS an alist with lower-case names, once they
-are there.  HEAD collects the headers; STDERR is the buffer with curl's
+are there.  HEAD collects the headers, and HEAD-BYTES counts all that came
+before the body; STDERR is the buffer with curl's
 own messages, BODY-FILE holds the request's body."
-  process on-data on-end status headers (head "") stderr body-file ended)
+  process on-data on-end status headers (head "") (head-bytes 0) stderr body-file ended)
 
 ;;; Public
 
@@ -60,7 +68,7 @@ own messages, BODY-FILE holds the request's body."
 (defun efrit-http-warm ()
   "Start the curl of the next request, so that it need not be waited for."
   (unless (or (process-live-p efrit-http--warm)
-              (not (executable-find efrit-http-program)))
+              (not (executable-find (default-value 'efrit-http-program))))
     (setq efrit-http--warm (efrit-http--spawn))))
 
 (defun efrit-http-cool ()
@@ -73,9 +81,9 @@ own messages, BODY-FILE holds the request's body."
   "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
 HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
 struct.  Signal a `user-error' where there is no curl."
-  (unless (executable-find efrit-http-program)
+  (unless (executable-find (default-value 'efrit-http-program))
     (user-error "There is no %s: install curl, or set `efrit-http-program'"
-                efrit-http-program))
+                (default-value 'efrit-http-program)))
   (let ((request (efrit-http--create
                   :on-data on-data :on-end on-end
                   :body-file (efrit-http--write-body body))))
@@ -103,10 +111,10 @@ struct.  Signal a `user-error' where there is no curl."
 Only its owner can read it, and its name says whose it is: an Emacs that is
 killed cannot delete it.  A buffer joins them: strings of that size would
 be garbage."
-  (server-ensure-safe-dir efrit-http-directory)
+  (server-ensure-safe-dir (default-value 'efrit-http-directory))
   (efrit-http--sweep)
   (let ((file (make-temp-file (expand-file-name (format "body-%d-" (emacs-pid))
-                                                efrit-http-directory)))
+                                                (default-value 'efrit-http-directory))))
         (coding-system-for-write 'utf-8-unix))
     (with-temp-buffer
       (mapc #'insert body)
@@ -115,7 +123,7 @@ be garbage."
 
 (defun efrit-http--sweep ()
   "Delete what an Emacs that is gone was sending."
-  (dolist (file (directory-files efrit-http-directory t "\\`body-[0-9]+-" t))
+  (dolist (file (directory-files (default-value 'efrit-http-directory) t "\\`body-[0-9]+-" t))
     (string-match "body-\\([0-9]+\\)-[^/]*\\'" file)
     (unless (efrit-http--writer-lives-p (string-to-number (match-string 1 file)) file)
       (ignore-errors (delete-file file)))))
@@ -154,10 +162,13 @@ One that waits is taken, unless it has ended meanwhile."
 (defun efrit-http--spawn ()
   "Start a curl that waits for its options, and return its process."
   (let* ((default-directory temporary-file-directory)
+         ;; A project's own may have another curl.
+         (exec-path (default-value 'exec-path))
+         (process-environment (default-value 'process-environment))
          (stderr (generate-new-buffer " *efrit-curl-stderr*" t))
          (process (make-process
                    :name "efrit-curl"
-                   :command (list efrit-http-program "-q" "--config" "-")
+                   :command (list (default-value 'efrit-http-program) "-q" "--config" "-")
                    :connection-type 'pipe
                    :coding 'no-conversion
                    :noquery t
@@ -182,18 +193,18 @@ One that waits is taken, unless it has ended meanwhile."
    (concat
     ;; What a proxy answers to CONNECT would stand before the reply's own head.
     "silent\nshow-error\nno-buffer\ninclude\nsuppress-connect-headers\n"
-    (efrit-http--option "request" "POST")
-    (efrit-http--option "url" url)
-    (efrit-http--option "data-binary" (concat "@" (efrit-http-body-file request)))
-    (efrit-http--option "connect-timeout" (format "%s" efrit-http-connect-timeout))
-    (efrit-http--option "speed-limit" "1")
-    (efrit-http--option "speed-time" (format "%d" efrit-http-silence-timeout))
+    (efrit-http-option "request" "POST")
+    (efrit-http-option "url" url)
+    (efrit-http-option "data-binary" (concat "@" (efrit-http-body-file request)))
+    (efrit-http-option "connect-timeout" (format "%s" efrit-http-connect-timeout))
+    (efrit-http-option "speed-limit" "1")
+    (efrit-http-option "speed-time" (format "%d" efrit-http-silence-timeout))
     (mapconcat (lambda (header)
-                 (efrit-http--option "header" (format "%s: %s" (car header) (cdr header))))
+                 (efrit-http-option "header" (format "%s: %s" (car header) (cdr header))))
                (cons '("expect" . "") headers) ""))
    'utf-8-unix))
 
-(defun efrit-http--option (name value)
+(defun efrit-http-option (name value)
   "Return the line of curl's configuration for NAME with VALUE."
   (when (string-match-p "[\n\r\0]" value)
     (user-error "The %s of the request has a line break in it" name))
@@ -204,6 +215,10 @@ One that waits is taken, unless it has ended meanwhile."
   (cond
    ((efrit-http-ended request))
    ((efrit-http-status request) (funcall (efrit-http-on-data request) data))
+   ((> (cl-incf (efrit-http-head-bytes request) (length data)) efrit-http--most-head)
+    (efrit-http-cancel request)
+    (funcall (efrit-http-on-end request)
+             (format "more than %d bytes came before the reply" efrit-http--most-head)))
    (t
     (setf (efrit-http-head request) (concat (efrit-http-head request) data))
     (efrit-http--read-head request))))
@@ -211,17 +226,19 @@ One that waits is taken, unless it has ended meanwhile."
 (defun efrit-http--read-head (request)
   "Read the headers of the reply to REQUEST, if they are there.
 What the server says before the reply itself is passed over."
-  (let* ((head (efrit-http-head request))
-         (end (string-search "\r\n\r\n" head)))
-    (when end
-      (let ((lines (split-string (substring head 0 end) "\r\n"))
-            (rest (substring head (+ end 4))))
-        (setf (efrit-http-head request) rest)
-        (if (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
-            (efrit-http--read-head request)
-          (efrit-http--set-head request lines)
-          (unless (string-empty-p rest)
-            (funcall (efrit-http-on-data request) rest)))))))
+  (let ((head (efrit-http-head request))
+        (start 0)
+        end)
+    (while (and (null (efrit-http-status request))
+                (setq end (string-search "\r\n\r\n" head start)))
+      (let ((lines (split-string (substring head start end) "\r\n")))
+        (setq start (+ end 4))
+        (unless (string-match-p "\\`HTTP/[0-9.]+ 1" (car lines))
+          (efrit-http--set-head request lines))))
+    (setf (efrit-http-head request) (substring head start))
+    (when (and (efrit-http-status request)
+               (not (string-empty-p (efrit-http-head request))))
+      (funcall (efrit-http-on-data request) (efrit-http-head request)))))
 
 (defun efrit-http--set-head (request lines)
   "Keep what LINES, the reply's head, say of REQUEST."
@@ -252,7 +269,8 @@ What the server says before the reply itself is passed over."
                                    (buffer-string))
                                ""))))
       (if (string-empty-p said)
-          (format "%s ended with %s" efrit-http-program (process-exit-status process))
+          (format "%s ended with %s" (default-value 'efrit-http-program)
+                  (process-exit-status process))
         said))))
 
 (defun efrit-http--clean (request)

@@ -58,14 +58,14 @@ Tiers not set one by one scale with it."
   "Return the limits of a new session, a plist, or nil for the defaults."
   (let (limits)
     (pcase-dolist (`(,option . ,name) efrit-limits--names)
-      (let ((value (symbol-value option)))
+      (let ((value (default-value option)))
         (unless (equal value (eval (car (get option 'standard-value)) t))
           (setq limits (plist-put limits name value)))))
     limits))
 
 (defun efrit-limits-denied ()
   "Return the names of the tools denied to a new session, a vector, or nil."
-  (and (not efrit-memory-tools)
+  (and (not (default-value 'efrit-memory-tools))
        efrit-limits--memory))
 
 (provide 'efrit-limits)

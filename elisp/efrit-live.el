@@ -15,6 +15,7 @@
 (require 'efrit-ask)
 (require 'efrit-do)
 (require 'efrit-loop)
+(require 'efrit-run)
 (require 'efrit-show)
 (require 'efrit-transcript)
 (require 'efrit-turn)
@@ -40,6 +41,8 @@ Each is a list of blocks, as plists.")
 (defun efrit-live-refresh ()
   "Show how the loop of this buffer stands now."
   (when-let* ((loop efrit-do-here))
+    ;; Letters that are written from right to left would move what a command says.
+    (setq bidi-display-reordering (not (efrit-run-asking loop)))
     (efrit-transcript-set-live
      (concat "\n"
              (efrit-live--todo-text (efrit-loop-todos loop))

@@ -48,7 +48,8 @@ SYSTEM, TOOLS: JSON texts.  OFFERED: the tools of this Emacs that
 the sidecar knows of.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
 the sidecar's.  LEFT: the tokens that had left the window when the epoch
 began.  MAX-TOKENS: of the next reply.  QUEUE: what the person
-said and was not sent, the latest first; SENT: what is being sent.
+said and was not sent, the latest first; NOTICES: what the model is told
+before that, blocks, the latest first; SENT: what is being sent.
 REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
 the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
 vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
@@ -58,11 +59,21 @@ broke off and were not booked yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
 it stops as soon as it can.  SEEN: how files were when the model read them;
 SINCE: when the session was last at work before this Emacs took it up.
-NOTED: what is said once in a session, and was."
+NOTED: what is said once in a session, and was.  OPTIONS: the values of
+`efrit-loop-owned-options' that it works by, an alist."
   id root (state 'idle) (step 0) messages stale system tools offered model
-  (turn 0) (epoch 0) budget left (max-tokens 1) queue sent request reply run rules todos
+  (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sent request reply run rules todos
   observers problem counts usage lost previous complete stopping
-  (seen (make-hash-table :test #'equal)) since noted)
+  (seen (make-hash-table :test #'equal)) since noted options)
+
+(defconst efrit-loop-owned-options
+  '(efrit-claude-url efrit-claude-headers efrit-claude-features efrit-claude-key-hosts
+    efrit-claude-key-in-clear efrit-claude-model efrit-claude-max-tokens efrit-claude-effort
+    efrit-claude-thinking-display efrit-claude-task-budget efrit-claude-betas
+    efrit-claude-retries efrit-claude-retry-delay efrit-claude-retry-most
+    efrit-claude-retry-after-most efrit-max-turns efrit-max-minutes efrit-max-dollars
+    efrit-permission-rules)
+  "The options that a loop takes when it is made, and works by from then on.")
 
 (defconst efrit-loop-resting
   '(idle failed refused cut-short window-full limited)
@@ -118,7 +129,26 @@ passed over.")
 
 (defun efrit-loop-make (id root)
   "Return a loop for the session ID on ROOT, with nothing in it yet."
-  (efrit-loop--create :id id :root root :counts (efrit-loop--new-counts)))
+  (let ((loop (efrit-loop--create :id id :root root :counts (efrit-loop--new-counts))))
+    (efrit-loop-take-options loop)
+    loop))
+
+(defun efrit-loop-take-options (loop)
+  "Have LOOP work by the options as they are set now.
+No buffer has a say in that: what counts is what is set for all of them."
+  (setf (efrit-loop-options loop)
+        (cl-loop for option in efrit-loop-owned-options
+                 when (default-boundp option)
+                 collect (cons option (default-value option)))))
+
+(defun efrit-loop-option (loop option)
+  "Return the value of OPTION, one of `efrit-loop-owned-options', for LOOP."
+  (alist-get option (efrit-loop-options loop)))
+
+(defmacro efrit-loop-with-options (loop &rest body)
+  "Run BODY where the options are those of LOOP, in a buffer that has no own."
+  (declare (indent 1) (debug t))
+  `(efrit-loop--with-options ,loop (lambda () ,@body)))
 
 (defun efrit-loop-resting-p (loop)
   "Return non-nil while LOOP waits for the person."
@@ -132,6 +162,18 @@ While the model works, it is sent with the next turn."
     (efrit-loop-tell loop 'queued blocks)
     (when (efrit-loop-resting-p loop)
       (efrit-loop-go loop))))
+
+(defun efrit-loop-inform (loop text told)
+  "Have the model of LOOP learn TEXT at the beginning of its next turn.
+The observers are told of it as a note, TOLD.  Nothing is begun for it."
+  (push (list :type "text" :text text) (efrit-loop-notices loop))
+  (efrit-loop-tell loop 'note told))
+
+(defun efrit-loop-unsent (loop)
+  "Return the blocks that the next turn of LOOP sends, in order."
+  (append (efrit-loop-sent loop)
+          (reverse (efrit-loop-notices loop))
+          (apply #'append (reverse (efrit-loop-queue loop)))))
 
 (defun efrit-loop-go (loop)
   "Have LOOP go on from where it rests."
@@ -198,6 +240,14 @@ passphrase of a key."
   (setf (efrit-loop-stale loop) t))
 
 ;;; Private
+
+(defun efrit-loop--with-options (loop body)
+  "Call BODY where the options are those of LOOP; see `efrit-loop-with-options'."
+  (with-temp-buffer
+    (cl-progv
+        (mapcar #'car (efrit-loop-options loop))
+        (mapcar #'cdr (efrit-loop-options loop))
+      (funcall body))))
 
 (defun efrit-loop--happen (loop event arguments)
   "Let EVENT happen to LOOP with ARGUMENTS, see `efrit-loop-happen'."

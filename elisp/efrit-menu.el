@@ -15,14 +15,25 @@
 (require 'efrit-do)
 (require 'efrit-output)
 (require 'efrit-result)
+(require 'efrit-show)
 (require 'transient)
+
+;;; Private
+
+(defun efrit-menu--heading ()
+  "Return what stands above the menu: the project here, and its budget."
+  (let ((loop (ignore-errors (efrit-do-loop-here))))
+    (if loop
+        (format "%s  %s" (abbreviate-file-name (efrit-loop-root loop)) (efrit-show-gauge loop 60))
+      "No session is open here")))
 
 ;;; Commands
 
 ;;;###autoload (autoload 'efrit "efrit-menu" nil t)
 (transient-define-prefix efrit ()
   "Have a model work in this project, within a token budget."
-  [["Session"
+  [:description efrit-menu--heading
+   ["Session"
     ("d" "do something" efrit-do)
     ("B" "do it with this buffer" efrit-do-with-buffer)
     ("+" "begin another session" efrit-new)
@@ -33,12 +44,14 @@
     ("r" "retry" efrit-retry)]
    ["Answers"
     ("y" "allow once" efrit-allow-once)
-    ("s" "allow for session" efrit-allow-for-session)
-    ("p" "allow for project" efrit-allow-for-project)
+    ("s" "this, this session" efrit-allow-for-session)
+    ("a" "alike, this session" efrit-allow-alike-for-session)
+    ("p" "this, in this project" efrit-allow-for-project)
+    ("A" "alike, in this project" efrit-allow-alike-for-project)
     ("n" "deny once" efrit-deny-once)
-    ("N" "deny for session" efrit-deny-for-session)
+    ("N" "deny this session" efrit-deny-for-session)
     ("e" "edit the new text" efrit-revise)
-    ("F" "forget permissions" efrit-permissions-forget)]
+    ("F" "list and revoke" efrit-permissions)]
    ["Look"
     ("b" "budget" efrit-budget)
     ("u" "undo the last edit" efrit-undo)
@@ -48,6 +61,7 @@
   [["Sessions"
     ("R" "resume" efrit-resume)
     ("l" "list" efrit-sessions)
+    ("O" "take new options" efrit-take-options)
     ("D" "check the set-up" efrit-doctor)]
    ["Memory"
     ("/" "search" efrit-memory-search)

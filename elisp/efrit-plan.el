@@ -41,8 +41,9 @@ CHANGES are `efrit-change's, in order.  SAID is what the tool says of them
 once they are made.  SECRET says whether a file of secrets is among them.
 REVISED says how the person changed the new text.  DIFF is the diff, or nil
 while it is not known.  TAKES-BACK are the numbers of changes that are undone.
-QUESTION is what the person is asked, where CHANGES do not say it."
-  changes said secret revised diff takes-back question)
+QUESTION is what the person is asked, where CHANGES do not say it.  FILES are
+the files that it changes: their real names, whole, or in the project."
+  changes said secret revised diff takes-back question files)
 
 (define-error 'efrit-plan-refused "It cannot be done")
 
@@ -55,11 +56,7 @@ QUESTION is what the person is asked, where CHANGES do not say it."
 (defun efrit-plan-make (loop tool arguments then refused)
   "Make the plan of a use of TOOL in LOOP with ARGUMENTS, a JSON text.
 Call THEN with it, or REFUSED with what is wrong, a string."
-  (let* ((given (ignore-errors (efrit-json-plist arguments)))
-         (problem (efrit-tools-problem tool given)))
-    (if problem
-        (funcall refused problem)
-      (funcall (efrit-tool-plan tool) loop given then refused))))
+  (funcall (efrit-tool-plan tool) loop (efrit-json-plist arguments) then refused))
 
 (defun efrit-plan-of-files (planner)
   "Return a tool's `:plan'; the files of its arguments are looked at first.
@@ -110,6 +107,12 @@ Where the file is there, it is visited."
   "Return what the person is asked about PLAN, in a line."
   (or (efrit-plan-question plan)
       (mapconcat #'efrit-plan--counted (efrit-plan-changes plan) ", ")))
+
+(defun efrit-plan-revisable (plan)
+  "Return each part of PLAN whose new text the person may edit first.
+A file that is deleted or renamed gets no new text."
+  (seq-filter (lambda (change) (memq (efrit-change-kind change) '(edit create)))
+              (efrit-plan-changes plan)))
 
 (defun efrit-plan-revise (plan change text)
   "Have CHANGE of PLAN lead to TEXT, as the person has it."
@@ -165,7 +168,9 @@ Call THEN with the plan, or REFUSED with what is wrong."
     (cond
      ((null problem)
       (setf (efrit-plan-secret plan)
-            (seq-some (lambda (file) (eq (plist-get (cdr file) :secret) t)) files))
+            (seq-some (lambda (file) (eq (plist-get (cdr file) :secret) t)) files)
+            (efrit-plan-files plan)
+            (mapcar (lambda (file) (plist-get (cdr file) :file)) files))
       (funcall then plan))
      (t (unless (stringp plan)
           (efrit-plan-drop plan))

@@ -98,18 +98,17 @@ The tools are told first, since they are part of every prompt."
    (lambda (_)
      (efrit-preview--call
       loop 'turn/preview
-      `(:model ,efrit-claude-model
+      `(:model ,(efrit-loop-option loop 'efrit-claude-model)
                :system ,(or (funcall efrit-turn-system-function loop) "")
-               :caching ,(if (efrit-endpoint-feature-p 'cache) t :json-false)
+               :caching ,(if (efrit-loop-with-options loop (efrit-endpoint-feature-p 'cache))
+                             t :json-false)
                ,@(efrit-preview--message loop blocks))
       success failure))
    failure))
 
 (defun efrit-preview--message (loop blocks)
   "Return the next message of LOOP, with BLOCKS last, as a parameter."
-  (when-let* ((said (append (efrit-loop-sent loop)
-                            (apply #'append (reverse (efrit-loop-queue loop)))
-                            blocks)))
+  (when-let* ((said (append (efrit-loop-unsent loop) blocks)))
     (list :user_message (vconcat said))))
 
 (defun efrit-preview--call (loop method params success failure)
@@ -182,7 +181,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (list (format "The prompt would have %s tokens."
                     (efrit-show-number (plist-get told :prompt))))
       (efrit-budget-bars-tiers budget)
-      (list "" (efrit-preview--price (plist-get told :dollars))
+      (list "" (efrit-preview--price loop (plist-get told :dollars))
             (efrit-budget-bars-error budget))
       (efrit-preview--work loop)
       (efrit-preview--compaction told)
@@ -192,13 +191,13 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (list ""))
      "\n")))
 
-(defun efrit-preview--price (dollars)
-  "Return what the prompt and a reply would cost, DOLLARS a plist, as a line."
+(defun efrit-preview--price (loop dollars)
+  "Return what the prompt and a reply of LOOP cost, DOLLARS a plist, as a line."
   (let ((prompt (plist-get dollars :prompt))
         (expired (plist-get dollars :prompt_expired))
         (reply (plist-get dollars :longest_reply)))
     (cond ((not (and (numberp prompt) (numberp expired) (numberp reply)))
-           (format "The price of %s is not known." efrit-claude-model))
+           (format "The price of %s is not known." (efrit-loop-option loop 'efrit-claude-model)))
           ((< prompt expired)
            (format "Price: $%.4f for the prompt, $%.4f where the cache has expired; \
 at most $%.4f for the reply." prompt expired reply))

@@ -36,7 +36,7 @@ Where the price is not known, a limit of dollars is never reached, which the
 person is told once."
   (let ((dollars (plist-get status :dollars)))
     (cond ((numberp dollars) (efrit-price--add loop dollars))
-          (efrit-max-dollars
+          ((efrit-loop-option loop 'efrit-max-dollars)
            (efrit-loop-note-once
             loop (format "The price of %s is not known: `efrit-max-dollars' stops nothing here"
                          (efrit-price--model status)))))))

@@ -21,11 +21,9 @@
 
 (defcustom efrit-sidecar-read-output-max 65536
   "How many bytes of the sidecar's output Emacs reads at once, at least.
-From Emacs 30 on this is the sidecar's process's alone.  Emacs 28 and 29
-know one limit for all processes, and look at it whenever output arrives:
-there, starting the sidecar raises the global `read-process-output-max'
-to this, and leaves it raised; it is never lowered.  With nil it stays as
-it is."
+That is from Emacs 30 on, where a process has a limit of its own.  Emacs 28
+and 29 know one for all processes, `read-process-output-max', which is the
+person's; with nil it is that everywhere."
   :group 'efrit
   :type '(choice (const :tag "As it is" nil) natnum))
 
@@ -44,7 +42,6 @@ jsonrpc.el names its buffers by it."
 It speaks on pipes, in UTF-8, and Emacs may end without asking about it.
 The key of the model is not in its environment, where commands could look."
   (efrit-process-keep-stderr)
-  (efrit-process--raise-read-output-max)
   (efrit-executable-locally
     (let ((process-environment (cons "ANTHROPIC_API_KEY" process-environment))
           (read-process-output-max
@@ -113,15 +110,6 @@ process has ended.  Return nil where there is none."
 (defun efrit-process--stderr-name (remote &optional which)
   "Return the name of the stderr buffer of the process WHICH on the host REMOTE."
   (format " *%s stderr%s*" (efrit-process-name remote) (if which (concat " " which) "")))
-
-(defun efrit-process--raise-read-output-max ()
-  "Raise `read-process-output-max' where it can only be raised globally."
-  (when (and efrit-sidecar-read-output-max
-             (< emacs-major-version 30)
-             (< (default-toplevel-value 'read-process-output-max)
-                efrit-sidecar-read-output-max))
-    (set-default-toplevel-value 'read-process-output-max
-                                efrit-sidecar-read-output-max)))
 
 (provide 'efrit-process)
 ;;; efrit-process.el ends here

@@ -6,8 +6,9 @@
 ;;; Commentary:
 
 ;; The Messages API streams a reply as blocks, each with a beginning, pieces
-;; and an end.  What the model wrote is kept as the text it came as: the
-;; input of a tool goes to the sidecar and back to the model unread.
+;; and an end.  What the model wrote is kept as the text it came as.  The
+;; input of a tool goes to the sidecar unread; what it says the input is,
+;; and no other text, is decided about, shown, recorded and run.
 
 ;;; Code:
 
@@ -22,15 +23,16 @@
 TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
 input as they came, the latest first.  ID and NAME are a tool use's,
 SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
-DONE says whether its end has come.  PROBLEM says what is wrong with a tool
-use's input, if the sidecar could not read it."
-  type pieces id name signature object done problem)
+DONE says whether its end has come.  INPUT is a tool use's input as the
+sidecar read it, a JSON text, PROBLEM says what is wrong with it, if the
+sidecar could not, and MISFIT what does not fit the tool's schema."
+  type pieces id name signature object done input problem misfit)
 
 (cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
   "A reply as far as it has come.
 BLOCKS are in order, the latest first.  USAGE is a hash table,
 STOP-REASON a string once it is there.  PROBLEM is what an error event
-said, a hash table.  OVER says whether the last event has come, EXTRAS is
+said, a hash table where the server keeps to the API.  OVER says whether the last event has come, EXTRAS is
 an alist of other things the API reported."
   id blocks (usage (make-hash-table :test #'equal)) stop-reason problem over extras)
 
@@ -46,7 +48,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
     ("content_block_stop" (efrit-reply--end reply))
     ("message_delta" (efrit-reply--delta reply event))
     ("message_stop" (efrit-reply--over reply) nil)
-    ("error" (setf (efrit-reply-problem reply) (gethash "error" event)) nil)))
+    ("error" (setf (efrit-reply-problem reply) (gethash "error" event "")) nil)))
 
 (defun efrit-block-text (block)
   "Return what has come of BLOCK: its text, thinking, or input as JSON."
@@ -63,13 +65,20 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
                            (efrit-block-done block)))
                     (reverse (efrit-reply-blocks reply))))
 
-(defun efrit-reply-note-problems (reply unreadable)
-  "Note which inputs of tools in REPLY cannot be read.
-UNREADABLE is what the sidecar said of them, a vector of plists."
-  (dolist (block (efrit-reply-tool-uses reply))
-    (when-let* ((said (cl-find (efrit-block-id block) unreadable :test #'equal
-                               :key (lambda (one) (plist-get one :tool_use_id)))))
-      (setf (efrit-block-problem block) (plist-get said :problem)))))
+(defun efrit-reply-take-inputs (reply inputs unreadable misfits)
+  "Take the inputs of the tools in REPLY as the sidecar read them.
+INPUTS has each of them, in order; UNREADABLE says what is wrong with some,
+and MISFITS which do not fit their tool's schema: vectors of plists.  A use
+of which INPUTS says nothing cannot be run."
+  (cl-loop for block in (efrit-reply-tool-uses reply)
+           for index from 0
+           for input = (and (< index (length inputs)) (aref inputs index))
+           do (setf (efrit-block-input block) (plist-get input :input_json)
+                    (efrit-block-misfit block) (efrit-reply--problem block misfits)
+                    (efrit-block-problem block)
+                    (cond ((efrit-reply--problem block unreadable))
+                          ((equal (efrit-block-id block) (plist-get input :tool_use_id)) nil)
+                          (t "the sidecar did not say what its input is")))))
 
 (defun efrit-reply-content (reply)
   "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
@@ -98,6 +107,12 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
 
 ;;; Private
 
+(defun efrit-reply--problem (block found)
+  "Return what is wrong with BLOCK by FOUND, a vector of plists, or nil."
+  (plist-get (cl-find (efrit-block-id block) found :test #'equal
+                      :key (lambda (one) (plist-get one :tool_use_id)))
+             :problem))
+
 (defun efrit-reply--start (reply message)
   "Take MESSAGE, the beginning of REPLY."
   (setf (efrit-reply-id reply) (gethash "id" message))
@@ -122,6 +137,9 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
 
 (defun efrit-reply--begin (reply object)
   "Begin a block of REPLY: OBJECT, a hash table, is its beginning."
+  (efrit-reply--check-strings object (if (equal (gethash "type" object) "tool_use")
+                                         '("type" "id" "name")
+                                       '("type")))
   (let* ((type (gethash "type" object))
          (first (pcase type
                   ("text" (gethash "text" object))
@@ -133,6 +151,12 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
                  :pieces (and first (not (string-empty-p first)) (list first)))))
     (push block (efrit-reply-blocks reply))
     (list 'begin block)))
+
+(defun efrit-reply--check-strings (object names)
+  "Signal an error unless each member of OBJECT that is in NAMES is a string."
+  (dolist (name names)
+    (unless (stringp (gethash name object))
+      (error "A block has no %s" name))))
 
 (defun efrit-reply--piece (reply delta)
   "Take DELTA, a hash table, into the latest block of REPLY."

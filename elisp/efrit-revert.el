@@ -80,7 +80,7 @@ A buffer that is modified never does."
   (and (eq (efrit-use-state use) 'done)
        (efrit-use-begun use)
        (not (efrit-tool-named (efrit-use-name use)))
-       (eq (efrit-run-policy loop use) 'ask)))
+       (efrit-run-effects-p loop use)))
 
 (defun efrit-revert--buffers (loop)
   "Return the buffers of files of the project of LOOP, remote ones last."

@@ -24,6 +24,10 @@
 (defvar-local efrit-revise--change nil
   "The change whose new text this buffer holds.")
 
+;; The person may choose another major mode for the text.
+(dolist (variable '(efrit-revise--use efrit-revise--change efrit-revise-mode))
+  (put variable 'permanent-local t))
+
 (defvar efrit-revise-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-c") #'efrit-revise-accept)
@@ -83,7 +87,7 @@
   "Return the change of USE whose new text is edited; ask if there are several."
   (let* ((plan (or (efrit-use-plan use)
                    (user-error "%s has no new text" (efrit-use-name use))))
-         (changes (seq-filter #'efrit-change-after (efrit-plan-changes plan)))
+         (changes (efrit-plan-revisable plan))
          (paths (mapcar #'efrit-change-path changes)))
     (cond ((null changes) (user-error "%s has no new text" (efrit-use-name use)))
           ((null (cdr changes)) (car changes))

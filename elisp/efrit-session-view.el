@@ -114,6 +114,7 @@ Everywhere:
               mode-line-process '(:eval (efrit-session-view--doing)))
   (setq truncate-lines nil
         word-wrap t)
+  (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
   (add-hook 'kill-buffer-query-functions #'efrit-session-view--may-kill-p nil t)
   (add-hook 'kill-buffer-hook #'efrit-session-view--killed nil t))
 
@@ -289,7 +290,11 @@ Who reads a question there is left alone."
       (concat ": " (efrit-show-state (efrit-loop-state efrit-do-here)))
     ""))
 
-;;; Killing
+;;; Killing, and other modes
+
+(defun efrit-session-view--refuse-mode ()
+  "Signal a `user-error': in another mode this buffer would show nothing any more."
+  (user-error "This buffer shows a session, and stays in its mode"))
 
 (defun efrit-session-view--may-kill-p ()
   "Return non-nil if this buffer may be killed, which stops what is at work."

@@ -67,7 +67,7 @@
   "Return what the person is asked about USE."
   (or (efrit-use-question use)
       (format "Let %s run?  %s" (efrit-use-name use)
-              (efrit-permissions-subject (efrit-use-arguments use)))))
+              (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
 
 (defun efrit-show-gauge (loop &optional columns)
   "Return the budget of LOOP as a line, of at most COLUMNS where that can be.
@@ -79,23 +79,35 @@ Where there is no room for all, the tiers go first, then the bar."
                       (format "  turn %d" (efrit-loop-turn loop))))
          (tools (efrit-show--tier "  tools " (plist-get tiers :tool_results)))
          (history (efrit-show--tier "  history " (plist-get tiers :history)))
-         (lines (list (concat (efrit-show--prompt budget 8) tools history end)
-                      (concat (efrit-show--prompt budget 8) tools end)
+         (left (concat " · " (efrit-show-left budget)))
+         (lines (list (concat (efrit-show--prompt budget 8) left tools history end)
+                      (concat (efrit-show--prompt budget 8) left tools end)
+                      (concat (efrit-show--prompt budget 8) left end)
                       (concat (efrit-show--prompt budget 8) end))))
     (or (seq-find (lambda (line) (or (null columns) (<= (string-width line) columns))) lines)
         (concat (efrit-show--prompt budget 0) end))))
 
-(defun efrit-show-band-face (band)
-  "Return the face of BAND, a string: how much is left."
-  (pcase band
-    ("low" 'efrit-band-low)
-    ("critical" 'efrit-band-critical)
-    (_ 'efrit-band-ample)))
+(defun efrit-show-left (budget)
+  "Return how far BUDGET, a snapshot, is from the next compaction, in words."
+  (let ((left (or (plist-get budget :remaining) 0)))
+    (if (> left 0)
+        (format "%s until it compacts" (efrit-show-tokens left))
+      "compacts next")))
+
+(defun efrit-show-fill-face (used limit)
+  "Return the face of USED tokens where LIMIT is the most there can be."
+  (cond ((> used limit) 'efrit-band-critical)
+        ((> used (* 0.8 limit)) 'efrit-band-low)
+        (t 'efrit-band-ample)))
 
 (defun efrit-show-used (budget)
   "Return how many tokens of BUDGET, a snapshot, are used."
   (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
            sum (or (plist-get tier :used) 0)))
+
+(defun efrit-show-prompt-limit (budget)
+  "Return how many tokens a prompt of BUDGET, a snapshot, can have."
+  (or (plist-get budget :prompt_limit) 0))
 
 (defun efrit-show-bar (used limit width)
   "Return a bar of WIDTH characters for USED of LIMIT."
@@ -146,7 +158,7 @@ Where there is no room for all, the tiers go first, then the bar."
 
 (defun efrit-show--one-line (text)
   "Return TEXT on one line, without what lines are set in by."
-  (replace-regexp-in-string "\n[ \t]*" "⏎" text t t))
+  (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
 
 (defun efrit-show--use-sign (use)
   "Return the sign in front of the line of USE: how it went."
@@ -170,13 +182,13 @@ Where there is no room for all, the tiers go first, then the bar."
      (t ""))))
 
 (defun efrit-show--prompt (budget width)
-  "Return how much of BUDGET is used, behind a bar of WIDTH.
-Its face is that of the band."
-  (let ((total (or (plist-get budget :total) 0))
+  "Return how much of the prompt of BUDGET is used, behind a bar of WIDTH.
+Its face is that of the same bar in the budget view."
+  (let ((limit (efrit-show-prompt-limit budget))
         (used (efrit-show-used budget)))
-    (propertize (concat (efrit-show-bar used total width) (if (> width 0) " " "")
-                        (efrit-show-tokens used) "/" (efrit-show-tokens total))
-                'face (efrit-show-band-face (plist-get budget :band)))))
+    (propertize (concat (efrit-show-bar used limit width) (if (> width 0) " " "")
+                        (efrit-show-tokens used) "/" (efrit-show-tokens limit))
+                'face (efrit-show-fill-face used limit))))
 
 (defun efrit-show--tier (name tier)
   "Return TIER, a plist, as text behind NAME."

@@ -25,14 +25,20 @@
 (cl-defstruct (efrit-tool (:constructor efrit-tool-create) (:copier nil))
   "A tool that runs in Emacs.
 NAME and DESCRIPTION are the model's, PARAMETERS its schema, a plist.
-POLICY is `allow' or `ask'.  FUNCTION takes the arguments, a plist, and
+POLICY is `allow' or `ask', EFFECTS whether it does more than to read: such
+a use waits for those before it, and those behind it wait.  FUNCTION takes the arguments, a plist, and
 the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
 PLAN, where the tool changes files, makes an `efrit-plan', which the
 person is shown before FUNCTION is called: it takes the loop, the arguments,
 and two functions, one that is called with the plan, and one that is called
-with what is wrong.  QUESTION, a function of the loop and the arguments, gives
-what the person is asked where they do not say it all, a string, or nil."
-  name description parameters policy function async plan question)
+with what is wrong.
+
+These are functions of the loop and the arguments, or nil.  RESOLVE gives the
+arguments with all that they leave open, before anything is decided; what it
+leaves open is not run.  QUESTION gives what the person is asked where the
+arguments do not say it all, a string, or nil.  GUARD gives why the person
+is to be asked whatever was allowed before, a string, or nil."
+  name description parameters policy effects function async plan resolve question guard)
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
   "One use of a tool that runs in Emacs.
@@ -43,16 +49,8 @@ PLAN is what the tool would change, see efrit-plan.el.  DIRECTORY is where
 relative file names begin, the root of the session."
   owner id name finish stop plan directory)
 
-(defconst efrit-tools--kinds
-  '(("string" . stringp) ("integer" . integerp) ("number" . numberp)
-    ("array" . vectorp) ("object" . listp))
-  "How the kinds of arguments are told in Lisp.")
-
 (defconst efrit-tools--most-summary 500
   "The longest summary that the sidecar takes, in characters.")
-
-(defconst efrit-tools--everywhere '(:max_tokens :continuation_token)
-  "Arguments that every tool takes; the sidecar looks at them.")
 
 (defvar efrit-tools--all nil
   "The tools by name: an alist of strings and `efrit-tool's.")
@@ -65,10 +63,10 @@ Each of ARGUMENTS is (SYMBOL TYPE DESCRIPTION . PLIST): TYPE is a JSON
 type as a string, or a schema as a plist; with `:optional' non-nil it may
 be left out, and other keys are added to its schema.
 
-BODY may begin with keys: `:policy' (`ask' unless said), `:async', and
-`:plan' and `:question', functions.  Then come forms that see the
-arguments by their symbols, nil where left out, and the use itself as
-`call'."
+BODY may begin with keys: `:policy' (`ask' unless said), `:effects' (those
+that ask have them, unless said), `:async', and `:plan', `:resolve',
+`:question' and `:guard', functions.  Then come forms that see the arguments
+by their symbols, nil where left out, and the use itself as `call'."
   (declare (indent 2) (doc-string 3))
   (let ((keys nil))
     (while (keywordp (car body))
@@ -79,9 +77,14 @@ arguments by their symbols, nil where left out, and the use itself as
        :description ,description
        :parameters ',(efrit-tools--schema arguments)
        :policy ',(or (plist-get keys :policy) 'ask)
+       :effects ,(if (plist-member keys :effects)
+                     (plist-get keys :effects)
+                   (not (eq (plist-get keys :policy) 'allow)))
        :async ,(plist-get keys :async)
        :plan ,(plist-get keys :plan)
+       :resolve ,(plist-get keys :resolve)
        :question ,(plist-get keys :question)
+       :guard ,(plist-get keys :guard)
        :function (lambda (arguments call)
                    (ignore arguments call)
                    (let ,(mapcar (lambda (argument)
@@ -136,6 +139,35 @@ They are numbered from 0.  What is wrong is said in the first line."
   "Return the `efrit-tool' NAME of this Emacs, or nil."
   (cdr (assoc name efrit-tools--all)))
 
+(defun efrit-tool-resolved (name loop arguments)
+  "Return ARGUMENTS, a JSON text, as the tool NAME resolves them in LOOP.
+Where that cannot be done, they stay as they are, and the tool says so."
+  (let* ((tool (efrit-tool-named name))
+         (resolve (and tool (efrit-tool-resolve tool))))
+    (or (and resolve
+             (ignore-errors
+               (decode-coding-string
+                (efrit-json-write
+                 (efrit-tools--in-no-buffer loop resolve (efrit-json-plist arguments)))
+                'utf-8)))
+        arguments)))
+
+(defun efrit-tool-asked (name loop arguments)
+  "Return what the tool NAME has the person asked in LOOP about ARGUMENTS, or nil."
+  (when-let* ((tool (efrit-tool-named name))
+              (question (efrit-tool-question tool)))
+    (ignore-errors
+      (efrit-tools--in-no-buffer loop question (efrit-json-plist arguments)))))
+
+(defun efrit-tool-guarded (name loop arguments)
+  "Return why the tool NAME asks the person in LOOP about ARGUMENTS, or nil.
+It does so whatever was allowed before.  Where that cannot be told, it asks."
+  (when-let* ((tool (efrit-tool-named name))
+              (guard (efrit-tool-guard tool)))
+    (condition-case err
+        (efrit-tools--in-no-buffer loop guard (efrit-json-plist arguments))
+      (error (error-message-string err)))))
+
 (defun efrit-tools-schemas ()
   "Return all tools of this Emacs as the sidecar takes them: a vector of plists."
   (vconcat
@@ -150,52 +182,44 @@ They are numbered from 0.  What is wrong is said in the first line."
 
 (defun efrit-tools-run (call arguments)
   "Run CALL with ARGUMENTS, a JSON text; its `finish' is told the result.
-An error or a quit in the tool is a result as well."
+The sidecar has looked whether they fit the tool's schema.  An error or a
+quit in the tool is a result as well."
   (let ((tool (efrit-tool-named (efrit-tool-call-name call))))
     (condition-case err
-        (let* ((given (efrit-json-plist arguments))
-               (problem (efrit-tools-problem tool given))
-               (result (if problem
-                           (efrit-tool-result problem :status 'error)
-                         (efrit-tools--apply tool given call))))
-          (unless (and (efrit-tool-async tool) (not problem))
+        (let ((result (efrit-tools--apply tool (efrit-json-plist arguments) call)))
+          (unless (efrit-tool-async tool)
             (efrit-tool-finish call result)))
       (quit (efrit-tool-finish
              call (efrit-tool-result "The person stopped it (quit)." :status 'error)))
       (error (efrit-tool-finish
-              call (efrit-tool-result (format "Error: %s" (error-message-string err))
-                                      :status 'error))))))
+              call (efrit-tool-result (efrit-tools-error-text err) :status 'error))))))
+
+(defun efrit-tools-error-text (err)
+  "Return what the model is told of ERR, an error in a tool, a string."
+  (if (eq (car err) 'inhibited-interaction)
+      "Error: this asks the person for something in the minibuffer, which no tool may. \
+Ask with ask_user first, and pass the answer on."
+    (concat "Error: " (error-message-string err))))
 
 (defun efrit-tools--apply (tool given call)
   "Return what the function of TOOL gives for GIVEN, the arguments, and CALL.
 It runs in an empty buffer, and in the directory of CALL: in whatever
 buffer the person is just now, it would act on that.  Tools run from
 timers, where Emacs would not quit; that the person can, unless the result
-comes later, for then its beginning is over at once, and is not left half done."
+comes later, for then its beginning is over at once, and is not left half done.
+Nothing prompts meanwhile, but for passwords of another machine."
   (let ((directory (or (efrit-tool-call-directory call) default-directory)))
     (with-temp-buffer
       (setq default-directory directory)
-      (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit)))
+      (let ((inhibit-quit (and (efrit-tool-async tool) inhibit-quit))
+            (inhibit-interaction (or inhibit-interaction (not (file-remote-p directory)))))
         (funcall (efrit-tool-function tool) given call)))))
 
-(defun efrit-tools-problem (tool given)
-  "Return what is wrong with GIVEN, the arguments of a use of TOOL, or nil."
-  (let* ((schema (efrit-tool-parameters tool))
-         (properties (plist-get schema :properties))
-         (lacking (seq-find (lambda (name)
-                              (not (plist-member given (efrit-tools--keyword name))))
-                            (plist-get schema :required))))
-    (if lacking
-        (format "%s is missing." lacking)
-      (cl-loop for (name value) on given by #'cddr
-               for property = (and (listp properties) (plist-get properties name))
-               for kind = (plist-get property :type)
-               for fits = (cdr (assoc kind efrit-tools--kinds))
-               unless (or property (memq name efrit-tools--everywhere))
-               return (format "There is no argument %s." (substring (symbol-name name) 1))
-               when (and fits value (not (funcall fits value)))
-               return (format "%s must be of type %s."
-                              (substring (symbol-name name) 1) kind)))))
+(defun efrit-tools--in-no-buffer (loop function given)
+  "Call FUNCTION with LOOP and GIVEN where no buffer has options of its own.
+The tool runs there, too, so both come to the same."
+  (with-temp-buffer
+    (funcall function loop given)))
 
 (defun efrit-tools--keyword (symbol)
   "Return the keyword of SYMBOL."

@@ -124,14 +124,17 @@ What was being sent has arrived if a turn began that we did not hear of."
 
 (defun efrit-turn--begin-turn (loop)
   "Ask the sidecar what the next request of LOOP is to be."
-  (let ((said (append (efrit-loop-sent loop)
-                      (apply #'append (nreverse (efrit-loop-queue loop))))))
+  (let ((said (efrit-loop-unsent loop)))
     (setf (efrit-loop-queue loop) nil
+          (efrit-loop-notices loop) nil
           (efrit-loop-sent loop) said
           (efrit-loop-complete loop) nil)
     (efrit-turn-call
      loop 'turn/begin
-     `(:model ,efrit-claude-model :as_text t
+     `(:model ,(efrit-loop-option loop 'efrit-claude-model) :as_text t
+              :caching ,(if (efrit-loop-with-options loop (efrit-endpoint-feature-p 'cache))
+                            t
+                          :json-false)
               :system ,(or (funcall efrit-turn-system-function loop) "")
               ,@(and said (list :user_message (vconcat said))))
      (lambda (begun) (efrit-turn--begun loop begun)))))
@@ -155,7 +158,7 @@ What was being sent has arrived if a turn began that we did not hear of."
           (efrit-loop-max-tokens loop) (plist-get begun :max_tokens)
           (efrit-loop-budget loop) (plist-get begun :budget))
     (efrit-loop-tell loop 'begun (and rewrite t) (append (plist-get begun :notes) nil))
-    (efrit-loop-note-once loop (efrit-endpoint-note))
+    (efrit-loop-note-once loop (efrit-loop-with-options loop (efrit-endpoint-note)))
     (efrit-loop-happen loop (if (efrit-loop-stopping loop) 'halted 'begun))))
 
 (defun efrit-turn--append (loop holder)
@@ -185,19 +188,20 @@ A call that books something has no limit of time: it may take long."
   (let ((step (efrit-turn--step loop)))
     (condition-case err
         (setf (efrit-loop-request loop)
-              (efrit-claude-send
-               :system (efrit-loop-system loop) :tools (efrit-loop-tools loop)
-               :messages (reverse (efrit-loop-messages loop))
-               :max-tokens (efrit-loop-max-tokens loop) :model (efrit-loop-model loop)
-               :left-window (efrit-loop-left loop)
-               :previous-id (efrit-loop-previous loop)
-               :on-event (lambda (event)
+              (efrit-loop-with-options loop
+                (efrit-claude-send
+                 :system (efrit-loop-system loop) :tools (efrit-loop-tools loop)
+                 :messages (reverse (efrit-loop-messages loop))
+                 :max-tokens (efrit-loop-max-tokens loop) :model (efrit-loop-model loop)
+                 :left-window (efrit-loop-left loop)
+                 :previous-id (efrit-loop-previous loop)
+                 :on-event (lambda (event)
+                             (efrit-turn--if-current loop step
+                               (efrit-loop-act loop #'efrit-turn--event loop event)))
+                 :on-end (lambda (reply problem)
                            (efrit-turn--if-current loop step
-                             (efrit-loop-act loop #'efrit-turn--event loop event)))
-               :on-end (lambda (reply problem)
-                         (efrit-turn--if-current loop step
-                           (efrit-loop-act loop #'efrit-turn--replied
-                                           loop reply problem)))))
+                             (efrit-loop-act loop #'efrit-turn--replied
+                                             loop reply problem))))))
       ((error quit) (efrit-loop-happen loop 'failed (error-message-string err))))))
 
 (defun efrit-turn--event (loop event)
@@ -244,7 +248,8 @@ A call that books something has no limit of time: it may take long."
   (efrit-turn--step loop)
   (efrit-turn-call-again
    loop 'turn/end
-   `(:turn_id ,(efrit-loop-turn loop) :model ,efrit-claude-model :as_text t
+   `(:turn_id ,(efrit-loop-turn loop) :model ,(efrit-loop-option loop 'efrit-claude-model)
+              :as_text t
               :content_json ,(efrit-reply-content reply)
               :usage ,(efrit-reply-counts reply)
               :lost ,(vconcat (efrit-loop-lost loop))
@@ -270,7 +275,8 @@ otherwise stops the loop.  TRIES counts the calls made."
   "Take ENDED, the answer to `turn/end', into LOOP, and go on."
   (let ((reply (efrit-loop-reply loop)))
     (efrit-turn--append loop (plist-get ended :append))
-    (efrit-reply-note-problems reply (plist-get ended :unreadable))
+    (efrit-reply-take-inputs reply (plist-get ended :inputs) (plist-get ended :unreadable)
+                             (plist-get ended :misfits))
     (efrit-turn--count loop reply)
     (setf (efrit-loop-lost loop) nil
           (efrit-loop-budget loop) (plist-get ended :budget)
@@ -309,7 +315,7 @@ otherwise stops the loop.  TRIES counts the calls made."
 (defun efrit-turn-tools-done (loop)
   "Go on in LOOP, whose tools have all given a result.
 With a limit of dollars it waits to be told what it has cost."
-  (if (null efrit-max-dollars)
+  (if (null (efrit-loop-option loop 'efrit-max-dollars))
       (efrit-turn--tools-over loop)
     (efrit-turn-call loop 'session/status '(:price t)
                      (lambda (status)
@@ -337,14 +343,14 @@ Where one tool has run, the model has something to go on with, and goes on."
 (defun efrit-turn-limit (loop)
   "Return the limit that LOOP has reached, a string, or nil."
   (let* ((counts (efrit-loop-counts loop))
-         (minutes (/ (- (float-time) (plist-get counts :start)) 60)))
+         (turns (efrit-loop-option loop 'efrit-max-turns))
+         (minutes (efrit-loop-option loop 'efrit-max-minutes))
+         (dollars (efrit-loop-option loop 'efrit-max-dollars))
+         (seconds (- (float-time) (plist-get counts :start))))
     (cond
-     ((and efrit-max-turns (>= (plist-get counts :turns) efrit-max-turns))
-      (format "%d turns" efrit-max-turns))
-     ((and efrit-max-minutes (>= minutes efrit-max-minutes))
-      (format "%s minutes" efrit-max-minutes))
-     ((and efrit-max-dollars (>= (plist-get counts :dollars) efrit-max-dollars))
-      (format "$%s" efrit-max-dollars)))))
+     ((and turns (>= (plist-get counts :turns) turns)) (format "%d turns" turns))
+     ((and minutes (>= (/ seconds 60) minutes)) (format "%s minutes" minutes))
+     ((and dollars (>= (plist-get counts :dollars) dollars)) (format "$%s" dollars)))))
 
 (defun efrit-turn--stop-tools (loop &rest _)
   "Stop the tools of LOOP that run; the sidecar answers for them."

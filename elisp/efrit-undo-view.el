@@ -129,10 +129,20 @@ with a prefix argument, as FORCE, they are put back as well."
    loop numbers force
    (lambda (outcomes)
      (let ((refused (seq-filter #'caddr outcomes)))
+       (mapc (apply-partially #'efrit-undo-view--inform loop)
+             (seq-remove #'caddr outcomes))
        (efrit-undo-view--refresh loop)
        (when refused
          (efrit-diff-show (mapconcat #'efrit-undo-said refused "\n")))
        (message "%s" (efrit-undo-view--told outcomes refused))))))
+
+(defun efrit-undo-view--inform (loop outcome)
+  "Have the model of LOOP learn OUTCOME, an edit of its that was taken back."
+  (pcase-let ((`(,number ,path . ,_) outcome))
+    (efrit-loop-inform
+     loop
+     (format "[The person took back your edit c%d: %s is as it was before it.]" number path)
+     (format "You took back c%d of %s; the model learns it with its next turn" number path))))
 
 (defun efrit-undo-view--told (outcomes refused)
   "Return what is said of OUTCOMES, of which some were REFUSED."

@@ -260,6 +260,10 @@ SHOWN are the changes that were looked at, the latest first."
   "Return the plan to take back NUMBERS; SHOWN are the edits, in that order."
   (efrit-plan-create
    :takes-back numbers
+   :files (seq-mapcat (lambda (change)
+                        (delq nil (list (plist-get change :path) (plist-get change :to)
+                                        (plist-get change :file))))
+                      shown)
    :question (format "Take back %s"
                      (mapconcat (lambda (change)
                                   (format "%s of %s" (plist-get change :kind)

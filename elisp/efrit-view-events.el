@@ -178,7 +178,8 @@ then, and at the end."
     (pcase (efrit-block-type block)
       ("thinking" (efrit-item-refresh item))
       ("tool_use"
-       (setf (efrit-use-arguments (efrit-item-data item)) (efrit-block-text block))
+       (setf (efrit-use-arguments (efrit-item-data item))
+             (or (efrit-block-input block) (efrit-block-text block)))
        (efrit-item-refresh item)))))
 
 (defun efrit-view--drop-streamed ()
@@ -203,9 +204,11 @@ then, and at the end."
 (defun efrit-view--ended (loop reply)
   "Show what REPLY, which has ended in LOOP, has cost."
   (pcase-dolist (`(,block . ,item) efrit-view--streamed)
-    (when (and (equal (efrit-block-type block) "tool_use") (not (efrit-block-done block)))
-      (setf (efrit-use-state (efrit-item-data item)) 'done)
-      (efrit-item-refresh item)))
+    (when (equal (efrit-block-type block) "tool_use")
+      (if (efrit-block-done block)
+          (efrit-view--end block)
+        (setf (efrit-use-state (efrit-item-data item)) 'done)
+        (efrit-item-refresh item))))
   (setq efrit-view--streamed nil
         efrit-view--cost (efrit-item-add 'cost #'efrit-view--cost-head
                                          :data (list reply (efrit-loop-turn loop) nil 0)))

@@ -13,6 +13,7 @@
 
 (require 'cl-lib)
 (require 'efrit-loop)
+(require 'efrit-permissions)
 (require 'efrit-tools)
 (require 'seq)
 (require 'subr-x)
@@ -91,13 +92,6 @@ It is relative to the project where it is in it."
        (efrit-visit-relative call file)
      (abbreviate-file-name file))))
 
-(defconst efrit-visit--hidden
-  (concat "[\0-\x1f\x7f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-          "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
-          "\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
-  "Characters that break lines, command a terminal or cannot be seen.
-The same are those of characters.py in the sidecar.")
-
 (defun efrit-visit-relative (call file)
   "Return the name of FILE relative to the root of the project of CALL."
   (file-relative-name (file-truename file) (efrit-visit-root call)))
@@ -105,7 +99,7 @@ The same are those of characters.py in the sidecar.")
 (defun efrit-visit-one-line (text)
   "Return TEXT with control characters and hidden ones made visible.
 Line breaks are among them."
-  (replace-regexp-in-string efrit-visit--hidden
+  (replace-regexp-in-string (concat "[\n\t]\\|" efrit-permissions-hidden-characters)
                             (lambda (control) (format "\\x%02x" (aref control 0)))
                             text t t))
 
@@ -113,8 +107,8 @@ Line breaks are among them."
   "Return non-nil if secrets are usually in a file of the whole name FILE."
   (let ((case-fold-search t)
         (fits (lambda (regexp) (string-match-p regexp file))))
-    (and (seq-some fits efrit-visit-secret-files)
-         (not (seq-some fits efrit-visit-open-files)))))
+    (and (seq-some fits (default-value 'efrit-visit-secret-files))
+         (not (seq-some fits (default-value 'efrit-visit-open-files))))))
 
 ;;; Public: buffers
 

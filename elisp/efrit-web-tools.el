@@ -36,6 +36,7 @@
      (links "boolean" "" :optional t))
   "Get a web page as text. Redirects to another site are told, not followed."
   :policy ask
+  :effects nil
   :async t
   (efrit-fetch call (efrit-fetch-url url)
                (lambda (fetched) (efrit-web--take call fetched links))))
@@ -44,6 +45,7 @@
     ((query "string" ""))
   "Search the web: what is found, with addresses."
   :policy ask
+  :effects nil
   :async t
   :question #'efrit-web--question
   (when (string-blank-p query)

@@ -28,6 +28,48 @@
   :group 'tools
   :prefix "efrit-")
 
+;;; Options
+
+;; The options stand in the files that they are for; Customize loads these when it
+;; shows the group.
+(put 'efrit 'custom-loads
+     '(efrit-batch efrit-budget-bars efrit-budget-rows efrit-budget-view efrit-buffer-tools
+       efrit-change efrit-claude efrit-code-tools efrit-compile efrit-connection
+       efrit-context efrit-diagnostics efrit-do efrit-endpoint efrit-eval efrit-executable
+       efrit-export efrit-faces efrit-fetch efrit-format-tool efrit-garbage efrit-http
+       efrit-limits efrit-loop efrit-memory efrit-output efrit-permissions efrit-plan
+       efrit-presence efrit-process efrit-remote efrit-reply-box efrit-result efrit-revert
+       efrit-session-view efrit-show-tool efrit-sidecar efrit-supervisor efrit-sync
+       efrit-system efrit-turn efrit-view-events efrit-visit efrit-web-tools))
+
+;; What decides what runs, what goes where, what is asked, and how much there may be.
+(dolist (option
+         '(efrit-batch-allow efrit-buffer-project-modes efrit-buffer-secret-modes
+           efrit-change-most-bytes
+           efrit-claude-model efrit-claude-max-tokens efrit-claude-task-budget
+           efrit-claude-betas efrit-claude-retries efrit-claude-retry-delay
+           efrit-claude-retry-most efrit-claude-most-bytes efrit-claude-retry-after-most
+           efrit-code-seconds efrit-compile-seconds efrit-compile-hidden-variables
+           efrit-instruction-files efrit-context-buffer efrit-instruction-most-bytes
+           efrit-diagnostics-backends efrit-diagnostics-seconds efrit-do-show-function
+           efrit-do-ask-above efrit-claude-url efrit-claude-headers efrit-claude-features
+           efrit-claude-key-hosts efrit-claude-key-in-clear efrit-eval-seconds
+           efrit-sidecar-command efrit-fetch-seconds efrit-fetch-most-bytes
+           efrit-fetch-most-redirects efrit-fetch-user-agent efrit-format-functions
+           efrit-format-seconds efrit-garbage-threshold efrit-http-program
+           efrit-http-connect-timeout efrit-http-silence-timeout efrit-http-directory
+           efrit-budget-total-target efrit-budget-per-tool-default efrit-budget-history-max
+           efrit-budget-warning-threshold efrit-memory-tools efrit-max-turns
+           efrit-max-minutes efrit-max-dollars efrit-permission-always-ask-files
+           efrit-permission-never-begin efrit-permission-rules efrit-permissions-file
+           efrit-edit-unsaved-buffers efrit-sidecar-read-output-max efrit-remote-commands
+           efrit-revert-buffers efrit-sidecar-started-functions efrit-sidecar-died-functions
+           efrit-sidecar-progress-functions efrit-sync-short efrit-sync-most-characters
+           efrit-sync-most-characters-remote efrit-system-file efrit-visit-most-bytes
+           efrit-visit-secret-files efrit-visit-open-files efrit-web-search-url
+           efrit-web-render-seconds))
+  (put option 'risky-local-variable t))
+
 ;;; Errors
 
 (define-error 'efrit-error "Efrit error")
@@ -106,6 +148,10 @@ A command of MODE's buffers may be called by its name anywhere."
 (autoload 'efrit-revise "efrit-revise" nil t)
 (autoload 'efrit-undo "efrit-undo-view" nil t)
 (autoload 'efrit-undo-session "efrit-undo-view" nil t)
+(autoload 'efrit-allow-alike-for-session "efrit-ask" nil t)
+(autoload 'efrit-allow-alike-for-project "efrit-ask" nil t)
+(autoload 'efrit-permissions "efrit-ask" nil t)
+(autoload 'efrit-take-options "efrit-do" nil t)
 (autoload 'efrit-permissions-forget "efrit-permissions" nil t)
 (autoload 'efrit-batch-do "efrit-batch")
 (autoload 'efrit-doctor "efrit-doctor" nil t)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from efrit_budget.characters import HIDDEN, all_seen, one_line_each
 from efrit_budget.cli.output import printable
 
-LISP = Path(__file__).resolve().parent.parent / "elisp" / "efrit-visit.el"
+LISP = Path(__file__).resolve().parent.parent / "elisp" / "efrit-permissions.el"
 
 
 @given(st.text())
@@ -30,7 +30,9 @@ def test_what_cannot_be_seen_is_shown_by_its_number(hidden: str) -> None:
 
 
 def test_emacs_knows_the_same_characters() -> None:
-    found = re.search(r"efrit-visit--hidden\n +\(concat ((?:\"[^\"]*\"\s*)+)\)", LISP.read_text())
+    found = re.search(
+        r"efrit-permissions-hidden-characters\n +\(concat ((?:\"[^\"]*\"\s*)+)\)", LISP.read_text()
+    )
     assert found is not None
     written = "".join(re.findall(r'"([^"]*)"', found[1]))
     theirs = re.compile(re.sub(r"\\0", r"\\x00", written))

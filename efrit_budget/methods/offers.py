@@ -13,6 +13,7 @@ from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import Policy
 from efrit_budget.tools.registry import NAME_PATTERN, Registry, schema
+from efrit_budget.tools.validation import input_problem, schema_problem
 from efrit_budget.window import record
 from efrit_budget.window.schema import Offer
 from efrit_budget.wire.method import Call, Lane, Method, Params
@@ -56,13 +57,30 @@ class Offers:
 
     def of(self, session: Session) -> list[Offer]:
         """The session's tools, ours before the client's, each in the order of their names."""
-        with self._database.reading() as connection:
-            registered = json.loads(record.load(connection, session.id).registered)
         ours = [offer for offer in self._own if offer.name not in session.denied]
         theirs = [
-            Offer(tool["name"], tool["description"], tool["input_schema"]) for tool in registered
+            Offer(tool["name"], tool["description"], tool["input_schema"])
+            for tool in self._registered(session)
         ]
         return [*ours, *theirs]
+
+    def misfits(self, session: Session, content: list[dict[str, Json]]) -> list[Json]:
+        """The uses of the client's tools whose input does not fit, each with what is wrong."""
+        schemas = {tool["name"]: tool["input_schema"] for tool in self._registered(session)}
+        found: list[Json] = []
+        for block in content:
+            if block["type"] == "tool_use" and block["name"] in schemas:
+                problem = input_problem(schemas[block["name"]], block["input"])
+                if problem is not None:
+                    found.append({"tool_use_id": block["id"], "problem": problem})
+        return found
+
+    def _registered(self, session: Session) -> list[dict[str, Json]]:
+        with self._database.reading() as connection:
+            tools: list[dict[str, Json]] = json.loads(
+                record.load(connection, session.id).registered
+            )
+        return tools
 
     def _register(self, params: RegisterParams, _: Call) -> Json:
         """Replace what the client registered; a changed set ends the epoch at the next turn."""
@@ -72,6 +90,9 @@ class Offers:
         for index, name in enumerate(names):
             if name in taken or name in names[:index]:
                 raise field_error(f"tools.{index}.name", f"two tools are named {name!r}")
+            problem = schema_problem(params.tools[index].input_schema)
+            if problem is not None:
+                raise field_error(f"tools.{index}.input_schema", problem)
         tools = sorted((tool.model_dump(mode="json") for tool in params.tools), key=_name)
         with self._database.writing() as connection:
             window = record.load(connection, session.id)

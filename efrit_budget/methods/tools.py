@@ -20,7 +20,7 @@ from efrit_budget.methods.endings import interrupted, store_patiently, unseen
 from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.stops import Stops
 from efrit_budget.methods.unusable import problem_of
-from efrit_budget.methods.verbatim import meant_object
+from efrit_budget.methods.verbatim import Members, meant_object
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.marks import own_and_found
@@ -62,7 +62,7 @@ class CallParams(Params):
 
     session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
-    arguments: dict[str, Json] = Field(default_factory=dict)
+    arguments: Members = Field(default_factory=dict)
     arguments_json: str | None = None
     tool_use_id: ToolUseId
     continuation_token: str | None = None
@@ -75,14 +75,14 @@ class RecordParams(Params):
 
     session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
-    arguments: dict[str, Json] = Field(default_factory=dict)
+    arguments: Members = Field(default_factory=dict)
     arguments_json: str | None = None
     tool_use_id: ToolUseId
     status: Literal["success", "error"] = "success"
     text: str = ""
     own_lines: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     """Which lines of the text, from 0, the client says itself; the others were found."""
-    data: dict[str, Json] = Field(default_factory=dict)
+    data: Members = Field(default_factory=dict)
     message: str | None = None
     summary: Annotated[str, Field(max_length=500)] | None = None
     lisp: str | None = None

@@ -11,7 +11,13 @@ from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.discretion import keepable_reply
 from efrit_budget.methods.offers import Offers
-from efrit_budget.methods.verbatim import meant, with_inputs, with_texts
+from efrit_budget.methods.verbatim import (
+    as_object,
+    canonical_inputs,
+    meant,
+    with_inputs,
+    with_texts,
+)
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.tools.registry import Registry
 from efrit_budget.window.begin import Wanted
@@ -34,6 +40,7 @@ class BeginParams(Params):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
+    caching: bool = True
     as_text: bool = False
 
 
@@ -102,6 +109,8 @@ class TurnMethods:
         self._sessions.check_held(session.id)
         answer = self._turns.begin(session, self._wanted(session, params))
         answer["notes"] += _withheld(params)
+        if not params.caching:
+            answer |= {name: _unmarked(answer[name]) for name in ("system", "tools")}
         return with_texts(answer) if params.as_text else answer
 
     def _preview(self, params: PreviewParams, _: Call) -> Json:
@@ -133,7 +142,15 @@ class TurnMethods:
             params.aborted,
             tuple(params.lost),
         )
-        answer = self._turns.end(session, reply) | {"unreadable": unreadable}
+        answer = self._turns.end(session, reply) | {
+            "inputs": canonical_inputs(content),
+            "unreadable": unreadable,
+            "misfits": [
+                misfit
+                for misfit in self._offers.misfits(session, content)
+                if misfit["tool_use_id"] not in {use["tool_use_id"] for use in unreadable}
+            ],
+        }
         return with_texts(answer) if params.as_text else answer
 
     def _messages(self, params: MessagesParams, _: Call) -> Json:
@@ -145,6 +162,14 @@ class TurnMethods:
 
     def _said(self, params: SessionParams, _: Call) -> Json:
         return self._turns.said(self._sessions.get(params.session_id))
+
+
+def _unmarked(blocks: Blocks) -> Blocks:
+    """The blocks without what says up to where they are cached."""
+    return [
+        {name: value for name, value in block.items() if name != "cache_control"}
+        for block in blocks
+    ]
 
 
 def _withheld(params: BeginParams | PreviewParams) -> list[Json]:
@@ -188,7 +213,14 @@ def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blo
             raise field_error(f"{field}.{index}.type", f"must be {' or '.join(only) or 'a text'}")
         if kind == "text" and not isinstance(block.get("text"), str):
             raise field_error(f"{field}.{index}.text", "must be a text")
-    return [dict(block) for block in given]
+    return [_with_input(block) for block in given]
+
+
+def _with_input(block: dict[str, Json]) -> dict[str, Json]:
+    """The block; where a tool's input is empty in a client's own way, it is an object."""
+    if block.get("type") != "tool_use" or "input" not in block:
+        return dict(block)
+    return {**block, "input": as_object(block["input"])}
 
 
 def _check_tool_uses(content: Blocks) -> None:

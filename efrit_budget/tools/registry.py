@@ -95,6 +95,7 @@ def entry(tool: Tool) -> dict[str, Json]:
         "input_schema": schema(tool.arguments),
         "runs_in": "sidecar",
         "policy": str(Policy(tool.policy)),
+        "has_effects": tool.has_effects,
     }
 
 

@@ -214,6 +214,7 @@ def snapshot(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> dict[st
             str(tier): {"used": used[tier], "limit": bounds.limits.of(tier)} for tier in Tier
         },
         "total": bounds.limits.total,
+        "prompt_limit": bounds.prompt_limit,
         "remaining": remaining,
         "reclaimable": total - kept,
         "available_for_tools": max(0, bounds.prompt_limit - kept),

@@ -10,6 +10,8 @@ from efrit_budget.errors import Json, ParseError
 
 MAX_DEPTH = 200
 """What everything behind the parser can bear, on every version of Python."""
+SHOWN_KEY = 60
+"""Characters of a key that an error names."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -23,7 +25,32 @@ def _finite(text: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
+    """An object; of equal keys one reader takes the first and another the last, so none may be."""
+    value = dict(members)
+    if len(value) < len(members):
+        keys = [key for key, _ in members]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ParseError(f"the key {json.dumps(twice[:SHOWN_KEY])} stands twice in one object")
+    return value
+
+
+def _of_64_bits(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ParseError(f"the integer {text[:20]} has more than 64 bits")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_object
+)
+_NARROW_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    parse_int=_of_64_bits,
+    object_pairs_hook=_object,
+)
 
 
 def _refuse_lone_surrogates(value: Json) -> None:
@@ -54,9 +81,18 @@ def _containers_in(value: Json) -> list[Json]:
 
 def parse(raw: bytes) -> Json:
     """The value of a JSON text in UTF-8, or `ParseError` that says what is wrong with it."""
+    return _parsed(raw, _DECODER)
+
+
+def parse_for_all(raw: bytes) -> Json:
+    """The same, where other programs are to read the same value in it: integers have 64 bits."""
+    return _parsed(raw, _NARROW_DECODER)
+
+
+def _parsed(raw: bytes, decoder: json.JSONDecoder) -> Json:
     try:
         text = raw.decode()
-        value = _DECODER.decode(text)
+        value = decoder.decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH:
             _refuse_depth(value)
         if "\\ud" in text or "\\uD" in text:

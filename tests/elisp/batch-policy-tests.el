@@ -70,6 +70,27 @@ text = \"I see.\"
                                       "a batch job with nobody to ask")
                                     (plist-get result :text)))))))))
 
+(ert-deftest efrit-batch-prints-no-control-characters-of-the-models ()
+  "Neither what it says nor the name of a file can move a terminal's cursor."
+  (let ((printed ""))
+    (efrit-test-with-project nil
+      (efrit-test-with-model "
+[[reply]]
+text = \"Red: \\u001b[31m\\u0007\\u009b2J\\u202e\\tdone.\"
+tool = [{ name = \"file_info\", input = { paths = [\"a\\u001b]0;x\\u0007b\"] } },
+        { name = \"ask_user\", input = { question = \"Which\\u001b[2J?\" } }]
+[[reply]]
+status = 400
+message = \"no\\u001b[2J\"
+"
+        (cl-letf (((symbol-function 'send-string-to-terminal)
+                   (lambda (text &rest _) (setq printed (concat printed text)))))
+          (efrit-batch-play (efrit-test-loop) "Go."))))
+    (setq printed (decode-coding-string printed 'utf-8))
+    (should (string-search "Red: ^[[31m^G\\u009b2J\\u202e\tdone." printed))
+    (should (string-search "Which^[[2J?" printed))
+    (should-not (string-match-p "[\0-\x08\x0b-\x1f\u007f-\u009f\u202e]" printed))))
+
 (ert-deftest efrit-batch-takes-the-first-dashes-for-the-separator-and-no-others ()
   (should (equal "git log -- a.txt"
                  (efrit-batch--task '("--" "git" "log" "--" "a.txt"))))

@@ -109,7 +109,79 @@ text = \"Three.\"
     (let ((id (efrit-session-open efrit-test-project)))
       (should (efrit-context--instructions (efrit-do-resume-loop id efrit-test-project))))))
 
+(defun efrit-context-tests--link (target)
+  "Make AGENTS.md a link to TARGET, and return what is sent and what is noted.
+Both are strings."
+  (let ((loop (efrit-test-loop))
+        (notes nil))
+    (make-symbolic-link target "AGENTS.md" t)
+    (efrit-loop-observe loop (lambda (_ event)
+                               (when (eq (car event) 'note)
+                                 (push (cadr event) notes))))
+    (efrit-test-finish loop "Go.")
+    (prog1 (cons (string-join (efrit-context-tests--said) "|") (string-join notes "|"))
+      (efrit-do-forget loop))))
+
+(ert-deftest efrit-context-instructions-are-no-way-to-files-that-are-not-shown ()
+  "A link to the outside, to secrets, or into .git is not followed; one inside is."
+  (efrit-context-tests--with-model '(("docs/rules.md" . "Use tabs.\n")
+                                     (".env" . "TOKEN=hidden\n")
+                                     ("CLAUDE.md" . "Use spaces.\n"))
+    (let ((outside (make-temp-file "efrit-outside-" t)))
+      (unwind-protect
+          (progn
+            (write-region "hidden\n" nil (expand-file-name "private.md" outside) nil 'quiet)
+            (make-symbolic-link outside "out")
+            (pcase-dolist (`(,target . ,problem)
+                           `((,(expand-file-name "private.md" outside) . "outside of the project")
+                             ("out/private.md" . "outside of the project")
+                             (".env" . "may hold secrets")))
+              (pcase-let ((`(,said . ,noted) (efrit-context-tests--link target)))
+                (should (equal "[Instructions of the project, from CLAUDE.md:]\nUse spaces.\n|Go."
+                               said))
+                (should (string-match-p problem noted)))))
+        (delete-directory outside t)))))
+
+(ert-deftest efrit-context-instructions-may-be-a-link-inside-the-project ()
+  "What the link leads to is sent, and nothing is said of it; no link into .git is."
+  (efrit-context-tests--with-model '(("docs/rules.md" . "Use tabs.\n"))
+    (pcase-let ((`(,said . ,noted) (efrit-context-tests--link "docs/rules.md")))
+      (should (string-match-p "Use tabs" said))
+      (should (equal "" noted)))
+    (write-region "[remote]\nurl = https://me:hidden@host\n" nil ".git/config" nil 'quiet)
+    (pcase-let ((`(,said . ,noted) (efrit-context-tests--link ".git/config")))
+      (should (equal "Go." said))
+      (should (string-match-p "may hold secrets" noted)))))
+
+(ert-deftest efrit-context-instructions-that-are-too-long-are-cut ()
+  "Of 40 MB the beginning is read, and the model is told where the rest is."
+  (efrit-context-tests--with-model nil
+    (with-temp-file "AGENTS.md"
+      (insert "Use tabs.\n"))
+    (call-process "truncate" nil nil nil "-s" "40M" (expand-file-name "AGENTS.md"))
+    (let* ((loop (efrit-test-loop))
+           (text (car (efrit-context--instructions loop))))
+      (should (< (length text) 210000))
+      (should (string-suffix-p
+               "[cut: the first 200000 of 41943040 bytes; read AGENTS.md for the rest]" text)))))
+
 ;;; Region and buffer
+
+(ert-deftest efrit-context-of-a-command-that-was-given-up-goes-nowhere ()
+  "The region of one whose folder was not found is in no other session's message."
+  (efrit-context-tests--with-model nil
+    (let ((transient-mark-mode t)
+          (loop (efrit-test-loop)))
+      (with-temp-buffer
+        (rename-buffer "*selected*")
+        (setq default-directory temporary-file-directory)
+        (insert "only for the other project")
+        (push-mark (point-min) t t)
+        (should-error (efrit-do "Do it.") :type 'user-error)
+        (cl-letf (((symbol-function 'efrit-do-root) (lambda () (signal 'quit nil))))
+          (should (eq 'quit (condition-case nil (efrit-do "Do it.") (quit 'quit))))))
+      (efrit-test-finish loop "Go.")
+      (should (equal '("Go.") (efrit-context-tests--said))))))
 
 (ert-deftest efrit-context-the-region-and-the-place-go-with-one-message ()
   "The selected lines and where the person is are sent once, numbers from the top."
@@ -140,9 +212,8 @@ text = \"Three.\"
 
 (defun efrit-context-tests--of (loop)
   "Return the context that this buffer is for a message in LOOP, a string."
-  (efrit-context-note)
   (mapconcat (lambda (block) (plist-get block :text))
-             (butlast (efrit-context-blocks loop "Task.")) "|"))
+             (butlast (efrit-context-blocks loop "Task." (efrit-context-here))) "|"))
 
 (ert-deftest efrit-context-names-files-as-the-tools-open-them ()
   "From the root on, whole outside of it; never with a tilde."

@@ -64,6 +64,10 @@ text = \"I see.\"
     (save-window-excursion
       (efrit-viewing-press "e")
       (should (equal "# Sample\n\nAnother.\n" (buffer-string)))
+      ;; Another mode for the text takes nothing away.
+      (normal-mode)
+      (text-mode)
+      (should (eq (key-binding (kbd "C-c C-c")) #'efrit-revise-accept))
       (goto-char (point-max))
       (insert "By hand.\n")
       (call-interactively #'efrit-revise-accept))
@@ -71,6 +75,22 @@ text = \"I see.\"
     (should (equal "# Sample\n\nAnother.\nBy hand.\n" (editing-bytes "README.md")))
     (should (string-search "The person changed the new text" (efrit-test-sent-text)))
     (should (string-search "+By hand." (efrit-test-sent-text)))))
+
+(ert-deftest efrit-view-offers-to-edit-only-what-gets-a-new-text ()
+  "A deletion and a new name can be looked at, and not edited first."
+  (dolist (tool '("delete_file\", input = { path = \"README.md\" }"
+                  "rename_file\", input = { path = \"README.md\", to = \"NEW.md\" }"))
+    (edit-session-with-question (format "
+[[reply]]
+tool = [{ name = \"%s }]
+[[reply]]
+text = \"I see.\"
+" tool)
+      (efrit-viewing-shows "[d] diff")
+      (should-not (string-search "edit it first" (efrit-viewing-view-text)))
+      (should-error (efrit-revise) :type 'user-error)
+      (efrit-deny-once)
+      (should (eq 'idle (efrit-test-rest view-loop))))))
 
 (ert-deftest efrit-view-does-not-ask-about-a-change-that-cannot-be-made ()
   (efrit-viewing-with-view "
@@ -126,7 +146,7 @@ tool = [
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules '((t "README" deny) (t t allow))))
+    (efrit-test-with-rules loop '((t "README" deny) (t t allow))
       (efrit-test-finish loop "Go."))
     (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
     (should (equal "# A project\n" (editing-bytes "README.md")))
@@ -243,6 +263,34 @@ text = \"Done.\"
       (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
         (should (efrit-test-wait-until (lambda () (equal "1\ntwo\n" (buffer-string)))))
         (should-not (buffer-modified-p))))))
+
+(ert-deftest efrit-undo-by-the-person-is-told-to-the-model-and-shown ()
+  "The model learns it with the next message, once; the transcript says so at once."
+  (edit-session-with-question (concat edit-session--asking "
+[[reply]]
+expect_contains = \"The person took back your edit c1: README.md is as it was before it.\"
+text = \"As you like.\"
+[[reply]]
+text = \"Yes.\"
+")
+    (efrit-allow-once)
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (let ((requests (length (efrit-test-sent))))
+      (efrit-undo)
+      (should (efrit-test-wait-until (lambda () (efrit-loop-notices view-loop))))
+      (efrit-viewing-shows "You took back c1 of README.md")
+      (should (= requests (length (efrit-test-sent)))))
+    (efrit-viewing-type "And now?")
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (efrit-viewing-shows "As you like.")
+    (efrit-viewing-type "Really?")
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (let ((body (gethash "body" (car (last (efrit-test-sent))))))
+      (should (equal "Really?"
+                     (gethash "text" (aref (gethash "content"
+                                                    (let ((messages (gethash "messages" body)))
+                                                      (aref messages (1- (length messages)))))
+                                           0)))))))
 
 (ert-deftest efrit-undo-lists-what-a-session-changed-and-takes-back-all ()
   (editing-with '(("a.txt" . "one\n"))

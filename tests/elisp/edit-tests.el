@@ -56,8 +56,6 @@
       (editing-use "edit_file" :path "a.txt" :old_text "" :new_text "x"))
     (edit-test-refused "are the same"
       (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "one"))
-    (edit-test-refused "new_text is missing"
-      (editing-use "edit_file" :path "a.txt" :old_text "one"))
     (edit-test-refused "there is no file b.txt; create_file makes one"
       (editing-use "edit_file" :path "b.txt" :old_text "one" :new_text "two"))))
 

@@ -77,6 +77,22 @@
   (let ((efrit-claude-url url))
     (cdr (assoc "x-api-key" (efrit-endpoint-headers nil)))))
 
+(ert-deftest efrit-endpoint-finds-a-key-that-was-put-there-after-the-first-failure ()
+  "`auth-source' caches that there was none; another host's key, too, is no answer."
+  (let* ((file (make-temp-file "efrit-authinfo-" nil "" "machine other.example login me password x\n"))
+         (auth-sources (list file))
+         (auth-source-do-cache t)
+         (process-environment (cons "ANTHROPIC_API_KEY" process-environment))
+         (url "https://late.example/v1/messages"))
+    (unwind-protect
+        (progn
+          (should-not (endpoint-test--key url))
+          (should-not (endpoint-test--key url))
+          (write-region "machine late.example login apikey password sk-late\n" nil file t 'quiet)
+          (should (equal "sk-late" (endpoint-test--key url))))
+      (auth-source-forget-all-cached)
+      (delete-file file))))
+
 (ert-deftest efrit-endpoint-refuses-an-address-that-names-no-host ()
   (endpoint-test-with-secrets
    (dolist (url '("localhost:7716/v1/messages" "api.anthropic.com/v1/messages" "https:///v1"
@@ -105,7 +121,8 @@
 
 (ert-deftest efrit-endpoint-that-is-none-stops-the-loop-and-says-what-to-do ()
   (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
-    (let ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
+    (efrit-test-with-options loop
+        ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
       (efrit-do-say loop "Go.")
       (should (eq 'failed (efrit-test-rest loop)))
       (should (string-match-p "efrit-claude-url" (efrit-loop-problem loop))))
@@ -121,10 +138,11 @@
 
 (ert-deftest efrit-endpoint-elsewhere-is-said-once-to-get-plain-messages ()
   (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
-    (let ((efrit-claude-features 'auto))
+    (efrit-test-with-options loop ((efrit-claude-features 'auto))
       (efrit-test-finish loop "Go.")
       (efrit-test-finish loop "Go on."))
     (should (equal 1 (length (endpoint-test--notes))))
+    (should-not (string-search "cache_control" (efrit-test-sent-text)))
     (should (string-match-p "127.0.0.1.*no prompt cache.*efrit-claude-features"
                             (car (endpoint-test--notes))))
     (should-not (gethash "thinking" (gethash "body" (car (efrit-test-sent)))))))
@@ -154,6 +172,30 @@
   "Return the files in the folder of what is being sent."
   (and (file-directory-p efrit-http-directory)
        (directory-files efrit-http-directory nil "\\`body-")))
+
+(ert-deftest efrit-endpoint-folder-has-no-name-that-others-can-take-first ()
+  "It is in a folder of the person's own, whatever others made in that for temporary files."
+  (let ((shown (lambda (environment)
+                 (with-temp-buffer
+                   (let ((process-environment (append environment process-environment)))
+                     (call-process (expand-file-name invocation-name invocation-directory)
+                                   nil '(t nil) nil "-Q" "--batch"
+                                   "-L" (expand-file-name "elisp" efrit-test-root)
+                                   "-l" "efrit-http" "--eval"
+                                   "(princ (expand-file-name efrit-http-directory))"))
+                   (buffer-string))))
+        (mine (make-temp-file "efrit-mine-" t)))
+    (unwind-protect
+        (let ((home (expand-file-name "home" mine))
+              (run (expand-file-name "run" mine)))
+          (make-directory home)
+          (make-directory run)
+          (should (string-prefix-p home (funcall shown (list (concat "HOME=" home)
+                                                             "XDG_RUNTIME_DIR"))))
+          (should (equal (expand-file-name "efrit" run)
+                         (funcall shown (list (concat "HOME=" home)
+                                              (concat "XDG_RUNTIME_DIR=" run))))))
+      (delete-directory mine t))))
 
 (ert-deftest efrit-endpoint-is-sent-files-that-only-their-owner-can-read ()
   (let ((efrit-http-directory (expand-file-name "deep/sent" (make-temp-file "efrit-sent-" t))))
@@ -221,7 +263,8 @@ tool = [ { name = \"eval_sexp\", input = { code = \"(dotimes (i 300) (princ (for
 [[reply]]
 text = \"Done.\"
 " loop
-      (let ((efrit-claude-features '(cache thinking task-budget)))
+      (efrit-test-with-options loop
+          ((efrit-claude-features '(cache thinking task-budget)))
         (efrit-test-finish loop "Go.")
         (should-not (memql 400 (loop-test--statuses)))
         (let* ((budgets (endpoint-test--task-budgets))
@@ -235,6 +278,7 @@ text = \"Done.\"
           (should (= (car (last told)) (- 500000 (efrit-loop-left loop))))
           (let ((again (progn (efrit-do-forget loop)
                               (efrit-do-resume-loop (efrit-loop-id loop) efrit-test-project))))
+            (setf (efrit-loop-options again) (efrit-loop-options loop))
             (efrit-test-finish again "And now?")
             (should (< (abs (- (gethash "remaining" (car (last (endpoint-test--task-budgets))))
                                (car (last told))))
@@ -262,17 +306,16 @@ text = \"Now.\"
       (should (<= 1 seconds 2)))))
 
 (ert-deftest efrit-endpoint-is-waited-for-no-longer-than-the-option-says ()
-  (let ((efrit-claude-retry-after-most 100))
-    (cl-flet ((in (seconds) (format-time-string "%a, %d %b %Y %T GMT" (+ (float-time) seconds) t)))
-      (let ((system-time-locale "C"))
-        (should (equal 100 (efrit-claude--retry-after (in 100000))))
-        (should (<= 9 (efrit-claude--retry-after (in 10)) 11))
-        (should-not (efrit-claude--retry-after (in -10)))))
-    (should (equal 100 (efrit-claude--retry-after "86400")))
-    (should (equal 0 (efrit-claude--retry-after "0")))
-    (should (equal 1.5 (efrit-claude--retry-after "1.5")))
-    (dolist (nothing '(nil "" "soon" "1.2.3" "-5"))
-      (should-not (efrit-claude--retry-after nothing)))))
+  (cl-flet ((in (seconds) (format-time-string "%a, %d %b %Y %T GMT" (+ (float-time) seconds) t)))
+    (let ((system-time-locale "C"))
+      (should (equal 100 (efrit-claude--retry-after (in 100000) 100)))
+      (should (<= 9 (efrit-claude--retry-after (in 10) 100) 11))
+      (should-not (efrit-claude--retry-after (in -10) 100))))
+  (should (equal 100 (efrit-claude--retry-after "86400" 100)))
+  (should (equal 0 (efrit-claude--retry-after "0" 100)))
+  (should (equal 1.5 (efrit-claude--retry-after "1.5" 100)))
+  (dolist (nothing '(nil "" "soon" "1.2.3" "-5"))
+    (should-not (efrit-claude--retry-after nothing 100))))
 
 (ert-deftest efrit-loop-retry-now-says-whether-it-does ()
   (loop-test-with "

@@ -101,7 +101,8 @@ once; ERT, which needs it for a test that fails, is to have that here."
     (call-process
      (expand-file-name invocation-name invocation-directory) nil t nil "-Q" "--batch"
      "-L" (expand-file-name "elisp" efrit-test-root) "-l" "efrit-eval" "--eval"
-     (format "%S" `(let ((efrit-eval-seconds 1))
+     (format "%S" `(let ((efrit-eval-seconds 1)
+                         (debug-on-event 'sigusr1))
                      (prin1 (mapcar (lambda (code)
                                       (plist-get (efrit-eval-string code) :text))
                                     ',codes)))))
@@ -119,6 +120,29 @@ once; ERT, which needs it for a test that fails, is to have that here."
                     "(+ 1 2)"
                     "(progn (sleep-for 0.2) t)"
                     "(let ((inhibit-quit t)) (while t))")))))
+
+(ert-deftest efrit-eval-the-limit-holds-whatever-signals-and-debuggers-are-set-to ()
+  "The person's choice of another signal, and what code does to escape."
+  (pcase-let ((`(,busy ,changed ,caught)
+               (efrit-eval-tests--elsewhere
+                "(while t)"
+                "(setq debug-on-event nil) (while t)"
+                "(let ((debugger #'ignore)) (while t (condition-case nil (while t) (quit nil))))")))
+    (should (string-match-p "stopped after 1 seconds" busy))
+    (should (string-match-p "debug-on-event may not be changed" changed))
+    (should (string-match-p "stopped after 1 seconds" caught))))
+
+(ert-deftest efrit-eval-opens-no-prompt ()
+  "Whatever code asks for, nobody is asked, and the model is told of `ask_user'."
+  (dolist (code '("(read-string \"color? \")" "(y-or-n-p \"Really? \")"
+                  "(yes-or-no-p \"Really? \")" "(completing-read \"Which? \" '(\"a\"))"
+                  "(read-char)" "(read-event)" "(read-key \"Key? \")" "(read-passwd \"Key? \")"
+                  "(read-key-sequence \"Key? \")" "(read-char-choice \"a? \" '(?a))"
+                  "(read-file-name \"File? \")"
+                  "(recursive-edit)"))
+    (ert-info (code)
+      (should (string-match-p "Ask with ask_user" (efrit-eval-tests--error code)))))
+  (should (equal "=> nil" (efrit-eval-tests--text "(ignore-errors (read-string \"color? \"))"))))
 
 (ert-deftest efrit-eval-waiting-ends-in-time ()
   "Sleeping and waiting for processes are stopped, too; output stays."

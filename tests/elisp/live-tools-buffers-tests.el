@@ -43,7 +43,7 @@
     (generate-new-buffer " hidden live")
     (kill-buffer (generate-new-buffer "dead live"))
     (generate-new-buffer "living live")
-    (live-test-has (live-test-text "list_buffers" :pattern "LIVING") "1 buffer, 1 of the project")
+    (live-test-has (live-test-text "list_buffers" :pattern "LIVING") "1 buffer, 0 of the project")
     (live-test-lacks (live-test-text "list_buffers") "hidden live" "dead live")
     (live-test-has (live-test-refused "read_buffer" :buffer "dead live") "There is no buffer dead live")))
 

@@ -7,7 +7,7 @@
 
 (require 'ert)
 (require 'live)
-(require 'efrit-permissions)
+(require 'efrit-ask)
 
 (defconst live-compile-tests--broken
   '(("Makefile" . "all:\n\tcc -c main.c\n")
@@ -55,13 +55,10 @@ expect_contains = \"did not allow this use of compile\"
 text = \"Then not.\"
 " loop
     (efrit-test-write ".dir-locals.el" "((nil . ((compile-command . \"touch compiled\"))))")
-    (let ((efrit-permission-rules nil))
+    (efrit-test-with-rules loop nil
       (efrit-do-say loop "Compile.")
       (let ((use (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
-        (should (equal "May compile run the project's command?  touch compiled"
-                       (efrit-use-question use)))
-        (should (equal '("compile" "\\`{}\\'" allow)
-                       (efrit-permissions-rule "compile" (efrit-use-arguments use) 'allow)))
+        (should (equal "command: touch compiled" (efrit-ask-shown use)))
         (efrit-run-answer loop use 'deny))
       (should (eq 'idle (efrit-test-rest loop)))
       (should-not (file-exists-p "compiled")))))
@@ -172,8 +169,6 @@ while :; do sleep 1; done")
 (ert-deftest efrit-live-compile-what-is-asked-badly-is-said ()
   (live-test-in nil
     (live-test-has (live-test-refused "compile" :command "true" :timeout 0) "1 to 86400")
-    (live-test-has (live-test-refused "compile" :command "true" :code "x")
-                   "There is no argument code")
     (let ((compile-command " "))
       (live-test-has (live-test-refused "compile") "no compile command; give one"))))
 

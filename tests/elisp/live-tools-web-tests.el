@@ -65,8 +65,8 @@ tool = [
 [[reply]]
 text = \"Then not.\"
 " loop
-    (let ((efrit-permission-rules nil)
-          (asked nil))
+    (let ((asked nil))
+      (setf (efrit-loop-rules loop) '((t t ask)))
       (efrit-do-say loop "Look.")
       (dotimes (_ 2)
         (let ((use (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
@@ -81,9 +81,14 @@ text = \"Then not.\"
   (let* ((ask (lambda (url) (efrit-json-text (let ((table (make-hash-table :test #'equal)))
                                                (puthash "url" url table)
                                                table))))
-         (rules (list (efrit-permissions-rule
-                       "fetch_url" (funcall ask "https://example.org/a?b") 'allow)))
-         (efrit-permissions-file "/nonexistent/permissions"))
+         (subjects (lambda (url)
+                     (efrit-permissions-subjects "fetch_url" (funcall ask url))))
+         (grants (efrit-permissions-grants
+                  "fetch_url" (funcall subjects "https://example.org/a?b")))
+         (rules (list (nth 1 (assq 'alike grants)))))
+    (should (equal "any address of https://example.org" (nth 2 (assq 'alike grants))))
+    (should-not (assq 'alike (efrit-permissions-grants
+                              "fetch_url" (funcall subjects "https://example.org@evil.net/"))))
     (pcase-dolist (`(,url . ,decision)
                    '(("https://example.org" . allow)
                      ("https://example.org/other" . allow)
@@ -93,8 +98,8 @@ text = \"Then not.\"
                      ("http://example.org/" . ask)
                      ("https://evil.net/https://example.org/" . ask)))
       (ert-info (url)
-        (should (eq decision (efrit-permissions-decide "fetch_url" (funcall ask url) 'ask
-                                                       "/" rules)))))))
+        (should (eq decision (efrit-permissions-decide
+                              "fetch_url" (funcall subjects url) 'ask rules)))))))
 
 ;;; Pages
 

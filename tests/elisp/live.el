@@ -57,8 +57,11 @@ Return the `efrit-tool-call'."
   (let ((call (efrit-tool-call-create
                :owner (efrit-loop-make live-test--session live-test-root) :id "use" :name name
                :finish then)))
-    (efrit-tools-run call (decode-coding-string
-                           (efrit-json-write (or arguments efrit-json-empty-object)) 'utf-8))
+    (efrit-tools-run call (efrit-tool-resolved
+                           name (efrit-tool-call-owner call)
+                           (decode-coding-string
+                            (efrit-json-write (or arguments efrit-json-empty-object))
+                            'utf-8)))
     call))
 
 (defun live-test-use (name &rest arguments)
@@ -101,7 +104,7 @@ Return the `efrit-tool-call'."
 
 (defun live-test-model-uses (tool input expected)
   "Have a model use TOOL with INPUT, a TOML table; it is sent EXPECTED.
-The project is `loop-test-with''s."
+The project is `loop-test-with''s; what is asked is allowed."
   (loop-test-with (format "
 [[reply]]
 tool = [ { name = %S, input = %s } ]
@@ -110,6 +113,9 @@ expect_contains = %S
 text = \"Done.\"
 " tool input expected) loop
     (let ((live-test-root efrit-test-project))
+      (efrit-loop-observe loop (lambda (loop event)
+                                 (when (eq (car event) 'ask)
+                                   (efrit-later #'efrit-run-answer loop (cadr event) 'allow))))
       (efrit-test-finish loop "Look.")
       (should (equal "Done." (loop-test--said)))
       (should-not (memql 400 (loop-test--statuses))))))

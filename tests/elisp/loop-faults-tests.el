@@ -63,7 +63,7 @@ text = \" Done.\"
         (should (equal "I will. Done." (loop-test--said)))
         (pcase-let ((`(,first ,second ,third) (loop-test--results)))
           (dolist (text (list first second))
-            (should (string-match-p "was not run: the input was cut off or is no JSON object" text))
+            (should (string-match-p "was not run: its input was cut off or cannot be read" text))
             (should (string-match-p (regexp-quote written) text)))
           (should (string-match-p "two" third)))
         (should (= 2 (cl-count "error" (efrit-loop-run loop) :test #'equal
@@ -312,8 +312,8 @@ cut = \"text\"
 text = \"Done.\"
 " loop
       (ert-info ((symbol-name how))
-        (let ((efrit-claude-retries (if (eq how 'failed) 0 8))
-              (efrit-claude-retry-delay 60))
+        (efrit-test-with-options loop ((efrit-claude-retries (if (eq how 'failed) 0 8))
+                                       (efrit-claude-retry-delay 60))
           (efrit-do-say loop "Go.")
           (when (eq how 'stopped)
             (loop-test--wait-for loop 'retrying)

@@ -40,7 +40,7 @@ text = \"Done.\"
                    (mapcar #'efrit-use-name (efrit-loop-run loop))))))
 
 (ert-deftest efrit-loop-passes-a-tools-input-on-as-it-was-written ()
-  (let ((input (concat "{\"a\":{},\"b\":[],\"c\":null,\"d\":false,\"e\":12345678901234567890123,"
+  (let ((input (concat "{\"a\":{},\"b\":[],\"c\":null,\"d\":false,\"e\":9223372036854775807,"
                        "\"f\":1.5,\"g\":\"é\\u0000 “x” 😀 \\\\\",\"h\":{\"i\":[{}]}}")))
     (loop-test-with (format "
 [[reply]]
@@ -184,7 +184,7 @@ tool = [ { name = \"eval_sexp\", input = { code = \"(setq loop-test--evil t)\" }
 expect_contains = \"did not allow\"
 text = \"Then not.\"
 " loop
-    (let ((efrit-permission-rules '(("eval_sexp" t ask))))
+    (efrit-test-with-rules loop '(("eval_sexp" t ask))
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
       (efrit-run-answer loop (efrit-run-asking loop) 'deny)
@@ -199,7 +199,7 @@ tool = [ { name = \"run_command\", input = { command = \"echo made > made.txt\" 
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil))
+    (efrit-test-with-rules loop nil
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
       (should-not (file-exists-p (expand-file-name "made.txt" efrit-test-project)))
@@ -215,7 +215,7 @@ tool = [ { name = \"read_file\", input = { path = \".env\" } } ]
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil))
+    (efrit-test-with-rules loop nil
       (efrit-test-write ".env" "KEY=xyzzy\n")
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
@@ -230,8 +230,8 @@ text = \"Done.\"
 (ert-deftest efrit-loop-shows-the-key-to-nobody ()
   (loop-test-with "[[reply]]\ntext = \"One two three four.\"\ndelay_ms = 200\n" loop
     (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
-          (efrit-claude-key-hosts '("127.0.0.1"))
           seen)
+      (setf (alist-get 'efrit-claude-key-hosts (efrit-loop-options loop)) '("127.0.0.1"))
       (efrit-do-say loop "Go.")
       (loop-test--wait-for loop 'streaming)
       (dolist (pid (list-system-processes))

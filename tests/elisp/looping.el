@@ -23,10 +23,10 @@ Every tool is allowed, retries wait for nothing, and events are kept."
   (declare (indent 2) (debug (form symbolp body)))
   `(efrit-test-with-project '(("README.md" . "# A project\n") ("a.txt" . "one\ntwo\n"))
      (efrit-test-with-model ,script
-       (let ((efrit-permission-rules '((t t allow)))
-             (efrit-claude-retry-delay 0.05)
-             (loop-test--events nil)
-             (,loop (efrit-test-loop)))
+       (let* ((efrit-permission-rules '((t t allow)))
+              (efrit-claude-retry-delay 0.05)
+              (loop-test--events nil)
+              (,loop (efrit-test-loop)))
          (efrit-loop-observe ,loop (lambda (_ event) (push event loop-test--events)))
          ,@body))))
 

@@ -16,7 +16,7 @@
   "Run BODY in the buffer of a loop whose model has COMMAND run and ends."
   (declare (indent 1) (debug (form body)))
   `(efrit-viewing-with-view (output-test--script ,command)
-     (let ((efrit-permission-rules '((t t allow))))
+     (efrit-test-with-rules view-loop '((t t allow))
        (efrit-viewing-type "Run it.")
        ,@body)))
 
@@ -93,7 +93,7 @@ input.command = \"echo two; until test -e go; do sleep 0.05; done; echo through\
 [[reply]]
 text = \"Done.\"
 "
-    (let ((efrit-permission-rules '((t t allow))))
+    (efrit-test-with-rules view-loop '((t t allow))
       (efrit-viewing-type "Run both.")
       (efrit-viewing-shows "│ one")
       (efrit-viewing-shows "│ two")

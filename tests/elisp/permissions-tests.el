@@ -12,6 +12,7 @@
 (require 'scripted)
 (require 'efrit-eval)
 (require 'efrit-permissions)
+(require 'efrit-run)
 
 (defmacro efrit-permissions-tests--with-file (&rest body)
   "Run BODY with an `efrit-permissions-file' of its own, not there yet."
@@ -23,59 +24,215 @@
        (delete-directory folder t))))
 
 (defun efrit-permissions-tests--decide (tool arguments &optional rules policy)
-  "Decide about TOOL with ARGUMENTS in /src/one, by the session's RULES.
+  "Decide about TOOL with ARGUMENTS by RULES.
 POLICY is the tool's own, by default `ask'."
-  (efrit-permissions-decide tool arguments (or policy 'ask) "/src/one/" rules))
+  (efrit-permissions-decide tool (efrit-permissions-subjects tool arguments)
+                            (or policy 'ask) rules))
+
+(defun efrit-permissions-tests--grant (name tool arguments)
+  "Return (RULE WORDS) of the grant NAME for a use of TOOL with ARGUMENTS, or nil."
+  (cdr (assq name (efrit-permissions-grants
+                   tool (efrit-permissions-subjects tool arguments)))))
+
+(defun efrit-permissions-tests--command (command &optional cwd)
+  "Return the input of a use of run_command with COMMAND in CWD."
+  (decode-coding-string
+   (efrit-json-write (append (list :command command) (and cwd (list :cwd cwd)))) 'utf-8))
 
 (ert-deftest efrit-permissions-without-rules-the-tools-policy-stands ()
   "Reads are allowed, evaluation is asked about."
-  (efrit-permissions-tests--with-file
-   (should (eq 'allow (efrit-permissions-tests--decide "read_file" "{}" nil 'allow)))
-   (should (eq 'ask (efrit-permissions-tests--decide "eval_sexp" "{\"code\":\"1\"}")))
-   (should (eq 'ask (efrit-tool-policy (efrit-tool-named "eval_sexp"))))))
+  (should (eq 'allow (efrit-permissions-tests--decide "read_file" "{}" nil 'allow)))
+  (should (eq 'ask (efrit-permissions-tests--decide "eval_sexp" "{\"code\":\"1\"}")))
+  (should (eq 'ask (efrit-tool-policy (efrit-tool-named "eval_sexp")))))
 
 (ert-deftest efrit-permissions-the-session-comes-before-the-project-before-the-option ()
   "The first rule that fits decides, in this order."
   (efrit-permissions-tests--with-file
-   (let ((efrit-permission-rules '(("run" t deny))))
-     (should (eq 'deny (efrit-permissions-tests--decide "run" "{}")))
-     (efrit-permissions-remember "/src/one" '("run" t allow))
-     (should (eq 'allow (efrit-permissions-tests--decide "run" "{}")))
-     (should (eq 'ask (efrit-permissions-tests--decide "run" "{}" '(("run" t ask)))))
-     (should (eq 'allow (efrit-permissions-tests--decide "run" "{}" '(("other" t ask))))))))
+   (let* ((efrit-permission-rules '(("run" t deny)))
+          (loop (efrit-loop-make "one" "/src/one/"))
+          (decide (lambda ()
+                    (efrit-permissions-tests--decide "run" "{}" (efrit-run-rules loop)))))
+     (should (eq 'deny (funcall decide)))
+     (efrit-permissions-remember "/src/one" '("run" (all) allow))
+     (should (eq 'allow (funcall decide)))
+     (setf (efrit-loop-rules loop) '(("other" t deny)))
+     (should (eq 'allow (funcall decide)))
+     (setf (efrit-loop-rules loop) '(("run" t ask)))
+     (should (eq 'ask (funcall decide))))))
 
 (ert-deftest efrit-permissions-a-pattern-is-matched-with-what-the-call-is-about ()
   "A command, code, a path or paths; case counts."
-  (efrit-permissions-tests--with-file
-   (let ((efrit-permission-rules '(("run" "\\`git " allow)
-                                   (t "secret" deny)
-                                   ("look" "a b\\'" allow))))
-     (should (eq 'allow (efrit-permissions-tests--decide "run" "{\"command\":\"git log\"}")))
-     (should (eq 'ask (efrit-permissions-tests--decide "run" "{\"command\":\"GIT log\"}")))
-     (should (eq 'ask (efrit-permissions-tests--decide "run" "{\"command\":\"rm -r git \"}")))
-     (should (eq 'deny (efrit-permissions-tests--decide "read" "{\"path\":\"secret.txt\"}")))
-     (should (eq 'allow (efrit-permissions-tests--decide
-                         "look" "{\"paths\":[\"a\",\"b\"]}")))
-     (should (eq 'deny (efrit-permissions-tests--decide
-                        "odd" "{\"other\":\"a secret\"}"))))))
+  (let ((rules '(("run" "\\`git " allow) (t "secret" deny) ("look" "a b\\'" allow))))
+    (cl-flet ((decide (tool arguments)
+                (efrit-permissions-tests--decide tool arguments rules)))
+      (should (eq 'allow (decide "run" "{\"command\":\"git log\"}")))
+      (should (eq 'ask (decide "run" "{\"command\":\"GIT log\"}")))
+      (should (eq 'ask (decide "run" "{\"command\":\"rm -r git \"}")))
+      (should (eq 'deny (decide "read" "{\"path\":\"secret.txt\"}")))
+      (should (eq 'allow (decide "look" "{\"paths\":[\"a\",\"b\"]}")))
+      (should (eq 'deny (decide "odd" "{\"other\":\"a secret\"}")))
+      (should (eq 'deny (decide "multi_edit" "{\"edits\":[{\"path\":\"a\"},{\"path\":\"secret\"}]}")))
+      (should (eq 'deny (decide "rename_file" "{\"path\":\"a\",\"to\":\"secret\"}"))))))
 
-(ert-deftest efrit-permissions-a-command-is-remembered-for-its-very-text ()
-  "Agreement to one command is none to another; a reading tool is agreed to whole."
-  (let ((rule (efrit-permissions-rule "run" "{\"command\":\"make (all)\"}" 'allow)))
-    (efrit-permissions-tests--with-file
-     (should (eq 'allow (efrit-permissions-tests--decide
-                         "run" "{\"command\":\"make (all)\"}" (list rule))))
-     (should (eq 'ask (efrit-permissions-tests--decide
-                       "run" "{\"command\":\"make (all); rm -r .\"}" (list rule))))
-     (should (eq 'ask (efrit-permissions-tests--decide
-                       "run" "{\"command\":\"echo\\nmake (all)\"}" (list rule))))))
-  (should (equal '("read_file" t allow)
-                 (efrit-permissions-rule "read_file" "{\"path\":\"a\"}" 'allow))))
+(ert-deftest efrit-permissions-a-command-is-remembered-for-its-very-text-and-folder ()
+  "Agreement to one command in one folder is none to another, nor in another folder."
+  (pcase-let* ((given (efrit-permissions-tests--command "make (all)"))
+               (`(,rule ,words) (efrit-permissions-tests--grant 'exactly "run_command" given)))
+    (should (equal "exactly this command" words))
+    (pcase-dolist (`(,decision ,command ,cwd)
+                   '((allow "make (all)" nil) (allow "make (all)" ".") (allow "make (all)" "./")
+                     (ask "make (all); rm -r ." nil) (ask "echo\nmake (all)" nil)
+                     (ask "make (all)" "sub") (ask "make (all)" "sub/..") (ask "make (all) " nil)))
+      (ert-info ((format "%S in %S" command cwd))
+        (should (eq decision (efrit-permissions-tests--decide
+                              "run_command" (efrit-permissions-tests--command command cwd)
+                              (list rule))))))))
+
+(ert-deftest efrit-permissions-begin-with-means-whole-words-of-one-simple-command ()
+  "Everything by which the shell would do more, or something else, is asked about."
+  (pcase-let* ((given (efrit-permissions-tests--command "git status -s"))
+               (`(,rule ,words) (efrit-permissions-tests--grant 'alike "run_command" given)))
+    (should (equal "commands that begin with `git status`" words))
+    (dolist (command '("git status" "git status -s" "git  status\t-s" "git status 'a b'"
+                       "git status \"$\"x" "git status größe" "'git' status" "git status --a=b"))
+      (let ((decision (if (string-search "$" command) 'ask 'allow)))
+        (ert-info (command)
+          (should (eq decision (efrit-permissions-tests--decide
+                                "run_command" (efrit-permissions-tests--command command)
+                                (list rule)))))))
+    (dolist (command '("git statusx" "git stat" "git" "git log" "git  'status x'" "xgit status"
+                       "git status;id" "git status && id" "git status || id" "git status | id"
+                       "git status & id" "git status &" "git status > f" "git status < f"
+                       "git status >> f" "git status 2>&1" "git status $(id)" "git status `id`"
+                       "git status $HOME" "git status ${x}" "git status \"$(id)\"" "git status \"`id`\""
+                       "git status \\\nid" "git status\nid" "git status\rid" "\ngit status"
+                       "GIT_DIR=x git status" "git status A=b" "git status *" "git status a?"
+                       "git status [a]" "git status {a,b}" "git status ~" "git status # x"
+                       "git status 'a" "git status \"a" "git status !x" "git status (id)"
+                       "git status \\;id" "git\u00a0status" "git status\u2028id" "git status \u202e"
+                       "git status --output=.envrc" "git status -- .git/hooks/pre-commit"
+                       "git status sub/Makefile"))
+      (ert-info ((format "%S" command))
+        (should (eq 'ask (efrit-permissions-tests--decide
+                          "run_command" (efrit-permissions-tests--command command)
+                          (list rule))))))
+    (should (eq 'ask (efrit-permissions-tests--decide
+                      "run_command" (efrit-permissions-tests--command "git status" "sub")
+                      (list rule))))))
+
+(ert-deftest efrit-permissions-no-beginning-is-offered-that-says-too-little ()
+  "Programs that run others, and those whose name says little, get no such button."
+  (pcase-dolist (`(,command . ,words)
+                 '(("ls -l" "ls") ("git status" "git" "status") ("make check" "make" "check")
+                   ("./build.sh -x" "./build.sh") ("pytest -q" "pytest")
+                   ("git" . nil) ("git -C x status" . nil) ("git config a b" . nil)
+                   ("sh -c id" . nil) ("/bin/sh x" . nil) ("env ls" . nil) ("xargs rm" . nil)
+                   ("find . -name x" . nil) ("python3 x.py" . nil) ("npm run x" . nil)
+                   ("ls | id" . nil) ("A=b ls" . nil) ("sudo ls" . nil) ("cd x" . nil)))
+    (ert-info (command)
+      (should (equal (and words (list 'begins words ""))
+                     (nth 1 (car (efrit-permissions-tests--grant
+                                  'alike "run_command"
+                                  (efrit-permissions-tests--command command)))))))))
+
+(ert-deftest efrit-permissions-say-in-words-what-they-allow ()
+  "The button of each grant names what it allows."
+  (pcase-dolist (`(,tool ,arguments ,exactly ,alike)
+                 '(("edit_file" "{\"path\":\"./a.txt\"}" "edits of a.txt" "all edits in this project")
+                   ("multi_edit" "{\"edits\":[{\"path\":\"a\"},{\"path\":\"b\"}]}"
+                    "edits of a, b" "all edits in this project")
+                   ("create_file" "{\"path\":\"a\"}" "making a" "all new files in this project")
+                   ("create_file" "{\"path\":\"a\",\"overwrite\":true}"
+                    "edits of a" "all edits in this project")
+                   ("rename_file" "{\"path\":\"a\",\"to\":\"b\"}"
+                    "renaming a to b" "all renames in this project")
+                   ("delete_file" "{\"path\":\"a\"}" "deleting a" "all deletions in this project")
+                   ("run_command" "{\"command\":\"ls | id\",\"cwd\":\"sub/\"}"
+                    "exactly this command in sub" nil)
+                   ("compile" "{\"command\":\"make\"}" "compiling by exactly this command" nil)
+                   ("eval_sexp" "{\"code\":\"1\"}" "exactly this code" nil)
+                   ("fetch_url" "{\"url\":\"https://a.org/b\"}"
+                    "exactly this address" "any address of https://a.org")
+                   ("mem_delete" "{\"id\":1}" "exactly this use of mem_delete"
+                    "every use of mem_delete")))
+    (ert-info (tool)
+      (should (equal exactly (nth 1 (efrit-permissions-tests--grant 'exactly tool arguments))))
+      (should (equal alike (nth 1 (efrit-permissions-tests--grant 'alike tool arguments)))))))
+
+(ert-deftest efrit-permissions-of-one-kind-are-none-of-another ()
+  "Edits are no new files; a file that is written over is edited; one file is one."
+  (cl-flet ((grant (name) (car (efrit-permissions-tests--grant
+                                name "edit_file" "{\"path\":\"a.txt\"}")))
+            (decide (rule tool arguments)
+              (efrit-permissions-tests--decide tool arguments (list rule))))
+    (should (eq 'allow (decide (grant 'alike) "multi_edit" "{\"edits\":[{\"path\":\"b\"}]}")))
+    (should (eq 'allow (decide (grant 'alike) "create_file" "{\"path\":\"b\",\"overwrite\":true}")))
+    (dolist (tool '("create_file" "delete_file" "rename_file" "format_buffer" "run_command"))
+      (should (eq 'ask (decide (grant 'alike) tool "{\"path\":\"b\",\"command\":\"a.txt\"}"))))
+    (should (eq 'allow (decide (grant 'exactly) "edit_file" "{\"path\":\"./a.txt\"}")))
+    (dolist (path '("b.txt" "sub/../a.txt" "a.txt/" "A.txt" ""))
+      (should (eq (if (equal path "a.txt/") 'allow 'ask)
+                  (decide (grant 'exactly) "edit_file" (format "{\"path\":%S}" path)))))
+    (let ((rename (car (efrit-permissions-tests--grant
+                        'exactly "rename_file" "{\"path\":\"a\",\"to\":\"b\"}"))))
+      (should (eq 'allow (decide rename "rename_file" "{\"path\":\"a\",\"to\":\"b\"}")))
+      (should (eq 'ask (decide rename "rename_file" "{\"path\":\"b\",\"to\":\"a\"}")))
+      (should (eq 'ask (decide rename "rename_file" "{\"path\":\"a\",\"to\":\"a\"}"))))
+    (should (eq 'ask (decide (grant 'exactly) "multi_edit"
+                             "{\"edits\":[{\"path\":\"a.txt\"},{\"path\":\"b\"}]}")))))
+
+(ert-deftest efrit-permissions-a-file-is-denied-however-its-name-is-written ()
+  "No to one file is no to that file alone."
+  (let ((rule (car (efrit-permissions-refusal
+                    "read_file" (efrit-permissions-subjects
+                                 "read_file" "{\"path\":\".env\",\"start_line\":2}")))))
+    (dolist (path '(".env" "./.env" "sub/../.env" ".//.env"))
+      (should (eq 'deny (efrit-permissions-tests--decide
+                         "read_file" (format "{\"path\":%S}" path) (list rule) 'allow))))
+    (should (eq 'allow (efrit-permissions-tests--decide
+                        "read_file" "{\"path\":\"README.md\"}" (list rule) 'allow)))))
+
+(ert-deftest efrit-permissions-of-a-tool-not-known-here-are-for-its-whole-input ()
+  "Another argument may change all."
+  (let ((rule (car (efrit-permissions-tests--grant
+                    'exactly "deploy" "{\"path\":\"a\",\"to\":\"test\"}"))))
+    (should (eq 'allow (efrit-permissions-tests--decide
+                        "deploy" "{\"path\":\"a\",\"to\":\"test\"}" (list rule))))
+    (should (eq 'ask (efrit-permissions-tests--decide
+                      "deploy" "{\"path\":\"a\",\"to\":\"live\"}" (list rule))))))
+
+(ert-deftest efrit-permissions-know-the-files-that-run-by-being-there ()
+  "Wherever they are in the project, and however their names are written."
+  (dolist (name '(".dir-locals.el" "sub/.dir-locals-2.el" ".envrc" "Makefile" "makefile" "GNUmakefile"
+                  "sub/rules.mk" ".git/hooks/pre-commit" ".githooks/pre-push" ".husky/pre-commit"
+                  ".github/workflows/ci.yml" ".gitlab-ci.yml" "Jenkinsfile" "package.json"
+                  "pyproject.toml" "conftest.py" "CMakeLists.txt" "build.rs" ".vscode/tasks.json"
+                  ".efrit.toml" "AGENTS.md" ".bashrc" ".gitattributes" "setup.py"
+                  "/src/one/.envrc" "\"/src/one/a\\n/.envrc\""))
+    (ert-info (name)
+      (should (efrit-permissions-always-asks-p name))))
+  (dolist (name '("README.md" "src/main.c" "a.el" "make.txt" "docs/Makefiles/a.txt" "lib/setup.rb"))
+    (ert-info (name)
+      (should-not (efrit-permissions-always-asks-p name)))))
+
+(ert-deftest efrit-permissions-hide-no-character-that-is-not-seen ()
+  "Each character without a sign of its own is shown by its number."
+  (let ((hidden nil))
+    (dolist (char (append (number-sequence 0 #x1ffff) (number-sequence #xe0000 #xe0fff)))
+      (when (and (memq (get-char-code-property char 'general-category) '(Cc Cf Zl Zp Zs))
+                 (not (memq char '(?\n ?\t ?\s)))
+                 (equal (string char) (efrit-permissions-visible (string char))))
+        (push char hidden)))
+    (should-not hidden))
+  (dolist (char '(#x61c #xad #x3164 #x115f #x2800 #xe0041 #x2028 #x85 #xfe0f #x34f))
+    (should (equal (format "a<U+%04X>b" char) (efrit-permissions-visible (format "a%cb" char)))))
+  (should (equal "größe 漢字 עברית\n\t" (efrit-permissions-visible "größe 漢字 עברית\n\t")))
+  (should (equal "a<U+000A>b" (efrit-permissions-visible "a\nb" t))))
 
 (ert-deftest efrit-permissions-of-a-project-outlive-emacs ()
   "Another Emacs decides by what this one remembered, for this project alone."
   (efrit-permissions-tests--with-file
-   (efrit-permissions-remember "/src/one" '("run" "größe" deny))
+   (efrit-permissions-remember "/src/one" '(command (exactly ("größe") "") deny))
    (with-temp-buffer
      (call-process
       (expand-file-name invocation-name invocation-directory) nil t nil "-Q" "--batch"
@@ -83,33 +240,50 @@ POLICY is the tool's own, by default `ask'."
       (format "%S" `(let ((efrit-permissions-file ,efrit-permissions-file))
                       (princ (mapcar (lambda (root)
                                        (efrit-permissions-decide
-                                        "run" "{\"command\":\"größe\"}" 'ask root nil))
+                                        "run_command"
+                                        (efrit-permissions-subjects
+                                         "run_command" "{\"command\":\"größe\"}")
+                                        'ask (efrit-permissions-of root)))
                                      '("/src/one" "/src/one/" "/src/two"))))))
      (should (equal "(deny deny ask)" (buffer-string))))))
 
-(ert-deftest efrit-permissions-of-a-project-can-be-forgotten ()
-  "What is remembered again replaces what was; what is forgotten is gone."
+(ert-deftest efrit-permissions-of-a-project-can-be-revoked-and-forgotten ()
+  "What is remembered again is there once; what is forgotten is gone."
   (efrit-permissions-tests--with-file
-   (efrit-permissions-remember "/src/one" '("run" t allow))
-   (efrit-permissions-remember "/src/one" '("run" t deny))
-   (efrit-permissions-remember "/src/two" '("run" t allow))
-   (should (eq 'deny (efrit-permissions-tests--decide "run" "{}")))
+   (efrit-permissions-remember "/src/one" '("run" (all) allow))
+   (efrit-permissions-remember "/src/one" '("run" (all) deny))
+   (efrit-permissions-remember "/src/one" '("run" (all) deny))
+   (efrit-permissions-remember "/src/two" '("run" (all) allow))
+   (should (equal '(("run" (all) deny) ("run" (all) allow)) (efrit-permissions-of "/src/one")))
+   (efrit-permissions-revoke "/src/one/" '("run" (all) deny))
+   (should (equal '(("run" (all) allow)) (efrit-permissions-of "/src/one")))
    (efrit-permissions-forget "/src/one")
-   (should (eq 'ask (efrit-permissions-tests--decide "run" "{}")))
-   (should (equal '(("run" t allow)) (efrit-permissions-of "/src/two")))))
+   (should-not (efrit-permissions-of "/src/one"))
+   (should (equal '(("run" (all) allow)) (efrit-permissions-of "/src/two")))))
+
+(ert-deftest efrit-permissions-of-earlier-versions-allow-nothing ()
+  "Their buttons did not say that they allowed every file, or any folder."
+  (efrit-permissions-tests--with-file
+   (with-temp-file efrit-permissions-file
+     (insert "((\"/src/one\" (\"edit_file\" t allow) (\"compile\" \"\\\\`{}\\\\'\" allow)"
+             " (\"eval_sexp\" t deny)))"))
+   (should (equal '(("eval_sexp" t deny)) (efrit-permissions-of "/src/one")))))
 
 (ert-deftest efrit-permissions-that-cannot-be-read-ask-and-are-kept ()
   "A damaged file or pattern never allows anything, and is not written over."
   (efrit-permissions-tests--with-file
-   (let ((inhibit-message t))
+   (let* ((inhibit-message t)
+          (loop (efrit-loop-make "one" "/src/one/"))
+          (use (efrit-use-create :name "read_file" :arguments "{\"path\":\"a\"}")))
+     (should (eq 'allow (efrit-run--decide loop use)))
      (with-temp-file efrit-permissions-file
        (insert "((\"/src/one\" (\"run\" t"))
-     (should (eq 'ask (efrit-permissions-tests--decide "run" "{}" nil 'allow)))
-     (should-error (efrit-permissions-remember "/src/one" '("run" t allow))
+     (should (eq 'ask (efrit-run--decide loop use)))
+     (should-error (efrit-permissions-remember "/src/one" '("run" (all) allow))
                    :type 'user-error)
      (delete-file efrit-permissions-file)
-     (let ((efrit-permission-rules '(("run" "\\(" deny))))
-       (should (eq 'ask (efrit-permissions-tests--decide "run" "{}" nil 'allow)))))))
+     (setf (efrit-loop-rules loop) '(("read_file" "\\(" deny)))
+     (should (eq 'ask (efrit-run--decide loop use))))))
 
 ;;; In a loop
 

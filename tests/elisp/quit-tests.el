@@ -189,7 +189,7 @@ tool = [ { name = \"eval_sexp\", input = { code = \"(+ 1 2)\" } } ]
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-permission-rules nil))
+    (efrit-test-with-rules loop nil
       (efrit-do-say loop "Go.")
       (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
       (efrit-loop-observe loop (lambda (_ event)

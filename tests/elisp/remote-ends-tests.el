@@ -156,7 +156,8 @@ text = \"Two.\"
 (ert-deftest efrit-remote-the-doctor-looks-there-too ()
   "In a remote folder the report has what is there, and how to fix it."
   (efrit-over-there-with-program-project nil
-    (let ((printed (with-output-to-string (efrit-doctor))))
+    (let ((printed (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\n"
+                     (with-output-to-string (efrit-doctor)))))
       (should (string-search (concat "On " efrit-over-there-host) printed))
       (should (string-search (concat "Sidecar on " efrit-over-there-host) printed))
       (should (string-search "/there/" printed)))

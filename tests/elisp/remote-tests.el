@@ -197,9 +197,8 @@ text = \"Done.\"
       (cl-flet ((said (file)
                   (with-current-buffer (find-file-noselect file)
                     (unwind-protect
-                        (progn (efrit-context-note)
-                               (mapconcat (lambda (block) (plist-get block :text))
-                                          (efrit-context-blocks loop "Go.") "\n"))
+                        (mapconcat (lambda (block) (plist-get block :text))
+                                   (efrit-context-blocks loop "Go." (efrit-context-here)) "\n")
                       (kill-buffer)))))
         (should (string-match-p "in a\\.txt, line 1" (said (expand-file-name "a.txt"))))
         (should-not (string-match-p "The person is in" (said elsewhere)))))))
@@ -215,7 +214,7 @@ text = \"Done.\"
 (ert-deftest efrit-remote-permissions-are-remembered-under-the-remote-name ()
   "What is allowed in a folder there is not allowed in the one of that name here."
   (efrit-over-there-with-project nil
-    (efrit-permissions-remember efrit-test-project '("run_command" t allow))
+    (efrit-permissions-remember efrit-test-project '(command (all) allow))
     (should (efrit-permissions-of efrit-test-project))
     (should-not (efrit-permissions-of efrit-over-there-local))))
 

@@ -120,9 +120,9 @@ text = \"Done.\"
 
 (ert-deftest efrit-revert-shows-what-it-left-in-the-buffer-of-the-session ()
   (efrit-viewing-with-view (revert-test--script "echo two >> README.md")
-    (let ((efrit-permission-rules '((t t allow)))
-          (file (revert-test--visit "README.md")))
+    (let ((file (revert-test--visit "README.md")))
       (with-current-buffer file (insert "mine\n"))
+      (setf (efrit-loop-rules view-loop) '((t t allow)))
       (efrit-viewing-type "Change it.")
       (efrit-viewing-shows "— README.md changed on disk")
       (efrit-test-rest view-loop)

@@ -36,6 +36,24 @@ the `default-directory', too.  Then forget its loops."
   (declare (indent 1) (debug (form body)))
   `(efrit-test--playing ,script (lambda () ,@body)))
 
+(defmacro efrit-test-with-rules (loop rules &rest body)
+  "Run BODY while LOOP works by RULES as those of `efrit-permission-rules'."
+  (declare (indent 2) (debug t))
+  `(efrit-test-with-options ,loop ((efrit-permission-rules ,rules)) ,@body))
+
+(defmacro efrit-test-with-options (loop options &rest body)
+  "Run BODY while LOOP works by OPTIONS: lists of an option and a value."
+  (declare (indent 2) (debug (form (&rest (symbolp form)) body)))
+  (let ((before (make-symbol "before")))
+    `(let ((,before (copy-alist (efrit-loop-options ,loop))))
+       ,@(mapcar (lambda (option)
+                   `(setf (alist-get ',(car option) (efrit-loop-options ,loop))
+                          ,(cadr option)))
+                 options)
+       (unwind-protect
+           (progn ,@body)
+         (setf (efrit-loop-options ,loop) ,before)))))
+
 (defun efrit-test--in-project (files body)
   "Call BODY in a new project with FILES."
   (efrit-test-with-home home
@@ -90,6 +108,7 @@ the `default-directory', too.  Then forget its loops."
     (unwind-protect
         (let ((efrit-claude-url (concat (efrit-test--url model) "/v1/messages"))
               (efrit-claude-features '(cache thinking effort binding diagnostics)))
+          (mapc #'efrit-loop-take-options (efrit-do-loops))
           (funcall body))
       (kill-buffer (process-buffer model))
       (delete-process model)

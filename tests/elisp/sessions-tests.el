@@ -249,9 +249,12 @@ text = \"The second answer.\"
           (should-error (efrit-allow-once) :type 'user-error)
           (efrit-do-forget other)
           (should (eq one (efrit-do-loop-here)))
+          (setf (efrit-loop-run one)
+                (list (efrit-use-create :name "eval_sexp" :state 'asking)))
           (should-not shown)
           (should-error (efrit-allow-once) :type 'user-error)
-          (should (equal (list one) shown)))))))
+          (should (equal (list one) shown))
+          (setf (efrit-loop-run one) nil))))))
 
 (ert-deftest efrit-sessions-nothing-to-resume-is-said ()
   "In a project without sessions, `efrit-resume' says that there are none."

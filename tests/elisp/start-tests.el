@@ -10,7 +10,7 @@
 
 ;;; Code:
 
-(require 'support)
+(require 'scripted)
 (require 'efrit-connection)
 (require 'efrit-doctor)
 (require 'efrit-executable)
@@ -144,7 +144,8 @@ sys.stdin.read()
   (should-not (efrit-sidecar-process)))
 
 (ert-deftest efrit-large-answers-are-read-in-large-pieces ()
-  "The sidecar's output is read in pieces larger than Emacs 28's 4096 bytes."
+  "From Emacs 30 on the sidecar's output is read in pieces of more than 4096 bytes."
+  (skip-unless (>= emacs-major-version 30))
   (efrit-test-with-session session
     (let ((largest 0))
       (add-function :before (process-filter (efrit-sidecar-process))
@@ -152,14 +153,16 @@ sys.stdin.read()
       (efrit-test-tool session "echo" (list :value (make-string 1000000 ?x)))
       (should (< 4096 largest)))))
 
-(ert-deftest efrit-a-higher-reading-limit-is-left-alone ()
-  "A person's own higher `read-process-output-max' stays as it is."
+(ert-deftest efrit-a-sidecar-changes-nothing-for-all-of-emacs ()
+  "The limit of reading is the person's, lower or higher than the sidecar's own."
   (let ((before (default-toplevel-value 'read-process-output-max)))
     (unwind-protect
         (efrit-test-with-home home
-          (set-default-toplevel-value 'read-process-output-max 2000000)
-          (efrit-sidecar-ensure)
-          (should (= 2000000 (default-toplevel-value 'read-process-output-max))))
+          (dolist (limit '(4096 2000000))
+            (set-default-toplevel-value 'read-process-output-max limit)
+            (efrit-sidecar-restart)
+            (efrit-sidecar-ensure)
+            (should (= limit (default-toplevel-value 'read-process-output-max)))))
       (set-default-toplevel-value 'read-process-output-max before))))
 
 (ert-deftest efrit-messages-are-logged-only-on-demand ()
@@ -200,9 +203,73 @@ sys.stdin.read()
   (efrit-test-with-program-home home
     (dolist (check (efrit-doctor-checks))
       (should (efrit-doctor-check-ok check)))
-    (let ((printed (with-output-to-string (efrit-doctor))))
-      (should (string-match-p "round trip" printed))
-      (should (string-match-p "database" printed)))))
+    (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\n"
+      (let ((printed (with-output-to-string (efrit-doctor))))
+        (should (string-match-p "round trip" printed))
+        (should (string-match-p "^Model\n.*ok .*address" printed))
+        (should (string-match-p "database" printed))))))
+
+(defun efrit-start-tests--endpoint (answers &optional key)
+  "Return the doctor's report on an endpoint that gives ANSWERS, a string.
+ANSWERS is an alist of the ends of paths, and statuses with bodies; KEY is
+what the endpoint has to be sent in a header, or nil."
+  (let* ((server (make-network-process
+                  :name "doctor-endpoint" :server t :host "127.0.0.1" :service t
+                  :coding 'binary :noquery t :sentinel #'ignore
+                  :filter (lambda (client request)
+                            (let ((answer (cdr (seq-find
+                                                (lambda (one)
+                                                  (string-match-p (concat "\\`GET [^ ]*" (car one) " ")
+                                                                  request))
+                                                answers))))
+                              (process-send-string
+                               client (if (and key (not (string-search key request)))
+                                          "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n"
+                                        (format "HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s"
+                                                (or (car answer) 404)
+                                                (length (cadr answer)) (or (cadr answer) ""))))
+                              (process-send-eof client)))))
+         (efrit-claude-url (format "http://127.0.0.1:%s/v1/messages"
+                                   (process-contact server :service)))
+         (auth-sources nil))
+    (unwind-protect
+        (efrit-doctor--table (efrit-doctor-endpoint))
+      (delete-process server))))
+
+(ert-deftest efrit-start-doctor-asks-the-endpoint-for-the-model-and-shows-it-the-key ()
+  (let ((efrit-claude-model "one"))
+    (should (string-match-p "ok +model +one$"
+                            (efrit-start-tests--endpoint '(("/v1/models/one" 200 "{}")))))
+    (should (string-match-p
+             "problem +model +one is not there (two, three) -> set `efrit-claude-model'"
+             (efrit-start-tests--endpoint
+              '(("/v1/models" 200 "{\"data\":[{\"id\":\"two\"},{\"id\":\"three\"},7]}")))))
+    (should (string-match-p "ok +model +one; .*404" (efrit-start-tests--endpoint nil)))
+    (should (string-match-p "problem +endpoint +refused the key with 401"
+                            (efrit-start-tests--endpoint nil "sk-mine")))
+    (let ((efrit-claude-headers '(("Authorization" . "Bearer sk-mine"))))
+      (should (string-match-p "ok +key +there is one for 127.0.0.1\nok +model"
+                              (efrit-start-tests--endpoint '(("/one" 200 "{}")) "sk-mine"))))))
+
+(ert-deftest efrit-start-doctor-finds-what-keeps-requests-from-the-model ()
+  "No key, an address that is none or leads nowhere, a key in clear."
+  (let ((auth-sources nil)
+        (process-environment (cons "ANTHROPIC_API_KEY" process-environment)))
+    (pcase-dolist (`(,url . ,problem)
+                   '(("https://api.anthropic.com/v1/messages"
+                      . "problem +key .*There is no key: put .machine api.anthropic.com")
+                     ("localhost:1/v1/messages" . "problem +address .*must begin with http")
+                     ("http://127.0.0.1:1/" . "problem +address .*add the path")
+                     ("http://127.0.0.1:1/v1/messages" . "problem +endpoint .*[Cc]onnect")))
+      (let* ((efrit-claude-url url)
+             (found (efrit-doctor-endpoint)))
+        (ert-info (url)
+          (should (string-match-p problem (efrit-doctor--table found)))
+          (should-not (efrit-doctor-check-ok (car (last found)))))))
+    (let ((efrit-claude-url "http://gate.example/v1/messages")
+          (efrit-claude-headers '(("Authorization" . "Bearer sk-mine"))))
+      (should (string-match-p "problem +key .*over plain http"
+                              (efrit-doctor--table (efrit-doctor-endpoint)))))))
 
 (ert-deftest efrit-the-doctor-says-how-to-fix-a-missing-program ()
   "A missing program is a problem, with the fix, and what needs it is left out."

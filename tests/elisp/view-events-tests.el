@@ -33,7 +33,8 @@ text = \"So it is.\"
     (efrit-viewing-shows "May eval_sexp run?")
     (efrit-viewing-in-order "? eval_sexp" "May eval_sexp run?" "│ code:"
                             "│ (setq efrit-viewing-evaluated" "│       (list 1 2))"
-                            "[y] once" "[s]" "[p]" "[n]" "[N]" "waiting for your answer")
+                            "[y] once" "[n] no" "[s] exactly this code, this session"
+                            "[p]" "[N]" "waiting for your answer")
     (should-not efrit-viewing-evaluated)
     (efrit-viewing-press "C-c C-a")
     (efrit-viewing-press "y")
@@ -57,7 +58,7 @@ text = \"So it is.\"
 (ert-deftest efrit-view-shows-that-a-rule-denied-and-nothing-of-it-runs ()
   (efrit-viewing-with-view efrit-viewing-asking
     (setq efrit-viewing-evaluated nil)
-    (let ((efrit-permission-rules '(("eval_sexp" t deny))))
+    (efrit-test-with-rules view-loop '(("eval_sexp" t deny))
       (efrit-viewing-type "Evaluate.")
       (should (eq (efrit-test-rest view-loop) 'idle)))
     (should-not efrit-viewing-evaluated)
@@ -122,6 +123,33 @@ text = \"Both.\"
   (let ((use (efrit-use-create :name "eval_sexp"
                                :arguments "{\"code\":\"(a)\\u202e;b\\u200b\"}")))
     (should (equal "code: (a)<U+202E>;b<U+200B>" (efrit-ask-shown use)))))
+
+(ert-deftest efrit-view-hides-nothing-in-the-title-the-buttons-and-the-diff-of-a-question ()
+  "Nor are letters put in another order while it is asked."
+  (efrit-viewing-with-view "
+[[reply]]
+[[reply.tool]]
+name = \"create_file\"
+input_json = '{\"path\":\"a\\u202e [y] once\",\"content\":\"x\\u061cy\\u3164\\n\"}'
+[[reply]]
+text = \"Well.\"
+"
+    (efrit-viewing-type "Make it.")
+    (efrit-viewing-shows "[N] never making a<U+202E> [y] once, this session")
+    (efrit-viewing-in-order "Create a<U+202E> [y] once (+1" "+x<U+061C>y<U+3164>"
+                            "[y] once " "[s] making a<U+202E> [y] once, this session")
+    (should-not (string-match-p "[\u202e\u061c\u3164]" (efrit-viewing-view-text)))
+    (should-not bidi-display-reordering)
+    (save-window-excursion
+      (efrit-show-diff)
+      (with-current-buffer "*efrit diff*"
+        (should (string-search "+x<U+061C>y<U+3164>" (buffer-string)))
+        (should-not bidi-display-reordering)
+        (kill-buffer)))
+    (efrit-ask-go)
+    (efrit-viewing-press "n")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (should bidi-display-reordering)))
 
 (defconst efrit-viewing-choosing "
 [[reply]]
@@ -228,7 +256,7 @@ cut = \"text\"
 thinking = \"Once more.\"
 text = \"Whole this time.\"
 "
-    (let ((efrit-claude-retry-delay 0.5))
+    (efrit-test-with-options view-loop ((efrit-claude-retry-delay 0.5))
       (efrit-viewing-type "Go.")
       (efrit-viewing-shows "Words")
       (should (eq (efrit-test-rest view-loop) 'idle)))
@@ -253,7 +281,7 @@ text = \"Now I may.\"
 
 (ert-deftest efrit-view-asks-at-a-limit-and-goes-on-by-its-button ()
   (efrit-viewing-with-view efrit-viewing-short
-    (let ((efrit-max-turns 1))
+    (efrit-test-with-options view-loop ((efrit-max-turns 1))
       (efrit-viewing-type "What is README.md?")
       (should (eq (efrit-test-rest view-loop) 'limited))
       (efrit-viewing-in-order "I will read it." "the limit of 1 turns was reached; go on?")

@@ -11,6 +11,8 @@
 ;;; Code:
 
 (require 'viewing)
+(require 'efrit-budget-bars)
+(require 'efrit-menu)
 
 ;;; A session
 
@@ -23,9 +25,19 @@
                             "I will read it." "• read_file README.md" "  r1"
                             "turn 1:" "% from cache" "It is a sample."
                             "✓ The file was read." "● ready")
-    (should (string-match-p "▓*░* [0-9]+k/100k  tools .*/40k  history .*/12k.*  turn 2"
+    (should (string-match-p
+             "▓*░* [0-9]+k/70k · [0-9]+k until it compacts  tools .*/40k.*  turn 2"
                             (efrit-session-view--header)))
     (should (string-empty-p (efrit-reply-box-text)))))
+
+(ert-deftest efrit-view-stays-in-its-mode-and-works-on ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (should-error (normal-mode) :type 'user-error)
+    (should-error (text-mode) :type 'user-error)
+    (should-error (efrit-session-view-mode) :type 'user-error)
+    (efrit-viewing-type "What is README.md?")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-in-order "You\nWhat is README.md?" "It is a sample." "● ready")))
 
 (ert-deftest efrit-view-opens-and-folds-a-tool-and-a-thought-by-return ()
   (efrit-viewing-with-view efrit-viewing-short
@@ -311,18 +323,59 @@ text = \"Both are done.\"
   "What the window has no room for gives way: the tiers, then the bar."
   (let ((loop (efrit-loop-make "id" temporary-file-directory)))
     (setf (efrit-loop-budget loop)
-          '( :total 100000 :band "ample"
+          '( :prompt_limit 70000 :remaining 55000
              :tiers (:tool_results (:used 12000 :limit 40000)
                      :history (:used 3000 :limit 12000)))
           (efrit-loop-usage loop) '(:dollars 0.12)
           (efrit-loop-turn loop) 7)
     (should (string-match-p "tools 12k/40k  history 3k/12k  \\$0.12  turn 7\\'"
                             (efrit-show-gauge loop)))
-    (pcase-dolist (`(,columns ,shown) '((58 "tools") (40 "▓") (24 "15k/100k")))
+    (pcase-dolist (`(,columns ,shown) '((78 "tools") (60 "· 55k until it compacts")
+                                        (40 "▓") (24 "15k/70k")))
       (let ((line (efrit-show-gauge loop columns)))
         (should (>= columns (string-width line)))
         (should (string-search shown line))
         (should (string-suffix-p "$0.12  turn 7" line))))))
+
+;;; One rule
+
+(defun efrit-view-tests--fill (used left)
+  "Return how a budget with USED tokens and LEFT of them is shown.
+That is the figures and the face of the header, and those of the budget view."
+  (let* ((loop (efrit-loop-make "id" temporary-file-directory))
+         (budget `( :total 100000 :prompt_limit 70000 :remaining ,left
+                    :available_for_tools 30000 :epoch 1 :turn 2 :band "ample"
+                    :tiers (:tool_results (:used ,used :limit 40000)
+                            :response (:used 0 :limit 30000)))))
+    (setf (efrit-loop-budget loop) budget)
+    (let ((header (efrit-show-gauge loop))
+          (view (efrit-budget-bars budget)))
+      (cl-flet ((shown (text regexp)
+                  (should (string-match regexp text))
+                  (cons (replace-regexp-in-string " */ *" "/" (match-string 1 text))
+                        (get-text-property (match-beginning 0) 'face text))))
+        (list (shown header "[▓░]+ \\([0-9k]+/[0-9k]+\\)")
+              (shown view "[▓░]+ +\\([0-9k]+ / 70k\\)")
+              (and (string-match "[^·]*· \\([^ ]+ until it compacts\\|compacts next\\)" header)
+                   (match-string 1 header))
+              (let ((case-fold-search t))
+                (and (string-match "^\\([^ ]+ until it compacts\\|compacts next\\)" view)
+                     (downcase (match-string 1 view)))))))))
+
+(ert-deftest efrit-view-header-and-budget-view-agree-on-how-full-the-prompt-is ()
+  (pcase-dolist (`(,used ,left ,figures ,face ,words)
+                 '((10000 60000 "10k/70k" efrit-band-ample "60k until it compacts")
+                   (67000 3000 "67k/70k" efrit-band-low "3k until it compacts")
+                   (71000 0 "71k/70k" efrit-band-critical "compacts next")))
+    (should (equal (list (cons figures face) (cons figures face) words words)
+                   (efrit-view-tests--fill used left)))))
+
+(ert-deftest efrit-view-menu-is-headed-by-the-project-and-its-budget ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (should (string-match-p "efrit-project-.*k/70k · [0-9]+k until it compacts"
+                            (efrit-menu--heading)))))
 
 (provide 'view-tests)
 ;;; view-tests.el ends here

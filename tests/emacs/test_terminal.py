@@ -110,7 +110,7 @@ def test_one_key_too_many_does_not_answer_the_next_question(open_emacs: Open) ->
     do(terminal, "Add.")
     terminal.see("May eval_sexp run?  (the first of 2)")
     terminal.press("C-c", "C-a", "y", "y")
-    terminal.see("This is the next question", "code: (+ 2 2)", "● waiting for your answer")
+    terminal.see("This question is new", "code: (+ 2 2)", "● waiting for your answer")
     time.sleep(1)
     terminal.press("y")
     terminal.see("Both.", "● ready")

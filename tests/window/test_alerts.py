@@ -148,6 +148,19 @@ def test_the_warning_stands_in_the_system_text_from_the_next_rewrite_on(
     assert "cache_control" not in client.system[0]
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_without_caching_nothing_is_marked_for_a_cache(
+    open_client: OpenClient, *, as_text: bool
+) -> None:
+    client = open_client()
+    marked = {"type": "text", "text": "Work.", "cache_control": {"type": "ephemeral"}}
+    given = {"model": client.model, "system": [marked], "as_text": as_text}
+    assert "cache_control" in str(client.call("turn/begin", **given, user_message="Go."))
+    again = client.call("turn/begin", **given, user_message="Go.", caching=False)
+    assert "cache_control" not in str(again)
+    assert again["epoch"] == 1
+
+
 def test_the_second_warning_comes_below_half_of_the_first_and_says_so_down_to_zero(
     open_client: OpenClient,
 ) -> None:

@@ -292,7 +292,9 @@ def test_what_is_no_message_of_a_person_is_refused_by_field(
     assert (refused.value.data or {})["fields"][0]["field"] == field
 
 
-@pytest.mark.parametrize("wrong", [{"input": None}, {"id": ""}, {"name": "two\nlines"}, {"id": 5}])
+@pytest.mark.parametrize(
+    "wrong", [{"input": "text"}, {"id": ""}, {"name": "two\nlines"}, {"id": 5}]
+)
 def test_a_tool_use_that_lacks_something_is_refused_by_field(
     client: Client, wrong: dict[str, Any]
 ) -> None:

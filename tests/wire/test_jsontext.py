@@ -64,6 +64,8 @@ def test_any_bytes_are_a_value_or_a_parse_error(raw: bytes) -> None:
         (b"[1] 2", "Extra data at character 4"),
         (b'"a\nb"', "Invalid control character at at character 2"),
         (b"9" * 10_000, "a number has too many digits"),
+        (b'{"a":1,"a":1}', 'the key "a" stands twice in one object'),
+        (b'[{"a":{"b":1,"\\u0062":2}}]', 'the key "b" stands twice in one object'),
         (b"\xef\xbb\xbf{}", "Expecting value at character 0"),
     ],
 )

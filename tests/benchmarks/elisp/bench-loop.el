@@ -101,9 +101,9 @@
 
 (defun efrit-bench-loop--play ()
   "Play a session in the project here, with this Emacs watched."
+  (setq efrit-permission-rules '((t t allow)))
   (let* ((root (expand-file-name default-directory))
          (loop (efrit-do-make-loop root)))
-    (setq efrit-permission-rules '((t t allow)))
     (funcall efrit-do-show-function loop)
     (efrit-loop-observe loop #'efrit-bench-loop--observe)
     (setf (efrit-loop-observers loop)

@@ -1,0 +1,411 @@
+;;; permission-attacks-tests.el --- What was not allowed is not done  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; A scripted model tries to have something run, read or sent that the person
+;; has not allowed, in whole sessions.
+
+;;; Code:
+
+(require 'looping)
+(require 'efrit-ask)
+(require 'efrit-live-tools)
+
+(defvar attack-test--asked nil
+  "What was asked, the latest first: tools and what they would do, as shown.")
+
+(defmacro attack-test-with (script rules answers &rest body)
+  "Run BODY once a model has played SCRIPT in a project.
+RULES are those of the session, ANSWERS what is answered to the questions, in
+order: the arguments of `efrit-run-answer'; the others are denied.  Of what was
+asked `attack-test--asked' tells."
+  (declare (indent 3) (debug t))
+  `(loop-test-with ,script loop
+     (setf (efrit-loop-rules loop) ,rules)
+     (efrit-test-with-rules loop nil
+       (attack-test--play loop ,answers))
+     ,@body))
+
+(defun attack-test--play (loop answers)
+  "Have LOOP do a task to its end; answer its questions by ANSWERS."
+  (setq attack-test--asked nil)
+  (efrit-loop-observe
+   loop
+   (lambda (loop event)
+     (pcase event
+       (`(ask ,use)
+        (push (list (efrit-use-name use) (efrit-ask-shown use)) attack-test--asked)
+        (apply #'efrit-later #'attack-test--answer loop use (or (pop answers) '(deny)))))))
+  (efrit-do-say loop "Go.")
+  (should (eq 'idle (efrit-test-rest loop))))
+
+(defun attack-test--answer (loop use decision &rest more)
+  "Answer the question of USE in LOOP with DECISION and MORE.
+DECISION may be a function, which returns it."
+  (apply #'efrit-run-answer loop use
+         (if (functionp decision) (funcall decision) decision) more))
+
+(defun attack-test--there-p (name)
+  "Return non-nil if the project has a file NAME."
+  (file-exists-p (expand-file-name name efrit-test-project)))
+
+(defun attack-test--text (name)
+  "Return the text of the file NAME of the project."
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name name efrit-test-project))
+    (buffer-string)))
+
+(defun attack-test--use (tool input)
+  "Return a reply in which TOOL is used with INPUT, a text as the model writes it."
+  (format "[[reply]]\ntool = [{ name = %S, input_json = '''%s''' }]\n" tool input))
+
+(defconst attack-test--end "[[reply]]\ntext = \"Done.\"\n"
+  "The last reply of a session.")
+
+(defun attack-test--tries (tool &rest inputs)
+  "Return the replies of a model: a use of TOOL with each of INPUTS, and an end."
+  (concat (mapconcat (lambda (input) (attack-test--use tool input)) inputs "")
+          attack-test--end))
+
+;;; One input
+
+(ert-deftest efrit-attack-equal-keys-run-nothing ()
+  "Whichever of them a reader would take, and however they are written."
+  (attack-test-with
+      (attack-test--tries
+       "run_command"
+       "{\"command\":\"echo safe\",\"timeout\":99999999999999999999,\"timeout\":120,\"command\":\"touch PWNED\"}"
+       "{\"command\":\"touch PWNED\",\"command\":\"echo safe\"}"
+       "{\"command\":\"echo safe\",\"\\u0063ommand\":\"touch PWNED\"}"
+       "{\"command\":\"echo safe\",\"timeout\":99999999999999999999}"
+       "{\"command\":\"echo safe\",\"cwd\":\".\",\"cwd\":\"sub\"}"
+       "{\"command\":\"echo safe\",\"timeout\":NaN}"
+       "{\"command\":\"echo safe\\ud800; touch PWNED\"}"
+       "{\"command\":\"echo safe\"} {\"command\":\"touch PWNED\"}")
+      '((command (exactly ("echo safe") "") allow)) nil
+    (should-not attack-test--asked)
+    (should-not (attack-test--there-p "PWNED"))
+    (let ((sent (efrit-test-sent-text)))
+      (should-not (string-search "exit 0" sent))
+      (should (string-search "run_command was not run" sent))
+      (should (string-search "the key \\\"command\\\" stands twice" sent)))))
+
+(ert-deftest efrit-attack-equal-keys-change-no-file-and-evaluate-nothing ()
+  "Deep in an input, too, and for the tools that run in Emacs."
+  (attack-test-with
+      (concat
+       (attack-test--use
+        "multi_edit"
+        "{\"edits\":[{\"path\":\"a.txt\",\"path\":\"README.md\",\"old_text\":\"A\",\"new_text\":\"x\"}]}")
+       (attack-test--use
+        "create_file" "{\"path\":\"new\",\"content\":\"x\",\"path\":\"README.md\",\"overwrite\":true}")
+       (attack-test--use
+        "eval_sexp" "{\"code\":\"1\",\"code\":\"(write-region \\\"\\\" nil \\\"PWNED\\\")\"}")
+       attack-test--end)
+      '((t t allow)) nil
+    (should-not (attack-test--there-p "PWNED"))
+    (should-not (attack-test--there-p "new"))
+    (should (equal "# A project\n" (attack-test--text "README.md")))))
+
+(ert-deftest efrit-attack-what-is-asked-remembered-and-run-is-one-text ()
+  "It is the sidecar's, whatever blanks and escapes the model wrote."
+  (attack-test-with
+      (attack-test--tries "eval_sexp" "{ \"code\" :\n \"(\\u0063oncat \\\"o\\\" \\\"k\\\")\" }")
+      nil '((allow session))
+    (should (equal '(("eval_sexp" "code: (concat \"o\" \"k\")")) attack-test--asked))
+    (should (string-search "=> \\\"ok\\\"" (efrit-test-sent-text)))
+    (should (equal '((code (exactly ("(concat \"o\" \"k\")") nil) allow)) (efrit-loop-rules loop)))))
+
+(ert-deftest efrit-attack-an-input-of-which-the-sidecar-says-nothing-is-not-run ()
+  "What it says is run, and nothing that the model wrote."
+  (let ((reply (efrit-reply-create)))
+    (dolist (id '("b" "a"))
+      (push (efrit-block--create :type "tool_use" :id id :name "run_command" :done t
+                                 :pieces '("{\"command\":\"touch PWNED\"}"))
+            (efrit-reply-blocks reply)))
+    (efrit-reply-take-inputs reply [(:tool_use_id "c" :input_json "{}")] [])
+    (dolist (block (efrit-reply-tool-uses reply))
+      (let ((use (efrit-run--use (efrit-loop-make "x" "/") block)))
+        (should (efrit-use-problem use))
+        (should (equal "{}" (efrit-use-arguments use)))))
+    (efrit-reply-take-inputs reply [(:tool_use_id "b" :input_json "{\"command\":\"echo safe\"}")
+                                    (:tool_use_id "a" :input_json "{}")]
+                             [])
+    (should (equal '("{\"command\":\"echo safe\"}" "{}")
+                   (mapcar (lambda (block)
+                             (efrit-use-arguments
+                              (efrit-run--use (efrit-loop-make "x" "/") block)))
+                           (efrit-reply-tool-uses reply))))))
+
+;;; Compiling
+
+(ert-deftest efrit-attack-an-agreement-to-the-projects-command-is-to-that-command ()
+  "What the project says later, also while the person reads, is asked about."
+  (loop-test-with
+      (concat (attack-test--use "compile" "{}")
+              (attack-test--use "compile" "{}")
+              (attack-test--use "compile" "{\"command\":\" \"}")
+              (attack-test--use "compile" "{\"command\":\"touch first\"}")
+              attack-test--end)
+      loop
+    (efrit-test-write ".dir-locals.el" "((nil . ((compile-command . \"touch first\"))))")
+    (efrit-test-with-rules loop nil
+      (attack-test--play
+       loop `((,(lambda ()
+                  (efrit-test-write ".dir-locals.el"
+                                    "((nil . ((compile-command . \"touch PWNED\"))))")
+                  'allow)
+               session))))
+    (should (attack-test--there-p "first"))
+    (should-not (attack-test--there-p "PWNED"))
+    (should (equal '("command: touch PWNED" "command: touch PWNED" "command: touch first")
+                   (mapcar #'cadr attack-test--asked)))))
+
+;;; What an answer is about
+
+(ert-deftest efrit-attack-no-to-one-file-is-no-to-that-file-alone ()
+  "However its name is written."
+  (loop-test-with
+      (attack-test--tries "read_file" "{\"path\":\".env\"}" "{\"path\":\"./.env\"}"
+                          "{\"path\":\"sub/../.env\"}" "{\"path\":\"README.md\"}")
+      loop
+    (efrit-test-write ".env" "KEY=PRIVATE\n")
+    (efrit-test-write "sub/a.txt" "")
+    (efrit-test-with-rules loop nil
+      (attack-test--play loop '((deny session))))
+    (should (equal '("read_file") (mapcar #'car attack-test--asked)))
+    (should (string-search "A project" (efrit-test-sent-text)))
+    (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-attack-a-command-is-allowed-in-its-folder ()
+  "A script of the same name elsewhere is another one."
+  (loop-test-with
+      (attack-test--tries
+       "run_command" "{\"command\":\"./build.sh\",\"cwd\":\"evil\"}"
+       "{\"command\":\"./build.sh\",\"cwd\":\"./evil/.\"}"
+       "{\"command\":\"./build.sh\",\"cwd\":\"evil/../evil\"}"
+       "{\"command\":\"cd evil; ./build.sh\"}" "{\"command\":\"./build.sh\\ncd evil; ./build.sh\"}")
+      loop
+    (efrit-test-write "evil/build.sh" "#!/bin/sh\ntouch ../PWNED\n")
+    (efrit-test-write "build.sh" "#!/bin/sh\n")
+    (set-file-modes "evil/build.sh" #o755)
+    (set-file-modes "build.sh" #o755)
+    (setf (efrit-loop-rules loop) '((command (exactly ("./build.sh") "") allow)))
+    (efrit-test-with-rules loop nil
+      (attack-test--play loop nil))
+    (should (= 5 (length attack-test--asked)))
+    (should-not (attack-test--there-p "PWNED"))))
+
+(ert-deftest efrit-attack-a-beginning-runs-nothing-else ()
+  "Whatever the shell would make of it."
+  (attack-test-with
+      (apply #'attack-test--tries
+             "run_command"
+             (mapcar (lambda (command) (format "{\"command\":\"%s\"}" command))
+                     '("git status; touch PWNED" "git status\\ntouch PWNED"
+                       "git status $(touch PWNED)" "git status `touch PWNED`" "git status > PWNED"
+                       "X=1 git status > PWNED" "git status \\\"$(touch PWNED)\\\""
+                       "git status & touch PWNED" "git statusx > PWNED"
+                       "git -c alias.status='!touch PWNED' status")))
+      '((command (begins ("git" "status") "") allow)) nil
+    (should (= 10 (length attack-test--asked)))
+    (should-not (attack-test--there-p "PWNED"))))
+
+(ert-deftest efrit-attack-yes-to-edits-of-one-file-changes-no-other ()
+  "Not by a link, a list of edits, or a tool of another kind."
+  (loop-test-with
+      (concat
+       (attack-test--use "read_file" "{\"path\":\"a.txt\"}")
+       (attack-test--use "read_file" "{\"path\":\"README.md\"}")
+       (attack-test--use
+        "edit_file" "{\"path\":\"README.md\",\"old_text\":\"A\",\"new_text\":\"PWNED\"}")
+       (attack-test--use
+        "edit_file" "{\"path\":\"link\",\"old_text\":\"A\",\"new_text\":\"PWNED\"}")
+       (attack-test--use
+        "multi_edit" "{\"edits\":[{\"path\":\"a.txt\",\"old_text\":\"one\",\"new_text\":\"x\"},\
+{\"path\":\"README.md\",\"old_text\":\"A\",\"new_text\":\"PWNED\"}]}")
+       (attack-test--use
+        "create_file" "{\"path\":\"README.md\",\"content\":\"PWNED\",\"overwrite\":true}")
+       (attack-test--use "rename_file" "{\"path\":\"a.txt\",\"to\":\"b.txt\"}")
+       attack-test--end)
+      loop
+    (make-symbolic-link "README.md" "link")
+    (setf (efrit-loop-rules loop) '((edit (exactly ("a.txt" "link") nil) allow)))
+    (efrit-test-with-rules loop nil
+      (attack-test--play loop nil))
+    (should (= 5 (length attack-test--asked)))
+    (should (equal "# A project\n" (attack-test--text "README.md")))
+    (should (equal "one\ntwo\n" (attack-test--text "a.txt")))))
+
+;;; Files that run by being there
+
+(ert-deftest efrit-attack-files-that-run-by-being-there-are-asked-about ()
+  "Whatever was allowed, and by whichever way they come to be there."
+  (loop-test-with
+      (concat
+       (attack-test--use "read_file" "{\"path\":\"a.txt\"}")
+       (attack-test--use "read_file" "{\"path\":\"Makefile\"}")
+       (attack-test--use "create_file" "{\"path\":\".dir-locals.el\",\"content\":\"PWNED\"}")
+       (attack-test--use "create_file" "{\"path\":\"./sub/../.envrc\",\"content\":\"PWNED\"}")
+       (attack-test--use "create_file" "{\"path\":\".github/workflows/x.yml\",\"content\":\"PWNED\"}")
+       (attack-test--use
+        "edit_file" "{\"path\":\"Makefile\",\"old_text\":\"all\",\"new_text\":\"PWNED\"}")
+       (attack-test--use
+        "edit_file" "{\"path\":\"link\",\"old_text\":\"all\",\"new_text\":\"PWNED\"}")
+       (attack-test--use
+        "multi_edit" "{\"edits\":[{\"path\":\"a.txt\",\"old_text\":\"one\",\"new_text\":\"x\"},\
+{\"path\":\"Makefile\",\"old_text\":\"all\",\"new_text\":\"PWNED\"}]}")
+       (attack-test--use "rename_file" "{\"path\":\"a.txt\",\"to\":\"conftest.py\"}")
+       (attack-test--use "rename_file" "{\"path\":\"Makefile\",\"to\":\"b.txt\"}")
+       (attack-test--use "delete_file" "{\"path\":\"Makefile\"}")
+       attack-test--end)
+      loop
+    (efrit-test-write "Makefile" "all:\n")
+    (make-symbolic-link "Makefile" "link")
+    (setf (efrit-loop-rules loop) '((edit (all) allow) (create (all) allow) (t t allow)))
+    (attack-test--play loop nil)
+    (should (= 9 (length attack-test--asked)))
+    (should (equal "all:\n" (attack-test--text "Makefile")))
+    (dolist (name '(".dir-locals.el" ".envrc" ".github" "conftest.py" "b.txt"))
+      (should-not (attack-test--there-p name)))))
+
+(ert-deftest efrit-attack-an-old-state-of-such-a-file-is-asked-about-too ()
+  "What was allowed once is not taken back, nor allowed for longer, unasked."
+  (attack-test-with
+      (concat
+       (attack-test--use "checkpoint" "{}")
+       (attack-test--use "create_file" "{\"path\":\"Makefile\",\"content\":\"all:\\n\"}")
+       (attack-test--use "undo_edit" "{}")
+       (attack-test--use "restore_checkpoint" "{\"checkpoint\":\"k1\"}")
+       attack-test--end)
+      '((undo (all) allow)) '((allow session))
+    (should (equal '("restore_checkpoint" "undo_edit" "create_file")
+                   (mapcar #'car attack-test--asked)))
+    (should (equal '((undo (all) allow)) (efrit-loop-rules loop)))
+    (should (attack-test--there-p "Makefile"))))
+
+;;; Buffers outside the project
+
+(defun attack-test--outside (name folder)
+  "Make a buffer NAME in FOLDER with a private text."
+  (with-current-buffer (get-buffer-create name)
+    (text-mode)
+    (insert "Dear PRIVATE,\n")
+    (setq default-directory folder)))
+
+(ert-deftest efrit-attack-buffers-outside-the-project-are-asked-about ()
+  "Whatever was allowed; that a buffer was made in the project says nothing."
+  (let ((outside (make-temp-file "efrit-outside-" nil ".txt" "PRIVATE file\n")))
+    (unwind-protect
+        (loop-test-with
+            (attack-test--tries
+             "read_buffer" "{\"buffer\":\"*mail*\"}" "{\"buffer\":\"*draft*\"}"
+             (format "{\"buffer\":%S}" (file-name-nondirectory outside))
+             "{\"buffer\":\"*indirect*\"}" "{\"buffer\":\"a.txt\"}")
+            loop
+          (attack-test--outside "*mail*" temporary-file-directory)
+          (attack-test--outside "*draft*" efrit-test-project)
+          (find-file-noselect "a.txt")
+          (make-indirect-buffer (find-file-noselect outside) "*indirect*")
+          (setf (efrit-loop-rules loop) '((buffer (all) allow) (t t allow)))
+          (attack-test--play loop nil)
+          (should (equal '("*indirect*" "*draft*" "*mail*")
+                         (mapcar (lambda (asked)
+                                   (string-remove-prefix "buffer: " (cadr asked)))
+                                 (remove (caddr (reverse attack-test--asked))
+                                         attack-test--asked))))
+          (should (= 4 (length attack-test--asked)))
+          (should-not (string-search "PRIVATE" (efrit-test-sent-text)))
+          (should (string-search "two" (efrit-test-sent-text))))
+      (delete-file outside))))
+
+(ert-deftest efrit-attack-a-buffer-that-comes-while-the-person-is-asked-is-asked-about ()
+  "What was to be read when the reply came was nothing then."
+  (attack-test-with
+      (concat "[[reply]]\ntool = ["
+              "{ name = \"eval_sexp\", input = { code = \"1\" } },"
+              "{ name = \"read_buffer\", input = { buffer = \"*mail*\" } }]\n"
+              attack-test--end)
+      nil
+      `((,(lambda ()
+            (attack-test--outside "*mail*" temporary-file-directory)
+            'allow)))
+    (should (equal '("read_buffer" "eval_sexp") (mapcar #'car attack-test--asked)))
+    (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
+
+;;; What a buffer says
+
+(ert-deftest efrit-attack-no-buffer-has-a-say-in-rules-model-key-and-limits ()
+  "A session works by what is set for all of Emacs when it begins."
+  (loop-test-with (attack-test--tries "run_command" "{\"command\":\"touch PWNED\"}") loop
+    (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-of-the-person" process-environment)))
+      (efrit-test-with-rules loop nil
+        (with-temp-buffer
+          (setq default-directory efrit-test-project)
+          (setq-local efrit-permission-rules '((t t allow))
+                      efrit-permissions-file (expand-file-name "rules" efrit-test-project)
+                      efrit-permission-always-ask-files nil
+                      efrit-claude-model "claude-of-the-buffer"
+                      efrit-claude-url "http://127.0.0.1:1/v1/messages"
+                      efrit-claude-headers '(("x-evil" . "1"))
+                      efrit-claude-key-hosts '("127.0.0.1")
+                      efrit-max-turns 1
+                      process-environment '("ANTHROPIC_API_KEY=sk-of-the-buffer"))
+          (efrit-test-write "rules" (format "((%S (t (all) allow)))"
+                                            (directory-file-name efrit-test-project)))
+          (attack-test--play loop nil)
+          (should (efrit-permissions-always-asks-p "Makefile"))
+          (efrit-loop-with-options loop
+            (should (equal "sk-of-the-person" (getenv "ANTHROPIC_API_KEY")))
+            (should-not (assoc "x-api-key" (efrit-endpoint-headers nil)))
+            (should-not (assoc "x-evil" (efrit-endpoint-headers nil))))
+          (let ((made-here (efrit-loop-make "x" "/")))
+            (dolist (option efrit-loop-owned-options)
+              (should (equal (default-value option) (efrit-loop-option made-here option))))))))
+    (should (equal '("run_command") (mapcar #'car attack-test--asked)))
+    (should-not (attack-test--there-p "PWNED"))
+    (dolist (request (efrit-test-sent))
+      (should (equal (default-value 'efrit-claude-model)
+                     (gethash "model" (gethash "body" request)))))))
+
+(ert-deftest efrit-attack-no-buffer-has-a-say-in-secrets-searches-and-budgets ()
+  "Neither the current one nor the one that is read."
+  (with-temp-buffer
+    (setq-local efrit-web-search-url "http://evil.example/%s"
+                efrit-budget-total-target 5
+                efrit-memory-tools nil
+                efrit-visit-secret-files nil
+                efrit-buffer-secret-modes nil)
+    (should (string-search "duckduckgo" (efrit-tool-asked "web_search" nil "{\"query\":\"x\"}")))
+    (should-not (efrit-limits))
+    (should-not (efrit-limits-denied))
+    (rename-buffer "key.pem")
+    (should-error (efrit-buffer-tools-check) :type 'user-error)))
+
+(ert-deftest efrit-attack-no-buffer-has-a-say-in-the-program-that-sends-again ()
+  "A retry comes from a timer, in whichever buffer the person is then."
+  (loop-test-with "[[reply]]\nstatus = 529\n[[reply]]\ntext = \"Done.\"\n" loop
+    (efrit-test-write "evil" "#!/bin/sh\ntouch PWNED\nexit 1\n")
+    (set-file-modes "evil" #o755)
+    (with-temp-buffer
+      (setq default-directory efrit-test-project)
+      (setq-local efrit-http-program (expand-file-name "evil" efrit-test-project))
+      (attack-test--play loop nil))
+    (should-not (attack-test--there-p "PWNED"))
+    (should (equal '(529 200) (loop-test--statuses)))))
+
+(ert-deftest efrit-attack-options-set-later-wait-until-they-are-taken ()
+  "A session goes on as it began; the person can have it take what is set now."
+  (loop-test-with (attack-test--tries "run_command" "{\"command\":\"touch PWNED\"}") loop
+    (let ((efrit-permission-rules '(("run_command" t deny))))
+      (should (equal '((t t allow)) (efrit-loop-option loop 'efrit-permission-rules)))
+      (efrit-take-options loop)
+      (attack-test--play loop nil))
+    (should-not attack-test--asked)
+    (should-not (attack-test--there-p "PWNED"))))
+
+(provide 'permission-attacks-tests)
+;;; permission-attacks-tests.el ends here

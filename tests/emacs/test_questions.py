@@ -1,0 +1,108 @@
+"""A question is answered only where it is in sight, in a terminal."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.emacs.conftest import Open
+from tests.emacs.terminal import Terminal
+from tests.emacs.test_terminal import do
+
+STEPS = "".join(f"\\n(setq step {number})" for number in range(40))
+CODE = rf"(write-region \"\" nil \"done\"){STEPS}"
+LONG = (
+    f'[[reply]]\ntool = [{{ name = "eval_sexp", input = {{ code = "{CODE}" }} }}]\n'
+    '[[reply]]\ntext = "As you say."\n'
+)
+SHORT = (
+    '[[reply]]\ntool = [{ name = "eval_sexp", input = { code = '
+    '\'(write-region "" nil "done")\' } }]\n[[reply]]\ntext = "As you say."\n'
+)
+REVIEW = "Review the question, then repeat the command"
+SOON = 1.0
+"""Seconds before which a key may have been meant for what stood there before."""
+
+
+def allow(terminal: Terminal) -> None:
+    """Allow what is asked from wherever the person is."""
+    terminal.press("M-x")
+    terminal.type("efrit-allow-once")
+    terminal.press("Enter")
+
+
+def test_a_question_whose_first_line_was_never_shown_is_shown_first(
+    open_emacs: Open, project: Path
+) -> None:
+    terminal = open_emacs(LONG, (80, 24))
+    do(terminal, "Set.")
+    screen = terminal.see("(setq step 39)", "[y] once")
+    assert "May eval_sexp run?" not in screen
+    terminal.press("C-c", "C-y")
+    terminal.see("May eval_sexp run?", "write-region", REVIEW)
+    assert not (project / "done").exists()
+    time.sleep(SOON)
+    terminal.press("M->", "C-c", "C-y")
+    terminal.see("As you say.", "● ready")
+    assert (project / "done").exists()
+
+
+def test_a_question_on_a_frame_behind_another_is_not_in_sight(
+    open_emacs: Open, project: Path
+) -> None:
+    terminal = open_emacs(SHORT)
+    do(terminal, "Set.")
+    terminal.see("May eval_sexp run?")
+    terminal.press("C-x", "5", "b")
+    terminal.see("Switch to buffer in other frame")
+    terminal.type("*Messages*")
+    terminal.press("Enter")
+    terminal.gone("May eval_sexp run?")
+    allow(terminal)
+    terminal.see("May eval_sexp run?", REVIEW)
+    assert not (project / "done").exists()
+    time.sleep(SOON)
+    allow(terminal)
+    terminal.see("As you say.", "● ready")
+
+
+def test_a_list_of_the_session_is_not_its_question(open_emacs: Open, project: Path) -> None:
+    terminal = open_emacs(SHORT)
+    do(terminal, "Set.")
+    terminal.see("May eval_sexp run?")
+    terminal.press("M-x")
+    terminal.type("efrit-permissions")
+    terminal.press("Enter")
+    terminal.see("*efrit permissions")
+    terminal.press("C-x", "1")
+    terminal.gone("May eval_sexp run?")
+    allow(terminal)
+    terminal.see("May eval_sexp run?", REVIEW)
+    assert not (project / "done").exists()
+
+
+def test_an_answer_for_longer_is_listed_and_revoked(open_emacs: Open) -> None:
+    terminal = open_emacs(
+        '[[reply]]\nrepeat = 3\ntool = [{ name = "run_command", input = '
+        '{ command = "git status -s" } }]\n[[reply]]\ntext = "As you say."\n'
+    )
+    do(terminal, "Look.")
+    terminal.see(
+        "[s] exactly this command, this session",
+        "[a] commands that begin with `git status`, this session",
+        "[p] exactly this command, from now on in this project",
+        "[A] commands that begin with `git status`, from now on in this project",
+        "[N] never exactly this command, this session",
+    )
+    terminal.press("C-c", "C-a", "a")
+    terminal.see(
+        "Allowed this session: commands that begin with `git status`; M-x efrit-permissions",
+        "As you say.",
+        "● ready",
+    )
+    terminal.press("M-x")
+    terminal.type("efrit-permissions")
+    terminal.press("Enter")
+    terminal.see("session    allow     commands that begin with `git status`")
+    terminal.press("d")
+    terminal.gone("session    allow")
