@@ -56,8 +56,8 @@ class Backlog:
 class WorkLane:
     """A queue and up to `size` daemon threads, each started when it is first needed."""
 
-    def __init__(self, name: str, size: int) -> None:
-        self.backlog = Backlog()
+    def __init__(self, name: str, size: int, most_waiting: int = MOST_WAITING) -> None:
+        self.backlog = Backlog(most_waiting)
         self._name = name
         self._size = size
         self._queue: SimpleQueue[Work | None] = SimpleQueue()

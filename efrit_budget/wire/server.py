@@ -41,6 +41,8 @@ DEFAULT_MAX_MESSAGE_BYTES = 64 * 2**20
 QUICK_THREADS = 4
 WRITING_THREADS = 4
 SLOW_THREADS = 16
+QUICK_WAITING = 256
+"""How many quick requests may wait: all of them are answered when the input has ended."""
 
 QUICK_DRAIN_SECONDS = 30.0
 """How long quick requests in hand may take on a busy machine after the input has ended."""
@@ -76,8 +78,8 @@ class Server:
         self._own = {**self._lifecycle.methods(), CANCEL: self._cancel}
         self._table = RequestTable()
         self._lanes = {
-            Lane.QUICK: WorkLane("quick", QUICK_THREADS),
-            Lane.WRITING: WorkLane("writing", WRITING_THREADS),
+            Lane.QUICK: WorkLane("quick", QUICK_THREADS, QUICK_WAITING),
+            Lane.WRITING: WorkLane("writing", WRITING_THREADS, QUICK_WAITING),
             Lane.SLOW: WorkLane("slow", SLOW_THREADS),
         }
         self._terminated = False
