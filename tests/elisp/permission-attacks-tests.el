@@ -126,14 +126,14 @@ DECISION may be a function, which returns it."
       (push (efrit-block--create :type "tool_use" :id id :name "run_command" :done t
                                  :pieces '("{\"command\":\"touch PWNED\"}"))
             (efrit-reply-blocks reply)))
-    (efrit-reply-take-inputs reply [(:tool_use_id "c" :input_json "{}")] [])
+    (efrit-reply-take-inputs reply [(:tool_use_id "c" :input_json "{}")] [] [])
     (dolist (block (efrit-reply-tool-uses reply))
       (let ((use (efrit-run--use (efrit-loop-make "x" "/") block)))
         (should (efrit-use-problem use))
         (should (equal "{}" (efrit-use-arguments use)))))
     (efrit-reply-take-inputs reply [(:tool_use_id "b" :input_json "{\"command\":\"echo safe\"}")
                                     (:tool_use_id "a" :input_json "{}")]
-                             [])
+                             [] [])
     (should (equal '("{\"command\":\"echo safe\"}" "{}")
                    (mapcar (lambda (block)
                              (efrit-use-arguments
