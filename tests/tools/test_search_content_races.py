@@ -89,7 +89,7 @@ def test_nothing_is_told_of_where_a_link_leads(search: Search, project: Path, wa
     found = 0
     forms: cycle[dict[str, Any]] = cycle([{}, {}, {"count_only": True}, {"path": "sub/a.txt"}])
     with swapping(*WAYS[way](project)):
-        for _ in range(amount(12, 20_000 // (2 * len(WAYS)))):
+        for _ in range(amount(12, 2_000 // len(WAYS))):
             envelope = search("needle", **next(forms))
             told = envelope["text"]
             assert "xyzzy" not in told
