@@ -98,15 +98,17 @@ class Retention:
 
     def finish(self) -> None:
         """Wait until all of it is done; a file of any size is rewritten for it."""
-        thread = self._thread
+        with self._lock:
+            thread = self._thread
         if thread is not None:
             thread.join()
         self._shrink(most_rewritten=None)
 
     def stop(self) -> None:
         """End the thread behind the part it works on; the rest is done another time."""
-        self._stopping.set()
-        thread = self._thread
+        with self._lock:  # no thread is begun that has not started yet, or begins from now on
+            self._stopping.set()
+            thread = self._thread
         if thread is not None:
             thread.join(STOP_SECONDS)
         if "_owner" in self.__dict__:

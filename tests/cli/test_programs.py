@@ -13,9 +13,9 @@ from efrit_budget.project import ctags, git, ripgrep
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = {"sidecar", "client", "checkout", "test", "picture"}
-NEVER_MISSING = {"bash", "cp", "sleep", "true", "umount", "efrit-budget"}
+NEVER_MISSING = {"bash", "cat", "cp", "sleep", "true", "umount", "efrit-budget"}
 """What is there where the programs of the list are, and this one."""
-RUN = re.compile(r'(?:which\(|executable-find |subprocess\.\w+\(\[)"([\w-]+)"')
+RUN = re.compile(r'(?:which\(|find_program\(|executable-find |subprocess\.\w+\(\[)"([\w-]+)"')
 
 
 def text(name: str) -> str:

@@ -46,7 +46,7 @@ text = \"I see.\"
              do (ert-info ((format "%s %s" tool input))
                   (should-not (efrit-use-begun use))
                   (should (equal "error" (plist-get (efrit-use-result use) :status)))
-                  (should (string-prefix-p (format "%s was not run: %s" tool problem)
+                  (should (string-prefix-p (format "§ %s was not run: %s" tool problem)
                                            (plist-get (efrit-use-result use) :text)))))))
 
 (ert-deftest efrit-input-that-fits-runs ()

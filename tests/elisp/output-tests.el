@@ -85,28 +85,29 @@ echo second; until test -e end; do sleep 0.05; done"
   (efrit-viewing-with-view "
 [[reply]]
 [[reply.tool]]
-name = \"run_command\"
-input.command = \"echo one; sleep 600\"
+name = \"wait\"
+input.seconds = 600
 [[reply.tool]]
-name = \"run_command\"
-input.command = \"echo two; until test -e go; do sleep 0.05; done; echo through\"
+name = \"wait\"
+input.seconds = 601
 [[reply]]
 text = \"Done.\"
 "
     (efrit-test-with-rules view-loop '((t t allow))
       (efrit-viewing-type "Run both.")
-      (efrit-viewing-shows "│ one")
-      (efrit-viewing-shows "│ two")
+      (should (efrit-test-wait-until
+               (lambda () (equal '(running running) (mapcar #'efrit-use-state (efrit-loop-run view-loop))))))
       (goto-char (point-max))
       (should (string-match-p "2 tools run"
                               (cadr (should-error (efrit-stop-tool) :type 'user-error))))
-      (efrit-viewing-to "│ one")
+      (efrit-viewing-to "… wait seconds=600")
       (efrit-stop-tool)
-      (efrit-viewing-shows "✗ run_command")
-      (efrit-viewing-in-order "✗ run_command" "… run_command" "│ two")
-      (efrit-test-write "go" "")
+      (efrit-viewing-shows "✗ wait")
+      (efrit-viewing-in-order "✗ wait seconds=600" "… wait seconds=601")
+      (efrit-viewing-to "… wait seconds=601")
+      (efrit-stop-tool)
       (should (eq (efrit-test-rest view-loop) 'idle))
-      (efrit-viewing-in-order "✗ run_command" "• run_command" "Done.")
+      (efrit-viewing-in-order "✗ wait" "✗ wait" "Done.")
       (should-error (efrit-stop-tool) :type 'user-error))))
 
 (defvar output-test--calls nil

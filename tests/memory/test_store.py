@@ -177,7 +177,7 @@ def test_what_is_read_is_given_even_if_the_reading_cannot_be_counted(
 ) -> None:
     number = store.save(BACKOFF).id
 
-    def full() -> Any:
+    def full(*_: object) -> Any:
         raise StorageError("database or disk is full")
 
     monkeypatch.setattr(database, "writing", full)
@@ -190,7 +190,7 @@ def test_what_is_read_is_given_even_if_the_reading_cannot_be_counted(
 def test_a_reading_that_cannot_be_counted_for_another_reason_is_told(
     store: MemoryStore, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken() -> Any:
+    def broken(*_: object) -> Any:
         raise RuntimeError("a mistake")
 
     monkeypatch.setattr(database, "writing", broken)

@@ -175,7 +175,7 @@ def test_a_mistake_names_a_variable_or_the_client_as_its_source() -> None:
 
 
 def test_all_mistakes_are_told_at_once(config: Path) -> None:
-    config.write_text("[budget]\ntotal = 5\n[retention]\ndays = 0\n")
+    config.write_text("[budget]\ntotal = 5\n[retention]\ndays = -1\n")
     message = failure()
     assert "budget.total" in message
     assert "retention.days" in message

@@ -166,6 +166,8 @@ def test_a_call_whose_result_could_not_be_kept_is_told_and_can_be_asked_for_agai
     call = impatient.begin("tools/call", **tally)
     assert until((tmp_path / "runs").exists)
     with _locked(database):
+        assert until(lambda: "to store its result" in str(impatient.notifications("$/progress")))
+        impatient.notify("$/cancelRequest", id=call)
         assert impatient.reply(call)["error"]["code"] == STORAGE_ERROR
     again = impatient.reply(impatient.begin("tools/call", **tally))
     assert again["result"]["status"] == "error"

@@ -111,7 +111,7 @@ def test_a_command_moves_files_between_folders_and_sees_processes(
     (project / "a").mkdir()
     command = "echo x > one && mv one a/two && cat a/two && ps -o pid= -p $PPID | wc -l"
     text = _ran(sidecar, session, "use", command)["text"]
-    assert text.splitlines()[:3] == ["exit 0", "x", "1"]
+    assert text.splitlines()[:3] == ["§ exit 0", "x", "1"]
 
 
 # Storing

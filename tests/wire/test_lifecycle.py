@@ -195,7 +195,7 @@ def test_a_stream_that_ends_anywhere_ends_the_process_cleanly(
         sidecar.send(request("ping", 1))
         sidecar.send_bytes(rest)
         assert sidecar.finish() == 0
-        assert sidecar.replies[0]["result"] == "pong"
+        assert "pong" in [reply.get("result") for reply in sidecar.replies]
         assert len(sidecar.replies) == (2 if rest else 1)
         assert "Traceback" not in sidecar.errors()
 
