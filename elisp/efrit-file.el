@@ -63,6 +63,15 @@ within two seconds: TRAMP is that lenient."
       (widen)
       (buffer-substring-no-properties (point-min) (point-max)))))
 
+(defun efrit-file-name-there (root name)
+  "Return the file that NAME means, as the sidecar of the project ROOT writes it.
+It comes with the host of ROOT.  The sidecar quotes a name that cannot be
+shown as it stands, in the manner of C."
+  (concat (file-remote-p root)
+          (if (string-prefix-p "\"" name)
+              (decode-coding-string (encode-coding-string (read name) 'utf-8-unix) 'utf-8-unix)
+            name)))
+
 (defun efrit-file-stamp (file)
   "Return the stamp of FILE, or of its buffer where that is modified.
 As long as it stays the same, so does the text."

@@ -16,6 +16,7 @@
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-diff)
+(require 'efrit-file)
 (require 'efrit-json)
 (require 'efrit-loop)
 (require 'efrit-seen)
@@ -143,17 +144,16 @@ A file that is deleted or renamed gets no new text."
 (defun efrit-plan--with-files (loop paths then refused)
   "Ask about PATHS in LOOP; call THEN with an alist of them, or REFUSED.
 The names come with the host of the project, where that is another one."
-  (let ((host (or (file-remote-p (efrit-loop-root loop)) "")))
-    (efrit-turn-call
-     loop 'changes/check (list :paths (vconcat paths))
-     (lambda (checked)
-       (funcall then
-                (cl-loop for path in paths
-                         for file across (plist-get checked :files)
-                         collect (cons path
-                                       (plist-put file :file
-                                                  (concat host (plist-get file :file)))))))
-     (lambda (err) (funcall refused (efrit-error-text err))))))
+  (efrit-turn-call
+   loop 'changes/check (list :paths (vconcat paths))
+   (lambda (checked)
+     (funcall then
+              (cl-loop for path in paths
+                       for file across (plist-get checked :files)
+                       for name = (efrit-file-name-there (efrit-loop-root loop)
+                                                         (or (plist-get file :file) ""))
+                       collect (cons path (plist-put file :file name)))))
+   (lambda (err) (funcall refused (efrit-error-text err)))))
 
 (defun efrit-plan--of (planner loop given files then refused)
   "Have PLANNER plan with GIVEN and FILES in LOOP.

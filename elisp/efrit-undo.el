@@ -129,7 +129,7 @@ FORCE and THEN as above."
 
 (defun efrit-undo--file (loop name)
   "Return NAME, a file as the sidecar of LOOP has it, as Emacs has it."
-  (concat (file-remote-p (efrit-loop-root loop)) name))
+  (efrit-file-name-there (efrit-loop-root loop) name))
 
 (defun efrit-undo--buffer (loop shown)
   "Return the buffer of the file that the change SHOWN of LOOP left, or nil."

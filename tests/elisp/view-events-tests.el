@@ -136,7 +136,7 @@ text = \"Well.\"
 "
     (efrit-viewing-type "Make it.")
     (efrit-viewing-shows "[N] never making a<U+202E> [y] once, this session")
-    (efrit-viewing-in-order "Create a<U+202E> [y] once (+1" "+x<U+061C>y<U+3164>"
+    (efrit-viewing-in-order "Create \"a\\342\\200\\256 [y] once\" (+1" "+x<U+061C>y<U+3164>"
                             "[y] once " "[s] making a<U+202E> [y] once, this session")
     (should-not (string-match-p "[\u202e\u061c\u3164]" (efrit-viewing-view-text)))
     (should-not bidi-display-reordering)
