@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import stat
@@ -33,6 +34,7 @@ MOST_STORED = 10_000
 MOST_COMPLAINT = 600
 MOST_AGAIN, MOST_AGAIN_BYTES = 200, 64 * 1024 * 1024
 """How many files are searched again where folders change meanwhile, and how much of each."""
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 CLOCK_NS = 20_000_000
 """How far the clock of the files may be behind."""
 
@@ -250,8 +252,15 @@ def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
             data = file.read(MOST_AGAIN_BYTES) if _is_file(file) else b""
     except (OSError, OutsideError):
         data = b""
-    found = _in_data(walk, block.path, b"" if b"\0" in data else data, query)
-    return found._replace(lines=b"") if count else found
+    found = _in_data(walk, block.path, _text_in(data), query)
+    if count:
+        return found._replace(lines=b"", matches=min(found.matches, block.matches))
+    return _cut(found, block.matches) if found.matches > block.matches else found
+
+
+def _text_in(data: bytes) -> bytes:
+    """Return the part of a file that rg searches: to the first NUL, but in UTF-16 all of it."""
+    return data if data.startswith(UTF16) else data.partition(b"\0")[0]
 
 
 def _is_file(file: IO[bytes]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from efrit_budget.project import searching as on_disk
 from efrit_budget.project.paths import shown_name
 from tests.connection import Connection
 from tests.tools.searched import Search, git, lines_of, places_of, searching, write
@@ -265,6 +266,13 @@ def test_a_searched_buffer_whose_file_has_changed_on_disk_says_so(
     ]
 
 
+@pytest.fixture(params=[on_disk.CLOCK_NS, 10**18], ids=["once", "again"])
+def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have files searched once, or again by descriptor as where their folder has just changed."""
+    monkeypatch.setattr(on_disk, "CLOCK_NS", request.param)
+
+
+@pytest.mark.usefixtures("clock")
 def test_more_matches_than_are_stored_are_counted_and_the_answer_says_so(
     search: Search, project: Path
 ) -> None:
@@ -303,6 +311,7 @@ def test_max_matches_limits_a_page_and_the_token_brings_the_next(
     assert places_of(second) == [("a", 4), ("a", 5), ("b", 1)]
 
 
+@pytest.mark.usefixtures("clock")
 def test_binary_files_are_left_out_and_one_that_turns_binary_late_is_named(
     search: Search, project: Path
 ) -> None:
