@@ -249,9 +249,11 @@ request to compare the next one with."
 ;;; Attempts
 
 (defun efrit-claude--attempt (request)
-  "Send REQUEST, once more."
+  "Send REQUEST, once more.
+A quit waits until REQUEST knows what it sends."
   (cl-incf (efrit-claude-attempt request))
-  (let ((reader (efrit-sse-create)))
+  (let ((inhibit-quit t)
+        (reader (efrit-sse-create)))
     (setf (efrit-sse-on-event reader)
           (lambda (data)
             (when (eq reader (efrit-claude-reader request))
