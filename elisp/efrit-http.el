@@ -141,10 +141,8 @@ One that began after FILE was written has got the number anew."
 
 (defun efrit-http--start (request url headers)
   "Start curl for REQUEST to URL with HEADERS.
-One that waits is taken, unless it has ended meanwhile.  A quit waits until
-REQUEST has its process, which nobody else knows."
-  (let ((inhibit-quit t)
-        (config (efrit-http--config request url headers))
+One that waits is taken, unless it has ended meanwhile."
+  (let ((config (efrit-http--config request url headers))
         (warm efrit-http--warm))
     (setq efrit-http--warm nil)
     (unless (and (process-live-p warm)
