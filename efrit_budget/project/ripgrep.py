@@ -19,7 +19,7 @@ from efrit_budget.project.programs import find_program
 
 OLDEST = 13
 MOST_SECONDS = 120.0
-NO_MATCH, FAILED = 1, 2
+FAILED = 2
 
 OVER_LINES = re.compile(
     r"\n|(?<!\\)(?:\\\\)*\\(?:n|[xuU]\{?0*[aA]\b)|\(\?[a-zA-Z]*s"

@@ -14,7 +14,6 @@ from efrit_budget.results.marks import own
 
 LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 LINE_END_SIGN = "␍"
-PLAIN_MODE = "100644"
 MOST = 500
 WORDS = {
     "M": "Modified",
