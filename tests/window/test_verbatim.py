@@ -156,15 +156,17 @@ def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
     assert client.call("session/status")["usage"]["output_tokens"] == 20
 
 
-def test_an_input_that_was_read_is_given_back_in_its_one_form(shared: Client) -> None:
-    client = shared.anew()
+def ended_with_a_command(client: Client, written: str) -> dict[str, Any]:
+    """End a turn whose reply runs a command, with an input as it is written."""
     first = begun(client, "Go on.")
+    use = {"type": "tool_use", "id": "a", "name": "run_command", "input_json": written}
+    ended: dict[str, Any] = client.call("turn/end", turn_id=first["turn_id"], content=[use])
+    return ended
+
+
+def test_an_input_that_was_read_is_given_back_in_its_one_form(shared: Client) -> None:
     written = '{ "command" : "\\u0065cho\\u0000\u2028" , "timeout":1e2}'
-    ended = client.call(
-        "turn/end",
-        turn_id=first["turn_id"],
-        content=[{"type": "tool_use", "id": "a", "name": "run_command", "input_json": written}],
-    )
+    ended = ended_with_a_command(shared.anew(), written)
     (given,) = ended["inputs"]
     assert given["input_json"] == '{"command":"echo\\u0000\u2028","timeout":100.0}'
     (block,) = ended["append"]["messages"][0]["content"]
@@ -172,14 +174,7 @@ def test_an_input_that_was_read_is_given_back_in_its_one_form(shared: Client) ->
 
 
 def test_a_problem_names_the_key_that_stands_twice(shared: Client) -> None:
-    client = shared.anew()
-    first = begun(client, "Go on.")
-    written = '{"command":"echo safe","command":"touch PWNED"}'
-    ended = client.call(
-        "turn/end",
-        turn_id=first["turn_id"],
-        content=[{"type": "tool_use", "id": "a", "name": "run_command", "input_json": written}],
-    )
+    ended = ended_with_a_command(shared.anew(), '{"command":"echo safe","command":"touch PWNED"}')
     (unreadable,) = ended["unreadable"]
     assert 'the key "command" stands twice in one object' in unreadable["problem"]
 
