@@ -308,6 +308,7 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
     (unwind-protect
         (while (not (setq begun (efrit-remote--begun-p process)))
           (unless (and (process-live-p process) (< (float-time) end))
+            (while (accept-process-output process 0 nil t))
             (user-error "The shell of %s does not run the sidecar: %s" remote
                         (string-trim (or (process-get process 'efrit-written) ""))))
           (accept-process-output process 0.05))

@@ -53,11 +53,12 @@ def space_of(connection: sqlite3.Connection) -> Space:
 
 
 def give_back(database: Database) -> bool:
-    """Give some free pages back to the disk; false where there are none."""
-    with database.writing() as connection:
+    """Give up to `PAGES` free pages back to the disk; return false where there are none."""
+    with database.alone() as connection:
         if not space_of(connection).free:
             return False
-        connection.execute(f"PRAGMA incremental_vacuum({PAGES:d})").fetchall()
+        # A script is run to its end; `execute` stops behind the first page.
+        connection.executescript(f"PRAGMA incremental_vacuum({PAGES:d})")
     return True
 
 

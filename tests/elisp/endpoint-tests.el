@@ -228,7 +228,7 @@
     (efrit-http--sweep)
     (should (endpoint-test--bodies))
     (signal-process other 9)
-    (should (efrit-test-wait-until (lambda () (not (process-live-p other)))))
+    (should (efrit-test-await-end other))
     (should (endpoint-test--bodies))
     (loop-test-with "[[reply]]\ntext = \"Yes.\"\n" loop
       (efrit-test-finish loop "Go.")

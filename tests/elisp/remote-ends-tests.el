@@ -344,7 +344,7 @@ echo 'the disk is full' >&2; exit 3
           (should (efrit-test-wait-until #'remote-ends-tests--printed-pid))
           (unless (eq how 'exit)
             (signal-process emacs how))
-          (should (efrit-test-wait-until (lambda () (not (process-live-p emacs)))))
+          (should (efrit-test-await-end emacs))
           (let ((pid (remote-ends-tests--printed-pid)))
             (ert-info ((format "ended by %s" how))
               (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))))))

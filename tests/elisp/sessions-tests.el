@@ -213,7 +213,7 @@ text = \"The second answer.\"
   (efrit-test-with-project nil
     (let ((process (efrit-sessions-tests--elsewhere "left")))
       (signal-process (process-id process) 9)
-      (should (efrit-test-wait-until (lambda () (not (process-live-p process)))))
+      (should (efrit-test-await-end process))
       (should (efrit-do-resume-loop "left" efrit-test-project)))))
 
 (ert-deftest efrit-sessions-a-project-can-have-several ()

@@ -170,7 +170,7 @@ Return its process; its output goes to the current buffer."
       (let ((emacs (efrit-test--other-emacs
                     '(progn (efrit-sidecar-ensure)
                             (message "pid %d" (process-id (efrit-sidecar-process)))))))
-        (should (efrit-test-wait-until (lambda () (not (process-live-p emacs)))))
+        (should (efrit-test-await-end emacs))
         (should (eql 0 (process-exit-status emacs)))
         (let ((pid (efrit-test--printed-pid)))
           (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))))
@@ -186,7 +186,7 @@ Return its process; its output goes to the current buffer."
                               (sleep-for 600)))))
           (should (efrit-test-wait-until #'efrit-test--printed-pid))
           (signal-process emacs signal)
-          (should (efrit-test-wait-until (lambda () (not (process-live-p emacs)))))
+          (should (efrit-test-await-end emacs))
           (let ((pid (efrit-test--printed-pid)))
             (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid))))))))))
 

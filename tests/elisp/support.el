@@ -162,6 +162,12 @@ Return what it gave."
       (accept-process-output nil 0.02))
     value))
 
+(defun efrit-test-await-end (process)
+  "Wait until PROCESS has ended and all that it wrote is read; return non-nil then."
+  (when (efrit-test-wait-until (lambda () (not (process-live-p process))))
+    (while (accept-process-output process 0.05))
+    t))
+
 (defun efrit-test-quit-when (condition)
   "Quit as a person would, once CONDITION, a function, gives non-nil."
   (let (timer)
