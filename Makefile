@@ -3,6 +3,8 @@
 PYTHON ?= python3
 EMACS ?= emacs
 export PYTHON EMACS
+# Else each of the thousands of processes that the tests start compiles the program anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak test-emacs30 test-api lint bench screenshot setup clean

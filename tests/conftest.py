@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from tests.local_sidecar import TOOLS_FOR_TESTS, LocalSidecar
 from tests.sidecar import SERVE, Sidecar
 
 soak.load_profile()
+# Where the tests run in a shell's background, programs that are started would ignore it, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -55,8 +58,12 @@ def tools_for_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def sidecar(tools_for_tests: Path, request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A sidecar with the tools for tests; a process where the test is marked so."""
-    is_process = request.node.get_closest_marker("process") is not None
-    with Sidecar(command=SERVE) if is_process else LocalSidecar() as running:
+    mark = request.node.get_closest_marker("process")
+    if mark is None:
+        running: Sidecar | LocalSidecar = LocalSidecar()
+    else:
+        running = Sidecar(command=SERVE if mark.kwargs.get("fresh") else None)
+    with running:
         yield running
 
 

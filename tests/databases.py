@@ -18,6 +18,11 @@ def template() -> bytes:
         return file.read_bytes()
 
 
+def open_database(file: Path) -> Database:
+    """Open an empty, migrated database of this name."""
+    return Database(copy_template(file), 5000)
+
+
 def copy_template(file: Path) -> Path:
     """Make `file` an empty, migrated database, unless there is one."""
     if not file.exists():

@@ -29,7 +29,7 @@ def load_profile() -> None:
     """
     settings.register_profile(
         "efrit",
-        max_examples=amount(25, 400),
+        max_examples=amount(15, 400),
         derandomize=not ANEW,
         deadline=None,
         print_blob=True,

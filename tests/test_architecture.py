@@ -113,6 +113,7 @@ def shown(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
+@cache
 def tree(file: Path) -> ast.Module:
     """The syntax of a Python file."""
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
@@ -208,6 +209,8 @@ def functions(
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Every function in a piece of syntax, with its qualified name."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue  # no expression holds a function that has a name
         inner = prefix
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{prefix}{child.name}", child

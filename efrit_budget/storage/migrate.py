@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from efrit_budget.errors import StorageError
@@ -75,19 +76,25 @@ def _require_whole(connection: sqlite3.Connection) -> None:
 
 def missing_parts(connection: sqlite3.Connection) -> list[str]:
     """Return what the database lacks of the schema it says it has, such as "table calls"."""
+    return sorted(_parts_of(version(connection)) - _parts(connection))
+
+
+@cache
+def _parts_of(schema: int) -> frozenset[str]:
+    """Return the parts of a whole database of that schema version."""
     with closing(sqlite3.connect(":memory:")) as whole:
         for number, file in migrations():
-            if number <= version(connection):
+            if number <= schema:
                 _run(whole, file)
-        return sorted(_parts(whole) - _parts(connection))
+        return _parts(whole)
 
 
-def _parts(connection: sqlite3.Connection) -> set[str]:
+def _parts(connection: sqlite3.Connection) -> frozenset[str]:
     """Return the tables, views, indices and triggers, those of SQLite's own left out."""
     rows = connection.execute(
         "SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
     )
-    return {row[0] for row in rows}
+    return frozenset(row[0] for row in rows)
 
 
 def _run(connection: sqlite3.Connection, file: Path) -> None:

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -67,6 +68,7 @@ def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Regis
     return Registry(tool for tool in tools if tool.name not in deny)
 
 
+@cache
 def schema(arguments: type[BaseModel]) -> dict[str, Json]:
     """The JSON schema of a tool's arguments, without what costs tokens and tells nothing."""
     found = arguments.model_json_schema()

@@ -13,8 +13,9 @@ from efrit_budget.memory.observation import Draft
 from efrit_budget.memory.ranking import HALF_LIFE_DAYS
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.settings import Settings
-from efrit_budget.storage.database import BUSY_TIMEOUT_MS, Database
+from efrit_budget.storage.database import BUSY_TIMEOUT_MS
 from tests.cli.command import Ended, efrit, efrit_at_a_terminal, write_config
+from tests.databases import open_database
 
 
 def save(title: str, content: str = "", *more: str, stdin: str = "") -> int:
@@ -115,7 +116,7 @@ def test_what_is_there_is_deleted_and_what_is_not_is_named() -> None:
 def filled(tmp_path: Path) -> Path:
     """A database with everything that a memory can have."""
     path = tmp_path / "filled.db"
-    database = Database(path, 5000)
+    database = open_database(path)
     store = MemoryStore(database)
     first = store.save(
         Draft("One", "a\u2028b \U0001f389\x1b[1m\r\n", topic_key="k", tags=("ä", 'b"'))

@@ -1,7 +1,8 @@
 """Runs command lines of efrit-budget in children of a process that has loaded all of it.
 
-Most of what a sidecar or a scripted model costs a test is the loading of its modules. Here that
-is done once. The server prints the name of a socket in a folder of its own, where `forked.py`,
+Most of what a sidecar or a scripted model costs a test is the loading of its modules and the making
+of its database. Here that is done once: a sidecar without a database in its usual place gets a copy
+of an empty one. The server prints the name of a socket in a folder of its own, where `forked.py`,
 which Emacs starts in place of the program, asks for a child, and gives it its process id,
 arguments, environment, folder and standard streams. The child writes its own process id to a file
 beside the socket that is named by the client's, and runs the program's own `main`. It takes the
@@ -22,13 +23,21 @@ import socket
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from pydantic import BaseModel
+
 import efrit_budget
 from efrit_budget.__main__ import main
+from efrit_budget.budget.prices import dollars
+from efrit_budget.settings.places import HOME_VARIABLE, database_file, private_folder
+from efrit_budget.storage.database import Database
+from efrit_budget.tools.registry import discover, schema
+from efrit_budget.tools.validation import schema_problem
 
 LENGTH_BYTES = 4
 SIGNAL_BYTES = 64
@@ -57,7 +66,7 @@ def receive(client: socket.socket) -> Request:
     return Request(client_pid, arguments, environment, folder, streams)
 
 
-def become(request: Request) -> NoReturn:
+def become(request: Request, database: bytes) -> NoReturn:
     """Be the program that was asked for, in a session of its own like what Emacs starts."""
     os.setsid()
     for number, descriptor in enumerate(request.streams):
@@ -72,6 +81,8 @@ def become(request: Request) -> NoReturn:
     os.environb.update(request.environment)
     sys.argv[1:] = request.arguments
     try:
+        if "serve" in request.arguments:
+            put_database(database)
         code = main()
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001  the frames below are the server's
@@ -80,11 +91,27 @@ def become(request: Request) -> NoReturn:
     os._exit(code)
 
 
+def put_database(content: bytes) -> None:
+    """Put an empty database in its usual place, unless something is there or it is no place."""
+    place = database_file()
+    if HOME_VARIABLE not in os.environ or place.exists():
+        return
+    with suppress(OSError):
+        private_folder(place.parent)
+        unfinished = place.with_name(f".{os.getpid()}.unfinished")
+        unfinished.touch(mode=0o600)
+        unfinished.write_bytes(content)
+        with suppress(FileExistsError):
+            place.hardlink_to(unfinished)
+        unfinished.unlink()
+
+
 class ForkServer:
     """The children that run, and their clients."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: bytes) -> None:
         self._folder = folder
+        self._database = database
         self._clients: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = socket.socket(socket.AF_UNIX)
@@ -117,7 +144,7 @@ class ForkServer:
             client.close()
             self._leave()
             self._note(request.client)
-            become(request)
+            become(request, self._database)
         for stream in request.streams:
             os.close(stream)
         self._clients[pid] = client
@@ -166,15 +193,34 @@ class ForkServer:
         client.close()
 
 
+def models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Return all models there are; theirs are built when they are first used."""
+    for model in base.__subclasses__():
+        yield model
+        yield from models(model)
+
+
 def load_everything() -> None:
-    """Import every module of the package, and keep what they made out of the collector's way."""
+    """Load and make what each child would, and keep it out of the collector's way."""
     for module in pkgutil.walk_packages(efrit_budget.__path__, "efrit_budget."):
         importlib.import_module(module.name)
+    for model in models(BaseModel):
+        model.model_rebuild()
+    for tool in discover():
+        schema_problem(schema(tool.arguments))
+    dollars("claude-sonnet-5", {})
     gc.collect()
     gc.freeze()
+
+
+def make_database(folder: Path) -> bytes:
+    """Return the content of an empty database."""
+    file = folder / "empty.db"
+    Database(file, 5000).close()
+    return file.read_bytes()
 
 
 if __name__ == "__main__":
     load_everything()
     with tempfile.TemporaryDirectory(prefix="efrit-fork-") as made:
-        ForkServer(Path(made)).run()
+        ForkServer(Path(made), make_database(Path(made))).run()

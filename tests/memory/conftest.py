@@ -9,12 +9,13 @@ import pytest
 
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
+from tests.databases import open_database
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """An empty database."""
-    opened = Database(tmp_path / "memory.db", 5000)
+    opened = open_database(tmp_path / "memory.db")
     yield opened
     opened.close()
 

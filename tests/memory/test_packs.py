@@ -21,7 +21,8 @@ from efrit_budget.memory.packing import Form, Pack, Written
 from efrit_budget.memory.packing import packed as packed_of
 from efrit_budget.memory.packs import CANDIDATES, Markdown, PackJson, context_pack
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.storage.database import Database
+from tests.databases import open_database
+from tests.soak import amount
 
 COST = dearest(estimate)
 THESIS = Filters(project="thesis")
@@ -212,7 +213,7 @@ DRAFTS = st.lists(
 def holding(drafts: list[Draft]) -> Iterator[MemoryStore]:
     """A memory that holds these."""
     with tempfile.TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "memory.db", 5000)
+        database = open_database(Path(folder) / "memory.db")
         try:
             store = MemoryStore(database)
             for draft in drafts:
@@ -223,7 +224,7 @@ def holding(drafts: list[Draft]) -> Iterator[MemoryStore]:
 
 
 @pytest.mark.parametrize("form", [Markdown(), PackJson(), Lines(), LinesJson()])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=amount(8, 100))
 @given(DRAFTS, st.integers(60, 1500))
 def test_the_whole_text_is_within_its_budget_however_it_is_counted(
     form: Form, drafts: list[Draft], budget: int
@@ -247,7 +248,7 @@ OVERSIZE = st.builds(
 
 
 @pytest.mark.parametrize("form", [Markdown(), PackJson(), Lines(), LinesJson()])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=amount(8, 100))
 @given(st.lists(OVERSIZE, max_size=8), DRAFTS, st.integers(20, 700))
 def test_no_pack_is_empty_while_one_of_its_candidates_alone_would_fit(
     form: Form, oversize: list[Draft], drafts: list[Draft], budget: int
@@ -295,7 +296,7 @@ def test_a_first_line_keeps_its_indentation(store: MemoryStore) -> None:
     assert packed(store).text.endswith("*\n\n    first\n  second")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=amount(8, 100))
 @given(DRAFTS, st.integers(60, 1500))
 def test_nothing_that_would_still_fit_is_left_out(drafts: list[Draft], budget: int) -> None:
     with holding(drafts) as store:

@@ -16,8 +16,8 @@ from efrit_budget.memory.observation import Draft, Revision
 from efrit_budget.memory.private import public, without_private
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.memory.transfer import imported, records
-from efrit_budget.storage.database import Database
 from tests.connection import Connection
+from tests.databases import open_database
 from tests.window.client import Client, text
 
 SECRET = "hunter2x"
@@ -108,7 +108,7 @@ def test_nothing_private_is_in_the_files_whatever_field_it_came_in(
 ) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        database = Database(folder / "memory.db", 5000)
+        database = open_database(folder / "memory.db")
         store = MemoryStore(database)
         every = (hidden, hidden, hidden, hidden, hidden, hidden, (hidden,), 0.5, hidden, hidden)
         store.save(Draft(*every))

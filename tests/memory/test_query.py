@@ -14,6 +14,7 @@ from efrit_budget.memory.query import parsed
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.migrate import migrations
+from tests.databases import open_database
 
 STEMMED = (
     *("authentication", "rotation", "configuration", "happiness", "generalization"),
@@ -43,7 +44,7 @@ def test_whatever_words_are_saved_every_beginning_of_each_finds_them(
     words: list[str], data: st.DataObject
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "memory.db", 5000)
+        database = open_database(Path(folder) / "memory.db")
         store = MemoryStore(database)
         number = store.save(Draft("Needle", " ".join(words), tags=(words[0],))).id
         store.save(Draft("Other", "Hay."))

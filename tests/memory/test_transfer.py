@@ -18,7 +18,7 @@ from efrit_budget.memory.observation import EVERYTHING, Draft, Filters
 from efrit_budget.memory.restoring import Merged
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.memory.transfer import Export, RecordError, imported, records
-from efrit_budget.storage.database import Database
+from tests.databases import open_database
 
 BACKOFF = Draft("Retries use backoff", "Wait twice as long each time.", project="lab")
 TOPIC = replace(BACKOFF, topic_key="retry")
@@ -28,7 +28,7 @@ TOPIC = replace(BACKOFF, topic_key="retry")
 def opened() -> Iterator[MemoryStore]:
     """An empty memory."""
     with tempfile.TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "memory.db", 5000)
+        database = open_database(Path(folder) / "memory.db")
         try:
             yield MemoryStore(database)
         finally:

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.budget.estimate import estimate
+from tests.soak import amount
 from tests.window.client import Client
 from tests.window.recalled import TAIL, is_same, read
 from tests.window.texts import KINDS_OF_TEXT, Kind
@@ -17,7 +18,7 @@ from tests.window.texts import KINDS_OF_TEXT, Kind
 FIRST_FACTOR = 1.3
 """What a model is taken to need for one of our estimated tokens, before any reply was seen."""
 ALLOWANCES = st.sampled_from([150, 200, 400, 1_000, 3_000, 8_000])
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=amount(8, 100))
 ROOMY = {"total": 10_000_000, "per_tool_default": 1_000_000}
 
 

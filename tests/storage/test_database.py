@@ -16,7 +16,7 @@ import pytest
 
 from tests.connection import Connection, RpcError
 from tests.processes import until
-from tests.sidecar import SERVE, Sidecar
+from tests.sidecar import SERVE, Sidecar, forked
 
 STORAGE_ERROR = -32003
 
@@ -80,9 +80,9 @@ def test_a_file_that_is_no_database_keeps_its_mode_and_its_content(tmp_path: Pat
 
 
 def test_sidecars_that_start_at_once_on_a_new_database_make_it_once(
-    tools_for_tests: Path, project: Path
+    tools_for_tests: Path, project: Path, tmp_path: Path
 ) -> None:
-    sidecars = [Sidecar() for _ in range(6)]
+    sidecars = [Sidecar("--db", str(tmp_path / "new.sqlite3")) for _ in range(6)]
     try:
         opened = [s.begin("session/open", root=str(project)) for s in sidecars]
         ids = {s.result(o)["session_id"] for s, o in zip(sidecars, opened, strict=True)}
@@ -199,7 +199,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Path, list[str]]]:
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
     may_mount = os.geteuid() == 0 and shutil.which("mount") is not None
     if may_mount and subprocess.run(mount, capture_output=True, check=False).returncode == 0:
-        yield folder, list(SERVE)
+        yield folder, [*forked(), "serve"]
         subprocess.run(["umount", str(folder)], check=True)
     else:
         yield folder, ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh", *SERVE]
@@ -245,8 +245,7 @@ def _fill(sidecar: Connection) -> RpcError:
 
 def _refusal(database: Path) -> str:
     """What a sidecar says that cannot work with this database."""
-    command = [*SERVE[:-1], "--db", str(database), "serve"]
-    with Sidecar(command=command) as sidecar:
+    with Sidecar("--db", str(database)) as sidecar:
         sidecar.begin("session/list")
         sidecar.close_stdin()
         code = sidecar.wait_exit()
@@ -265,7 +264,7 @@ def _refusal(database: Path) -> str:
 
 
 def _make(database: Path) -> Path:
-    with Sidecar(command=[*SERVE[:-1], "--db", str(database), "serve"]) as sidecar:
+    with Sidecar("--db", str(database)) as sidecar:
         sidecar.request("session/open", root="/", session_id="before")
     return database
 

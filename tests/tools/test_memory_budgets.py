@@ -1,11 +1,7 @@
-"""For any memory, query, detail level and budget, an answer is within it and tells true counts.
-
-`EFRIT_BUDGET_EXAMPLES` asks for so many other examples.
-"""
+"""For any memory, query, detail level and budget, an answer is within it and tells true counts."""
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from itertools import count
@@ -13,22 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import Draft, Filters
 from tests.connection import Connection
+from tests.soak import amount
 from tests.tools.conftest import Call
 from tests.tools.mem import FOOTER, listed, most, paged, shown_of
 from tests.tools.remembering import memory_of
 
-EXAMPLES = os.environ.get("EFRIT_BUDGET_EXAMPLES")
 SETTINGS = settings(
-    max_examples=int(EXAMPLES or 25),
-    derandomize=EXAMPLES is None,
-    deadline=None,
+    max_examples=amount(8, 100),
     phases=[Phase.explicit, Phase.generate],  # shrinking takes minutes with a real sidecar
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 WORDS = st.sampled_from(
     [

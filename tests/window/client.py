@@ -12,6 +12,7 @@ from typing import Any
 from efrit_budget.app import Application, open_application
 from efrit_budget.settings import load
 from efrit_budget.tools import catalog
+from tests.databases import copy_template
 
 Block = dict[str, Any]
 
@@ -88,7 +89,9 @@ class Client:
             "tools.path": [str(TOOLS)],
             "tools.deny": OTHER_TOOLS,
         }
-        return open_application(load(overrides=overrides | self.configured))
+        loaded = load(overrides=overrides | self.configured)
+        copy_template(loaded.settings.storage.database)
+        return open_application(loaded)
 
     def crash(self) -> None:
         """Go on with a new process; the old one closed nothing.

@@ -45,7 +45,7 @@ def _stubborn(sidecar: Sidecar, session: str) -> int:
 
 
 def _open_quiet_session(project: Path) -> None:
-    with Sidecar(command=SERVE) as sidecar:
+    with Sidecar() as sidecar:
         sidecar.request("session/open", root=str(project), session_id="quiet")
 
 
@@ -102,6 +102,7 @@ def test_shutdown_then_exit_ends_with_code_zero(sidecar: Sidecar) -> None:
     assert sidecar.wait_exit() == 0
 
 
+@pytest.mark.process(fresh=True)
 def test_exit_without_shutdown_ends_with_code_one(sidecar: Sidecar) -> None:
     sidecar.request("initialize")
     sidecar.notify("exit")
@@ -124,6 +125,7 @@ def test_after_shutdown_requests_are_refused_and_work_can_still_be_cancelled(
     assert sidecar.wait_exit() == 0
 
 
+@pytest.mark.process(fresh=True)
 @pytest.mark.parametrize("shutdown", [True, False])
 def test_exit_stops_the_work_in_hand_and_answers_it(
     sidecar: Sidecar, session: str, tmp_path: Path, *, shutdown: bool
@@ -147,6 +149,7 @@ def test_what_follows_exit_is_not_looked_at(sidecar: Sidecar) -> None:
 # The end of the input
 
 
+@pytest.mark.process(fresh=True)
 def test_the_end_of_the_input_ends_the_process_and_its_children(
     sidecar: Sidecar, session: str, tmp_path: Path
 ) -> None:
@@ -158,6 +161,7 @@ def test_the_end_of_the_input_ends_the_process_and_its_children(
     assert sidecar.reply(call)["error"]["code"] == -32800
 
 
+@pytest.mark.process(fresh=True)
 def test_the_end_of_the_input_ends_work_that_does_not_listen(
     sidecar: Sidecar, session: str
 ) -> None:
@@ -181,7 +185,7 @@ def test_quick_requests_in_hand_are_answered_after_the_end_of_the_input(
 
 
 def test_a_long_file_of_requests_is_answered_whole(tools_for_tests: Path) -> None:
-    with Sidecar(command=SERVE) as sidecar:
+    with Sidecar() as sidecar:
         sidecar.send_bytes(b"".join(framed(request("ping", i), "line") for i in range(5000)))
         assert sidecar.finish() == 0
         assert len(sidecar.replies) == 5000
@@ -191,7 +195,7 @@ def test_a_long_file_of_requests_is_answered_whole(tools_for_tests: Path) -> Non
 def test_a_stream_that_ends_anywhere_ends_the_process_cleanly(
     tools_for_tests: Path, rest: bytes
 ) -> None:
-    with Sidecar(command=SERVE) as sidecar:
+    with Sidecar() as sidecar:
         sidecar.send(request("ping", 1))
         sidecar.send_bytes(rest)
         assert sidecar.finish() == 0
@@ -219,7 +223,7 @@ def test_an_output_that_is_closed_does_not_disturb_the_work(
     _open_quiet_session(project)
     runs = tmp_path / "runs"
     tally = {"session_id": "quiet", "name": "tally", "arguments": {"file": str(runs)}}
-    with Sidecar(command=SERVE, reading=False) as sidecar:
+    with Sidecar(reading=False) as sidecar:
         assert sidecar.process.stdout is not None
         sidecar.process.stdout.close()
         sidecar.send_bytes(b"garbage\n")
@@ -331,6 +335,7 @@ def test_the_death_of_the_parent_ends_a_process_that_is_stuck_in_its_output(
 # Signals
 
 
+@pytest.mark.process(fresh=True)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_its_children_and_an_answer_to_what_ran(
     sidecar: Sidecar, session: str, tmp_path: Path, number: signal.Signals
@@ -347,7 +352,7 @@ def test_a_signal_lets_a_large_reply_that_is_half_written_come_whole(
     tools_for_tests: Path, project: Path
 ) -> None:
     _open_quiet_session(project)
-    with Sidecar(command=SERVE, reading=False) as sidecar:
+    with Sidecar(reading=False) as sidecar:
         call = sidecar.begin("tools/call", **BLOB, tool_use_id="b")
         assert until(lambda: _is_full(sidecar))
         sidecar.process.send_signal(signal.SIGTERM)
@@ -367,6 +372,7 @@ def test_a_signal_ends_a_process_that_is_stuck_in_its_output(
         assert sidecar.process.wait(TIMEOUT) == 0
 
 
+@pytest.mark.process(fresh=True)
 def test_a_signal_in_the_middle_of_many_writes_leaves_the_database_whole(
     sidecar: Sidecar, project: Path, home: Path
 ) -> None:
