@@ -167,29 +167,30 @@ delay_ms = 40
 
 (ert-deftest efrit-loop-can-be-stopped-in-every-state-and-used-again ()
   :tags '(:long)
-  (dolist (state '(beginning waiting streaming retrying ending running))
-    (loop-test-with (concat (if (eq state 'retrying) "[[reply]]\nstatus = 429\nretry_after = 60\n" "")
-                            "
+  (loop-test-in-project
+    (dolist (state '(beginning waiting streaming retrying ending running))
+      (loop-test-play (concat (if (eq state 'retrying) "[[reply]]\nstatus = 429\nretry_after = 60\n" "")
+                              "
 [[reply]]
 thinking = \"I think.\"
 text = \"One two three four five.\"
 wait_ms = 300
 delay_ms = 30
 tool = [ { name = \"run_command\", input = { command = \"sleep "
-                            (if (eq state 'running) "30" "0") "\" } } ]
+                              (if (eq state 'running) "30" "0") "\" } } ]
 ")
-        loop
-      (ert-info ((format "stopped while %s" state))
-        (let (stopped)
-          (efrit-loop-observe loop (lambda (loop event)
-                                     (when (and (not stopped) (equal (list 'state state)
-                                                                     (seq-take event 2)))
-                                       (setq stopped t)
-                                       (efrit-stop loop))))
-          (efrit-do-say loop "Go.")
-          (should (efrit-test-wait-until (lambda () stopped))))
-        (should (eq 'idle (efrit-test-rest loop)))
-        (loop-test--goes-on loop)))))
+          loop
+        (ert-info ((format "stopped while %s" state))
+          (let (stopped)
+            (efrit-loop-observe loop (lambda (loop event)
+                                       (when (and (not stopped) (equal (list 'state state)
+                                                                       (seq-take event 2)))
+                                         (setq stopped t)
+                                         (efrit-stop loop))))
+            (efrit-do-say loop "Go.")
+            (should (efrit-test-wait-until (lambda () stopped))))
+          (should (eq 'idle (efrit-test-rest loop)))
+          (loop-test--goes-on loop))))))
 
 (ert-deftest efrit-loop-that-waits-for-a-hung-sidecar-can-be-stopped-and-used-again ()
   (dolist (state '(beginning ending))
@@ -224,21 +225,29 @@ tool = [ { name = \"run_command\", input = { command = \"sleep "
         (should (equal "One two." (substring (loop-test--said) 0 8)))
         (loop-test--goes-on loop)))))
 
-(ert-deftest efrit-loop-takes-a-result-of-fifty-megabytes ()
-  :tags '(:long)
-  (loop-test-with "
+(defun loop-test--takes-results-of (bytes)
+  "Check that a loop goes on after a tool of each side has given so many BYTES."
+  (loop-test-with (format "
 [[reply]]
-tool = [ { name = \"eval_sexp\", input = { code = \"(make-string 50000000 ?x)\" } },
-         { name = \"run_command\", input = { command = \"head -c 50000000 /dev/zero | tr '\\\\0' 'y'\" } } ]
+tool = [ { name = \"eval_sexp\", input = { code = \"(make-string %d ?x)\" } },
+         { name = \"run_command\", input = { command = \"head -c %d /dev/zero | tr '\\\\0' 'y'\" } } ]
 [[reply]]
 text = \"Large.\"
-" loop
+" bytes bytes)
+      loop
     (let ((efrit-eval-most-characters 60000000))
       (efrit-do-say loop "Go.")
       (efrit-test-wait-until (lambda () (efrit-loop-resting-p loop)))
       (should (eq 'idle (efrit-loop-state loop)))
       (should (equal "Large." (loop-test--said)))
       (should (< (length (efrit-test-sent-text)) 1000000)))))
+
+(ert-deftest efrit-loop-takes-a-result-of-five-megabytes ()
+  (loop-test--takes-results-of 5000000))
+
+(ert-deftest efrit-loop-takes-a-result-of-fifty-megabytes ()
+  :tags '(:soak)
+  (loop-test--takes-results-of 50000000))
 
 (ert-deftest efrit-loop-keeps-two-sessions-in-two-projects-apart ()
   (loop-test-with "

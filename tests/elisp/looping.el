@@ -21,14 +21,27 @@
   "Run BODY in a project while a model plays SCRIPT, with LOOP bound to a loop.
 Every tool is allowed, retries wait for nothing, and events are kept."
   (declare (indent 2) (debug (form symbolp body)))
+  `(loop-test-in-project
+     (loop-test-play ,script ,loop ,@body)))
+
+(defmacro loop-test-in-project (&rest body)
+  "Run BODY in a project with two files."
+  (declare (indent 0) (debug (body)))
   `(efrit-test-with-project '(("README.md" . "# A project\n") ("a.txt" . "one\ntwo\n"))
-     (efrit-test-with-model ,script
-       (let* ((efrit-permission-rules '((t t allow)))
-              (efrit-claude-retry-delay 0.05)
-              (loop-test--events nil)
-              (,loop (efrit-test-loop)))
-         (efrit-loop-observe ,loop (lambda (_ event) (push event loop-test--events)))
-         ,@body))))
+     ,@body))
+
+(defmacro loop-test-play (script loop &rest body)
+  "Run BODY while a model plays SCRIPT, with LOOP bound to a loop of the project.
+It is as in `loop-test-with', and LOOP is forgotten afterwards."
+  (declare (indent 2) (debug (form symbolp body)))
+  `(efrit-test-with-model ,script
+     (let* ((efrit-permission-rules '((t t allow)))
+            (efrit-claude-retry-delay 0.05)
+            (loop-test--events nil)
+            (,loop (efrit-test-loop)))
+       (efrit-loop-observe ,loop (lambda (_ event) (push event loop-test--events)))
+       (prog1 (progn ,@body)
+         (efrit-do-forget ,loop)))))
 
 (defun loop-test--states ()
   "Return the states that the loop went through, in order."
