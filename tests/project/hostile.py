@@ -95,7 +95,8 @@ class HostileRepository:
         self.touch()
 
     def touch(self) -> None:
-        """Change files such that git has to look into them."""
+        """Change files such that git has to look into them, and to write its index anew."""
+        (self.repository.folder / ".gitattributes").touch()
         for name in ("a.txt", "b.odd"):
             self.repository.write(name, "one\nthree\n")
         self.submodule.write("in.txt", "ni\n")
