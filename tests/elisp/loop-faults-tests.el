@@ -226,7 +226,7 @@ tool = [ { name = \"run_command\", input = { command = \"sleep "
         (loop-test--goes-on loop)))))
 
 (defun loop-test--takes-results-of (bytes)
-  "Check that a loop goes on after a tool of each side has given so many BYTES."
+  "Give a loop two results of so many BYTES, and check that its turn ends."
   (loop-test-with (format "
 [[reply]]
 tool = [ { name = \"eval_sexp\", input = { code = \"(make-string %d ?x)\" } },
