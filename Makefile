@@ -14,7 +14,7 @@ help: ## this list
 
 demo: ## set up what is missing, then run the demo in a batch Emacs
 	@.ci/setup demo
-	@$(EMACS) -Q --batch -l elisp/demo.el
+	@$(EMACS) -Q --batch -l elisp/demo/demo.el
 
 test: ## set up what is missing, then every check and test; ONLY=pattern: the tests so named
 ifdef ONLY
@@ -25,7 +25,7 @@ else
 endif
 
 soak: ## the random and the long tests at length; SOAK=5: five times as long
-	@SOAK=$(SOAK) .ci/steps setup pytest-soak+lisp-soak
+	@SOAK=$(SOAK) .ci/steps setup lisp-lint-soak pytest-soak+lisp-soak
 
 test-emacs30: ## the Lisp tests in an Emacs 30, unpacked beside an older one on Debian
 	@.ci/setup test
@@ -46,7 +46,7 @@ screenshot: ## picture a session anew, into docs/session.png
 	@.ci/setup picture
 	@.venv/bin/python -m tests.emacs.screenshot
 
-setup: ## only set up what is missing for using it: .venv, Emacs, git
+setup: ## only set up what is missing for using it: .venv, Emacs, git; compile the Lisp
 	@.ci/setup demo
 
 clean: ## remove what the other commands made here

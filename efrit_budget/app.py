@@ -1,4 +1,4 @@
-"""Everything put together: settings, database, tools, methods, and the ways to call them."""
+"""Create every store, tool and method, connect them, and call them."""
 
 from __future__ import annotations
 
@@ -14,79 +14,76 @@ from pathlib import Path
 from typing import Any
 
 from efrit_budget.budget.models import model_named
+from efrit_budget.conversation.calls import pinned_sessions
+from efrit_budget.conversation.contents import remove_rest, remove_some
+from efrit_budget.conversation.conversation import Conversation
+from efrit_budget.conversation.user_edits import UserEdits
 from efrit_budget.errors import EfritError, MethodNotFoundError
 from efrit_budget.memory.store import MemoryStore
+from efrit_budget.methods.buffers import BufferMethods
 from efrit_budget.methods.changes import ChangesMethods
 from efrit_budget.methods.memory import MemoryMethods
-from efrit_budget.methods.offers import Offers
-from efrit_budget.methods.projects import Projects
 from efrit_budget.methods.sessions import SessionMethods
+from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.methods.tools import ToolMethods
 from efrit_budget.methods.turns import TurnMethods
 from efrit_budget.methods.worklog import WorklogMethods
-from efrit_budget.project import ripgrep
-from efrit_budget.project.groups import stop_all_groups
+from efrit_budget.project.processes.groups import stop_all_groups
+from efrit_budget.project.search import ripgrep
 from efrit_budget.project.specs import Specs
+from efrit_budget.sessions.deletion import Contents
 from efrit_budget.sessions.retention import Retention, Rules
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings import LoadedSettings, Settings, load
 from efrit_budget.settings.places import config_folder, private_folder
 from efrit_budget.storage.database import Database
+from efrit_budget.toolcalls.buffers import SessionProjects
+from efrit_budget.toolcalls.runner import Facilities, ToolRunner
 from efrit_budget.tools.registry import discover
-from efrit_budget.window.turns import Turns
 from efrit_budget.wire.method import Call, Lane, Method
 from efrit_budget.wire.request import unexpected
-from efrit_budget.worklog.log import WorkLog
-from efrit_budget.worklog.wishes import Wishes
 
 log = logging.getLogger(__name__)
 
 LOG_FILES_KEPT = 3
 PRIVATE = 0o600
 MODELS_FILE = "models.toml"
+CONTENTS = Contents(remove_some, remove_rest, pinned_sessions)
 GIVEN = ("client", "command line")
 """Where settings come from that no file and no environment holds."""
 
 
 class Application:
-    """The methods, and what they stand on."""
+    """The methods of the sidecar and everything they use."""
 
     def __init__(self, loaded: LoadedSettings) -> None:
         settings = loaded.settings
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
         named = partial(model_named, additions=config_folder() / MODELS_FILE)
-        self._worklog = WorkLog(self._database, named)
-        sessions = self._sessions = SessionStore(self._database)
-        self._retention = Retention(self._database, _rules(settings))
-        turns = Turns(self._database, named)
+        sessions = self._sessions = SessionStore(self._database, CONTENTS)
+        self._retention = Retention(self._database, _rules(settings), CONTENTS)
+        conversation = Conversation(self._database, named)
         offers = Offers(registry, sessions, self._database)
-        projects = _projects(settings, sessions)
-        find_rg = partial(ripgrep.find, prefer_system=settings.tools.prefer_system_rg)
+        projects = _projects(settings)
         memory = MemoryStore(self._database, settings.memory.half_life_days)
+        find_rg = partial(ripgrep.find, prefer_system=settings.tools.prefer_system_rg)
+        facilities = Facilities(memory, find_rg, settings.tools.hide_processes)
+        self._runner = ToolRunner(self._database, named, registry, sessions, projects, facilities)
         families = (
             SessionMethods(
                 sessions,
-                turns,
+                conversation,
                 settings_for=lambda root: _settings_for(loaded, root),
                 retention=self._retention,
                 ended=projects.forget_buffers,
             ),
-            ToolMethods(
-                registry,
-                sessions,
-                self._worklog,
-                self._database,
-                projects,
-                memory=memory,
-                find_rg=find_rg,
-                hide_processes=settings.tools.hide_processes,
-            ),
+            ToolMethods(registry, self._runner),
             offers,
-            projects,
+            BufferMethods(sessions, projects),
             ChangesMethods(sessions, projects, self._database),
-            TurnMethods(sessions, turns, offers, registry),
-            WorklogMethods(sessions, Wishes(self._database, turns)),
+            TurnMethods(sessions, conversation, offers, registry),
+            WorklogMethods(sessions, UserEdits(self._database, conversation)),
             MemoryMethods(memory),
         )
         methods = [method for family in families for method in family.methods()]
@@ -111,7 +108,7 @@ class Application:
             raise unexpected(error, method) from error
 
     def method_names(self) -> list[str]:
-        """The methods there are."""
+        """Return the names of all methods, sorted."""
         return sorted(self.methods)
 
     def finish_removing(self) -> None:
@@ -122,44 +119,46 @@ class Application:
         """Close the database and stop what is still running."""
         stop_all_groups()
         self._retention.stop()
-        self._worklog.close()
+        self._runner.close()
         self._sessions.end()
         self._database.close()
 
 
 def open_application(loaded: LoadedSettings) -> Application:
-    """The application on these settings."""
+    """Return the application for these settings."""
     private_folder(loaded.settings.storage.database.parent)
     return Application(loaded)
 
 
 def _rules(settings: Settings) -> Rules:
-    """How long sessions are kept."""
+    """Return how long and how much to keep, from the settings."""
     return Rules(settings.retention.days, settings.retention.max_bytes)
 
 
-def _projects(settings: Settings, sessions: SessionStore) -> Projects:
-    """What every session's tools may read."""
+def _projects(settings: Settings) -> SessionProjects:
+    """Return the registry of projects, from the settings."""
     tools, specs = settings.tools, settings.specs
     places = Specs(specs.folders, specs.conventions, specs.changes)
-    return Projects(sessions, tools.extra_roots, tools.secret_files, places)
+    return SessionProjects(tools.extra_roots, tools.secret_files, places)
 
 
 def _settings_for(loaded: LoadedSettings, root: Path) -> LoadedSettings:
-    """The settings in force in a project."""
+    """Return the settings that apply to a project."""
     overrides = {
-        key: _value(loaded, key) for key, origin in loaded.origins.items() if origin in GIVEN
+        key: _setting_value(loaded, key)
+        for key, origin in loaded.origins.items()
+        if origin in GIVEN
     }
     return load(project_root=root, overrides=overrides)
 
 
-def _value(loaded: LoadedSettings, key: str) -> object:
+def _setting_value(loaded: LoadedSettings, key: str) -> object:
     group, _, name = key.partition(".")
     return getattr(getattr(loaded.settings, group), name)
 
 
 class _PrivateFileHandler(logging.handlers.RotatingFileHandler):
-    """Writes files that their owner alone may read; so does one that was readable before."""
+    """A rotating log file that only its owner can read."""
 
     def _open(self) -> TextIOWrapper:
         opened = super()._open()

@@ -1,4 +1,4 @@
-"""How a piece of work learns that nobody wants it any more."""
+"""Tell running work that it was cancelled."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Cancellation:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the work is to stop."""
+        """Return whether the work was cancelled."""
         return self._event.is_set()
 
     @property
     def by_person(self) -> bool:
-        """Whether a person stopped it, who wants to see what there is so far."""
+        """Return whether a person stopped it and wants the partial result."""
         return self._by_person
 
     def cancel(self, *, by_person: bool = False) -> None:

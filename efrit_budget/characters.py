@@ -1,4 +1,4 @@
-"""Characters that end lines, command terminals or cannot be seen, and how they are shown."""
+"""Characters that end lines, control terminals or are invisible, and their pictures."""
 
 from __future__ import annotations
 

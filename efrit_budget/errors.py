@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 Json = Any
@@ -9,7 +10,7 @@ Json = Any
 
 
 class EfritError(Exception):
-    """The root: a message for the person or the model, and data for programs."""
+    """The root error: a message for people or the model, and data for programs."""
 
     code: ClassVar[int] = -32000
     title: ClassVar[str | None] = None
@@ -21,7 +22,7 @@ class EfritError(Exception):
         self.data = data
 
     def on_the_wire(self) -> dict[str, Json]:
-        """The `error` member of a reply."""
+        """Return the `error` member of a reply."""
         data = dict(self.data or {})
         if self.title is not None:
             data["detail"] = self.message
@@ -30,21 +31,21 @@ class EfritError(Exception):
 
 
 class ParseError(EfritError):
-    """What arrived is not JSON."""
+    """The message is not JSON."""
 
     code = -32700
     title = "Parse error"
 
 
 class InvalidRequestError(EfritError):
-    """What arrived is JSON, and not a request."""
+    """The message is JSON but not a request."""
 
     code = -32600
     title = "Invalid Request"
 
 
 class MethodNotFoundError(EfritError):
-    """There is no method of that name."""
+    """No method has this name."""
 
     code = -32601
     title = "Method not found"
@@ -58,14 +59,14 @@ class InvalidParamsError(EfritError):
 
 
 class InternalError(EfritError):
-    """A defect of ours; the log file holds the traceback under the reference in `data`."""
+    """A defect; the log has the traceback under the reference in `data`."""
 
     code = -32603
     title = "Internal error"
 
 
 class CancelledError(EfritError):
-    """The request was cancelled by its sender, or by the end of the process."""
+    """The request was cancelled by the client or by the end of the process."""
 
     code = -32800
 
@@ -80,13 +81,13 @@ class SessionNotFoundError(EfritError):
 
 
 class SessionClosedError(EfritError):
-    """The session is closed, and the call needs an open one."""
+    """The call needs an open session, and this one is closed."""
 
     code = -32002
 
 
 class SessionInUseError(EfritError):
-    """Another process works in the session."""
+    """Another process uses the session."""
 
     code = -32009
 
@@ -104,14 +105,24 @@ class ToolNotFoundError(EfritError):
 
 
 class ConflictError(EfritError):
-    """The id is already taken by something else."""
+    """The id is already used for something else."""
 
     code = -32005
 
 
 def field_error(field: str, problem: str) -> InvalidParamsError:
-    """An invalid parameter, named as pydantic's are."""
+    """Return the error for one invalid parameter, in pydantic's form."""
     return InvalidParamsError(
         f"{field}: {problem}",
         data={"fields": [{"field": field, "problem": problem}]},
     )
+
+
+def invalid_params(found: Iterable[Mapping[str, Any]]) -> InvalidParamsError:
+    """Return the error for pydantic's findings, without the given values."""
+    fields = [
+        {"field": ".".join(map(str, each["loc"])) or "params", "problem": each["msg"]}
+        for each in found
+    ]
+    listed = "; ".join(f"{each['field']}: {each['problem']}" for each in fields[:5])
+    return InvalidParamsError(listed, data={"fields": fields})

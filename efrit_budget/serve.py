@@ -1,4 +1,4 @@
-"""Serving one connection; what is behind it is loaded once `initialize` has its reply."""
+"""Serve one connection; load the application after answering `initialize`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from efrit_budget.project.groups import stop_all_groups
+from efrit_budget.project.processes.groups import stop_all_groups
 from efrit_budget.wire import server
 from efrit_budget.wire.stdio import take_standard_streams
 
@@ -23,7 +23,7 @@ def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
 
     def load() -> server.Application:
         from efrit_budget.app import open_application, start_logging  # noqa: PLC0415  see above
-        from efrit_budget.project.own_process import forget_keys  # noqa: PLC0415
+        from efrit_budget.project.processes.own_process import forget_keys  # noqa: PLC0415
         from efrit_budget.wire.dispatch import Dispatcher  # noqa: PLC0415
 
         forget_keys()

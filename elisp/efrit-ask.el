@@ -1,24 +1,22 @@
-;;; efrit-ask.el --- Questions to the person, in the session's buffer  -*- lexical-binding: t; -*-
+;;; efrit-ask.el --- Questions to the person  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; What the model wants to do, and what it asks, stands in the live part of
-;; its session's buffer until it is answered there: by a key on it, a button,
-;; a command, or, where the model asks, by the next text in the reply box.
-;; No prompt opens, no window changes, and point stays where it is: whoever
-;; types goes on typing.
+;; Questions stand in the session's buffer until they are answered there.  An
+;; edit can be changed before it is allowed.
 
 ;;; Code:
 
 (require 'cl-lib)
-(require 'efrit-diff)
+(require 'efrit)
+(require 'efrit-change)
 (require 'efrit-do)
-(require 'efrit-json)
+(require 'efrit-edit)
 (require 'efrit-permissions)
-(require 'efrit-plan)
+(require 'efrit-rpc)
 (require 'efrit-run)
 (require 'efrit-tools)
 (require 'efrit-transcript)
@@ -26,20 +24,28 @@
 (require 'subr-x)
 (require 'tabulated-list)
 
-(defvar-local efrit-ask-question nil
-  "What the model asks, a list: the `efrit-tool-call', the question, options.")
+;;; Questions
 
-(defvar-local efrit-ask--answered nil
+;; What the model wants to do, and what it asks, stands in the live part of
+;; its session's buffer until it is answered there: by a key on it, a button,
+;; a command, or, where the model asks, by the next text in the reply box.
+;; No prompt opens, no window changes, and point stays where it is: whoever
+;; types goes on typing.
+
+(defvar-local efrit-ask--question nil
+  "The model's question: (`efrit-tool-call' QUESTION OPTIONS), or nil.")
+
+(defvar-local efrit-ask--last-answer-time nil
   "When a permission was answered or shown last, a time in seconds, or nil.")
 
-(defvar-local efrit-ask--reviewed nil
+(defvar-local efrit-ask--reviewed-use nil
   "The use whose question was shown from its first line on, or nil.")
 
-(defconst efrit-ask--apart 0.7
+(defconst efrit-ask--least-interval 0.7
   "Seconds that a key has to come after an answer to answer another question.")
 
-(defconst efrit-ask--short 6
-  "How many lines a question has at most that is sure to be seen whole.")
+(defconst efrit-ask--short-lines 6
+  "Most lines of a question that is sure to be seen whole.")
 
 (defvar efrit-ask--last-diff nil
   "The diff that was given faces last, and what it then was.")
@@ -48,19 +54,19 @@
   '(("y" "once" efrit-allow-once)
     ("n" "no" efrit-deny-once)
     ("r" "no, because..." efrit-deny-with-reason))
-  "How a permission is answered this once: key, label, command.")
+  "Answers that decide once: key, label, command.")
 
 (defconst efrit-ask--plan-answers
   '(("e" "edit it first" efrit-revise)
     ("d" "diff in a window" efrit-show-diff))
-  "What else can be done about a change of files: key, label, command.")
+  "Other actions on a plan: key, label, command.")
 
 (defconst efrit-ask--lasting-answers
   '(("s" exactly session efrit-allow-for-session)
     ("a" alike session efrit-allow-alike-for-session)
     ("p" exactly project efrit-allow-for-project)
     ("A" alike project efrit-allow-alike-for-project))
-  "How a permission is given for longer: key, grant, scope, command.
+  "Answers that add a rule: key, grant, scope, command.
 The grants are those of `efrit-run-grants'.")
 
 (defvar efrit-ask-permission-map
@@ -80,30 +86,36 @@ The grants are those of `efrit-run-grants'.")
     map)
   "Keys on a question of the model's that has options.")
 
-;;; Public
-
 (defun efrit-ask-open-p ()
   "Return non-nil if the model waits for an answer in words in this buffer."
-  (and efrit-ask-question
-       (efrit-tool-call-finish (car efrit-ask-question))
+  (and efrit-ask--question
+       (efrit-tool-call-finish (car efrit-ask--question))
        t))
 
 (defun efrit-ask-pending-p (loop)
   "Return non-nil if LOOP, shown in this buffer, waits for the person's answer."
-  (or (efrit-run-asking loop) (efrit-ask-open-p)))
+  (or (efrit-run-pending-use loop) (efrit-ask-open-p)))
 
 (defun efrit-ask-text (loop)
   "Return the questions of LOOP to the person as text, or nil."
-  (cond ((efrit-run-asking loop) (efrit-ask--permission loop))
-        ((efrit-ask-open-p) (apply #'efrit-ask--in-words (cdr efrit-ask-question)))))
+  (cond ((efrit-run-pending-use loop) (efrit-ask--permission loop))
+        ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
 
 (defun efrit-ask-answer (text)
   "Answer what the model asks in this buffer with TEXT."
-  (let ((call (car efrit-ask-question)))
-    (setq efrit-ask-question nil)
+  (let ((call (car efrit-ask--question)))
+    (setq efrit-ask--question nil)
     (efrit-tool-finish call (efrit-tool-result text :said t))))
 
-(defun efrit-ask-place ()
+(defun efrit-ask-open (call question options)
+  "Ask QUESTION with OPTIONS, of CALL, in this buffer."
+  (setq efrit-ask--question (list call question options)))
+
+(defun efrit-ask-close ()
+  "Drop what the model asks in this buffer."
+  (setq efrit-ask--question nil))
+
+(defun efrit-ask-position ()
   "Return where in this buffer a question begins, or nil."
   (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-question t))
 
@@ -111,7 +123,7 @@ The grants are those of `efrit-run-grants'.")
   "Return non-nil if a question stands at POSITION."
   (get-text-property position 'efrit-question))
 
-(defun efrit-ask-shown (use)
+(defun efrit-ask-arguments-text (use)
   "Return exactly what USE will do where it is allowed: its arguments whole."
   (let ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
     (cond
@@ -121,7 +133,7 @@ The grants are those of `efrit-run-grants'.")
       (mapconcat (lambda (pair) (efrit-ask--argument (car pair) (cadr pair)))
                  (seq-partition arguments 2) "\n")))))
 
-;;; Commands
+;;;; Commands
 
 ;;;###autoload
 (defun efrit-allow-once ()
@@ -181,7 +193,7 @@ What that is stands on its button; `efrit-permissions' revokes it."
   (interactive)
   (efrit-diff-show
    (efrit-permissions-visible
-    (efrit-plan-text (efrit-ask--plan (efrit-ask-asking (efrit-do-loop-here)))))))
+    (efrit-plan-text (efrit-ask--plan (efrit-ask-pending-use (efrit-loop-current)))))))
 
 (defun efrit-choose-option (&optional number)
   "Answer the model's question by the option NUMBER, by default that of the key."
@@ -189,7 +201,7 @@ What that is stands on its button; `efrit-permissions' revokes it."
   (unless (efrit-ask-open-p)
     (user-error "The model asks nothing"))
   (let* ((number (or number (- last-command-event ?0)))
-         (option (nth (1- number) (nth 2 efrit-ask-question))))
+         (option (nth (1- number) (nth 2 efrit-ask--question))))
     (unless option
       (user-error "There is no option %d" number))
     (efrit-ask-answer option)
@@ -199,15 +211,15 @@ What that is stands on its button; `efrit-permissions' revokes it."
   "Go to the first line of what the person is asked in this buffer.
 There single keys answer it.  Of a long question as much is shown as fits."
   (interactive)
-  (goto-char (or (efrit-ask-place)
+  (goto-char (or (efrit-ask-position)
                  (user-error "Nothing is asked")))
-  (setq efrit-ask--reviewed (efrit-run-asking efrit-do-here))
+  (setq efrit-ask--reviewed-use (efrit-run-pending-use efrit-loop-here))
   (when (and (eq (window-buffer) (current-buffer))
              (not noninteractive)
              (not (pos-visible-in-window-p (point-max))))
     (recenter 0)))
 
-;;; What is remembered of answers
+;;;; Permissions that were given
 
 (defvar efrit-permissions-mode-map
   (let ((map (make-sparse-keymap)))
@@ -216,7 +228,7 @@ There single keys answer it.  Of a long question as much is shown as fits."
   "Keys of `efrit-permissions-mode'.")
 
 (define-derived-mode efrit-permissions-mode tabulated-list-mode "Efrit-Permissions"
-  "What the model may do in a session without asking, and what it may not.
+  "Major mode that lists the permission rules of a session.
 The first that fits decides.
 
 \\{efrit-permissions-mode-map}"
@@ -231,10 +243,10 @@ The first that fits decides.
 They are those of the session, those of its project, and
 `efrit-permission-rules'."
   (interactive)
-  (let ((loop (or loop (efrit-do-loop-here))))
+  (let ((loop (or loop (efrit-loop-current))))
     (pop-to-buffer (format "*efrit permissions: %s*" (efrit-loop-id loop)))
     (efrit-permissions-mode)
-    (setq efrit-do-here loop)
+    (setq efrit-loop-here loop)
     (efrit-ask--list-rules)
     (tabulated-list-print)
     (message "%s" (substitute-command-keys
@@ -247,8 +259,8 @@ revokes the permission at point"))))
   (efrit-check-mode 'efrit-permissions-mode)
   (pcase (tabulated-list-get-id)
     (`(session . ,rule)
-     (setf (efrit-loop-rules efrit-do-here) (remove rule (efrit-loop-rules efrit-do-here))))
-    (`(project . ,rule) (efrit-permissions-revoke (efrit-loop-root efrit-do-here) rule))
+     (setf (efrit-loop-rules efrit-loop-here) (remove rule (efrit-loop-rules efrit-loop-here))))
+    (`(project . ,rule) (efrit-permissions-revoke (efrit-loop-root efrit-loop-here) rule))
     (`(option . ,_) (user-error "It is of `efrit-permission-rules'; change that, \
 then M-x efrit-take-options"))
     (_ (user-error "No permission is here")))
@@ -257,25 +269,23 @@ then M-x efrit-take-options"))
 (defun efrit-ask--list-rules ()
   "Have this buffer list the rules of its loop, in the order in which they count."
   (setq tabulated-list-entries
-        (append (efrit-ask--rule-lines 'session (efrit-loop-rules efrit-do-here))
+        (append (efrit-ask--rule-lines 'session (efrit-loop-rules efrit-loop-here))
                 (efrit-ask--rule-lines 'project
-                                       (efrit-permissions-of (efrit-loop-root efrit-do-here)))
+                                       (efrit-permissions-of (efrit-loop-root efrit-loop-here)))
                 (efrit-ask--rule-lines
-                 'option (efrit-loop-option efrit-do-here 'efrit-permission-rules)))))
+                 'option (efrit-loop-option efrit-loop-here 'efrit-permission-rules)))))
 
 (defun efrit-ask--rule-lines (scope rules)
   "Return RULES, which hold for SCOPE, as entries of a list."
   (mapcar (lambda (rule)
             (list (cons scope rule)
                   (vector (symbol-name scope) (symbol-name (nth 2 rule))
-                          (efrit-permissions-visible (efrit-permissions-in-words rule) t))))
+                          (efrit-permissions-visible (efrit-permissions-rule-text rule) t))))
           rules))
 
-;;; Private
-
-(defun efrit-ask-asking (loop)
+(defun efrit-ask-pending-use (loop)
   "Return the use in LOOP that waits for a permission, or signal a `user-error'."
-  (or (efrit-run-asking loop)
+  (or (efrit-run-pending-use loop)
       (user-error "Nothing waits for a permission")))
 
 (defun efrit-ask--plan (use)
@@ -288,15 +298,15 @@ then M-x efrit-take-options"))
 REASON, a string or nil, goes to the model; GRANT is as in `efrit-run-answer'.
 Who answered on the question goes to the next one, or to the reply box."
   (let* ((loop (efrit-ask--check-sight))
-         (use (efrit-ask-asking loop))
+         (use (efrit-ask-pending-use loop))
          (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
     (efrit-ask--check-read)
     (when (and scope (eq decision 'allow))
       (efrit-ask--check-grant loop use (or grant 'exactly)))
     (efrit-run-answer loop use decision scope reason grant)
-    (setq efrit-ask--answered (float-time))
+    (setq efrit-ask--last-answer-time (float-time))
     (when there
-      (goto-char (or (efrit-ask-place) (point-max))))))
+      (goto-char (or (efrit-ask-position) (point-max))))))
 
 (defun efrit-ask--check-grant (loop use grant)
   "Signal a `user-error' unless USE in LOOP can be allowed by GRANT for longer."
@@ -308,8 +318,8 @@ Who answered on the question goes to the next one, or to the reply box."
 (defun efrit-ask--check-sight ()
   "Return the loop here, where the person sees what it asks.
 Show the question otherwise, from its first line on, and signal a `user-error'."
-  (let* ((loop (efrit-do-loop-here))
-         (use (efrit-ask-asking loop)))
+  (let* ((loop (efrit-loop-current))
+         (use (efrit-ask-pending-use loop)))
     (unless (efrit-ask--in-sight-p loop use)
       (efrit-ask--show loop use)
       (user-error "Review the question, then repeat the command"))
@@ -319,16 +329,16 @@ Show the question otherwise, from its first line on, and signal a `user-error'."
   "Return non-nil if the person sees what LOOP asks about USE.
 Some of the question is in a window, and its first line is, or was shown."
   (if noninteractive
-      (efrit-do-in-sight-p loop)
+      (efrit-loop-visible-p loop)
     (seq-some
      (lambda (window)
        (with-current-buffer (window-buffer window)
          (and (efrit-ask--of-session-p loop)
-              (when-let* ((first (efrit-ask-place)))
-                (if (eq use efrit-ask--reviewed)
+              (when-let* ((first (efrit-ask-position)))
+                (if (eq use efrit-ask--reviewed-use)
                     (efrit-ask--any-displayed-p first window)
                   (pos-visible-in-window-p first window))))))
-     (efrit-do-windows-in-sight))))
+     (efrit-loop-visible-windows))))
 
 (defun efrit-ask--any-displayed-p (first window)
   "Return non-nil if a line of the question that begins at FIRST is in WINDOW."
@@ -342,24 +352,24 @@ Some of the question is in a window, and its first line is, or was shown."
   (when-let* ((window (seq-find (lambda (window)
                                   (with-current-buffer (window-buffer window)
                                     (efrit-ask--of-session-p loop)))
-                                (efrit-do-windows-in-sight))))
+                                (efrit-loop-visible-windows))))
     (with-selected-window window
       (efrit-ask-go)
-      (setq efrit-ask--reviewed use
-            efrit-ask--answered (float-time)))))
+      (setq efrit-ask--reviewed-use use
+            efrit-ask--last-answer-time (float-time)))))
 
 (defun efrit-ask--of-session-p (loop)
   "Return non-nil if this buffer is the session's of LOOP, where it asks.
-Lists of what belongs to LOOP have it in `efrit-do-here', too."
-  (and (eq loop efrit-do-here) efrit-transcript-end))
+Lists of what belongs to LOOP have it in `efrit-loop-here', too."
+  (and (eq loop efrit-loop-here) efrit-transcript-end))
 
 (defun efrit-ask--check-read ()
   "Signal a `user-error' where a key comes before a new question can be read.
 It may have been meant for the one before."
-  (when (and efrit-ask--answered
+  (when (and efrit-ask--last-answer-time
              this-command
              (where-is-internal this-command (list efrit-ask-permission-map) t)
-             (< (- (float-time) efrit-ask--answered) efrit-ask--apart))
+             (< (- (float-time) efrit-ask--last-answer-time) efrit-ask--least-interval))
     (user-error "This question is new: review it, then repeat the command")))
 
 (defun efrit-ask--permission (loop)
@@ -368,8 +378,8 @@ It may have been meant for the one before."
                              (efrit-loop-run loop)))
          (use (car asking))
          (shown (if (efrit-use-plan use)
-                    (efrit-ask--block (efrit-ask--dressed (efrit-ask-shown use)))
-                  (efrit-ask--block (efrit-ask-shown use) 'efrit-question-body))))
+                    (efrit-ask--block (efrit-ask--fontified-diff (efrit-ask-arguments-text use)))
+                  (efrit-ask--block (efrit-ask-arguments-text use) 'efrit-question-body))))
     (propertize
      (concat (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
              "\n" shown "\n"
@@ -380,14 +390,14 @@ It may have been meant for the one before."
              (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
                                         (efrit-ask--button key label command))
                                       (append efrit-ask--answers
-                                              (efrit-ask--about-plan use))))
+                                              (efrit-ask--plan-actions use))))
              (mapconcat (lambda (button) (efrit-ask--line (list button)))
                         (efrit-ask--lasting-buttons loop use) "")
-             (efrit-ask--how (length (split-string shown "\n"))))
+             (efrit-ask--help-text (length (split-string shown "\n"))))
      'keymap efrit-ask-permission-map
      'efrit-question t)))
 
-(defun efrit-ask--about-plan (use)
+(defun efrit-ask--plan-actions (use)
   "Return those of `efrit-ask--plan-answers' that there are for USE."
   (when-let* ((plan (efrit-use-plan use)))
     (seq-filter (lambda (answer)
@@ -403,32 +413,32 @@ It may have been meant for the one before."
               for words = (nth 2 (assq grant grants))
               when words
               collect (efrit-ask--button
-                       key (format "%s, %s" words (efrit-ask--for-how-long scope words))
+                       key (format "%s, %s" words (efrit-ask--scope-text scope words))
                        command))
      (list (efrit-ask--button
             "N" (format "never %s, this session" (cadr (efrit-run-refusal loop use)))
             #'efrit-deny-for-session)))))
 
-(defun efrit-ask--for-how-long (scope words)
+(defun efrit-ask--scope-text (scope words)
   "Return what SCOPE is called behind WORDS."
   (cond ((eq scope 'session) "this session")
         ((string-search "this project" words) "from now on")
         (t "from now on in this project")))
 
-(defun efrit-ask--how (lines)
+(defun efrit-ask--help-text (lines)
   "Return how a question about LINES lines is answered from the reply box."
   (propertize
    (concat "  C-c C-y once · C-c C-d no · C-c C-a "
-           (if (> lines efrit-ask--short)
+           (if (> lines efrit-ask--short-lines)
                (format "goes to the first of its %d lines\n" lines)
              "goes there, for these keys\n"))
    'face 'efrit-note))
 
-(defun efrit-ask--dressed (diff)
+(defun efrit-ask--fontified-diff (diff)
   "Return DIFF with faces; what it was given last is remembered."
   (let ((shown (efrit-permissions-visible diff)))
     (unless (equal shown (car efrit-ask--last-diff))
-      (setq efrit-ask--last-diff (cons shown (efrit-diff-dressed shown))))
+      (setq efrit-ask--last-diff (cons shown (efrit-diff-fontify shown))))
     (cdr efrit-ask--last-diff)))
 
 (defun efrit-ask--title (use count)
@@ -438,7 +448,7 @@ It may have been meant for the one before."
                                      t)
           (if (> count 1) (format "  (the first of %d)" count) "")))
 
-(defun efrit-ask--in-words (question options)
+(defun efrit-ask--question-text (question options)
   "Return the text of QUESTION, the model's, with OPTIONS to choose from."
   (propertize
    (concat (propertize (concat "The model asks:\n" (efrit-permissions-visible question))
@@ -493,6 +503,93 @@ It may have been meant for the one before."
                (concat (propertize "  │ " 'face 'efrit-note)
                        (if face (propertize line 'face face) line)))
              (split-string text "\n") "\n"))
+
+;;; Changing an edit before it is allowed
+
+;; Where the model asks to change a file, the person may edit the new text
+;; in a buffer first, and so allow it.  The model is told the difference.
+
+(defvar-local efrit-revise--use nil
+  "The use whose new text this buffer holds.")
+
+(defvar-local efrit-revise--change nil
+  "The change whose new text this buffer holds.")
+
+;; The person may choose another major mode for the text.
+(dolist (variable '(efrit-revise--use efrit-revise--change efrit-revise-mode))
+  (put variable 'permanent-local t))
+
+(defvar efrit-revise-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "C-c C-c") #'efrit-revise-accept)
+    (define-key map (kbd "C-c C-k") #'efrit-revise-drop)
+    map)
+  "Keys of `efrit-revise-mode'.")
+
+(define-minor-mode efrit-revise-mode
+  "Edit what the model would write.
+\\{efrit-revise-mode-map}"
+  :lighter " Revise")
+
+;;;; Commands
+
+;;;###autoload
+(defun efrit-revise ()
+  "Edit the new text of what the model asks to change, and so allow it."
+  (interactive)
+  (let* ((loop (efrit-loop-current))
+         (use (efrit-ask-pending-use loop))
+         (change (efrit-revise--choose use))
+         (buffer (generate-new-buffer (format "*efrit new text: %s*"
+                                              (efrit-change-path change)))))
+    (with-current-buffer buffer
+      (insert (efrit-change-after change))
+      (goto-char (point-min))
+      (efrit-revise--set-mode (efrit-change-file change))
+      (setq efrit-loop-here loop
+            efrit-revise--use use
+            efrit-revise--change change)
+      (efrit-revise-mode)
+      (setq header-line-format
+            (substitute-command-keys
+             "What the file will hold: \\[efrit-revise-accept] allows it, \
+\\[efrit-revise-drop] goes back to the question")))
+    (pop-to-buffer buffer)))
+
+(defun efrit-revise-accept ()
+  "Allow the change, with the text of this buffer as the new one."
+  (interactive)
+  (let ((use efrit-revise--use)
+        (loop efrit-loop-here))
+    (unless (eq (efrit-use-state use) 'asking)
+      (user-error "This edit is no longer pending"))
+    (efrit-plan-revise (efrit-use-plan use) efrit-revise--change (buffer-string))
+    (quit-window t)
+    (efrit-run-answer loop use 'allow)))
+
+(defun efrit-revise-drop ()
+  "Go back to the question; nothing is changed."
+  (interactive)
+  (quit-window t))
+
+(defun efrit-revise--choose (use)
+  "Return the change of USE whose new text is edited; ask if there are several."
+  (let* ((plan (or (efrit-use-plan use)
+                   (user-error "%s has no new text" (efrit-use-name use))))
+         (changes (efrit-plan-revisable plan))
+         (paths (mapcar #'efrit-change-path changes)))
+    (cond ((null changes) (user-error "%s has no new text" (efrit-use-name use)))
+          ((null (cdr changes)) (car changes))
+          (t (nth (seq-position paths (completing-read "Edit the new text of: " paths nil t))
+                  changes)))))
+
+(defun efrit-revise--set-mode (file)
+  "Use the major mode of FILE, without what else is done for a file's buffer."
+  (let ((buffer-file-name file)
+        (enable-local-variables nil))
+    (delay-mode-hooks
+      (ignore-errors (set-auto-mode)))
+    (font-lock-mode)))
 
 (provide 'efrit-ask)
 ;;; efrit-ask.el ends here

@@ -14,19 +14,15 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'efrit)
+(require 'efrit-anthropic)
+(require 'efrit-backend)
+(require 'efrit-remote)
+(require 'efrit-rpc)
+(require 'efrit-sidecar)
 (require 'subr-x)
 (require 'url-parse)
 (require 'url-util)
-(require 'efrit)
-(require 'efrit-claude)
-(require 'efrit-endpoint)
-(require 'efrit-executable)
-(require 'efrit-http)
-(require 'efrit-json)
-(require 'efrit-remote)
-(require 'efrit-sidecar)
-
-;;; Structs
 
 (cl-defstruct (efrit-doctor-check (:constructor efrit-doctor--check (ok name found fix))
                                   (:copier nil))
@@ -38,9 +34,7 @@ OK is nil for a problem, and FIX says then what to do about it."
   "The name of the buffer that shows the checks.")
 
 (defconst efrit-doctor--seconds 10
-  "How many seconds the endpoint may take for an answer.")
-
-;;; Public
+  "Seconds that the endpoint may take to answer.")
 
 ;;;###autoload
 (defun efrit-doctor ()
@@ -71,35 +65,16 @@ problem."
 Those that need what an earlier one missed are left out."
   (let ((executable (efrit-doctor--executable)))
     (append (list (efrit-doctor--emacs)
-                  (efrit-doctor--jsonrpc)
                   (efrit-doctor--json)
                   (efrit-doctor--curl)
                   executable)
             (when (efrit-doctor-check-ok executable)
               (efrit-doctor--connection)))))
 
-;;; Private
-
 (defun efrit-doctor--emacs ()
   "Check the version of Emacs."
   (efrit-doctor--check (version<= "28.1" emacs-version) "Emacs" emacs-version
                        "install Emacs 28.1 or later"))
-
-(defun efrit-doctor--jsonrpc ()
-  "Check the version of jsonrpc.el."
-  (let ((version (efrit-doctor--jsonrpc-version)))
-    (efrit-doctor--check (or (null version) (version<= "1.0.14" version))
-                         "jsonrpc.el" (or version "of unknown version")
-                         "install the package jsonrpc from GNU ELPA")))
-
-(defun efrit-doctor--jsonrpc-version ()
-  "Return the version of the jsonrpc.el in use, a string, or nil."
-  (when-let* ((library (locate-library "jsonrpc.el")))
-    (with-temp-buffer
-      (let ((inhibit-message t))
-        (insert-file-contents library))
-      (and (re-search-forward "^;; Version: \\([0-9.]+\\)" 2000 t)
-           (match-string 1)))))
 
 (defun efrit-doctor--json ()
   "Check that this Emacs has JSON natively."
@@ -109,7 +84,7 @@ Those that need what an earlier one missed are left out."
                          "install an Emacs that is built with libjansson")))
 
 (defun efrit-doctor--curl ()
-  "Check that there is the curl by which the model is asked."
+  "Check that the curl for requests to the model is there."
   (let ((found (executable-find efrit-http-program)))
     (efrit-doctor--check (and found t) "curl" (or found "not found")
                          "install curl, or set `efrit-http-program'")))
@@ -195,26 +170,22 @@ The headers, a key among them, go to curl by its standard input."
                                   :sentinel #'ignore)))
       (unwind-protect
           (progn
-            (process-send-string process (efrit-doctor--options url))
+            (process-send-string
+             process
+             (efrit-http-options
+              url (efrit-endpoint-headers nil)
+              "show-error\n"
+              (efrit-http-option "max-time" (number-to-string efrit-doctor--seconds))
+              (efrit-http-option "max-filesize" "5000000")))
             (process-send-eof process)
             (while (accept-process-output process)))
         (delete-process process))
-      (goto-char (point-max))
-      (forward-line 0)
-      (if (not (eql 0 (process-exit-status process)))
-          (string-trim (buffer-substring (point-min) (point)))
-        (cons (string-to-number (buffer-substring (point) (point-max)))
-              (buffer-substring (point-min) (max (point-min) (1- (point)))))))))
-
-(defun efrit-doctor--options (url)
-  "Return curl's options to get URL, with the status as the last line."
-  (concat "silent\nshow-error\nwrite-out = \"\\n%{http_code}\"\n"
-          (efrit-http-option "url" url)
-          (efrit-http-option "max-time" (number-to-string efrit-doctor--seconds))
-          (efrit-http-option "max-filesize" "5000000")
-          (mapconcat (lambda (header)
-                       (efrit-http-option "header" (format "%s: %s" (car header) (cdr header))))
-                     (efrit-endpoint-headers nil) "")))
+      (pcase (efrit-http-parse (buffer-string))
+        ((and `(,status ,_ ,body) (guard (eql 0 (process-exit-status process))))
+         (cons status body))
+        (_ (goto-char (point-max))
+           (skip-chars-backward "\n")
+           (buffer-substring (line-beginning-position) (point)))))))
 
 (defun efrit-doctor--executable ()
   "Check that the sidecar's program is found."

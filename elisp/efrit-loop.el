@@ -5,6 +5,19 @@
 
 ;;; Commentary:
 
+;; A loop is a session at work: its states, its tool calls, its calls of the
+;; sidecar, and its price.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-anthropic)
+(require 'efrit-sidecar)
+(require 'seq)
+
+;;; Loops
+
 ;; A loop is a session at work.  `efrit-loop-table' says what may happen in
 ;; each of its states and where that leads; everything runs from timers and
 ;; process output, so Emacs never waits.
@@ -14,31 +27,6 @@
 ;; `turn/end' what came back, before the tools run.  Whoever shows a loop
 ;; observes it: each observer is called with the loop and an event, a list.
 
-;;; Code:
-
-(require 'cl-lib)
-(require 'efrit)
-(require 'seq)
-
-;;; Options
-
-(defcustom efrit-max-turns nil
-  "Turns after a person's message at which the person is asked; nil: never."
-  :group 'efrit
-  :type '(choice (const :tag "Never ask" nil) natnum))
-
-(defcustom efrit-max-minutes nil
-  "Minutes after a person's message at which the person is asked; nil: never."
-  :group 'efrit
-  :type '(choice (const :tag "Never ask" nil) number))
-
-(defcustom efrit-max-dollars nil
-  "Dollars after a person's message at which the person is asked; nil: never."
-  :group 'efrit
-  :type '(choice (const :tag "Never ask" nil) number))
-
-;;; Structs
-
 (cl-defstruct (efrit-loop (:constructor efrit-loop--create) (:copier nil))
   "A session at work.
 ID, ROOT: the session's.  STATE: see `efrit-loop-table'.  STEP: counts what
@@ -47,9 +35,10 @@ the latest first; STALE: whether the sidecar is to be asked for them.
 SYSTEM, TOOLS: JSON texts.  OFFERED: the tools of this Emacs that
 the sidecar knows of.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
 the sidecar's.  LEFT: the tokens that had left the window when the epoch
-began.  MAX-TOKENS: of the next reply.  QUEUE: what the person
-said and was not sent, the latest first; NOTICES: what the model is told
-before that, blocks, the latest first; SENT: what is being sent.
+began.  MAX-TOKENS: of the next reply.  QUEUE: the messages of the
+person that the sidecar does not have yet, lists of blocks, the latest first;
+NOTICES: blocks that go before them, the latest first; SENDING: those of both
+that are on their way.
 REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
 the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
 vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
@@ -60,13 +49,13 @@ reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
 it stops as soon as it can.  SEEN: how files were when the model read them;
 SINCE: when the session was last at work before this Emacs took it up.
 NOTED: what is said once in a session, and was.  OPTIONS: the values of
-`efrit-loop-owned-options' that it works by, an alist."
+`efrit-loop-own-options' that it works by, an alist."
   id root (state 'idle) (step 0) messages stale system tools offered model
-  (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sent request reply run rules todos
+  (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem counts usage lost previous complete stopping
   (seen (make-hash-table :test #'equal)) since noted options)
 
-(defconst efrit-loop-owned-options
+(defconst efrit-loop-own-options
   '(efrit-claude-url efrit-claude-headers efrit-claude-features efrit-claude-key-hosts
     efrit-claude-key-in-clear efrit-claude-model efrit-claude-max-tokens efrit-claude-effort
     efrit-claude-thinking-display efrit-claude-task-budget efrit-claude-betas
@@ -96,7 +85,7 @@ NOTED: what is said once in a session, and was.  OPTIONS: the values of
     (streaming failed     failed      nil)
     (streaming stop       ending      efrit-turn--end-aborted)
     (retrying  again      waiting     nil)
-    (retrying  hurry      retrying    efrit-turn--hurry)
+    (retrying  hurry      retrying    efrit-turn--retry-now)
     (retrying  failed     failed      nil)
     (retrying  stop       idle        efrit-turn--drop-request)
     (ending    tools      running     efrit-turn--run)
@@ -114,7 +103,7 @@ NOTED: what is said once in a session, and was.  OPTIONS: the values of
     (running   limit      limited     nil)
     (running   failed     failed      nil)
     (running   stop       idle        efrit-turn--stop-tools))
-  "What may happen to a loop: (STATE EVENT NEXT ACTION).
+  "Transitions of a loop: (STATE EVENT NEXT ACTION).
 ACTION is called with the loop once it is in the state NEXT, and with what
 came with the event.  What does not stand here has come too late, and is
 passed over.")
@@ -124,8 +113,6 @@ passed over.")
 
 (defvar efrit-loop-rest-functions nil
   "Functions called with a loop that begins to wait for the person.")
-
-;;; Public
 
 (defun efrit-loop-make (id root)
   "Return a loop for the session ID on ROOT, with nothing in it yet."
@@ -137,12 +124,12 @@ passed over.")
   "Have LOOP work by the options as they are set now.
 No buffer has a say in that: what counts is what is set for all of them."
   (setf (efrit-loop-options loop)
-        (cl-loop for option in efrit-loop-owned-options
+        (cl-loop for option in efrit-loop-own-options
                  when (default-boundp option)
                  collect (cons option (default-value option)))))
 
 (defun efrit-loop-option (loop option)
-  "Return the value of OPTION, one of `efrit-loop-owned-options', for LOOP."
+  "Return the value of OPTION, one of `efrit-loop-own-options', for LOOP."
   (alist-get option (efrit-loop-options loop)))
 
 (defmacro efrit-loop-with-options (loop &rest body)
@@ -159,21 +146,43 @@ No buffer has a say in that: what counts is what is set for all of them."
 While the model works, it is sent with the next turn."
   (let ((inhibit-quit t))
     (push blocks (efrit-loop-queue loop))
-    (efrit-loop-tell loop 'queued blocks)
+    (efrit-loop-notify loop 'queued blocks)
     (when (efrit-loop-resting-p loop)
       (efrit-loop-go loop))))
 
-(defun efrit-loop-inform (loop text told)
+(defun efrit-loop-queue-note (loop text told)
   "Have the model of LOOP learn TEXT at the beginning of its next turn.
 The observers are told of it as a note, TOLD.  Nothing is begun for it."
   (push (list :type "text" :text text) (efrit-loop-notices loop))
-  (efrit-loop-tell loop 'note told))
+  (efrit-loop-notify loop 'note told))
 
 (defun efrit-loop-unsent (loop)
   "Return the blocks that the next turn of LOOP sends, in order."
-  (append (efrit-loop-sent loop)
-          (reverse (efrit-loop-notices loop))
+  (append (reverse (efrit-loop-notices loop))
           (apply #'append (reverse (efrit-loop-queue loop)))))
+
+(defun efrit-loop-queued-p (loop message)
+  "Return non-nil if MESSAGE waits in LOOP, and is not on its way."
+  (and (memq message (efrit-loop-queue loop))
+       (not (memq message (efrit-loop-sending loop)))))
+
+(defun efrit-loop-send (loop)
+  "Return the blocks that the next turn of LOOP sends; they are on their way now."
+  (setf (efrit-loop-sending loop)
+        (append (efrit-loop-notices loop) (efrit-loop-queue loop)))
+  (efrit-loop-unsent loop))
+
+(defun efrit-loop-arrived (loop)
+  "Remove from LOOP what was on its way: the sidecar has it.
+The observers are told which messages these were."
+  (let* ((sending (efrit-loop-sending loop))
+         (arrived (lambda (part) (memq part sending)))
+         (messages (seq-filter arrived (efrit-loop-queue loop))))
+    (setf (efrit-loop-queue loop) (seq-remove arrived (efrit-loop-queue loop))
+          (efrit-loop-notices loop) (seq-remove arrived (efrit-loop-notices loop))
+          (efrit-loop-sending loop) nil)
+    (when messages
+      (efrit-loop-notify loop 'arrived (nreverse messages)))))
 
 (defun efrit-loop-go (loop)
   "Have LOOP go on from where it rests."
@@ -182,22 +191,22 @@ The observers are told of it as a note, TOLD.  Nothing is begun for it."
           (efrit-loop-complete loop) nil
           (efrit-loop-stopping loop) nil
           (efrit-loop-counts loop) (efrit-loop--new-counts))
-    (efrit-loop-happen loop 'go)))
+    (efrit-loop-handle loop 'go)))
 
 (defun efrit-loop-stop (loop)
   "Stop LOOP as soon as nothing is lost by it."
-  (efrit-loop-happen loop 'stop))
+  (efrit-loop-handle loop 'stop))
 
 (defun efrit-loop-retry-now (loop)
   "Have LOOP, which waits before a retry, try at once.
 Return non-nil if it does; nil where it waits for no retry."
-  (efrit-loop-happen loop 'hurry))
+  (efrit-loop-handle loop 'hurry))
 
 (defun efrit-loop-observe (loop observer)
   "Have OBSERVER called with LOOP and each of its events from now on."
   (cl-pushnew observer (efrit-loop-observers loop)))
 
-(defun efrit-loop-tell (loop &rest event)
+(defun efrit-loop-notify (loop &rest event)
   "Tell the observers of LOOP of EVENT.
 An error in one, or a quit, is that one's own.  \\[keyboard-quit] waits until
 all were told."
@@ -214,16 +223,16 @@ all were told."
   "Tell the observers of LOOP a note, TEXT, unless it is nil or was told before."
   (unless (or (null text) (member text (efrit-loop-noted loop)))
     (push text (efrit-loop-noted loop))
-    (efrit-loop-tell loop 'note text)))
+    (efrit-loop-notify loop 'note text)))
 
-(defun efrit-loop-happen (loop event &rest arguments)
+(defun efrit-loop-handle (loop event &rest arguments)
   "Let EVENT happen to LOOP; ARGUMENTS come with it.
 Return non-nil if the table has it.  \\[keyboard-quit] waits until the state
 and what goes with it fit together."
   (let ((inhibit-quit t))
-    (efrit-loop--happen loop event arguments)))
+    (efrit-loop--handle loop event arguments)))
 
-(defun efrit-loop-act (loop function &rest arguments)
+(defun efrit-loop-call-safely (loop function &rest arguments)
   "Call FUNCTION with ARGUMENTS; where it does not end, stop LOOP.
 A quit gets here from where the person is asked for something, such as the
 passphrase of a key."
@@ -232,14 +241,12 @@ passphrase of a key."
     ((error quit)
      (cl-incf (efrit-loop-step loop))
      (efrit-loop-restore loop)
-     (unless (efrit-loop-happen loop 'failed (error-message-string err))
+     (unless (efrit-loop-handle loop 'failed (error-message-string err))
        (message "efrit: %s" (error-message-string err))))))
 
 (defun efrit-loop-restore (loop)
   "Have LOOP ask the sidecar for its conversation before anything else."
   (setf (efrit-loop-stale loop) t))
-
-;;; Private
 
 (defun efrit-loop--with-options (loop body)
   "Call BODY where the options are those of LOOP; see `efrit-loop-with-options'."
@@ -249,8 +256,8 @@ passphrase of a key."
         (mapcar #'cdr (efrit-loop-options loop))
       (funcall body))))
 
-(defun efrit-loop--happen (loop event arguments)
-  "Let EVENT happen to LOOP with ARGUMENTS, see `efrit-loop-happen'."
+(defun efrit-loop--handle (loop event arguments)
+  "Let EVENT happen to LOOP with ARGUMENTS, see `efrit-loop-handle'."
   (pcase (seq-find (lambda (row)
                      (and (eq (car row) (efrit-loop-state loop)) (eq (cadr row) event)))
                    efrit-loop-table)
@@ -259,14 +266,14 @@ passphrase of a key."
        (setf (efrit-loop-problem loop) (car arguments)))
      (setf (efrit-loop-state loop) next)
      (unless (eq old next)
-       (efrit-loop-tell loop 'state next old))
+       (efrit-loop-notify loop 'state next old))
      (cond ((memq next efrit-loop-resting)
             (efrit-loop--run 'efrit-loop-rest-functions loop))
            ((memq old efrit-loop-resting)
             (efrit-loop--run 'efrit-loop-work-functions loop)))
      ;; An observer may have stopped it just now.
      (when (and action (eq (efrit-loop-state loop) next))
-       (apply #'efrit-loop-act loop action loop arguments))
+       (apply #'efrit-loop-call-safely loop action loop arguments))
      t)))
 
 (defun efrit-loop--run (hook loop)
@@ -282,6 +289,259 @@ passphrase of a key."
 (defun efrit-loop--new-counts ()
   "Return what is counted from a person's message on."
   (list :turns 0 :start (float-time) :dollars 0))
+
+;;; Tool calls
+
+(cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
+  "A use of a tool in a turn.
+ID and NAME are the model's; ARGUMENTS, a JSON text, are what the sidecar
+read, with what its tool makes of it: the one text that is decided about,
+shown, recorded and run.  PROBLEM is what is wrong with arguments that are
+none, MISFIT with those that do not fit the tool's schema, see `efrit-block'.
+STATE is `waiting', `planning', `asking', `denied', `running', or `done'.
+READY says whether it may run, or make its plan, when its turn comes.  PLAN is
+what a tool of this Emacs would change, see efrit-edit.el.  RESULT is the envelope, a
+plist, without data.  QUESTION is what the person is asked, CONFIRM the id
+of the sidecar's question.  GUARD says why the person is asked whatever was
+allowed before, ALLOWED whether the person has allowed this very use.
+EFFECTS says whether its tool does more than to read.  TOKEN is the
+sidecar's call under way, CALL the `efrit-tool-call' of a tool of this
+Emacs.  BEGUN and SECONDS say when it began to run and how long it ran."
+  id name arguments problem misfit (state 'waiting) ready plan result question confirm
+  guard allowed effects token call begun seconds)
+
+;;; Calls of the sidecar
+
+(defconst efrit-loop--most-calls 3
+  "Number of retries for calls that store a reply or a result.")
+
+(defun efrit-loop-begin-step (loop)
+  "Begin something in LOOP, and return its number."
+  (cl-incf (efrit-loop-step loop)))
+
+(defmacro efrit-loop-if-current (loop step &rest body)
+  "Run BODY if nothing was begun in LOOP after STEP."
+  (declare (indent 2) (debug t))
+  `(when (= (efrit-loop-step ,loop) ,step)
+     ,@body))
+
+(defun efrit-loop-call (loop method params success &optional failure)
+  "Call METHOD of the sidecar with PARAMS for LOOP, and then SUCCESS.
+It is called with the result, unless something else was begun meanwhile;
+FAILURE, if any, with the error, which otherwise stops the loop."
+  (let ((step (efrit-loop-step loop)))
+    (condition-case err
+        (efrit-sidecar-request-async
+         method (append (list :session_id (efrit-loop-id loop)) params)
+         :timeout nil
+         :success (lambda (result)
+                    (efrit-loop-if-current loop step
+                      (efrit-loop-call-safely loop success result)))
+         :error (lambda (err)
+                  (efrit-loop-if-current loop step
+                    (if failure (efrit-loop-call-safely loop failure err)
+                      (efrit-loop--sidecar-failed loop err)))))
+      ((error quit) (efrit-loop--sidecar-failed loop err) nil))))
+
+(defun efrit-loop--sidecar-failed (loop err)
+  "Stop LOOP for ERR, an error of a call of the sidecar's.
+Where the person has stopped it, that was the end it waited for."
+  (efrit-loop-restore loop)
+  (unless (and (efrit-loop-stopping loop)
+               (efrit-loop-handle loop 'halted))
+    (efrit-loop-handle loop 'failed (efrit-error-text err))))
+
+(defun efrit-loop-call-again (loop method params success &optional failure tries)
+  "Call METHOD with PARAMS for LOOP, then SUCCESS; again when the sidecar dies.
+METHOD may be called twice.  FAILURE is called with another error, which
+otherwise stops the loop.  TRIES counts the calls made."
+  (let ((tries (or tries 1)))
+    (efrit-loop-call
+     loop method params success
+     (lambda (err)
+       (if (and (eq (car err) 'efrit-sidecar-died) (< tries efrit-loop--most-calls))
+           (efrit-loop-call-again loop method params success failure (1+ tries))
+         (if failure (funcall failure err)
+           (efrit-loop--sidecar-failed loop err)))))))
+
+;;; The loops of this Emacs
+
+(declare-function project-root "project" (project))
+
+(defvar efrit-loop--all nil
+  "The loops of this Emacs, the latest first.")
+
+(defvar-local efrit-loop-here nil
+  "The loop that this buffer shows, or nil.")
+
+(put 'efrit-loop-here 'permanent-local t)
+
+(defun efrit-loop-add (loop)
+  "Make LOOP the latest loop of this Emacs, and return it."
+  (setq efrit-loop--all (cons loop (delq loop efrit-loop--all)))
+  loop)
+
+(defun efrit-loop-remove (loop)
+  "Remove LOOP from the loops of this Emacs."
+  (setq efrit-loop--all (delq loop efrit-loop--all)))
+
+(defun efrit-loops ()
+  "Return the loops of this Emacs, the latest first."
+  (copy-sequence efrit-loop--all))
+
+(defun efrit-loop-latest (&optional root)
+  "Return the latest loop of this Emacs on ROOT, or on any root, or nil."
+  (if root
+      (seq-find (lambda (loop) (efrit-host-same-file-p (efrit-loop-root loop) root))
+                efrit-loop--all)
+    (car efrit-loop--all)))
+
+(defun efrit-loop-current ()
+  "Return the loop of this buffer, or of the project here.
+Where neither has one, that is the one that a window shows, or the only one
+there is; signal a `user-error' where that leaves none, or several."
+  (or efrit-loop-here
+      (if (file-remote-p default-directory)
+          (efrit-loop--of-parent default-directory)
+        (when-let* ((project (project-current)))
+          (efrit-loop-latest (project-root project))))
+      (seq-find #'efrit-loop-visible-p efrit-loop--all)
+      (cond ((null efrit-loop--all)
+             (user-error "No session is open in this Emacs: M-x efrit-do begins one"))
+            ((cdr efrit-loop--all)
+             (user-error "Several sessions are open; run this from the buffer of one"))
+            (t (car efrit-loop--all)))))
+
+(defun efrit-loop-visible-p (loop)
+  "Return non-nil if LOOP is that of this buffer, or of a window in sight."
+  (or (eq loop efrit-loop-here)
+      (seq-some (lambda (window)
+                  (eq loop (buffer-local-value 'efrit-loop-here (window-buffer window))))
+                (efrit-loop-visible-windows))))
+
+(defun efrit-loop-visible-windows ()
+  "Return the windows that are on a screen.
+Of the frames of a terminal, only the top one is; a daemon's own is nowhere."
+  (cl-loop for frame in (frame-list)
+           when (and (eq t (frame-visible-p frame))
+                     (or noninteractive
+                         (display-graphic-p frame)
+                         (eq frame (tty-top-frame frame))))
+           append (window-list frame 'no-minibuffer)))
+
+(defun efrit-loop--of-parent (folder)
+  "Return the latest loop on FOLDER or on one above it, or nil.
+Nothing is asked of the machine where FOLDER is."
+  (seq-find (lambda (loop)
+              (string-prefix-p (efrit-loop-root loop) (expand-file-name folder)))
+            efrit-loop--all))
+
+;;; Prices
+
+;; The sidecar knows what each reply cost; it is asked after each.  What
+;; came of an attempt that broke off is paid for, too, and booked with the
+;; reply that comes in the end, or where none does, by itself.
+
+(defun efrit-price-note (loop event)
+  "Ask what LOOP has cost, when EVENT is the end of a reply."
+  (when (eq (car event) 'ended)
+    (efrit-price-ask loop)))
+
+(defun efrit-price-ask (loop)
+  "Ask what LOOP has cost, and note it when the answer is there."
+  (efrit-sidecar-request-async
+   'session/status (list :session_id (efrit-loop-id loop) :price t)
+   :success (lambda (status) (efrit-price-update loop status))
+   :error #'ignore))
+
+(defun efrit-price-update (loop status)
+  "Note what LOOP has cost by now, as STATUS, the sidecar's, has it.
+Where the price is not known, a limit of dollars is never reached, which the
+person is told once."
+  (let ((dollars (plist-get status :dollars)))
+    (cond ((numberp dollars) (efrit-price--add loop dollars))
+          ((efrit-loop-option loop 'efrit-max-dollars)
+           (efrit-loop-note-once
+            loop (format "The price of %s is not known: `efrit-max-dollars' has no effect"
+                         (efrit-price--model status)))))))
+
+(defun efrit-price-add (loop counts)
+  "Add COUNTS, the usage of a reply as a hash table, to the sums of LOOP."
+  (let ((usage (efrit-loop-usage loop)))
+    (pcase-dolist (`(,name . ,member) '((:input . "input_tokens")
+                                        (:written . "cache_creation_input_tokens")
+                                        (:read . "cache_read_input_tokens")
+                                        (:output . "output_tokens")))
+      (setq usage (plist-put usage name (+ (or (plist-get usage name) 0)
+                                           (gethash member counts 0)))))
+    (setf (efrit-loop-usage loop) usage)))
+
+(defun efrit-price-keep-lost (loop)
+  "Let go of the request of LOOP, and keep what its lost attempts reported."
+  (let ((request (efrit-loop-request loop)))
+    (setf (efrit-loop-lost loop) (append (efrit-claude-lost request) (efrit-loop-lost loop))
+          (efrit-loop-request loop) nil)))
+
+(defun efrit-price-record-lost (loop)
+  "End the turn of LOOP for the sidecar, where something was paid for no reply.
+LOOP does not wait for it.  Where it fails, the next turn books it."
+  (when-let* ((lost (efrit-loop-lost loop)))
+    (setf (efrit-loop-lost loop) nil)
+    (efrit-sidecar-request-async
+     'turn/end `(:session_id ,(efrit-loop-id loop) :turn_id ,(efrit-loop-turn loop)
+                             :aborted t :lost ,(vconcat lost))
+     :success (lambda (_)
+                (mapc (apply-partially #'efrit-price-add loop) lost)
+                (efrit-price-ask loop))
+     :error (lambda (_)
+              (setf (efrit-loop-lost loop) (append lost (efrit-loop-lost loop)))))))
+
+(defun efrit-price--add (loop dollars)
+  "Note that LOOP has cost DOLLARS so far."
+  (let ((before (or (plist-get (efrit-loop-usage loop) :dollars) 0))
+        (counts (efrit-loop-counts loop)))
+    (setf (efrit-loop-usage loop) (plist-put (efrit-loop-usage loop) :dollars dollars))
+    (plist-put counts :dollars (+ (plist-get counts :dollars) (- dollars before)))
+    (efrit-loop-notify loop 'price dollars)))
+
+(defun efrit-price--model (status)
+  "Return the name of the model that STATUS, of a session, is about."
+  (or (plist-get (plist-get (plist-get status :budget) :calibration) :model)
+      "this model"))
+
+;;; Garbage
+
+;; With Emacs's default a session collects garbage once in every turn, which
+;; stops Emacs for some 20 ms each time.  While a loop works the threshold is
+;; higher; it is the person's own again as soon as none does.
+
+(defvar efrit-garbage--saved-threshold nil
+  "The person's own threshold while a higher one is in force, or nil.")
+
+(defvar efrit-garbage--working-loops nil
+  "The loops that work.")
+
+(defun efrit-garbage--work (loop)
+  "Raise the threshold: LOOP begins to work."
+  (cl-pushnew loop efrit-garbage--working-loops)
+  (when (and efrit-garbage-threshold
+             (null efrit-garbage--saved-threshold)
+             (< gc-cons-threshold efrit-garbage-threshold))
+    (setq efrit-garbage--saved-threshold gc-cons-threshold
+          gc-cons-threshold efrit-garbage-threshold)))
+
+(defun efrit-garbage--rest (loop)
+  "Restore the threshold if LOOP, which now rests, was the last to work.
+What the person set meanwhile stays."
+  (setq efrit-garbage--working-loops (delq loop efrit-garbage--working-loops))
+  (when (and efrit-garbage--saved-threshold (null efrit-garbage--working-loops))
+    (when (eql gc-cons-threshold efrit-garbage-threshold)
+      (setq gc-cons-threshold efrit-garbage--saved-threshold))
+    (setq efrit-garbage--saved-threshold nil)))
+
+(add-hook 'efrit-loop-work-functions #'efrit-garbage--work)
+
+(add-hook 'efrit-loop-rest-functions #'efrit-garbage--rest)
 
 (provide 'efrit-loop)
 ;;; efrit-loop.el ends here

@@ -13,29 +13,16 @@
 
 (require 'efrit)
 (require 'efrit-do)
-(require 'efrit-host)
 (require 'efrit-sidecar)
 (require 'icomplete)
 (require 'project)
 (require 'subr-x)
 
-;;; Options
-
-(defcustom efrit-memory-pack-tokens 2000
-  "The budget of a context pack unless another one is given."
-  :group 'efrit
-  :type 'natnum)
-
-(defcustom efrit-memory-most-results 50
-  "The most observations that a search lists."
-  :group 'efrit
-  :type 'natnum)
-
 (defvar efrit-memory--history nil
-  "What was searched for.")
+  "History of memory searches.")
 
-(defvar efrit-memory--latest nil
-  "What was typed last and what it found: a cons.")
+(defvar efrit-memory--last-search nil
+  "The last query and its results, a cons.")
 
 (defvar-local efrit-memory--id nil
   "The number of the observation that this buffer shows.")
@@ -67,7 +54,7 @@
 What is selected is meant, not what was typed: a query is no result.")
 
 (define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
-  "What memory holds.
+  "Major mode that shows observations.
 
 \\{efrit-memory-mode-map}")
 
@@ -82,7 +69,7 @@ With a prefix argument, as INSERT, insert its content at point instead."
     (if insert
         (progn (barf-if-buffer-read-only)
                (insert (plist-get observation :content)))
-      (efrit-memory--show id (efrit-memory--whole observation)))))
+      (efrit-memory--show id (efrit-memory--full-text observation)))))
 
 ;;;###autoload
 (defun efrit-memory-timeline (id)
@@ -127,8 +114,6 @@ PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
                (if (eql 0 left) "" (format "; %d left out" left))))
     text))
 
-;;; Private
-
 (defun efrit-memory--ask (method params)
   "Return what the sidecar of the folder here answers to METHOD with PARAMS."
   (efrit-sidecar-request method params :host (file-remote-p default-directory)))
@@ -149,13 +134,14 @@ PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
   "Ask for an observation, listing results while typing, and return its number.
 They are shown while typing by whatever shows completions; where nothing
 does, icomplete is lent for it, and shows the latest before a word is typed."
-  (let* ((efrit-memory--latest nil)
+  (let* ((efrit-memory--last-search nil)
          (lent (and (not icomplete-mode) (efrit-memory--plain-p)))
          (icomplete-show-matches-on-no-input
           (or icomplete-show-matches-on-no-input (not icomplete-mode)))
          (completion-styles '(efrit-memory))
          (completion-styles-alist
-          (cons '(efrit-memory efrit-memory--try efrit-memory--all "What memory finds.")
+          (cons '(efrit-memory efrit-memory--try-completion efrit-memory--all-completions
+                               "What memory finds.")
                 completion-styles-alist))
          (icomplete-mode (or icomplete-mode lent))
          (chosen (minibuffer-with-setup-hook
@@ -196,25 +182,25 @@ in the minibuffer, which would look for the typed letters in the latest."
     ('lambda (and (assoc typed (efrit-memory--results typed)) t))
     ('nil typed)))
 
-(defun efrit-memory--try (typed _table _predicate point)
+(defun efrit-memory--try-completion (typed _table _predicate point)
   "Return the one result of TYPED; of several, leave TYPED as it is, and POINT."
   (pcase (mapcar #'car (efrit-memory--results typed))
     ('nil nil)
     (`(,only) (or (equal only typed) (cons only (length only))))
     (_ (cons typed point))))
 
-(defun efrit-memory--all (typed _table _predicate _point)
+(defun efrit-memory--all-completions (typed _table _predicate _point)
   "Return every result of TYPED: they hold its words, and seldom begin with them."
   (mapcar #'car (efrit-memory--results typed)))
 
 (defun efrit-memory--results (typed)
   "Return the results of TYPED, lines with their numbers; asked for once."
   (let ((words (string-trim (efrit-memory--words typed))))
-    (unless (equal words (car efrit-memory--latest))
+    (unless (equal words (car efrit-memory--last-search))
       ;; What was typed is seen at once, however long the answer takes.
       (redisplay)
-      (setq efrit-memory--latest (cons words (efrit-memory--search words))))
-    (cdr efrit-memory--latest)))
+      (setq efrit-memory--last-search (cons words (efrit-memory--search words))))
+    (cdr efrit-memory--last-search)))
 
 (defun efrit-memory--words (typed)
   "Return what to look for when TYPED stands there; its last word is a beginning."
@@ -254,7 +240,7 @@ in the minibuffer, which would look for the typed letters in the latest."
                  (format " | project: %s" (plist-get observation :project_id)))
             (and tags (concat " | tags: " (string-join tags ", "))))))
 
-(defun efrit-memory--whole (observation)
+(defun efrit-memory--full-text (observation)
   "Return OBSERVATION as text, whole."
   (concat (efrit-memory--line observation) "\n"
           (efrit-memory--facts observation) "\n\n"
@@ -267,7 +253,7 @@ in the minibuffer, which would look for the typed letters in the latest."
          (shown (+ 1 (length before) (length after)))
          (total (plist-get line :total)))
     (concat (mapconcat #'efrit-memory--entry before "")
-            (efrit-memory--marked (plist-get line :focus))
+            (efrit-memory--focus-text (plist-get line :focus))
             (mapconcat #'efrit-memory--entry after "")
             (and (< shown total)
                  (format "\nShowing %d of %d observations in session.\n" shown total)))))
@@ -278,7 +264,7 @@ in the minibuffer, which would look for the typed letters in the latest."
                       (efrit-memory--line observation))
               'efrit-memory-id (plist-get observation :id)))
 
-(defun efrit-memory--marked (observation)
+(defun efrit-memory--focus-text (observation)
   "Return OBSERVATION, about which a timeline is, whole."
   (concat (propertize (efrit-memory--entry observation) 'face 'bold)
           (replace-regexp-in-string "^" "    " (string-trim (plist-get observation :content)))

@@ -29,25 +29,7 @@
 (require 'seq)
 (require 'subr-x)
 
-;;; Options
-
-(defcustom efrit-remote-commands nil
-  "The commands that run the sidecar on other machines.
-An alist: a regular expression that fits the name of the machine, such as
-\"/ssh:me@host:\", and the program there, a string, or a list of the
-program and its first arguments.  Where none fits, the program
-efrit-budget is looked for on the PATH there, see `tramp-remote-path', and
-in ~/.local/bin.  The value may be connection-local."
-  :group 'efrit
-  :type '(alist :key-type (regexp :tag "Machine")
-                :value-type (choice (string :tag "Program")
-                                    (repeat :tag "Program and arguments" string))))
-
-(define-error 'efrit-remote-busy "TRAMP is at work just now")
-
 (defvar tramp-methods)
-
-;;; Structs
 
 (cl-defstruct (efrit-remote-found (:constructor efrit-remote-found-create) (:copier nil))
   "What there is on another machine.
@@ -58,7 +40,7 @@ there, or nil.  MISSING are the names of programs that tools need."
 
 ;;; The scripts
 
-(defconst efrit-remote--elsewhere 99
+(defconst efrit-remote--wrong-host-code 99
   "The exit code of a script that is not run where it was meant to be.")
 
 (defconst efrit-remote--look
@@ -76,8 +58,8 @@ there, or nil.  MISSING are the names of programs that tools need."
 Each line is a word and what was found: the program's file, what it says
 of its version, the version of Python, a program that is missing.")
 
-(defconst efrit-remote--ready "\0efrit ready\0"
-  "What the script that runs the sidecar says before that begins.")
+(defconst efrit-remote--ready-line "\0efrit ready\0"
+  "Line that the remote script prints before the sidecar begins.")
 
 (defconst efrit-remote--run
   (concat "stty raw -echo 2>/dev/null; PATH=$PATH:$HOME/.local/bin; "
@@ -86,7 +68,7 @@ of its version, the version of Python, a program that is missing.")
           "\"$@\" 3>&- 4<&-; c=$?; printf '\\000'; tail -c 4000 <&4; exit $c")
   "A script that runs the command in its arguments behind a raw terminal.")
 
-;;; Doing it there
+;;; Running programs there
 
 (defmacro efrit-remote--in (remote &rest body)
   "Run BODY in the root of REMOTE, in the environment Emacs was started in.
@@ -102,15 +84,13 @@ TRAMP's becomes a `user-error', and nothing is done here in its place."
          (progn ,@body)
        (file-error (efrit-remote--failed ,remote err)))))
 
-;;; Public
-
 (defmacro efrit-remote-unshared (&rest body)
   "Run BODY; programs in it get ssh connections of their own.
 Neither TRAMP's settings nor the person's for ssh have it share one."
   (declare (indent 0) (debug t))
   `(efrit-remote--unshared (lambda () ,@body)))
 
-(defmacro efrit-remote-afresh (&rest body)
+(defmacro efrit-remote-without-cache (&rest body)
   "Run BODY; it sees files of other machines as they are by now.
 What TRAMP remembers of them from before may be over: the sidecar and its
 tools change files beside it."
@@ -150,9 +130,9 @@ Signal a `user-error' where it cannot be reached."
          (told (efrit-remote--ask remote command)))
     (efrit-remote-found-create
      :command command
-     :program (efrit-remote--told told "program" "/")
-     :version (efrit-remote--told told "version" "efrit-budget ")
-     :python (efrit-remote--told told "python" "[0-9]")
+     :program (efrit-remote--reported told "program" "/")
+     :version (efrit-remote--reported told "version" "efrit-budget ")
+     :python (efrit-remote--reported told "python" "[0-9]")
      :missing (cl-loop for (word . value) in told
                        when (equal word "missing") collect value))))
 
@@ -198,14 +178,14 @@ by then is its property `efrit-written'."
                       :name name
                       :command `("sh" "-c" ,efrit-remote--run "sh" ,@command)
                       :connection-type 'pipe
-                      :coding 'utf-8-emacs-unix
+                      :coding 'binary
                       :noquery t
                       :filter #'efrit-remote--keep
                       :sentinel #'ignore
                       :file-handler t)))))
     (efrit-remote--check-place process)
     (efrit-remote--await process remote (+ (float-time) seconds))
-    (set-process-coding-system process 'utf-8-emacs-unix 'utf-8-emacs-unix)
+    (set-process-coding-system process 'binary 'binary)
     process))
 
 (defun efrit-remote-split (process output)
@@ -218,8 +198,6 @@ PROCESS runs what `efrit-remote-spawn' started."
       (prog1 (cons (substring output 0 end)
                    (string-remove-prefix "\0" (substring output end)))
         (process-put process 'efrit-last-words t)))))
-
-;;; Private
 
 (defun efrit-remote--unshared (body)
   "Call BODY; see `efrit-remote-unshared'."
@@ -263,7 +241,7 @@ Of an option that is given twice, ssh takes the first."
       (let* ((coding-system-for-read 'utf-8-unix)
              (code (apply #'process-file "sh" nil t nil "-c" efrit-remote--look "sh"
                           command)))
-        (cond ((eql code efrit-remote--elsewhere) (signal 'efrit-remote-busy (list remote)))
+        (cond ((eql code efrit-remote--wrong-host-code) (signal 'efrit-remote-busy (list remote)))
               ;; Without a connection process-file gives a code like any other.
               ((not (string-prefix-p "program " (buffer-string)))
                (user-error "The shell of %s does not answer: %s" remote
@@ -273,7 +251,7 @@ Of an option that is given twice, ssh takes the first."
                   (cons (match-string 1 line) (match-string 2 line)))
                 (split-string (buffer-string) "\n" t))))))
 
-(defun efrit-remote--told (told word prefix)
+(defun efrit-remote--reported (told word prefix)
   "Return what was TOLD of WORD where it begins with the regexp PREFIX, or nil."
   (let ((value (cdr (assoc word told))))
     (and value (string-match-p (concat "\\`" prefix) value) value)))
@@ -308,9 +286,12 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
     (unwind-protect
         (while (not (setq begun (efrit-remote--begun-p process)))
           (unless (and (process-live-p process) (< (float-time) end))
-            (while (accept-process-output process 0 nil t))
+            (unless (process-live-p process)
+              (while (accept-process-output process 0 nil t)))
             (user-error "The shell of %s does not run the sidecar: %s" remote
-                        (string-trim (or (process-get process 'efrit-written) ""))))
+                        (string-trim (decode-coding-string
+                                      (or (process-get process 'efrit-written) "")
+                                      'utf-8-unix))))
           (accept-process-output process 0.05))
       (unless begun
         (delete-process process)))))
@@ -318,10 +299,10 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
 (defun efrit-remote--begun-p (process)
   "Return non-nil if PROCESS has said that it begins; keep what came then."
   (let* ((written (or (process-get process 'efrit-written) ""))
-         (ready (string-search efrit-remote--ready written)))
+         (ready (string-search efrit-remote--ready-line written)))
     (when ready
       (process-put process 'efrit-written
-                   (substring written (+ ready (length efrit-remote--ready))))
+                   (substring written (+ ready (length efrit-remote--ready-line))))
       t)))
 
 (provide 'efrit-remote)

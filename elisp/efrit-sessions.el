@@ -1,29 +1,184 @@
-;;; efrit-sessions.el --- Sessions: list them and take them up again  -*- lexical-binding: t; -*-
+;;; efrit-sessions.el --- Sessions: list, resume and export them  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; A session stays in the sidecar's database when Emacs or the sidecar ends.
-;; M-x efrit-resume takes one of this project up again, a closed one too,
-;; with its conversation as it stood; M-x efrit-sessions lists them.  In a
-;; remote folder the sessions are those of that machine.
+;; Commands for the sessions that the sidecar stores.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-do)
-(require 'efrit-export)
-(require 'efrit-host)
 (require 'efrit-loop)
-(require 'efrit-show)
+(require 'efrit-rpc)
 (require 'efrit-sidecar)
-(require 'efrit-supervisor)
+(require 'efrit-status)
 (require 'seq)
 (require 'subr-x)
 (require 'tabulated-list)
+
+;;; Exporting a session
+
+;; Writes what `session/transcript' gives, turns that left the window
+;; included, as Markdown or Org.  Each text is in it as it was: in Markdown
+;; what the person and the model wrote stands as it is, the rest between
+;; fences; in Org everything stands in blocks.
+
+(defconst efrit-export--speakers
+  '(("request" . "Person") ("notice" . "Notice") ("reply" . "Model") ("result" . "Result"))
+  "Names for the kinds of entries in a transcript.")
+
+(defun efrit-export-session (session format then)
+  "Export SESSION, as `session/list' has it, as FORMAT.
+FORMAT is `markdown' or `org'.  THEN is called with a new buffer that
+holds the document and visits no file."
+  (efrit-sidecar-request-async
+   'session/transcript (list :session_id (plist-get session :session_id))
+   :timeout nil
+   :success (lambda (told)
+              (let ((buffer (generate-new-buffer (efrit-export--name session format))))
+                (with-current-buffer buffer
+                  (insert (efrit-export-text session (plist-get told :turns) format))
+                  (goto-char (point-min))
+                  (efrit-export--mode format))
+                (funcall then buffer)))
+   :error (lambda (err) (message "%s" (efrit-error-text err)))))
+
+(defun efrit-export-text (session entries format)
+  "Return a document about SESSION with ENTRIES of its transcript, as FORMAT."
+  (let ((turn nil))
+    (concat
+     (efrit-export--head session format)
+     (mapconcat (lambda (entry)
+                  (concat
+                   (unless (equal turn (plist-get entry :turn))
+                     (setq turn (plist-get entry :turn))
+                     (efrit-export--heading
+                      2 (if turn (format "Turn %d" turn) "Outside of turns") format))
+                   (efrit-export-entry entry format)))
+                entries ""))))
+
+(defun efrit-export-entry (entry format)
+  "Return ENTRY of a transcript as FORMAT."
+  (concat
+   (efrit-export--heading 3 (efrit-export--title entry) format)
+   (if (equal (plist-get entry :kind) "result")
+       (efrit-export--result entry format)
+     (mapconcat (lambda (block) (efrit-export--block block format))
+                (plist-get entry :content) ""))))
+
+;;;; Parts
+
+(defun efrit-export--head (session format)
+  "Return the beginning of a document about SESSION, as FORMAT."
+  (let ((title (plist-get session :title)))
+    (concat
+     (efrit-export--heading 1 (if (string-blank-p title)
+                                  (concat "Session " (plist-get session :session_id))
+                                title)
+                            format)
+     (format "Session %s on %s, %s to %s.\n\n"
+             (plist-get session :session_id) (plist-get session :root)
+             (efrit-export--time (plist-get session :created))
+             (efrit-export--time (plist-get session :touched))))))
+
+(defun efrit-export--title (entry)
+  "Return the title of ENTRY: who said it, and whether it left the window."
+  (concat
+   (alist-get (plist-get entry :kind) efrit-export--speakers "Other" nil #'equal)
+   (if (equal (plist-get entry :kind) "result")
+       (format " %s of %s%s" (or (plist-get entry :handle) "not there")
+               (plist-get entry :tool)
+               (if (equal (plist-get entry :status) "error") ", an error" ""))
+     "")
+   (cond ((not (eq (plist-get entry :in_window) t)) ", evicted")
+         ((equal (plist-get entry :state) "compressed") ", compressed")
+         (t ""))))
+
+(defun efrit-export--result (entry format)
+  "Return the arguments and the text of ENTRY, a result, as FORMAT."
+  (concat (efrit-export--verbatim (efrit-export--json (plist-get entry :arguments))
+                                  "json" format)
+          (if (plist-get entry :text)
+              (efrit-export--verbatim (plist-get entry :text) "text" format)
+            "No result came.\n\n")))
+
+(defun efrit-export--block (block format)
+  "Return BLOCK of what was said, as FORMAT."
+  (pcase (plist-get block :type)
+    ("text" (efrit-export--prose (plist-get block :text) format))
+    ("thinking" (concat "Thinking:\n\n"
+                        (efrit-export--verbatim (plist-get block :thinking) "text" format)))
+    ("redacted_thinking" "Thinking that only the model can read.\n\n")
+    ("tool_use" (concat (format "Uses %s:\n\n" (plist-get block :name))
+                        (efrit-export--verbatim (efrit-export--json (plist-get block :input))
+                                                "json" format)))
+    (_ (efrit-export--verbatim (efrit-export--json block) "json" format))))
+
+(defun efrit-export--heading (level text format)
+  "Return a heading of LEVEL with TEXT, as FORMAT."
+  (concat (make-string level (if (eq format 'org) ?* ?#)) " "
+          (string-replace "\n" " " text) "\n\n"))
+
+(defun efrit-export--prose (text format)
+  "Return TEXT, which is Markdown as people and models write it, as FORMAT."
+  (if (eq format 'org)
+      (efrit-export--verbatim text "markdown" format)
+    (concat (string-trim-right text) "\n\n")))
+
+(defun efrit-export--verbatim (text language format)
+  "Return TEXT, in LANGUAGE, as it is, as FORMAT."
+  (let ((text (or text ""))
+        (end (if (string-suffix-p "\n" text) "" "\n")))
+    (if (eq format 'org)
+        (concat "#+begin_src " language "\n" (efrit-export--org-escape text) end "#+end_src\n\n")
+      (let ((fence (efrit-export--fence text)))
+        (concat fence language "\n" text end fence "\n\n")))))
+
+(defun efrit-export--org-escape (text)
+  "Return TEXT with what Org would take for its own behind a comma."
+  (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text))
+
+(defun efrit-export--fence (text)
+  "Return a fence longer than any run of backquotes in TEXT."
+  (let ((longest 2)
+        (start 0))
+    (while (string-match "`+" text start)
+      (setq longest (max longest (- (match-end 0) (match-beginning 0)))
+            start (match-end 0)))
+    (make-string (1+ longest) ?`)))
+
+(defun efrit-export--json (value)
+  "Return VALUE, as the sidecar gave it, as JSON text on one line."
+  (if value
+      (decode-coding-string (efrit-json-write value) 'utf-8)
+    "{}"))
+
+(defun efrit-export--time (seconds)
+  "Return the time SECONDS for a person."
+  (format-time-string "%F %R" seconds))
+
+;;;; The buffer
+
+(defun efrit-export--name (session format)
+  "Return the name of a buffer with SESSION as FORMAT."
+  (format "efrit-%s.%s" (plist-get session :session_id) (if (eq format 'org) "org" "md")))
+
+(defun efrit-export--mode (format)
+  "Set the major mode of this buffer for FORMAT."
+  (cond ((eq format 'org) (org-mode))
+        ((fboundp 'markdown-mode) (funcall 'markdown-mode))
+        (t (text-mode))))
+
+;;; Listing and resuming
+
+;; A session stays in the sidecar's database when Emacs or the sidecar ends.
+;; M-x efrit-resume takes one of this project up again, a closed one too,
+;; with its conversation as it stood; M-x efrit-sessions lists them.  In a
+;; remote folder the sessions are those of that machine.
 
 (defvar-local efrit-sessions--root nil
   "The project whose sessions this buffer lists; nil: all projects.")
@@ -31,10 +186,10 @@
 (defvar-local efrit-sessions--host nil
   "The name of the host whose sessions this buffer lists; nil: this machine.")
 
-(defvar-local efrit-sessions--all nil
+(defvar-local efrit-sessions--by-id nil
   "The sessions listed here by their ids: an alist of strings and plists.")
 
-;;; The mode
+;;;; The mode
 
 (defvar efrit-sessions-mode-map
   (let ((map (make-sparse-keymap)))
@@ -53,9 +208,9 @@
 
 \\{efrit-sessions-mode-map}"
   (setq tabulated-list-format
-        `[("Last used" 14 ,(efrit-sessions--by :touched))
+        `[("Last used" 14 ,(efrit-sessions--sorter :touched))
           ("State" 8 t)
-          ("Calls" 6 ,(efrit-sessions--by :calls) :right-align t)
+          ("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)
           ("Id" 8 t)
           ("Title" 40 t)
           ("Project" 0 t)]
@@ -64,7 +219,7 @@
         revert-buffer-function #'efrit-sessions-refresh)
   (tabulated-list-init-header))
 
-;;; Commands
+;;;; Commands
 
 ;;;###autoload
 (defun efrit-sessions (&optional all)
@@ -93,7 +248,7 @@ A session that was closed is open again afterwards.  Nothing is sent:
            (loop (efrit-do-resume-loop id (file-name-as-directory
                                            (concat host (plist-get session :root))))))
       (funcall efrit-do-show-function loop)
-      (message "%s" (efrit-sessions--resumed session))
+      (message "%s" (efrit-sessions--resume-message session))
       loop)))
 
 (defun efrit-sessions-refresh (&rest _)
@@ -110,15 +265,15 @@ A session that was closed is open again afterwards.  Nothing is sent:
      :success (lambda (told)
                 (when (buffer-live-p buffer)
                   (with-current-buffer buffer
-                    (efrit-sessions--take
-                     (efrit-sessions--settled (plist-get told :sessions)
-                                              efrit-sessions--host)))))
+                    (efrit-sessions--show
+                     (efrit-sessions--record-host (plist-get told :sessions)
+                                                  efrit-sessions--host)))))
      :error (lambda (err) (message "%s" (efrit-error-text err))))))
 
 (defun efrit-sessions-resume ()
   "Take the session at point up again."
   (interactive)
-  (efrit-resume (plist-get (efrit-sessions--here) :session_id)))
+  (efrit-resume (plist-get (efrit-sessions--at-point) :session_id)))
 
 (defun efrit-sessions-new ()
   "Begin another session in the project whose sessions are listed here."
@@ -128,41 +283,39 @@ A session that was closed is open again afterwards.  Nothing is sent:
 
 (defun efrit-sessions-rename (title)
   "Give the session at point the name TITLE."
-  (interactive (list (read-string "Title: " (plist-get (efrit-sessions--here) :title))))
+  (interactive (list (read-string "Title: " (plist-get (efrit-sessions--at-point) :title))))
   (efrit-sessions--change 'session/rename (list :title (truncate-string-to-width title 200))))
 
 (defun efrit-sessions-delete ()
   "Delete the session at point with everything in it, once the person agrees."
   (interactive)
-  (let ((session (efrit-sessions--here)))
+  (let ((session (efrit-sessions--at-point)))
     (efrit-sessions--check-rest session)
     (when (yes-or-no-p (format "Delete %s with all it holds? " (efrit-sessions--name session)))
-      (efrit-sessions--let-go session)
+      (efrit-sessions--release session)
       (efrit-sessions--change 'session/delete nil))))
 
 (defun efrit-sessions-purge ()
   "Forget what is in the session at point, once the person agrees.
 Its line stays in the list."
   (interactive)
-  (let ((session (efrit-sessions--here)))
+  (let ((session (efrit-sessions--at-point)))
     (efrit-sessions--check-rest session)
     (when (yes-or-no-p (format "Forget all that %s was given and gave? "
                                (efrit-sessions--name session)))
-      (efrit-sessions--let-go session)
+      (efrit-sessions--release session)
       (efrit-sessions--change 'session/purge nil))))
 
 (defun efrit-sessions-export (format)
   "Write the session at point, what left its window too, as FORMAT into a buffer."
   (interactive (list (intern (completing-read "Format: " '("markdown" "org") nil t nil nil
                                               (symbol-name efrit-export-format)))))
-  (efrit-export-session (efrit-sessions--here) format #'pop-to-buffer))
+  (efrit-export-session (efrit-sessions--at-point) format #'pop-to-buffer))
 
-;;; Private
-
-(defun efrit-sessions--here ()
+(defun efrit-sessions--at-point ()
   "Return the session at point, a plist."
   (efrit-check-mode 'efrit-sessions-mode)
-  (or (cdr (assoc (tabulated-list-get-id) efrit-sessions--all))
+  (or (cdr (assoc (tabulated-list-get-id) efrit-sessions--by-id))
       (user-error "There is no session here")))
 
 (defun efrit-sessions--name (session)
@@ -175,7 +328,7 @@ Its line stays in the list."
   "Call METHOD with PARAMS for the session at point, then list anew."
   (let ((buffer (current-buffer)))
     (efrit-sidecar-request-async
-     method (append (list :session_id (plist-get (efrit-sessions--here) :session_id)) params)
+     method (append (list :session_id (plist-get (efrit-sessions--at-point) :session_id)) params)
      :timeout nil
      :success (lambda (_)
                 (when (buffer-live-p buffer)
@@ -186,7 +339,7 @@ Its line stays in the list."
 (defun efrit-sessions--loop (session)
   "Return the loop of SESSION in this Emacs, or nil."
   (seq-find (lambda (loop) (equal (efrit-loop-id loop) (plist-get session :session_id)))
-            (efrit-do-loops)))
+            (efrit-loops)))
 
 (defun efrit-sessions--check-rest (session)
   "Signal a `user-error' while SESSION is at work in this Emacs."
@@ -194,36 +347,36 @@ Its line stays in the list."
     (when (and loop (not (efrit-loop-resting-p loop)))
       (user-error "It is at work; stop it first"))))
 
-(defun efrit-sessions--let-go (session)
+(defun efrit-sessions--release (session)
   "Have this Emacs let go of SESSION."
   (when-let* ((loop (efrit-sessions--loop session)))
     (efrit-do-forget loop))
   (efrit-supervisor-forget (plist-get session :session_id)))
 
-;;; The list
+;;;; The list
 
-(defun efrit-sessions--settled (sessions host)
+(defun efrit-sessions--record-host (sessions host)
   "Note that SESSIONS, a vector, lie on HOST; return them as a list."
   (mapcar (lambda (session)
-            (efrit-host-settle (plist-get session :session_id) host 'keep)
+            (efrit-host-set-session (plist-get session :session_id) host 'keep)
             session)
           sessions))
 
-(defun efrit-sessions--by (name)
+(defun efrit-sessions--sorter (name)
   "Return a predicate to sort entries by the number NAME of their sessions."
   (lambda (one other)
-    (< (plist-get (cdr (assoc (car one) efrit-sessions--all)) name)
-       (plist-get (cdr (assoc (car other) efrit-sessions--all)) name))))
+    (< (plist-get (cdr (assoc (car one) efrit-sessions--by-id)) name)
+       (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name))))
 
-(defun efrit-sessions--take (sessions)
+(defun efrit-sessions--show (sessions)
   "List SESSIONS, as the sidecar told them, in this buffer."
-  (setq efrit-sessions--all (mapcar (lambda (session)
-                                      (cons (plist-get session :session_id) session))
-                                    sessions)
+  (setq efrit-sessions--by-id (mapcar (lambda (session)
+                                        (cons (plist-get session :session_id) session))
+                                      sessions)
         tabulated-list-entries (mapcar (lambda (entry)
                                          (list (car entry)
                                                (efrit-sessions--columns (cdr entry))))
-                                       efrit-sessions--all))
+                                       efrit-sessions--by-id))
   (tabulated-list-print t))
 
 (defun efrit-sessions--columns (session)
@@ -252,7 +405,7 @@ Its line stays in the list."
           ((< past 172800) "yesterday")
           (t (format "%d days ago" (/ past 86400))))))
 
-;;; Resuming
+;;;; Resuming
 
 (defun efrit-sessions--read-id ()
   "Ask for a session of the project here, and return its id."
@@ -262,9 +415,9 @@ Its line stays in the list."
                                         (list :root (efrit-host-local-name root)
                                               :include_closed t)
                                         :host host))
-         (sessions (efrit-sessions--settled (plist-get listed :sessions) host))
+         (sessions (efrit-sessions--record-host (plist-get listed :sessions) host))
          (offered (mapcar (lambda (session)
-                            (cons (efrit-sessions--offer session)
+                            (cons (efrit-sessions--candidate session)
                                   (plist-get session :session_id)))
                           sessions)))
     (unless offered
@@ -274,7 +427,7 @@ Its line stays in the list."
                                  (caar offered))
                 offered))))
 
-(defun efrit-sessions--offer (session)
+(defun efrit-sessions--candidate (session)
   "Return SESSION as a line to choose."
   (format "%s  %s  (%s, %s, %d calls)"
           (plist-get session :session_id)
@@ -290,7 +443,7 @@ Its line stays in the list."
         '(metadata (display-sort-function . identity) (cycle-sort-function . identity))
       (complete-with-action action offered string predicate))))
 
-(defun efrit-sessions--resumed (session)
+(defun efrit-sessions--resume-message (session)
   "Return what is said of SESSION, which was taken up again."
   (cond ((eq (plist-get session :purged) t)
          (format "Session %s is open again, but empty: %s"

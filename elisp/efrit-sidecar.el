@@ -1,4 +1,4 @@
-;;; efrit-sidecar.el --- Call the sidecar  -*- lexical-binding: t; -*-
+;;; efrit-sidecar.el --- The sidecar of each machine, and sessions in it  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
@@ -23,21 +23,552 @@
 
 (require 'cl-lib)
 (require 'efrit)
-(require 'efrit-call)
-(require 'efrit-connection)
-(require 'efrit-host)
-(require 'efrit-process)
-(require 'efrit-supervisor)
+(require 'efrit-remote)
+(require 'efrit-rpc)
+(require 'seq)
+(require 'subr-x)
 
-;;; Options
+;;; Hosts
 
-(defcustom efrit-sidecar-timeout 30
-  "How many seconds a call to the sidecar may take, where it does not say.
-With nil there is no limit."
-  :group 'efrit
-  :type '(choice (const :tag "No limit" nil) number))
+;; There is one sidecar per machine: here, and wherever a project lies that
+;; is worked on over TRAMP.  A machine is named by what stands before the
+;; file's name there, as in "/ssh:me@host:", and this one by nil.
+;;
+;; A sidecar knows the names of its own machine alone.  In Emacs a root is
+;; the whole name; here is what goes from the one to the other.  None of it
+;; asks the other machine, but for `efrit-host-true-name', once for a name.
 
-;;; Public
+(cl-defstruct (efrit-host (:constructor efrit-host--create) (:copier nil))
+  "A machine and its sidecar.
+REMOTE is its name, or nil for this one.  STATE is what the sidecar does:
+`off', `pausing' after a death, `starting', `ready', `stopping', or
+`given-up' until a person restarts it.  CONNECTION is there while there is
+a process, SERVER, its reply to the greeting, while it is ready.  QUEUE
+holds the calls that wait for that, latest first.  DEATHS says when it
+died, latest first, as far as the last minute goes.  SESSIONS are the ids
+to resume in a new process, latest first.  MISSING says, as a text or nil,
+which programs its tools lack."
+  remote (state 'off) connection server queue deaths sessions missing)
+
+(defvar efrit-host--hosts (list (efrit-host--create))
+  "The hosts, this machine first.")
+
+(defvar efrit-host--session-hosts (make-hash-table :test #'equal)
+  "The names of the hosts where sessions lie, by the sessions' ids.")
+
+(defvar efrit-host--true-names (make-hash-table :test #'equal)
+  "Cache of `efrit-host-true-name' for other machines.")
+
+(defvar efrit-host-default nil
+  "The name of the host for calls whose session is not known here.
+Hooks of a sidecar run with this bound to the name of its host.")
+
+(defun efrit-host-at (remote)
+  "Return the host named REMOTE, nil for this machine."
+  (or (seq-find (lambda (host) (equal (efrit-host-remote host) remote)) efrit-host--hosts)
+      (let ((host (efrit-host--create :remote remote)))
+        (nconc efrit-host--hosts (list host))
+        host)))
+
+(defun efrit-hosts ()
+  "Return all hosts that were asked for in this Emacs, this machine first."
+  (copy-sequence efrit-host--hosts))
+
+(defun efrit-host-of-call (params remote)
+  "Return the host of a call with PARAMS, a plist.
+That is where its session lies; the one named REMOTE where the session is
+not known here; or that of `efrit-host-default'."
+  (efrit-host-at (efrit-host-of-session (plist-get params :session_id)
+                                        (or remote efrit-host-default))))
+
+(defun efrit-host-set-session (id remote &optional keep)
+  "Take it that the session ID lies on the host named REMOTE.
+With KEEP, leave it where it is if that is known: ids are told apart by
+their own host alone."
+  (unless (and keep (not (eq 'unknown (efrit-host-of-session id 'unknown))))
+    (puthash id remote efrit-host--session-hosts)))
+
+(defun efrit-host-of-session (id &optional remote)
+  "Return the name of the host where the session ID lies, nil for this machine.
+It is REMOTE where the session is not known here."
+  (gethash id efrit-host--session-hosts remote))
+
+;;;; Names of files
+
+(defun efrit-host-local-name (file)
+  "Return FILE as it is called on its own machine."
+  (file-local-name (expand-file-name file)))
+
+(defun efrit-host-true-name (file)
+  "Return FILE, a whole name, with symbolic links resolved.
+Another machine is asked once for each name."
+  (if (file-remote-p file)
+      (or (gethash file efrit-host--true-names)
+          (puthash file (file-truename file) efrit-host--true-names))
+    (file-truename file)))
+
+(defun efrit-host-true-file (buffer)
+  "Return the real name of the file that BUFFER visits.
+On another machine it is what it was when the file was visited."
+  (let ((file (buffer-file-name buffer)))
+    (if (file-remote-p file)
+        (expand-file-name (or (buffer-local-value 'buffer-file-truename buffer) file))
+      (file-truename file))))
+
+(defun efrit-host-same-file-p (one other)
+  "Return non-nil if ONE and OTHER name the same folder of the same machine."
+  (and (equal (file-remote-p one) (file-remote-p other))
+       (string= (file-name-as-directory (efrit-host-true-name one))
+                (file-name-as-directory (efrit-host-true-name other)))))
+
+;;; Long texts in files
+
+;; Emacs waits while a pipe is full, and writes little at a time: a megabyte
+;; costs it 200 ms.  A file takes 5 ms.  So a long text is left in a folder
+;; that nobody else can read and that the sidecar was told of when it was
+;; greeted; the sidecar takes the file away when it reads it.
+
+(defvar efrit-handover--folder nil
+  "The folder of this Emacs, or nil before the first greeting.")
+
+(defvar efrit-handover--disabled nil
+  "Non-nil if the sidecar cannot read files, as in a container.")
+
+(defvar efrit-handover--count 0
+  "Number of texts written so far.")
+
+(defun efrit-handover-folder ()
+  "Return the folder to tell a new sidecar of this machine; nil: there is none."
+  (setq efrit-handover--disabled nil)
+  (ignore-errors
+    (unless efrit-handover--folder
+      (setq efrit-handover--folder (make-temp-file "efrit-handover-" t))
+      (add-hook 'kill-emacs-hook #'efrit-handover--remove))
+    efrit-handover--folder))
+
+(defun efrit-handover-leave (buffer)
+  "Leave the whole text of BUFFER in a new file, and return its bare name.
+What no UTF-8 can hold is written as Emacs has it, for the sidecar to
+replace.  Return nil where no file can be left."
+  (when (and efrit-handover--folder (not efrit-handover--disabled))
+    (let ((name (number-to-string (cl-incf efrit-handover--count))))
+      (condition-case nil
+          (progn (efrit-handover--write buffer (efrit-handover--file name))
+                 name)
+        (file-error (efrit-handover-drop name))))))
+
+(defun efrit-handover-drop (name)
+  "Delete what was left as NAME, if it was not taken; return nil."
+  (ignore-errors
+    (delete-file (efrit-handover--file name)))
+  nil)
+
+(defun efrit-handover-refuse ()
+  "Leave nothing more, until another sidecar is greeted."
+  (setq efrit-handover--disabled t))
+
+(defun efrit-handover--file (name)
+  "Return the file for what is left as NAME."
+  (expand-file-name name efrit-handover--folder))
+
+(defun efrit-handover--write (buffer file)
+  "Write the whole text of BUFFER, and nothing else, to the new FILE."
+  (let ((folder efrit-handover--folder))
+    ;; What tidies up the temporary files of long-lived programs may have been there.
+    (unless (file-directory-p folder)
+      (with-file-modes #o700
+        (make-directory folder))))
+  (with-current-buffer buffer
+    (save-restriction
+      (widen)
+      (if (= (position-bytes (point-max)) (point-max))
+          (efrit-handover--write-bytes file)
+        (efrit-handover--write-encoded file)))))
+
+(defun efrit-handover--write-encoded (file)
+  "Write this buffer, which is not ASCII alone, to the new FILE.
+Encoded by `write-region' it would be a string first, and so much garbage."
+  (let ((text (current-buffer)))
+    (with-temp-buffer
+      (set-buffer-multibyte nil)
+      (let ((bytes (current-buffer)))
+        (with-current-buffer text
+          (encode-coding-region (point-min) (point-max) 'utf-8-unix bytes)))
+      (efrit-handover--write-bytes file))))
+
+(defun efrit-handover--write-bytes (file)
+  "Write the bytes of this buffer to the new FILE."
+  (let ((coding-system-for-write 'no-conversion)
+        (write-region-annotate-functions nil)
+        (write-region-post-annotation-function nil)
+        (write-region-inhibit-fsync t)
+        (buffer-file-format nil)
+        (file-name-handler-alist nil))
+    (with-file-modes #o600
+      (write-region (point-min) (point-max) file nil 'silent nil 'excl))))
+
+(defun efrit-handover--remove ()
+  "Delete the folder of this Emacs."
+  (when efrit-handover--folder
+    (ignore-errors
+      (delete-directory efrit-handover--folder t))))
+
+;;; Starting and restarting
+
+;; There is one sidecar per host, this machine or one behind TRAMP.  It
+;; starts with the first call for that host, and with the first one after it
+;; died; calls made meanwhile wait their turn.  A new process is greeted, its
+;; version compared, and the sessions of this Emacs on that host are resumed
+;; in it, before anybody's call goes out.  All of that runs from timers, so it
+;; goes on whoever waits for what.
+
+(defconst efrit-supervisor-protocol-version 1
+  "The version of the wire's protocol that this client speaks.")
+
+(defconst efrit-supervisor--crash-limit 5
+  "After so many deaths within a minute the sidecar is not started again.")
+
+(defun efrit-supervisor-submit (call)
+  "Send CALL to its host's sidecar, now or when that is ready; start it if need be.
+What is typed meanwhile ends none of that, in `while-no-input' either."
+  (let ((host (efrit-call-host call))
+        (throw-on-input nil))
+    (pcase (efrit-host-state host)
+      ('ready
+       (unless (and (efrit-connection-live-p (efrit-host-connection host))
+                    (efrit-connection-send (efrit-host-connection host) call))
+         ;; It is gone, and Emacs has not been told yet.
+         (efrit-connection-kill (efrit-host-connection host))
+         (efrit-supervisor-submit call)))
+      ('given-up
+       (efrit-call-finish call 'failed (efrit-supervisor--gave-up-error)))
+      (state
+       (push call (efrit-host-queue host))
+       (when (eq state 'off)
+         (efrit-supervisor--start-when-due host))))))
+
+(defun efrit-supervisor-cancel (call)
+  "Drop CALL, and have the sidecar stop working on it.
+Return non-nil if it had not ended."
+  (let ((throw-on-input nil))
+    (if (eq (efrit-call-state call) 'sent)
+        (efrit-connection-cancel (efrit-call-connection call) call)
+      (efrit-supervisor--unqueue call)
+      (efrit-call-drop call))))
+
+(defun efrit-supervisor-limit (call seconds)
+  "End CALL with `efrit-timeout' unless it has ended after SECONDS.
+With nil for SECONDS there is no limit."
+  (efrit-call-limit call seconds #'efrit-supervisor--time-out))
+
+(defun efrit-supervisor-stop (&optional remote)
+  "Stop the sidecar here, or on the host REMOTE, and forget how often it died."
+  (let* ((host (efrit-host-at remote))
+         (connection (efrit-host-connection host)))
+    (setf (efrit-host-state host) 'stopping)
+    (unwind-protect
+        (when connection
+          (efrit-connection-close connection))
+      (efrit-supervisor--mark-stopped host)
+      (setf (efrit-host-deaths host) nil)
+      (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died "it was stopped")))))
+
+(defun efrit-supervisor-connection (&optional remote)
+  "Return the connection to the sidecar here, or on the host REMOTE, or nil."
+  (efrit-host-connection (efrit-host-at remote)))
+
+(defun efrit-supervisor-server (&optional remote)
+  "Return the greeting of the sidecar here, or on the host REMOTE; nil: not ready."
+  (efrit-host-server (efrit-host-at remote)))
+
+(defun efrit-supervisor-remember (session-id &optional remote)
+  "Resume SESSION-ID in every new process, here or on the host REMOTE."
+  (efrit-host-set-session session-id remote)
+  (cl-pushnew session-id (efrit-host-sessions (efrit-host-at remote)) :test #'equal))
+
+(defun efrit-supervisor-forget (session-id)
+  "Do not resume SESSION-ID in new processes any more."
+  (dolist (host (efrit-hosts))
+    (setf (efrit-host-sessions host) (delete session-id (efrit-host-sessions host)))))
+
+(defun efrit-supervisor-sessions (&optional remote)
+  "Return the ids of the sessions that are resumed here, or on the host REMOTE."
+  (reverse (efrit-host-sessions (efrit-host-at remote))))
+
+;;;; Starting
+
+(defun efrit-supervisor--start-when-due (host)
+  "Start the sidecar of HOST, after a pause where it died just now.
+On another machine that is never done inside of what TRAMP or a process
+filter does."
+  (let ((pause (efrit-supervisor--pause host)))
+    (if (and (<= pause 0) (null (efrit-host-remote host)))
+        (efrit-supervisor--start host)
+      (setf (efrit-host-state host) 'pausing)
+      (run-at-time (max 0 pause) nil #'efrit-supervisor--start-after-pause host))))
+
+(defun efrit-supervisor--pause (host)
+  "Return how many seconds to wait before the next start on HOST.
+None after the first death of a minute, then 0.5 and twice as many each
+time, counted from the latest death."
+  (let ((deaths (efrit-supervisor--recent-deaths host)))
+    (if deaths
+        (- (+ (car deaths) (efrit-supervisor--pause-after (length deaths))) (float-time))
+      0)))
+
+(defun efrit-supervisor--pause-after (count)
+  "Return how many seconds to wait after the latest of COUNT deaths."
+  (if (< count 2)
+      0
+    (min 5 (* 0.5 (expt 2 (- count 2))))))
+
+(defun efrit-supervisor--recent-deaths (host)
+  "Return the deaths of the last minute on HOST, and forget those before."
+  (let ((since (- (float-time) 60)))
+    (setf (efrit-host-deaths host)
+          (cl-remove-if (lambda (time) (< time since)) (efrit-host-deaths host)))))
+
+(defun efrit-supervisor--start-after-pause (host &optional since)
+  "Start the sidecar of HOST, unless it was stopped or started meanwhile.
+That was tried SINCE a time."
+  (when (eq (efrit-host-state host) 'pausing)
+    (efrit-supervisor--start host since)))
+
+(defun efrit-supervisor--start (host &optional since)
+  "Start the process of HOST and greet it; that was tried SINCE a time.
+A quit waits until it is known what the state is."
+  (setf (efrit-host-state host) 'starting)
+  (add-hook 'kill-emacs-hook #'efrit-supervisor--stop-with-emacs)
+  (condition-case err
+      (let* ((inhibit-quit t)
+             (connection (efrit-supervisor--open host)))
+        ;; It may have been stopped while TRAMP was waiting.
+        (if (or (efrit-host-connection host) (not (eq (efrit-host-state host) 'starting)))
+            (efrit-connection-kill connection)
+          (setf (efrit-host-connection host) connection)
+          (efrit-supervisor--greet host connection)))
+    (efrit-remote-busy (efrit-supervisor--start-later host (or since (float-time))))
+    (error (efrit-supervisor--start-failed host (efrit-host-connection host) err))))
+
+(defun efrit-supervisor--open (host)
+  "Start the process of HOST, and return the connection to it."
+  (efrit-connection-open
+   (if (efrit-host-remote host)
+       (efrit-supervisor--spawn-remote host)
+     (efrit-process-spawn (append (efrit-executable-command) '("serve"))))
+   #'efrit-supervisor--progress
+   (lambda (connection why) (efrit-supervisor--ended host connection why))))
+
+(defun efrit-supervisor--spawn-remote (host)
+  "Start the sidecar on HOST, a remote one, and return its process.
+A person can quit.  What is missing there is said."
+  (condition-case nil
+      (let* ((inhibit-quit nil)
+             (remote (efrit-host-remote host))
+             (found (efrit-remote-look remote)))
+        (when-let* ((problem (efrit-remote-problem remote found)))
+          (user-error "%s" problem))
+        (when (setf (efrit-host-missing host) (efrit-remote-missing remote found))
+          (message "efrit: %s" (efrit-host-missing host)))
+        (let ((process (efrit-remote-spawn
+                        remote (efrit-process-name remote)
+                        (append (efrit-remote-found-command found) '("serve"))
+                        efrit-sidecar-start-timeout)))
+          (process-put process 'efrit-stderr (efrit-process-new-stderr remote))
+          process))
+    (quit (signal 'efrit-cancelled (list "the start was quit")))))
+
+(defun efrit-supervisor--start-later (host since)
+  "Start the sidecar of HOST when TRAMP has done there what it is doing.
+That was tried SINCE a time; it may not take longer than a start."
+  (cond
+   ((not (eq (efrit-host-state host) 'starting)))
+   ((< efrit-sidecar-start-timeout (- (float-time) since))
+    (efrit-supervisor--start-failed
+     host nil (list 'user-error (format "TRAMP runs no program on %s just now, or never"
+                                        (efrit-host-remote host)))))
+   (t
+    (setf (efrit-host-state host) 'pausing)
+    (run-at-time 0.2 nil #'efrit-supervisor--start-after-pause host since))))
+
+(defun efrit-supervisor--ask (host connection method params then &optional otherwise)
+  "Call METHOD with PARAMS over CONNECTION, as a part of the start on HOST.
+THEN is called with the result.  OTHERWISE is called with an error the
+sidecar answers with; without it, and for other errors, the start failed."
+  (let ((call (efrit-call-create
+               :host host :method method :params params
+               :success (lambda (result)
+                          (when (eq connection (efrit-host-connection host))
+                            (funcall then result)))
+               :failure (lambda (err)
+                          (if (and otherwise (eq (car err) 'efrit-rpc-error))
+                              (funcall otherwise err)
+                            (efrit-supervisor--start-failed host connection err))))))
+    (efrit-supervisor-limit call efrit-sidecar-start-timeout)
+    (efrit-connection-send connection call)))
+
+(defun efrit-supervisor--greet (host connection)
+  "Exchange names and versions with the process of HOST, over CONNECTION."
+  (efrit-supervisor--ask
+   host connection 'initialize
+   `( :client (:name "efrit.el" :version ,efrit-version)
+      :protocol_version ,efrit-supervisor-protocol-version
+      ,@(when-let* (((null (efrit-host-remote host)))
+                    (folder (efrit-handover-folder)))
+          (list :handover_folder folder)))
+   (lambda (server)
+     (if-let* ((problem (efrit-supervisor--version-problem host server)))
+         (efrit-supervisor--start-failed host connection (list 'user-error problem))
+       (setf (efrit-host-server host) server)
+       (efrit-connection-notify connection 'initialized nil)
+       (efrit-supervisor--resume host connection)))))
+
+(defun efrit-supervisor--version-problem (host server)
+  "Return what to upgrade for SERVER, of HOST, to be understood, a text, or nil."
+  (let ((theirs (plist-get server :protocol_version))
+        (sidecar (efrit-supervisor--display-name host))
+        (name (plist-get (plist-get server :server) :version)))
+    (cond
+     ((eql theirs efrit-supervisor-protocol-version) nil)
+     ((and (integerp theirs) (> theirs efrit-supervisor-protocol-version))
+      (format "The %s (%s) speaks protocol %s, efrit.el (%s) only %s: upgrade efrit.el"
+              sidecar name theirs efrit-version efrit-supervisor-protocol-version))
+     (t
+      (format "The %s (%s) speaks protocol %s, efrit.el (%s) needs %s: upgrade the %s"
+              sidecar name theirs efrit-version efrit-supervisor-protocol-version sidecar)))))
+
+(defun efrit-supervisor--display-name (host)
+  "Return what the sidecar of HOST is called in a sentence."
+  (if (efrit-host-remote host)
+      (concat "sidecar on " (efrit-host-remote host))
+    "sidecar"))
+
+(defun efrit-supervisor--resume (host connection)
+  "Resume the sessions of HOST in the process of CONNECTION; then it is ready."
+  (let* ((sessions (reverse (efrit-host-sessions host)))
+         (left (length sessions))
+         (next (lambda (answer)
+                 (efrit-defer #'efrit-supervisor-show-warnings answer)
+                 (when (zerop (cl-decf left))
+                   (efrit-supervisor--ready host)))))
+    (if (null sessions)
+        (efrit-supervisor--ready host)
+      (dolist (id sessions)
+        (efrit-supervisor--ask host connection 'session/resume (list :session_id id)
+                               next
+                               (lambda (err)
+                                 (efrit-supervisor--not-resumed id err)
+                                 (funcall next nil)))))))
+
+(defun efrit-supervisor-show-warnings (answer)
+  "Show what the sidecar warns of in ANSWER, with which a session begins.
+Such as sessions that nobody has used for long, and that will go."
+  (mapc (lambda (warning) (display-warning 'efrit warning))
+        (plist-get answer :warnings)))
+
+(defun efrit-supervisor--not-resumed (id err)
+  "Forget the session ID, which the sidecar refused to resume with ERR."
+  (efrit-supervisor-forget id)
+  (message "efrit: session %s is not resumed: %s" id (cadr err)))
+
+(defun efrit-supervisor--ready (host)
+  "Say that the sidecar of HOST has started, and send what waited for it."
+  (setf (efrit-host-state host) 'ready)
+  (efrit-defer #'efrit-supervisor--run-hook host 'efrit-sidecar-started-functions
+               (efrit-host-server host))
+  (let ((calls (reverse (efrit-host-queue host))))
+    (setf (efrit-host-queue host) nil)
+    (dolist (call calls)
+      (when (efrit-call-open-p call)
+        (efrit-supervisor-submit call)))))
+
+(defun efrit-supervisor--run-hook (host hook &rest arguments)
+  "Run HOOK with ARGUMENTS; it is about the sidecar of HOST."
+  (let ((efrit-host-default (efrit-host-remote host)))
+    (apply #'run-hook-with-args hook arguments)))
+
+(defun efrit-supervisor--start-failed (host connection err)
+  "End CONNECTION, or nil, and what waits for HOST, with the error ERR."
+  (when (eq connection (efrit-host-connection host))
+    (efrit-supervisor--mark-stopped host)
+    (when connection
+      (efrit-connection-kill connection))
+    (efrit-supervisor--fail-queue host err)))
+
+;;;; Ending
+
+(defun efrit-supervisor--mark-stopped (host)
+  "Note that there is no process of HOST."
+  (setf (efrit-host-state host) 'off
+        (efrit-host-connection host) nil
+        (efrit-host-server host) nil))
+
+(defun efrit-supervisor--unqueue (call)
+  "Take CALL out of the queue it waits in, if any."
+  (let ((host (efrit-call-host call)))
+    (setf (efrit-host-queue host) (delq call (efrit-host-queue host)))))
+
+(defun efrit-supervisor--fail-queue (host err)
+  "End what waits in the queue of HOST with the error ERR."
+  (let ((calls (reverse (efrit-host-queue host))))
+    (setf (efrit-host-queue host) nil)
+    (dolist (call calls)
+      (efrit-call-finish call 'failed err))))
+
+(defun efrit-supervisor--time-out (call)
+  "End CALL, whose time is over, and have the sidecar stop working on it."
+  (let ((sent (eq (efrit-call-state call) 'sent)))
+    (efrit-supervisor--unqueue call)
+    (efrit-call-finish call 'failed
+                       (list 'efrit-timeout (format "%s" (efrit-call-method call))))
+    (when sent
+      (efrit-connection-withdraw (efrit-call-connection call) call))))
+
+(defun efrit-supervisor--progress (call params)
+  "Pass on the progress PARAMS about CALL."
+  (run-hook-with-args 'efrit-sidecar-progress-functions call params))
+
+(defun efrit-supervisor--ended (host connection why)
+  "Note that the process of HOST, behind CONNECTION, has ended; WHY is a text."
+  (when (and (eq connection (efrit-host-connection host))
+             (not (eq (efrit-host-state host) 'stopping)))
+    (efrit-supervisor--mark-stopped host)
+    (push (float-time) (efrit-host-deaths host))
+    (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died why))
+    (efrit-defer #'efrit-supervisor--announce-death host why (efrit-supervisor--give-up-p host))))
+
+(defun efrit-supervisor--give-up-p (host)
+  "Give up if the sidecar of HOST died too often; return non-nil then."
+  (when (>= (length (efrit-supervisor--recent-deaths host)) efrit-supervisor--crash-limit)
+    (setf (efrit-host-state host) 'given-up)))
+
+(defun efrit-supervisor--announce-death (host why given-up)
+  "Tell the person that the sidecar of HOST died, and WHY, and what follows.
+GIVEN-UP is non-nil where it is not started again by itself."
+  (if given-up
+      (message "%s" (efrit-error-text (efrit-supervisor--gave-up-error)))
+    (message "efrit: the %s ended (%s); the next call starts it again"
+             (efrit-supervisor--display-name host) why))
+  (efrit-supervisor--run-hook host 'efrit-sidecar-died-functions why))
+
+(defun efrit-supervisor--gave-up-error ()
+  "Return the error of a call to a sidecar that is not started again."
+  (list 'efrit-sidecar-died
+        (substitute-command-keys
+         (format "%d times within a minute.  \
+\\[efrit-sidecar-restart] tries again, \\[efrit-sidecar-show-stderr] shows why"
+                 efrit-supervisor--crash-limit))))
+
+(defun efrit-supervisor--stop-with-emacs ()
+  "Have the sidecars end because Emacs does: each ends when its input does.
+Nothing is waited for.  Where a signal ends Emacs, waiting for a process
+in `kill-emacs-hook' takes for ever.  The input of one on another machine
+is a terminal, which ends with Emacs."
+  (when-let* ((connection (efrit-supervisor-connection)))
+    (ignore-errors
+      (process-send-eof (efrit-connection-process connection)))))
+
+;;; Calling
 
 (cl-defun efrit-sidecar-request
     (method params &key (timeout efrit-sidecar-timeout) host)
@@ -90,7 +621,7 @@ Return its reply to the greeting: a plist of `:server' (`:name',
   (when-let* ((connection (efrit-supervisor-connection host)))
     (efrit-connection-process connection)))
 
-;;; Commands
+;;;; Commands
 
 ;;;###autoload
 (defun efrit-sidecar-stop (&optional host)
@@ -123,10 +654,8 @@ In a remote folder, it is that HOST's, and comes when it has ended."
   (pop-to-buffer (or (efrit-process-stderr host)
                      (user-error "The sidecar wrote nothing to its standard error"))))
 
-;;; Private
-
 (defun efrit-sidecar--symbol (method)
-  "Return METHOD, a symbol or string, as the symbol jsonrpc.el wants."
+  "Return METHOD, a symbol or string, as a symbol."
   (if (stringp method) (intern method) method))
 
 (defun efrit-sidecar--call (method params host &optional success failure)
@@ -152,6 +681,115 @@ where a timer waits."
     (when (efrit-call-open-p call)
       (efrit-supervisor-cancel call)))
   (efrit-call-result call))
+
+;;; Limits of a new session
+
+;; What a session opened by this Emacs may put into the model's window.  The
+;; sidecar's own settings (see docs/settings.md) hold where an option here
+;; has its default.
+
+(defconst efrit-limits--memory
+  ["mem_save" "mem_search" "mem_context" "mem_timeline" "mem_get_observation" "mem_delete"
+   "mem_stats" "context_pack"]
+  "The tools of memory.")
+
+(defconst efrit-limits--wire-names
+  '((efrit-budget-total-target . :total)
+    (efrit-budget-per-tool-default . :per_tool_default)
+    (efrit-budget-history-max . :history)
+    (efrit-budget-warning-threshold . :warning_threshold))
+  "Wire names of the limit options.")
+
+(defun efrit-limits ()
+  "Return the limits of a new session, a plist, or nil for the defaults."
+  (let (limits)
+    (pcase-dolist (`(,option . ,name) efrit-limits--wire-names)
+      (let ((value (default-value option)))
+        (unless (equal value (eval (car (get option 'standard-value)) t))
+          (setq limits (plist-put limits name value)))))
+    limits))
+
+(defun efrit-limits-denied ()
+  "Return the names of the tools denied to a new session, a vector, or nil."
+  (and (not (default-value 'efrit-memory-tools))
+       efrit-limits--memory))
+
+;;; Sessions
+
+;; A session lives in the sidecar's database, on the machine where its root
+;; is; it outlives the sidecar's process and Emacs.  What this Emacs opened or resumed is resumed by
+;; itself in every new process of the sidecar.
+
+(defconst efrit-session--in-use -32009
+  "The code of the error that another process works in a session.")
+
+(defconst efrit-session--release-seconds 3
+  "Seconds to wait for a dead Emacs's sidecar to end.")
+
+(defun efrit-session-open (root &optional limits denied)
+  "Open a session on the folder ROOT and return its id, a string.
+Where ROOT is remote, the session is on that machine.  LIMITS is a plist of
+the budget's limits, or nil for the defaults; DENIED is a vector of the
+tools that the model is not offered."
+  (let* ((remote (file-remote-p root))
+         (opened (efrit-sidecar-request
+                  'session/open
+                  `(:root ,(directory-file-name (efrit-host-local-name root))
+                          ,@(and limits (list :limits limits))
+                          ,@(and denied (list :deny denied)))
+                  :host remote))
+         (id (plist-get opened :session_id)))
+    (efrit-supervisor-remember id remote)
+    (efrit-supervisor-show-warnings opened)
+    id))
+
+(defun efrit-session-resume (id &optional remote)
+  "Resume the session ID, which any Emacs opened, and return its state, a plist.
+It lies on the host REMOTE, or on this machine.  Where another Emacs has
+it, ask whether to take it over, or signal a `user-error'."
+  (prog1 (or (efrit-session--resume-unless-in-use
+              id remote (+ (float-time) efrit-session--release-seconds))
+             (progn
+               (efrit-session--ask-to-take-over id)
+               (efrit-session--resume id remote t)))
+    (efrit-supervisor-remember id remote)))
+
+(defun efrit-session-status (id)
+  "Return the state of the session ID, a plist; `:budget' is its snapshot."
+  (efrit-sidecar-request 'session/status (list :session_id id)))
+
+(defun efrit-session-close (id)
+  "Close the session ID."
+  (prog1 (efrit-sidecar-request 'session/close (list :session_id id))
+    (efrit-supervisor-forget id)))
+
+(defun efrit-session--resume (id remote take-over)
+  "Resume the session ID on the host REMOTE, with TAKE-OVER from another Emacs."
+  (let ((resumed (efrit-sidecar-request 'session/resume
+                                        (append (list :session_id id)
+                                                (and take-over (list :take_over t)))
+                                        :host remote)))
+    (efrit-supervisor-show-warnings resumed)
+    resumed))
+
+(defun efrit-session--resume-unless-in-use (id remote until)
+  "Resume the session ID on the host REMOTE; return nil where it is in use.
+Before that is believed it is tried until the time UNTIL."
+  (condition-case err
+      (efrit-session--resume id remote nil)
+    (efrit-rpc-error
+     (unless (eql (efrit-rpc-error-code err) efrit-session--in-use)
+       (signal (car err) (cdr err)))
+     (when (< (float-time) until)
+       (accept-process-output nil 0.2)
+       (efrit-session--resume-unless-in-use id remote until)))))
+
+(defun efrit-session--ask-to-take-over (id)
+  "Ask whether to take the session ID over; signal a `user-error' if not."
+  (unless (and (not noninteractive)
+               (yes-or-no-p (format "Session %s is in use by another Emacs.  \
+Take it over, and work in it here alone? " id)))
+    (user-error "Session %s is in use by another Emacs; end it there first" id)))
 
 (provide 'efrit-sidecar)
 ;;; efrit-sidecar.el ends here

@@ -1,9 +1,20 @@
-;;; efrit-transcript.el --- A session's buffer, made of items  -*- lexical-binding: t; -*-
+;;; efrit-transcript.el --- The buffer of a session  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026 the efrit-budget authors
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
+
+;; The items of a session's buffer, and the reply box at its end.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-do)
+(require 'subr-x)
+
+;;; Items
 
 ;; The buffer of a session has three parts: the transcript, which only
 ;; grows; the live part, which says how things stand and is made anew
@@ -15,13 +26,6 @@
 ;; reads; one whose point is in the live part or the reply box stays there,
 ;; and so follows the end.
 
-;;; Code:
-
-(require 'cl-lib)
-(require 'efrit-faces)
-
-;;; Structs
-
 (cl-defstruct (efrit-item (:constructor efrit-item--create) (:copier nil))
   "A part of the transcript.
 KIND is a symbol, DATA what it shows.  HEAD is its head, or a function that
@@ -31,21 +35,19 @@ whether the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
   kind data head body start open (head-size 0) (body-size 0))
 
 (defvar-local efrit-transcript-begin nil
-  "Where the transcript begins, a position.")
+  "Position where the transcript begins.")
 
 (defvar-local efrit-transcript-end nil
-  "Where the transcript ends and the live part begins, a marker.")
+  "Marker where the transcript ends and the live part begins.")
 
 (defvar-local efrit-transcript-live-end nil
-  "Where the live part ends, a marker.")
+  "Marker where the live part ends.")
 
 (defvar-local efrit-transcript-box nil
-  "Where the reply box begins, a marker.")
+  "Marker where the reply box begins.")
 
 (defvar efrit-transcript-place nil
-  "Where the next item is inserted, if not at the end: a position.")
-
-;;; Public
+  "Position of the next item, or nil for the end.")
 
 (defmacro efrit-transcript-in (buffer &rest body)
   "Run BODY in the whole of BUFFER, if it is there, however it is narrowed."
@@ -63,12 +65,12 @@ whether the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
 TITLE is its first line, PROMPT what stands before the reply box.  KEYMAP
 is in force before the reply box."
   (with-silent-modifications
-    (insert (efrit-transcript--dressed (concat title "\n") nil))
+    (insert (efrit-transcript--read-only-text (concat title "\n") nil))
     (put-text-property (point-min) (1+ (point-min)) 'front-sticky '(read-only))
     (setq efrit-transcript-begin (point)
           efrit-transcript-end (copy-marker (point))
           efrit-transcript-live-end (copy-marker (point)))
-    (insert (propertize (efrit-transcript--dressed prompt nil) 'field 'efrit-prompt))
+    (insert (propertize (efrit-transcript--read-only-text prompt nil) 'field 'efrit-prompt))
     (put-text-property (1- (point)) (point) 'rear-nonsticky t)
     (setq efrit-transcript-box (copy-marker (point)))
     (overlay-put (make-overlay (point-min) (point)) 'local-map keymap)))
@@ -77,7 +79,7 @@ is in force before the reply box."
   "Make TEXT the live part."
   (efrit-transcript--splice (marker-position efrit-transcript-end)
                             (marker-position efrit-transcript-live-end)
-                            (efrit-transcript--dressed text nil)
+                            (efrit-transcript--read-only-text text nil)
                             'live))
 
 (cl-defun efrit-item-add (kind head &key body data)
@@ -104,7 +106,7 @@ DATA is what it shows."
 (defun efrit-item-append (item string &optional back)
   "Show STRING at the end of ITEM, or BACK characters before it."
   (let ((end (- (efrit-item-end item) (or back 0)))
-        (text (efrit-transcript--dressed string item)))
+        (text (efrit-transcript--read-only-text string item)))
     (efrit-transcript--splice end end text)
     (cl-incf (efrit-item-body-size item) (length text))))
 
@@ -150,14 +152,14 @@ DATA is what it shows."
   "Return the windows that show this buffer, on all frames."
   (get-buffer-window-list (current-buffer) nil t))
 
-;;; Commands
+;;;; Commands
 
 (defun efrit-item-next (&optional count)
   "Move to the next item, or COUNT items on."
   (interactive "p")
   (let ((step (if (< (or count 1) 0) -1 1)))
     (dotimes (_ (abs (or count 1)))
-      (let ((place (efrit-item--beyond step)))
+      (let ((place (efrit-item--adjacent-position step)))
         (unless place
           (user-error (if (> step 0) "This is the last item" "This is the first item")))
         (goto-char place)))))
@@ -167,8 +169,6 @@ DATA is what it shows."
   (interactive "p")
   (efrit-item-next (- (or count 1))))
 
-;;; Private
-
 (defun efrit-item--body-start (item)
   "Return where the body of ITEM begins."
   (+ (efrit-item-start item) (efrit-item-head-size item)))
@@ -177,7 +177,7 @@ DATA is what it shows."
   "Return the head of ITEM as it is to be inserted."
   (let ((head (efrit-item-head item)))
     (efrit-item--clickable
-     (efrit-transcript--dressed (if (functionp head) (funcall head item) head) item)
+     (efrit-transcript--read-only-text (if (functionp head) (funcall head item) head) item)
      item)))
 
 (defun efrit-item--clickable (text item)
@@ -189,7 +189,7 @@ DATA is what it shows."
                          text))
   text)
 
-(defun efrit-item--beyond (step)
+(defun efrit-item--adjacent-position (step)
   "Return where the item after this place begins, or before it with STEP -1.
 That is nil where there is none."
   (let* ((here (efrit-item-at (point)))
@@ -201,7 +201,7 @@ That is nil where there is none."
                     (efrit-item-at place))))
     (and item (marker-position (efrit-item-start item)))))
 
-(defun efrit-transcript--dressed (text item)
+(defun efrit-transcript--read-only-text (text item)
   "Return TEXT as a part of ITEM, or of none, that cannot be edited."
   (let ((text (copy-sequence text)))
     (add-text-properties 0 (length text) `(read-only t efrit-item ,item) text)
@@ -233,6 +233,135 @@ from END on move along, in every window; those between stay near."
     (pcase-dolist (`(,window . ,point) points)
       (unless (= (window-point window) (funcall moved point))
         (set-window-point window (funcall moved point))))))
+
+;;; The reply box
+
+(declare-function project-files "project" (project &optional dirs))
+
+;; The last part of a session's buffer.  What is sent while the model works
+;; goes with its next turn.  The transcript above grows without being
+;; recorded for undo; before each command what is recorded is moved along
+;; with the box, so that undo works in it as anywhere.
+
+(defvar-local efrit-reply-box--undo-start nil
+  "Start of the reply box when the undo list was last adjusted.")
+
+(defvar-local efrit-reply-box--index nil
+  "Index of the history entry in the box, or nil for new text.")
+
+(defvar-local efrit-reply-box--draft nil
+  "Text typed before browsing the history.")
+
+(defvar-local efrit-reply-box--files nil
+  "The names of the project's files, behind the time they were listed at.")
+
+(defvar-local efrit-reply-box-send-function #'ignore
+  "Called with the text of the box to send it.")
+
+(defun efrit-reply-box-set-up (send)
+  "Make the end of this buffer a reply box, and SEND what takes its text."
+  (setq efrit-reply-box-send-function send
+        buffer-undo-list nil
+        efrit-reply-box--undo-start (marker-position efrit-transcript-box))
+  (add-hook 'pre-command-hook #'efrit-reply-box--move-undo nil t)
+  (add-hook 'completion-at-point-functions #'efrit-reply-box-complete nil t))
+
+(defun efrit-reply-box-text ()
+  "Return what stands in the box."
+  (buffer-substring-no-properties efrit-transcript-box (point-max)))
+
+(defun efrit-reply-box-set (text)
+  "Make TEXT what stands in the box, and move behind it."
+  (delete-region efrit-transcript-box (point-max))
+  (goto-char (point-max))
+  (insert text))
+
+(defun efrit-reply-box-complete ()
+  "Complete the name of a file of the project behind an @, in the box.
+This is for `completion-at-point-functions'."
+  (when (efrit-transcript-in-box-p)
+    (let ((end (point)))
+      (save-excursion
+        (skip-chars-backward "^ \t\n@" efrit-transcript-box)
+        (when (and (eq (char-before) ?@)
+                   (> (point) efrit-transcript-box)
+                   (memq (char-before (1- (point))) '(nil ?\s ?\t ?\n ?\()))
+          (list (point) end
+                (completion-table-dynamic (lambda (_) (efrit-reply-box-files)))
+                :exclusive 'no))))))
+
+(defun efrit-reply-box-files ()
+  "Return the names of the project's files, below its root."
+  (unless (and efrit-reply-box--files
+               (< (- (float-time) (car efrit-reply-box--files)) efrit-reply-box-files-for))
+    (setq efrit-reply-box--files (cons (float-time) (efrit-reply-box--list))))
+  (cdr efrit-reply-box--files))
+
+;;;; Commands
+
+(defun efrit-reply-box-send ()
+  "Send what stands in the reply box.
+While the model works, it goes with the next turn."
+  (interactive)
+  (let ((text (string-trim (efrit-reply-box-text))))
+    (when (string-empty-p text)
+      (user-error "The reply box is empty"))
+    (funcall efrit-reply-box-send-function text)
+    (setq efrit-reply-box--index nil)
+    (efrit-do-remember text)
+    (efrit-reply-box-set "")
+    (setq buffer-undo-list nil)))
+
+(defun efrit-reply-box-go ()
+  "Go to the reply box."
+  (interactive)
+  (goto-char (point-max)))
+
+(defun efrit-reply-box-previous (&optional count)
+  "Show in the box what was said before, or COUNT entries back."
+  (interactive "p")
+  (let* ((index (+ (or efrit-reply-box--index -1) (or count 1)))
+         (said (and (>= index 0) (nth index efrit-do-history))))
+    (unless (or said (= index -1))
+      (user-error (if (< index -1) "This is what you type now" "Nothing was said before")))
+    (unless efrit-reply-box--index
+      (setq efrit-reply-box--draft (efrit-reply-box-text)))
+    (setq efrit-reply-box--index (and said index))
+    (efrit-reply-box-set (or said efrit-reply-box--draft ""))))
+
+(defun efrit-reply-box-next (&optional count)
+  "Show in the box what was said later, or COUNT entries on."
+  (interactive "p")
+  (efrit-reply-box-previous (- (or count 1))))
+
+(defun efrit-reply-box--list ()
+  "List the files of the project here."
+  (let ((root (expand-file-name default-directory)))
+    (mapcar (lambda (file)
+              ;; To expand a remote name takes much longer than to compare it.
+              (string-remove-prefix root (if (string-prefix-p root file) file
+                                           (expand-file-name file))))
+            (project-files (or (project-current nil root) (cons 'transient root))))))
+
+(defun efrit-reply-box--move-undo ()
+  "Move what is recorded for undo along with the box."
+  (let ((delta (- efrit-transcript-box efrit-reply-box--undo-start)))
+    (unless (or (zerop delta) (eq buffer-undo-list t))
+      (setq buffer-undo-list
+            (mapcar (lambda (entry) (efrit-reply-box--shift-entry entry delta)) buffer-undo-list)))
+    (setq efrit-reply-box--undo-start (marker-position efrit-transcript-box))))
+
+(defun efrit-reply-box--shift-entry (entry delta)
+  "Return ENTRY of `buffer-undo-list' for text that has moved by DELTA."
+  (pcase entry
+    ((pred integerp) (+ entry delta))
+    (`(,(and (pred integerp) start) . ,(and (pred integerp) end))
+     (cons (+ start delta) (+ end delta)))
+    (`(,(and (pred stringp) text) . ,(and (pred integerp) place))
+     (cons text (if (< place 0) (- place delta) (+ place delta))))
+    (`(nil ,property ,value ,start . ,end)
+     `(nil ,property ,value ,(+ start delta) . ,(+ end delta)))
+    (_ entry)))
 
 (provide 'efrit-transcript)
 ;;; efrit-transcript.el ends here

@@ -15,8 +15,6 @@
 (require 'subr-x)
 (require 'url-util)
 
-;;; Public
-
 (defun efrit-web-page-print ()
   "Print the page named by the rest of the command line, for a batch Emacs."
   (pcase-let ((`(,file ,url ,how) command-line-args-left))
@@ -48,8 +46,6 @@ With LINKS, the address of each link stands behind it."
       (efrit-web-page--tidy)
       (concat (if (string-empty-p title) "" (concat "Title: " title "\n\n"))
               (buffer-substring-no-properties (point-min) (point-max))))))
-
-;;; Private
 
 (defun efrit-web-page--write-links ()
   "Write the address of each link in this buffer behind it."

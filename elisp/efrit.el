@@ -14,9 +14,9 @@
 ;; enters its context window, stores every result, and runs the tools that
 ;; need only files and git.
 ;;
-;; This file is the base: the version, the customization group, the errors,
-;; and the autoloads of the commands.  Requires go one way, towards it;
-;; docs/architecture.md has all files from the ground up.
+;; This file is the base: the version, all options, groups and faces, the
+;; errors, and the autoloads of the commands.  Requires go one way, towards
+;; it; docs/architecture.md has all files from the ground up.
 
 ;;; Code:
 
@@ -28,47 +28,708 @@
   :group 'tools
   :prefix "efrit-")
 
-;;; Options
+;;; The sidecar
 
-;; The options stand in the files that they are for; Customize loads these when it
-;; shows the group.
-(put 'efrit 'custom-loads
-     '(efrit-batch efrit-budget-bars efrit-budget-rows efrit-budget-view efrit-buffer-tools
-       efrit-change efrit-claude efrit-code-tools efrit-compile efrit-connection
-       efrit-context efrit-diagnostics efrit-do efrit-endpoint efrit-eval efrit-executable
-       efrit-export efrit-faces efrit-fetch efrit-format-tool efrit-garbage efrit-http
-       efrit-limits efrit-loop efrit-memory efrit-output efrit-permissions efrit-plan
-       efrit-presence efrit-process efrit-remote efrit-reply-box efrit-result efrit-revert
-       efrit-session-view efrit-show-tool efrit-sidecar efrit-supervisor efrit-sync
-       efrit-system efrit-turn efrit-view-events efrit-visit efrit-web-tools))
+(defcustom efrit-sidecar-command nil
+  "The command that runs the sidecar, without its subcommand.
+A string is the program's file, or its name on the PATH; a list is the
+program and its first arguments, for example
+\(\"python3\" \"-m\" \"efrit_budget\").  With nil the program
+efrit-budget is looked for in the virtualenv .venv of the checkout that
+this file is part of, then on the PATH."
+  :type '(choice (const :tag "Find it" nil)
+                 (file :tag "Program")
+                 (repeat :tag "Program and arguments" string))
+  :risky t)
 
-;; What decides what runs, what goes where, what is asked, and how much there may be.
-(dolist (option
-         '(efrit-batch-allow efrit-buffer-project-modes efrit-buffer-secret-modes
-           efrit-change-most-bytes
-           efrit-claude-model efrit-claude-max-tokens efrit-claude-task-budget
-           efrit-claude-betas efrit-claude-retries efrit-claude-retry-delay
-           efrit-claude-retry-most efrit-claude-most-bytes efrit-claude-retry-after-most
-           efrit-code-seconds efrit-compile-seconds efrit-compile-hidden-variables
-           efrit-instruction-files efrit-context-buffer efrit-instruction-most-bytes
-           efrit-diagnostics-backends efrit-diagnostics-seconds efrit-do-show-function
-           efrit-do-ask-above efrit-claude-url efrit-claude-headers efrit-claude-features
-           efrit-claude-key-hosts efrit-claude-key-in-clear efrit-eval-seconds
-           efrit-sidecar-command efrit-fetch-seconds efrit-fetch-most-bytes
-           efrit-fetch-most-redirects efrit-fetch-user-agent efrit-format-functions
-           efrit-format-seconds efrit-garbage-threshold efrit-http-program
-           efrit-http-connect-timeout efrit-http-silence-timeout efrit-http-directory
-           efrit-budget-total-target efrit-budget-per-tool-default efrit-budget-history-max
-           efrit-budget-warning-threshold efrit-memory-tools efrit-max-turns
-           efrit-max-minutes efrit-max-dollars efrit-permission-always-ask-files
-           efrit-permission-never-begin efrit-permission-rules efrit-permissions-file
-           efrit-edit-unsaved-buffers efrit-sidecar-read-output-max efrit-remote-commands
-           efrit-revert-buffers efrit-sidecar-started-functions efrit-sidecar-died-functions
-           efrit-sidecar-progress-functions efrit-sync-short efrit-sync-most-characters
-           efrit-sync-most-characters-remote efrit-system-file efrit-visit-most-bytes
-           efrit-visit-secret-files efrit-visit-open-files efrit-web-search-url
-           efrit-web-render-seconds))
-  (put option 'risky-local-variable t))
+(defcustom efrit-sidecar-read-output-max 65536
+  "Least bytes of the sidecar's output that Emacs reads at once.
+That is from Emacs 30 on, where a process has a limit of its own.  Emacs 28
+and 29 know one for all processes, `read-process-output-max', which is the
+person's; with nil it is that everywhere."
+  :type '(choice (const :tag "As it is" nil) natnum)
+  :risky t)
+
+(defcustom efrit-remote-commands nil
+  "The commands that run the sidecar on other machines.
+An alist: a regular expression that fits the name of the machine, such as
+\"/ssh:me@host:\", and the program there, a string, or a list of the
+program and its first arguments.  Where none fits, the program
+efrit-budget is looked for on the PATH there, see `tramp-remote-path', and
+in ~/.local/bin.  The value may be connection-local."
+  :type '(alist :key-type (regexp :tag "Machine")
+                :value-type (choice (string :tag "Program")
+                                    (repeat :tag "Program and arguments" string)))
+  :risky t)
+
+(defcustom efrit-sidecar-log-events 0
+  "Characters of messages kept in the buffer *efrit sidecar events*.
+With 0 none are kept.  In force from the next start of the sidecar on."
+  :type 'natnum)
+
+(defcustom efrit-sidecar-start-timeout 15
+  "Seconds the sidecar may take to start and resume sessions."
+  :type 'number)
+
+(defcustom efrit-sidecar-started-functions nil
+  "Hook run when the sidecar has started and its sessions are resumed.
+Each function is called with the sidecar's reply to the greeting, a plist."
+  :type 'hook
+  :risky t)
+
+(defcustom efrit-sidecar-died-functions nil
+  "Hook run when the sidecar has ended without having been asked to.
+Each function is called with a text that says how it ended."
+  :type 'hook
+  :risky t)
+
+(defcustom efrit-sidecar-progress-functions nil
+  "Hook run when the sidecar says how far the work on a call is.
+Each function is called with the call, as `efrit-sidecar-request-async'
+returned it, or nil where it is not known, and a plist: `:tool_use_id',
+and under `:value' a plist of `:message', `:done', `:total', `:seconds'."
+  :type 'hook
+  :risky t)
+
+(defcustom efrit-sidecar-timeout 30
+  "Seconds a call to the sidecar may take by default.
+With nil there is no limit."
+  :type '(choice (const :tag "No limit" nil) number))
+
+(defcustom efrit-sync-delay 0.5
+  "Seconds after a change before the sidecar is told of it.
+See `efrit-sync-short'."
+  :type 'number)
+
+(defcustom efrit-sync-short 250000
+  "Characters of the longest buffer whose changes are told as they are made.
+Those of a longer one are told before a tool is called, so that nobody
+waits for it at each pause in typing."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-sync-most-characters 10000000
+  "The longest buffer that is told; a longer one is read as it is on disk."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-sync-most-characters-remote 500000
+  "The same for files on other machines, to which Emacs sends each text."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-revert-buffers t
+  "Non-nil means revert buffers whose files a command changed.
+A buffer that is modified never does."
+  :type 'boolean
+  :risky t)
+
+;;; Permissions
+
+(defcustom efrit-permission-rules nil
+  "Rules for all projects: a list of (TOOL PATTERN DECISION).
+TOOL is a name or t, PATTERN a regular expression or t.  An expression is
+searched for in the whole text: one without \\=\\` and \\=\\' matches commands
+that do more than it says.  A session takes them when it begins."
+  :type '(repeat (list (choice (const :tag "Every tool" t) (string :tag "Tool"))
+                       (choice (const :tag "Everything" t) (regexp :tag "About"))
+                       (choice (const allow) (const ask) (const deny))))
+  :risky t)
+
+(defcustom efrit-permissions-file (locate-user-emacs-file "efrit-permissions.eld")
+  "File with the permission rules of projects."
+  :type 'file
+  :risky t)
+
+(defcustom efrit-permission-always-ask-files
+  '(;; Emacs, the shell and editors.
+    "/\\.dir-locals\\(?:-2\\)?\\.el\\'" "/\\.emacs\\'" "/\\(?:early-\\)?init\\.el\\'" "/\\.envrc\\'"
+    "/\\.\\(?:bash\\|zsh\\|ksh\\)[^/]*\\'" "/\\.\\(?:profile\\|login\\|logout\\|cshrc\\|inputrc\\)\\'"
+    "/\\.n?exrc\\'" "/\\.vimrc\\'" "/\\.\\(?:vscode\\|idea\\|devcontainer\\|direnv\\)/"
+    "/\\.config/" "/\\.ssh/" "/\\.mise[^/]*\\'" "/mise\\.toml\\'" "/\\.tool-versions\\'"
+    ;; git, and what runs at a commit or on a server.
+    "/\\.git/" "/\\.git\\'" "/\\.git\\(?:modules\\|attributes\\|config\\)\\'" "/\\.\\(?:git\\)?hooks/"
+    "/\\.husky/" "/\\.pre-commit-\\(?:config\\|hooks\\)\\.yaml\\'" "/lefthook\\.ya?ml\\'"
+    "/\\.\\(?:github\\|gitlab\\|gitea\\|forgejo\\|circleci\\|buildkite\\|woodpecker\\|azure\\)/"
+    "/\\.\\(?:gitlab-ci\\|travis\\|appveyor\\|drone\\|woodpecker\\|cirrus\\)\\.ya?ml\\'"
+    "/\\(?:azure\\|bitbucket\\)-pipelines\\.ya?ml\\'" "/appveyor\\.yml\\'" "/jenkinsfile[^/]*\\'"
+    ;; Builds.
+    "/\\(?:gnu\\|bsd\\)?makefile[^/]*\\'" "\\.\\(?:mk\\|mak\\|cmake\\)\\'" "/cmakelists\\.txt\\'"
+    "/meson\\.build\\'" "/build\\.ninja\\'" "/\\.?justfile\\'" "/taskfile\\.ya?ml\\'"
+    "/\\(?:rake\\|gem\\|proc\\|vagrant\\|guard\\|docker\\|container\\)file[^/]*\\'" "/autogen\\.sh\\'"
+    "/configure\\(?:\\.ac\\|\\.in\\)?\\'" "/\\(?:docker-\\)?compose\\.ya?ml\\'" "/eask\\'" "/cask\\'"
+    "/build\\.\\(?:rs\\|gradle\\|gradle\\.kts\\|xml\\|sbt\\|zig\\)\\'" "/settings\\.gradle[^/]*\\'" "/pom\\.xml\\'"
+    "/gradlew[^/]*\\'" "/\\.mvn/" "/\\(?:build\\|workspace\\)\\(?:\\.bazel\\)?\\'" "/\\.bazelrc\\'"
+    "/\\(?:flake\\|shell\\|default\\)\\.nix\\'" "/\\.cargo/"
+    ;; Languages that load files by their names.
+    "/package\\.json\\'" "/\\.\\(?:npm\\|yarn\\|pnpm\\)rc[^/]*\\'" "/\\.pnpmfile\\.cjs\\'" "/\\.yarn/"
+    "/[^/]+\\.config\\.[cm]?[jt]s\\'" "/\\.[^/]+rc\\.[cm]?js\\'"
+    "/setup\\.\\(?:py\\|cfg\\)\\'" "/pyproject\\.toml\\'" "/\\(?:conftest\\|noxfile\\|sitecustomize\\|usercustomize\\)\\.py\\'"
+    "/\\(?:tox\\|pytest\\)\\.ini\\'" "\\.pth\\'" "/\\.r\\(?:profile\\|environ\\)\\'" "/\\.gdbinit\\'" "/\\.lldbinit\\'"
+    ;; What says what a model may do.
+    "/\\.efrit\\.toml\\'" "/\\(?:agents\\|claude\\)\\(?:\\.local\\)?\\.md\\'" "/\\.claude/" "/\\.mcp\\.json\\'")
+  "Files that run, or are obeyed, by being there: regular expressions.
+The person is asked each time the model changes such a file, whatever was
+allowed before.  They are matched with the file's name in the project, with
+a slash in front, case aside."
+  :risky t
+  :type '(repeat regexp)
+  :risky t)
+
+(defcustom efrit-permission-never-begin
+  '("sh" "ash" "bash" "dash" "zsh" "ksh" "fish" "csh" "tcsh" "busybox" "env" "exec" "eval" "command"
+    "builtin" "source" "." "sudo" "doas" "su" "ssh" "scp" "rsync" "xargs" "parallel" "find" "fd" "awk"
+    "gawk" "mawk" "sed" "perl" "ruby" "node" "deno" "bun" "npx" "php" "lua" "tclsh" "emacs"
+    "emacsclient" "vi" "vim" "nvim" "ed" "ex" "nohup" "setsid" "nice" "time" "timeout" "watch"
+    "strace" "ltrace" "gdb" "docker" "podman" "kubectl" "chroot" "unshare" "nsenter" "tee" "dd"
+    "if" "then" "else" "elif" "fi" "for" "while" "until" "do" "done" "case" "esac" "in" "function"
+    "select" "coproc" "trap" "set" "export" "alias" "cd")
+  "Programs for which no permission by the beginning of a command is offered.
+They run what their arguments name, or where their arguments lead."
+  :risky t
+  :type '(repeat string)
+  :risky t)
+
+(defcustom efrit-visit-most-bytes 5000000
+  "The largest file that is opened in Emacs for a look."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-visit-secret-files
+  '("/\\.env\\'" "/\\.env\\.[^/]*\\'" "/[._]netrc\\'" "/\\.authinfo[^/]*\\'" "/\\.pgpass\\'"
+    "/\\.git-credentials\\'" "/\\.npmrc\\'" "/\\.pypirc\\'" "/\\.my\\.cnf\\'" "/\\.htpasswd\\'"
+    "\\.\\(?:gpg\\|asc\\|pem\\|key\\|p12\\|pfx\\|jks\\|keystore\\|kdbx\\|ppk\\|tfvars\\|tfstate\\)\\'"
+    "/id_[^/.]*\\'" "/\\.ssh/[^/]*\\'" "/\\.gnupg/" "/\\.?password-store/" "/\\.aws/credentials\\'"
+    "/\\.azure/" "/\\.kube/config\\'" "/\\.docker/config\\.json\\'" "/gcloud/"
+    "/client_secret[^/]*\\.json\\'" "/service-account[^/]*\\.json\\'"
+    "/application_default_credentials\\.json\\'" "/\\.vault-token\\'" "/\\.s3cfg\\'" "/\\.boto\\'")
+  "Files whose content no tool of Emacs shows: regular expressions.
+They are matched with the whole name, case aside.  The sidecar's `read_file'
+asks the person about such a file."
+  :type '(repeat regexp)
+  :risky t)
+
+(defcustom efrit-visit-open-files
+  '("/\\.env\\.\\(?:example\\|sample\\|template\\|dist\\)\\'" "/\\.ssh/\\(?:[^/]*\\.pub\\|config\\)\\'"
+    "/\\.ssh/known_hosts[^/]*\\'")
+  "Exceptions from `efrit-visit-secret-files': regular expressions."
+  :type '(repeat regexp)
+  :risky t)
+
+(defcustom efrit-buffer-most-characters 2000000
+  "Most characters of a buffer that are read at once."
+  :type 'natnum)
+
+(defcustom efrit-buffer-project-modes '(compilation-mode comint-mode eshell-mode dired-mode)
+  "Major modes whose buffers are of the project in whose folder they are.
+So are those of modes derived from them.  Of the other buffers, those that
+visit a file of the project are."
+  :risky t
+  :type '(repeat symbol)
+  :risky t)
+
+(defcustom efrit-buffer-secret-modes '(authinfo-mode pass-mode pass-view-mode)
+  "Major modes whose buffers are not read, nor those of modes derived from them."
+  :type '(repeat symbol)
+  :risky t)
+
+(defcustom efrit-batch-allow nil
+  "Names of tools that may run in batch without being asked about.
+The variable EFRIT_ALLOW of the environment adds to it, separated by
+commas; \"all\" there stands for every tool."
+  :type '(repeat string)
+  :risky t)
+
+;;; A session at work
+
+(defcustom efrit-do-show-function #'efrit-session-view-show
+  "Called with a loop to show it to the person."
+  :type 'function
+  :risky t)
+
+(defcustom efrit-do-ask-above nil
+  "Tokens of a prompt above which `efrit-do' asks before sending; nil: never."
+  :type '(choice (const :tag "Never" nil) natnum)
+  :risky t)
+
+(defcustom efrit-max-turns nil
+  "Turns after a person's message at which the person is asked; nil: never."
+  :type '(choice (const :tag "Never ask" nil) natnum)
+  :risky t)
+
+(defcustom efrit-max-minutes nil
+  "Minutes after a person's message at which the person is asked; nil: never."
+  :type '(choice (const :tag "Never ask" nil) number)
+  :risky t)
+
+(defcustom efrit-max-dollars nil
+  "Dollars after a person's message at which the person is asked; nil: never."
+  :type '(choice (const :tag "Never ask" nil) number)
+  :risky t)
+
+(defcustom efrit-stop-patience 5
+  "Seconds after which the person is told that a stop waits for the sidecar."
+  :type 'number)
+
+(defcustom efrit-garbage-threshold 16000000
+  "`gc-cons-threshold' while a session works, if that is higher; nil: leave it."
+  :type '(choice (const :tag "Leave it" nil) natnum)
+  :risky t)
+
+(defcustom efrit-system-file
+  (expand-file-name "efrit-system.txt"
+                    (file-name-directory (or load-file-name buffer-file-name)))
+  "The file with the system prompt; {root} in it is the project's root."
+  :type 'file
+  :risky t)
+
+(defcustom efrit-instruction-files '("AGENTS.md" "CLAUDE.md")
+  "Files of a project with instructions for a model.
+The first that is there goes with the first message of a session.  One that
+is a link to outside of the project, or to a file of secrets, does not."
+  :type '(repeat string)
+  :risky t)
+
+(defcustom efrit-context-buffer t
+  "Non-nil means a message names the current file or buffer and line.
+With `text' the text of the buffer goes with it, where no region is
+active: as far as the person's tier of the budget goes, and the rest under
+a handle."
+  :type '(choice (const :tag "Its name" t)
+                 (const :tag "Its name and text" text)
+                 (const :tag "Nothing" nil))
+  :risky t)
+
+(defcustom efrit-instruction-most-bytes 200000
+  "The most bytes of a file of instructions that go with a session.
+Of a longer one the beginning goes, and the model is told where the rest is."
+  :type 'natnum
+  :risky t)
+
+;;; Edits
+
+(defcustom efrit-change-most-bytes 20000000
+  "The largest file that is edited; a larger one needs a command."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-change-keep-buffers t
+  "Non-nil means keep buffers that were opened for an edit.
+Undo in such a buffer takes back what the model did, step by step."
+  :type 'boolean)
+
+(defcustom efrit-edit-unsaved-buffers 'leave
+  "Action for an edit of a buffer with unsaved changes.
+It is made in the buffer in any case.  `leave': the buffer is not saved, as
+the model is told; `save': it is saved; `ask': the person is asked."
+  :type '(choice (const leave) (const save) (const ask))
+  :risky t)
+
+;;; Tools that run in Emacs
+
+(defcustom efrit-eval-seconds 30
+  "Seconds an evaluation may take; nil means no limit.
+Until then Emacs waits for it.  Code can defeat the limit where it sets out to.
+An Emacs in batch that waits in `call-process' hears of it only when that
+process has ended."
+  :type '(choice (const :tag "No limit" nil) number)
+  :risky t)
+
+(defcustom efrit-eval-most-characters 200000
+  "The most that is kept of what an evaluation prints, and of its value."
+  :type 'natnum)
+
+(defcustom efrit-code-seconds 10
+  "Seconds that an xref backend may take to answer."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-code-most-places 2000
+  "Most definitions or references that are listed."
+  :type 'natnum)
+
+(defcustom efrit-compile-seconds 600
+  "Seconds a compilation may take unless the model sets a limit."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-compile-most-characters 5000000
+  "Most characters a compilation may print before it is stopped."
+  :type 'natnum)
+
+(defcustom efrit-compile-hidden-variables
+  '("\\`\\(?:ANTHROPIC\\|OPENAI\\|CLAUDE\\|GEMINI\\|AWS\\|AZURE\\|ARM\\|PGPASS\\)"
+    "API_?KEY\\|PRIVATE_KEY\\|ACCESS_KEY\\|_KEYS?\\'\\|_KEY_ID\\'"
+    "\\`TOKEN\\'\\|_TOKENS?\\(?:_\\|\\'\\)\\|_PAT\\'\\|_JWT\\'\\|_DSN\\'\\|_AUTH\\'"
+    "SECRET\\|PASSWORD\\|PASSWD\\|PASSPHRASE\\|_PASS\\'\\|CREDENTIAL\\|ASKPASS"
+    "WEBHOOK_URL\\|\\`KUBECONFIG\\'\\|\\`NETRC\\'")
+  "Variables of the environment that a compilation does not get.
+Regular expressions for their names, in upper case."
+  :type '(repeat regexp)
+  :risky t)
+
+(defcustom efrit-diagnostics-backends
+  '(elisp-flymake-checkdoc python-flymake sh-shellcheck-flymake lua-ts-flymake-luacheck
+                           tex-chktex eglot-flymake-backend)
+  "Backends of Flymake that are started for files the person does not check.
+These only read the file.  Others, such as `elisp-flymake-byte-compile',
+may run code of the project."
+  :type '(repeat function)
+  :risky t)
+
+(defcustom efrit-diagnostics-seconds 10
+  "Seconds that checkers may take to report."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-format-functions
+  (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
+                  '(json-mode js-json-mode json-ts-mode))
+          '((go-mode . gofmt) (rust-mode . rust-format-buffer)))
+  "Functions that format the current buffer, by its major mode.
+Where there is none, code is indented as its mode does it."
+  :type '(alist :key-type symbol :value-type function)
+  :risky t)
+
+(defcustom efrit-format-meaningful-indentation
+  '(python-mode python-base-mode haskell-mode elm-mode fsharp-mode nim-mode coffee-mode
+                yaml-mode yaml-ts-mode makefile-mode haml-mode sass-mode pug-mode slim-mode)
+  "Major modes of languages in which indentation has a meaning.
+Their files are not indented, as Emacs could only guess."
+  :type '(repeat symbol))
+
+(defcustom efrit-format-seconds 20
+  "Seconds a language server may take to format a file."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-format-most-characters 300000
+  "The longest text that Emacs formats itself, which it does without a pause."
+  :type 'natnum)
+
+(defcustom efrit-show-seconds 60
+  "Seconds that shown lines stay highlighted; nil means until the next."
+  :type '(choice (const :tag "Until others are" nil) number))
+
+(defcustom efrit-show-most-characters 2000000
+  "Most characters of a stored result that the model can show."
+  :type 'natnum)
+
+(defcustom efrit-fetch-seconds 30
+  "Seconds that a site may take to answer."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-fetch-most-bytes 5000000
+  "Most bytes of an answer that are kept."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-fetch-most-redirects 5
+  "Most redirects within a site that are followed."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-fetch-user-agent "Mozilla/5.0 (compatible; efrit)"
+  "User agent sent to sites."
+  :type 'string
+  :risky t)
+
+(defcustom efrit-web-search-url "https://html.duckduckgo.com/html/?q=%s"
+  "The address of a search; %s stands for what is searched for."
+  :type 'string
+  :risky t)
+
+(defcustom efrit-web-render-seconds 20
+  "Seconds that the layout of a page may take."
+  :type 'number
+  :risky t)
+
+;;; Views
+
+(defcustom efrit-session-view-height 0.67
+  "Fraction of a frame for a new session window.
+A fraction, or a number of lines."
+  :type 'number)
+
+(defcustom efrit-view-most-characters 100000
+  "Most characters of a tool's result shown below its line.
+The whole is shown in a buffer of its own, see `efrit-open-result'."
+  :type 'natnum)
+
+(defcustom efrit-output-lines 6
+  "Lines of a running tool's output shown below its line.
+With 0 none are."
+  :type 'natnum)
+
+(defcustom efrit-result-most-characters 2000000
+  "Most characters of a stored result that are shown."
+  :type 'natnum)
+
+(defcustom efrit-reply-box-files-for 15
+  "Seconds for which the names of a project's files are taken as known."
+  :type 'number)
+
+(defcustom efrit-presence-notify 'desktop
+  "Way to announce that a session nobody sees has ended."
+  :type '(choice (const :tag "By the desktop, else in the echo area" desktop)
+                 (const :tag "In the echo area" message)
+                 (const :tag "Not at all" nil)))
+
+(defcustom efrit-presence-in-mode-line t
+  "Non-nil means show working sessions in every mode line."
+  :type 'boolean)
+
+(defcustom efrit-export-format 'markdown
+  "The format that is offered first when a session is exported."
+  :type '(choice (const markdown) (const org)))
+
+(defcustom efrit-memory-pack-tokens 2000
+  "The budget of a context pack unless another one is given."
+  :type 'natnum)
+
+(defcustom efrit-memory-most-results 50
+  "The most observations that a search lists."
+  :type 'natnum)
+
+;;; The model
+
+(defgroup efrit-claude nil
+  "The model, and how it is talked to."
+  :group 'efrit)
+
+(defcustom efrit-claude-url "https://api.anthropic.com/v1/messages"
+  "URL of the endpoint, any server with the Messages API.
+The whole address, with http:// or https:// in front."
+  :type 'string
+  :risky t)
+
+(defcustom efrit-claude-headers nil
+  "Headers that every request has besides: an alist of strings."
+  :type '(alist :key-type string :value-type string)
+  :risky t)
+
+(defcustom efrit-claude-features 'auto
+  "Features of the endpoint besides plain messages.
+With `auto' everything at the vendor's own endpoint, and nothing
+elsewhere, since local servers may refuse what they do not know.  For a
+gateway to the vendor's models, choose what it passes on."
+  :type '(choice (const auto)
+                 (set (const cache) (const thinking) (const effort) (const task-budget)
+                      (const binding) (const diagnostics)))
+  :risky t)
+
+(defcustom efrit-claude-key-hosts '("api.anthropic.com")
+  "Hosts that are sent the key in the variable ANTHROPIC_API_KEY.
+Others get a key from `auth-source' alone, where it has one for them."
+  :type '(repeat string)
+  :risky t)
+
+(defcustom efrit-claude-key-in-clear nil
+  "Non-nil means allow sending a key over plain http to another host.
+Whoever is on the way can read it then."
+  :type 'boolean
+  :risky t)
+
+(defcustom efrit-http-program "curl"
+  "The curl that talks to the model's endpoint."
+  :type 'string
+  :risky t)
+
+(defcustom efrit-http-connect-timeout 30
+  "Seconds that connecting may take."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-http-silence-timeout 300
+  "Seconds without data after which a request fails."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-http-directory
+  (let ((runtime (getenv "XDG_RUNTIME_DIR")))
+    (if (and runtime (file-directory-p runtime))
+        (expand-file-name "efrit" runtime)
+      (locate-user-emacs-file "efrit-requests")))
+  "The folder for what is being sent, which nobody else can look into.
+Each request is a file there until it has ended.  It is not to be in a folder
+where others can take its name first, as in that for temporary files."
+  :type 'directory
+  :risky t)
+
+(defcustom efrit-claude-model "claude-sonnet-5-5"
+  "The model."
+  :type 'string
+  :risky t)
+
+(defcustom efrit-claude-max-tokens nil
+  "The longest reply, in tokens; nil means the session's whole reserve."
+  :type '(choice (const :tag "The reserve" nil) natnum)
+  :risky t)
+
+(defcustom efrit-claude-effort nil
+  "The effort the model makes; nil leaves it to the API."
+  :type '(choice (const :tag "The API's default" nil)
+                 (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
+
+(defcustom efrit-claude-thinking-display "summarized"
+  "The form of visible thinking: summarized, as updates, or none."
+  :type '(choice (const "summarized") (const "updates") (const "omitted")))
+
+(defcustom efrit-claude-task-budget nil
+  "Tokens of which the API itself shows the model a countdown; nil: none.
+They are for the whole session, whatever leaves its window."
+  :type '(choice (const :tag "None" nil) natnum)
+  :risky t)
+
+(defcustom efrit-claude-betas nil
+  "Names of betas that every request asks for."
+  :type '(repeat string)
+  :risky t)
+
+(defcustom efrit-claude-retries 8
+  "Number of retries after a transient failure."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-claude-retry-delay 1
+  "Seconds before the first retry; each one after waits twice as long.
+What the server asks for comes before it."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-claude-retry-most 60
+  "The most seconds between retries where the server asks for none."
+  :type 'number
+  :risky t)
+
+(defcustom efrit-claude-most-bytes 50000000
+  "The longest reply that is taken, in bytes as it comes over the wire.
+One that is longer is given up: it is no reply of a model's."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-claude-retry-after-most 3600
+  "The most seconds before a retry that a server may ask for."
+  :type 'number
+  :risky t)
+
+;;; The budget
+
+(defgroup efrit-session nil
+  "The budget of a session, in tokens."
+  :group 'efrit)
+
+(defcustom efrit-budget-total-target 100000
+  "The whole budget of a session: the prompt, and the reserve for the reply.
+Tiers not set one by one scale with it."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-budget-per-tool-default 8000
+  "The most that one tool call may deliver."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-budget-history-max 12000
+  "The most that the compressed work log and the model's earlier turns take."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-budget-warning-threshold 20000
+  "Remaining tokens below which the model is warned."
+  :type 'natnum
+  :risky t)
+
+(defcustom efrit-memory-tools t
+  "Non-nil means offer the memory tools in new sessions."
+  :type 'boolean
+  :risky t)
+
+(defcustom efrit-budget-bars-width 30
+  "Width of the tiers' bars in characters, if there is room."
+  :type 'natnum)
+
+(defcustom efrit-budget-view-delay 0.3
+  "Seconds after something happened in a session before its view shows it."
+  :type 'number)
+
+(defcustom efrit-budget-view-interval 2.0
+  "Seconds between two times that a view shows by itself what happened."
+  :type 'number)
+
+;;; Faces
+
+(defgroup efrit-faces nil
+  "What a session looks like."
+  :group 'efrit
+  :group 'faces)
+
+(defface efrit-title '((t :inherit (bold font-lock-doc-face)))
+  "The first line of a session.")
+
+(defface efrit-person '((t :inherit (bold font-lock-keyword-face)))
+  "The line above what the person said.")
+
+(defface efrit-said '((t :inherit default))
+  "Face for the person's messages.")
+
+(defface efrit-text '((t :inherit default))
+  "Face for the model's text.")
+
+(defface efrit-thinking '((t :inherit (italic shadow)))
+  "Face for the model's thinking and its heading.")
+
+(defface efrit-tool '((t :inherit (bold font-lock-function-name-face)))
+  "The name of a tool in its line.")
+
+(defface efrit-arguments '((t :inherit font-lock-string-face))
+  "The arguments of a tool in its line.")
+
+(defface efrit-figures '((t :inherit shadow))
+  "Tokens, times and prices.")
+
+(defface efrit-delivered '((t :inherit shadow))
+  "Face for text that a tool returned to the model.")
+
+(defface efrit-done '((t :inherit success))
+  "The sign of what succeeded.")
+
+(defface efrit-failed '((t :inherit error))
+  "The sign of what failed, and why.")
+
+(defface efrit-busy '((t :inherit warning))
+  "The sign of what is under way.")
+
+(defface efrit-note '((t :inherit shadow))
+  "Face for notes of efrit itself.")
+
+(defface efrit-question '((t :inherit (bold warning)))
+  "Face for questions to the person.")
+
+(defface efrit-question-body '((t :inherit font-lock-constant-face))
+  "Face for the effect of what a question asks to allow.")
+
+(defface efrit-key '((t :inherit (bold link)))
+  "Keys and buttons.")
+
+(defface efrit-prompt '((t :inherit minibuffer-prompt))
+  "The prompt of the reply box.")
+
+(defface efrit-band-ample '((t :inherit success))
+  "The gauge while there is room.")
+
+(defface efrit-band-low '((t :inherit warning))
+  "The gauge when little will be left even after compacting.")
+
+(defface efrit-band-critical '((t :inherit error))
+  "The gauge when hardly anything will be left.")
+
+(defface efrit-budget-pinned '((t :inherit font-lock-keyword-face))
+  "Face for pinned results.")
+
+(defface efrit-shown '((t :inherit highlight))
+  "Lines that the model shows.")
 
 ;;; Errors
 
@@ -83,6 +744,12 @@
 (define-error 'efrit-sidecar-died "The sidecar ended" 'efrit-error)
 
 (define-error 'efrit-unencodable "The call cannot be written as JSON" 'efrit-error)
+
+(define-error 'efrit-change-refused "The change cannot be made")
+
+(define-error 'efrit-plan-refused "It cannot be done")
+
+(define-error 'efrit-remote-busy "TRAMP is at work just now")
 
 ;;; Public
 
@@ -106,7 +773,7 @@ Where a parameter was refused, `:fields' in it names which and why."
   (plist-get (cddr err) :data))
 
 (defmacro efrit-for-a-person (&rest body)
-  "Run BODY for a command: an error of efrit's is told in words alone."
+  "Run BODY for a command; turn an error of efrit's into a `user-error'."
   (declare (indent 0) (debug t))
   `(condition-case err
        (progn ,@body)
@@ -120,44 +787,62 @@ A command of MODE's buffers may be called by its name anywhere."
 
 ;;; Commands
 
-(autoload 'efrit "efrit-menu" nil t)
+(autoload 'efrit "efrit-view" nil t)
 (autoload 'efrit-do "efrit-do" nil t)
 (autoload 'efrit-new "efrit-do" nil t)
 (autoload 'efrit-do-with-buffer "efrit-do" nil t)
 (autoload 'efrit-continue "efrit-do" nil t)
 (autoload 'efrit-stop "efrit-do" nil t)
 (autoload 'efrit-retry "efrit-do" nil t)
-(autoload 'efrit-stop-tool "efrit-output" nil t)
-(autoload 'efrit-view "efrit-session-view" nil t)
-(autoload 'efrit-budget "efrit-budget-view" nil t)
+(autoload 'efrit-stop-tool "efrit-view" nil t)
+(autoload 'efrit-view "efrit-view" nil t)
+(autoload 'efrit-budget "efrit-budget" nil t)
 (autoload 'efrit-resume "efrit-sessions" nil t)
 (autoload 'efrit-sessions "efrit-sessions" nil t)
 (autoload 'efrit-memory-search "efrit-memory" nil t)
 (autoload 'efrit-memory-timeline "efrit-memory" nil t)
 (autoload 'efrit-memory-save "efrit-memory" nil t)
 (autoload 'efrit-context-pack "efrit-memory" nil t)
-(autoload 'efrit-session-view-show "efrit-session-view")
-(autoload 'efrit-copy "efrit-session-view" nil t)
-(autoload 'efrit-open-result "efrit-result" nil t)
+(autoload 'efrit-session-view-show "efrit-view")
+(autoload 'efrit-copy "efrit-view" nil t)
+(autoload 'efrit-open-result "efrit-view" nil t)
 (autoload 'efrit-allow-once "efrit-ask" nil t)
 (autoload 'efrit-allow-for-session "efrit-ask" nil t)
 (autoload 'efrit-allow-for-project "efrit-ask" nil t)
 (autoload 'efrit-deny-once "efrit-ask" nil t)
 (autoload 'efrit-deny-for-session "efrit-ask" nil t)
 (autoload 'efrit-deny-with-reason "efrit-ask" nil t)
-(autoload 'efrit-revise "efrit-revise" nil t)
-(autoload 'efrit-undo "efrit-undo-view" nil t)
-(autoload 'efrit-undo-session "efrit-undo-view" nil t)
+(autoload 'efrit-revise "efrit-ask" nil t)
+(autoload 'efrit-undo "efrit-undo" nil t)
+(autoload 'efrit-undo-session "efrit-undo" nil t)
 (autoload 'efrit-allow-alike-for-session "efrit-ask" nil t)
 (autoload 'efrit-allow-alike-for-project "efrit-ask" nil t)
 (autoload 'efrit-permissions "efrit-ask" nil t)
 (autoload 'efrit-take-options "efrit-do" nil t)
 (autoload 'efrit-permissions-forget "efrit-permissions" nil t)
-(autoload 'efrit-batch-do "efrit-batch")
+(autoload 'efrit-batch-do "efrit-do")
 (autoload 'efrit-doctor "efrit-doctor" nil t)
 (autoload 'efrit-sidecar-restart "efrit-sidecar" nil t)
 (autoload 'efrit-sidecar-stop "efrit-sidecar" nil t)
 (autoload 'efrit-sidecar-show-stderr "efrit-sidecar" nil t)
+
+;;; Outdated compiled files
+
+(defun efrit--drop-outdated (file)
+  "Delete compiled files that are older than their sources, beside FILE.
+Where one cannot be deleted, have Emacs load what is newer.  Load the source
+of FILE where FILE itself is outdated."
+  (dolist (compiled (directory-files (file-name-directory file) t "\\`efrit.*\\.elc\\'"))
+    (let ((source (substring compiled 0 -1)))
+      (when (file-newer-than-file-p source compiled)
+        (condition-case nil
+            (delete-file compiled)
+          (file-error (setq load-prefer-newer t)))
+        (when (string= compiled file)
+          (load source nil t t))))))
+
+(when load-file-name
+  (efrit--drop-outdated load-file-name))
 
 (provide 'efrit)
 ;;; efrit.el ends here

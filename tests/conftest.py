@@ -1,4 +1,4 @@
-"""What every test stands on: a home folder of its own, no network, and a sidecar."""
+"""The fixtures of all tests: a home folder for each test, no network, and a sidecar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark random tests as tests of the soak; leave out what it alone runs."""
+    """Mark random tests for the soak, and skip those that only the soak runs."""
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("soak")
@@ -36,7 +36,7 @@ def _is_for_the_soak_alone(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sidecar's folders, and the person's, in a temporary place."""
+    """Temporary folders for the sidecar and the person."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("EFRIT_BUDGET_HOME", str(folder / "efrit"))
     monkeypatch.setenv("HOME", str(folder))
@@ -50,14 +50,14 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def tools_for_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every sidecar that is started offers the tools for tests too."""
+    """Make every sidecar that is started offer the tools for tests too."""
     monkeypatch.setenv("EFRIT_BUDGET_TOOLS__PATH", json.dumps([str(TOOLS_FOR_TESTS)]))
     return TOOLS_FOR_TESTS
 
 
 @pytest.fixture
 def sidecar(tools_for_tests: Path, request: pytest.FixtureRequest) -> Iterator[Connection]:
-    """A sidecar with the tools for tests; a process where the test is marked so."""
+    """A sidecar with the tools for tests; a process if the test is marked so."""
     mark = request.node.get_closest_marker("process")
     if mark is None:
         running: Sidecar | LocalSidecar = LocalSidecar()
@@ -84,5 +84,5 @@ def session(sidecar: Connection, project: Path) -> str:
 
 @pytest.fixture
 def log_file(home: Path) -> Path:
-    """Where the sidecars of this test log."""
+    """The log file of this test's sidecars."""
     return home / "efrit" / "log" / "efrit-budget.log"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 TIMEOUT = 120.0
-"""Guards against a hang; nothing that works comes near it."""
+"""The limit against hangs, in seconds; everything that works is far faster."""
 
 
 class RpcError(Exception):
@@ -26,20 +26,20 @@ class RpcError(Exception):
 
     @property
     def told(self) -> str:
-        """What the error says to its reader: the detail where the message is JSON-RPC's own."""
+        """The text for the reader: the detail if the message is one of JSON-RPC's own."""
         return str(self.data.get("detail", self.message))
 
 
 @dataclass(frozen=True)
 class Received:
-    """One message from the sidecar, and the framing it came in."""
+    """A message from the sidecar, and the framing it came in."""
 
     value: Any
     framing: str
 
 
 def framed(value: Any, framing: str = "header") -> bytes:
-    """A message's bytes; bytes are taken as the JSON text itself."""
+    """Return a message's bytes; bytes are taken as its JSON text."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
     return (
         body + b"\n" if framing == "line" else b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
@@ -47,16 +47,16 @@ def framed(value: Any, framing: str = "header") -> bytes:
 
 
 def request(method: str, request_id: Any = None, /, **params: Any) -> dict[str, Any]:
-    """A request, or a notification where there is no id."""
+    """Return a request, or a notification if there is no id."""
     member = {"jsonrpc": "2.0", "method": method, "params": params}
     return member if request_id is None else {**member, "id": request_id}
 
 
 class Connection:
-    """Sends requests to a sidecar and waits for what it writes.
+    """Sends requests to a sidecar and waits for its messages.
 
-    Whatever it writes to stdout must be well-formed messages in one of the two framings; the
-    first stray byte makes every later wait, and the end of the context, fail.
+    Everything on stdout must be well-formed messages in one of the two framings; the first stray
+    byte makes every later wait, and the end of the context, fail.
     """
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes], framing: str = "header") -> None:
@@ -99,7 +99,7 @@ class Connection:
     # Receiving
 
     def reply(self, request_id: Any, timeout: float = TIMEOUT) -> dict[str, Any]:
-        """The whole reply to a request; each reply is given once."""
+        """Return the whole reply to a request; a second call for the same id waits again."""
 
         def is_it(value: Any) -> bool:
             return isinstance(value, dict) and "method" not in value and value["id"] == request_id
@@ -108,31 +108,31 @@ class Connection:
         return found
 
     def result(self, request_id: Any, timeout: float = TIMEOUT) -> Any:
-        """The result of a request, or `RpcError`."""
+        """Return the result of a request, or raise `RpcError`."""
         reply = self.reply(request_id, timeout)
         if "error" in reply:
             raise RpcError(reply["error"])
         return reply["result"]
 
     def next_message(self, timeout: float = TIMEOUT) -> Received:
-        """The next message nobody has waited for yet; progress is passed over."""
+        """Return the next message that nobody has waited for yet, leaving out progress."""
         return self.wait_for(lambda value: not _is_progress(value), timeout)
 
     @property
     def replies(self) -> list[Any]:
-        """The messages received so far but progress, which comes whenever work takes long."""
+        """Return the messages received so far, leaving out progress, which comes at any time."""
         with self._changed:
             values = [message.value for message in self.received]
         return [value for value in values if not _is_progress(value)]
 
     def notifications(self, method: str) -> list[dict[str, Any]]:
-        """The params of the notifications of that name received so far."""
+        """Return the params of all notifications with this method received so far."""
         with self._changed:
             values = [message.value for message in self.received]
         return [v["params"] for v in values if isinstance(v, dict) and v.get("method") == method]
 
     def wait_for(self, wanted: Callable[[Any], bool], timeout: float = TIMEOUT) -> Received:
-        """The first message that is wanted and was not given before."""
+        """Return the first message that `wanted` accepts and that was not returned before."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while True:

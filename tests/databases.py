@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -24,9 +27,13 @@ def open_database(file: Path) -> Database:
 
 
 def copy_template(file: Path) -> Path:
-    """Make `file` an empty, migrated database, unless there is one."""
+    """Make `file` an empty, migrated database, unless there is one; nobody sees it unfinished."""
     if not file.exists():
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_bytes(template())
-        file.chmod(0o600)
+        unfinished = file.with_name(f".{os.getpid()}-{threading.get_ident()}.unfinished")
+        unfinished.touch(mode=0o600)
+        unfinished.write_bytes(template())
+        with suppress(FileExistsError):
+            file.hardlink_to(unfinished)
+        unfinished.unlink()
     return file

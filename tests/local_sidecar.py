@@ -30,10 +30,10 @@ def _load_tool(file: Path) -> ModuleType:
 
 
 class LocalSidecar(Connection):
-    """A sidecar without a process: settings, database and requests are as a process has them.
+    """A sidecar without a process, with the same settings, database and requests as a process.
 
-    It has no signals, no watchdog, no standard error and no log of its own; tests of these start
-    a `Sidecar`.
+    It has no signals, no watchdog, no standard error and no log of its own; tests of these start a
+    `Sidecar`.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class LocalSidecar(Connection):
             os.close(descriptor)
 
     def __enter__(self) -> Self:
-        """Use it."""
+        """Return the sidecar."""
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""The program's own lines in results, as a model tells them from found text."""
+"""The program's own lines in results, which carry marks that found text cannot have."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ OWN = re.compile(r"(?m)^§ ")
 
 
 def unmarked(text: str) -> str:
-    """A result's text without the marks of its own lines."""
+    """Return a result's text without the marks of its own lines."""
     return OWN.sub("", text)

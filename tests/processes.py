@@ -1,4 +1,4 @@
-"""Looking at processes that a test does not hold."""
+"""Functions about processes that a test did not start itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.connection import TIMEOUT
 
 
 def alive(pid: int) -> bool:
-    """Whether the process runs; one that is dead and not yet collected does not."""
+    """Return whether the process runs; a dead one that nobody has waited for does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -29,6 +29,6 @@ def until(condition: Callable[[], bool], timeout: float = TIMEOUT, pause: float 
 
 
 def pid_in(file: Path) -> int:
-    """The process id that a tool for tests writes into a file."""
+    """Return the process id that a tool for tests wrote into a file."""
     assert until(file.exists), f"{file.name} was never written"
     return int(file.read_text(encoding="utf-8"))

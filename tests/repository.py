@@ -30,7 +30,7 @@ class Repository:
         given: bytes | None = None,
         moment: str | None = None,
     ) -> str:
-        """What a command prints."""
+        """Run a git command and return its output."""
         times = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment} if moment else {}
         found = subprocess.run(
             ["git", *arguments],
@@ -44,7 +44,7 @@ class Repository:
         return os.fsdecode(found.stdout).strip()
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """A file of this content."""
+        """Write a file and return its path."""
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)

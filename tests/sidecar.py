@@ -1,17 +1,20 @@
 """A real sidecar for tests: a process and its pipes.
 
-Unless a test is about the program's own start and end, the process is forked from one that has
-loaded the program already (`tests/elisp/fork_server.py`).
+The process is forked from one that has loaded the program already (`tests/elisp/fork_server.py`),
+unless a test is about the program's own start or end.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -47,7 +50,7 @@ def forked() -> list[str]:
 
 
 class Sidecar(Connection):
-    """One sidecar process; `command` is what runs it instead of the fork server."""
+    """One sidecar process, started by the fork server or by `command`."""
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class Sidecar(Connection):
         cwd: Path | None = None,
         reading: bool = True,
     ) -> None:
+        self._is_forked = command is None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self.process = subprocess.Popen(
             command or [*forked(), *arguments, "serve"],
@@ -85,9 +89,19 @@ class Sidecar(Connection):
         return self.wait_exit()
 
     def kill(self) -> None:
-        """End it as a crash would."""
-        self.process.kill()
+        """End it as a crash would, and wait until it is gone."""
+        with suppress(ProcessLookupError):
+            os.kill(self._process_id(), signal.SIGKILL)
         self.process.wait(TIMEOUT)
+
+    def _process_id(self) -> int:
+        """Return the id of the sidecar itself, which may be the fork server's child."""
+        if not self._is_forked:
+            return self.process.pid
+        noted = Path(fork_server()).with_name(str(self.process.pid))
+        while self.process.poll() is None and not noted.exists():
+            time.sleep(0.01)
+        return int(noted.read_text()) if noted.exists() else self.process.pid
 
     def errors(self) -> str:
         """Return what it wrote to stderr so far."""
@@ -95,11 +109,11 @@ class Sidecar(Connection):
         return os.pread(self._errors.fileno(), size, 0).decode(errors="replace")
 
     def __enter__(self) -> Self:
-        """Use it."""
+        """Return the sidecar."""
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        """Leave no process, and no stray byte unnoticed."""
+        """End the process, and fail on any stray byte in its output."""
         self.close_stdin()
         try:
             self.process.wait(TIMEOUT)

@@ -1,4 +1,4 @@
-"""How much the random and the long tests do: a little in `make test`, much in `make soak`."""
+"""The length of the random and the long tests: short in `make test`, long in `make soak`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from hypothesis import HealthCheck, settings
 
 LENGTH = float(os.environ.get("EFRIT_SOAK") or 0)
-"""How many times its usual length the soak is; 0 in `make test`."""
+"""The factor by which the soak is longer than usual; 0 in `make test`."""
 ANEW = bool(os.environ.get("EFRIT_SOAK_ANEW"))
-"""Whether random tests try other examples than the last time."""
+"""True if random tests try other examples than the last time."""
 
 
 def amount(few: int, many: int) -> int:
@@ -23,9 +23,9 @@ def stride(wide: int) -> int:
 
 
 def load_profile() -> None:
-    """Have random tests try the same examples each time, or others where they are to be new.
+    """Have random tests try the same examples each time, or new ones if `ANEW` is set.
 
-    Nothing is held against an example that takes long: the machine may be busy.
+    There is no time limit for an example, because the machine may be busy.
     """
     settings.register_profile(
         "efrit",

@@ -1,4 +1,4 @@
-"""What the code may look like: who imports whom, how long things are, what stands only where.
+"""Rules for the code: its imports, its lengths, and what may stand in one place only.
 
 `docs/architecture.md` shows `MAY_IMPORT` as a table; the two are compared here.
 """
@@ -33,26 +33,29 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         *("serve", "app", "settings", "memory", "budget", "storage.database"),
         *("storage.migrate", "storage.space", "wire.request", "wire.jsontext", "demo", "errors"),
-        *("project.landlock", "project.programs", "characters"),
+        *("project.processes", "characters"),
     ),
     "demo": ("project.images", "budget", "errors"),
-    "serve": ("app", "wire", "settings", "project.groups", "project.own_process"),
+    "serve": ("app", "wire", "settings", "project.processes"),
     "app": (
-        *("wire.method", "wire.request", "methods", "worklog", "window", "tools", "sessions"),
-        *("memory.store", "results", "settings", "project", "budget"),
+        *("wire.method", "wire.request", "methods", "toolcalls", "conversation", "tools"),
+        *("sessions", "memory.store", "results", "settings", "project", "budget"),
         *("storage.database", "errors"),
     ),
     "methods": (
-        *("wire.method", "wire.jsontext", "worklog", "window", "tools", "sessions", "results"),
-        *("memory", "settings", "project", "budget", "changes", "storage.database", "errors"),
-    ),
-    "changes": ("project", "storage", "errors"),
-    "wire": ("cancellation", "errors"),
-    "worklog": (
-        *("window", "tools.base", "sessions", "results", "budget", "storage", "characters"),
+        *("wire.method", "wire.jsontext", "toolcalls", "conversation", "tools", "sessions"),
+        *("results", "memory", "settings", "project", "budget", "changes", "storage.database"),
         "errors",
     ),
-    "window": ("tools.base", "sessions", "results", "budget", "storage", "errors"),
+    "wire": ("cancellation", "errors"),
+    "toolcalls": (
+        *("conversation", "tools", "memory.store", "sessions", "results", "project", "budget"),
+        *("storage", "cancellation", "characters", "errors"),
+    ),
+    "conversation": (
+        *("tools.base", "sessions", "results", "budget", "storage", "characters", "errors"),
+    ),
+    "changes": ("project", "storage", "errors"),
     "tools": (*("memory", "results", "project", "budget", "characters", "cancellation", "errors"),),
     "memory": ("results", "budget", "storage", "errors"),
     "sessions": ("results", "budget", "storage", "errors"),
@@ -65,11 +68,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "characters": (),
     "errors": (),
 }
-
 FILE_LINES = {".py": 400, ".el": 1300}
 FUNCTION_LINES = 40
 # What may be longer, and why: a path, or path::function.
-LONGER: dict[str, str] = {}
+LONGER: dict[str, str] = {
+    "efrit_budget/conversation/calls.py": "all SQL of the largest table, a function for each",
+}
 
 FORBIDDEN_ROOMS = {"utils", "util", "common", "helpers", "core", "misc"}
 
@@ -77,7 +81,7 @@ FORBIDDEN_ROOMS = {"utils", "util", "common", "helpers", "core", "misc"}
 CATCHES_ALL: dict[str, str] = {
     "efrit_budget/wire/dispatch.py::_handler.handle": "the dispatcher: a defect becomes a reply",
     "efrit_budget/app.py::Application.call": "the dispatcher of calls from the command line",
-    "efrit_budget/worklog/compress.py::summary": "a tool's compressor never costs a result",
+    "efrit_budget/toolcalls/summary.py::summarize": "a compressor never costs a result",
     "efrit_budget/tools/registry.py::_load": "a person's own tool file may raise anything",
 }
 
@@ -85,12 +89,12 @@ OWN_PATH = re.compile(
     r"(?<![\w.~-])/(?:(?:work|root|(?:home|Users)(?!/ann\b))/\w"
     r"|(?:tmp|dev/shm)/(?:pytest-|tmp\.?\w{8}))"
 )
-"""A home folder but Ann's, who stands for anybody, or a folder that was made to be temporary."""
+"""A home folder other than the example's (Ann's), or a temporary folder."""
 
 
 @cache
 def kept_files() -> tuple[Path, ...]:
-    """The files that are in the repository or would be added to it, by the ignore rules."""
+    """Return the files that are in the repository or would be added to it, by the ignore rules."""
     with tempfile.TemporaryDirectory() as empty:
         subprocess.run(["git", "init", "-q", "--bare", empty], check=True)
         listing = ["git", f"--git-dir={empty}", f"--work-tree={ROOT}", "ls-files", "-z"]
@@ -100,7 +104,7 @@ def kept_files() -> tuple[Path, ...]:
 
 
 def kept(*patterns: str) -> list[Path]:
-    """The kept files whose path matches one of the patterns."""
+    """Return the kept files whose path matches one of the patterns."""
     return [
         file
         for file in kept_files()
@@ -109,13 +113,13 @@ def kept(*patterns: str) -> list[Path]:
 
 
 def shown(file: Path) -> str:
-    """A file's path from the root on."""
+    """Return a file's path from the root on."""
     return file.relative_to(ROOT).as_posix()
 
 
 @cache
 def tree(file: Path) -> ast.Module:
-    """The syntax of a Python file."""
+    """Return the syntax of a Python file."""
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
@@ -123,13 +127,13 @@ def tree(file: Path) -> ast.Module:
 
 
 def room_of(file: Path) -> str:
-    """The room a file of the package is in, or the module it is."""
+    """Return the room a file of the package is in, or the module it is."""
     parts = file.relative_to(PACKAGE).with_suffix("").parts
     return parts[0]
 
 
 def imported_modules(file: Path) -> Iterator[str]:
-    """The package's modules that a file imports, anywhere in it, without the package's name."""
+    """Yield the package's own modules that a file imports, without the package's name."""
     for node in ast.walk(tree(file)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -144,7 +148,7 @@ def imported_modules(file: Path) -> Iterator[str]:
 
 
 def is_allowed(room: str, module: str) -> bool:
-    """Whether the table lets `room` import `module`."""
+    """Return whether the table lets `room` import `module`."""
     inner = module.partition(".")[0]
     is_version = inner not in MAY_IMPORT  # a name of the package itself
     listed = (module == name or module.startswith(f"{name}.") for name in MAY_IMPORT[room])
@@ -152,7 +156,7 @@ def is_allowed(room: str, module: str) -> bool:
 
 
 def forbidden_imports(file: Path) -> list[str]:
-    """What a file imports and may not; the package's own file only tells its version."""
+    """Return a file's forbidden imports; the package's own file may import nothing."""
     room = room_of(file)
     if room == "__init__":
         return list(imported_modules(file))
@@ -160,7 +164,7 @@ def forbidden_imports(file: Path) -> list[str]:
 
 
 def test_every_room_and_lone_module_stands_in_the_table_and_the_other_way_round() -> None:
-    """The table is whole."""
+    """The table lists exactly the rooms and modules that exist."""
     rooms = {room_of(file) for file in kept("efrit_budget/*.py")} - {"__init__"}
     assert rooms <= set(MAY_IMPORT), "rooms that MAY_IMPORT does not know"
     allowed = {name.partition(".")[0] for names in MAY_IMPORT.values() for name in names}
@@ -168,13 +172,13 @@ def test_every_room_and_lone_module_stands_in_the_table_and_the_other_way_round(
 
 
 def test_every_file_imports_only_what_its_room_may() -> None:
-    """Imports go one way, as the table says."""
+    """The table says what each room may import."""
     found = {shown(file): forbidden_imports(file) for file in kept("efrit_budget/*.py")}
     assert not {name: modules for name, modules in found.items() if modules}
 
 
 def test_no_room_can_import_itself_by_way_of_others() -> None:
-    """The table has no circles: rooms can be taken away until none is left."""
+    """The table has no cycles: rooms without imports can be removed until none is left."""
     needs = {room: {name.partition(".")[0] for name in names} for room, names in MAY_IMPORT.items()}
     while needs:
         free = {room for room, names in needs.items() if not names & set(needs)}
@@ -183,7 +187,7 @@ def test_no_room_can_import_itself_by_way_of_others() -> None:
 
 
 def test_the_document_shows_the_same_table() -> None:
-    """A row of the document is: the room, what it is, what it may import."""
+    """A row of the document names the room, its purpose, and what it may import."""
     row = re.compile(r"^\| `([\w.]+)/?` \| .+ \| (.*) \|$", re.MULTILINE)
     rows = row.findall(DOCUMENT.read_text(encoding="utf-8"))
     documented = {room: set(re.findall(r"`([\w.]+)`", names)) for room, names in rows}
@@ -194,7 +198,7 @@ def test_the_document_shows_the_same_table() -> None:
 
 
 def too_long(file: Path) -> Iterator[str]:
-    """What in a file is over its ceiling."""
+    """Yield what in a file exceeds its limit."""
     text = file.read_text(encoding="utf-8")
     if len(text.splitlines()) > FILE_LINES[file.suffix]:
         yield shown(file)
@@ -207,7 +211,7 @@ def too_long(file: Path) -> Iterator[str]:
 def functions(
     node: ast.AST, prefix: str = ""
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Every function in a piece of syntax, with its qualified name."""
+    """Yield every function in a piece of syntax, with its qualified name."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             continue  # no expression holds a function that has a name
@@ -220,7 +224,7 @@ def functions(
 
 
 def test_no_file_and_no_function_is_longer_than_its_ceiling() -> None:
-    """Longer ones stand in `LONGER` with a reason, and nothing else does."""
+    """`LONGER` lists the exceptions with a reason each, and nothing else."""
     assert {long for file in kept("*.py", "*.el") for long in too_long(file)} == set(LONGER)
 
 
@@ -228,19 +232,19 @@ def test_no_file_and_no_function_is_longer_than_its_ceiling() -> None:
 
 
 def test_no_room_and_no_file_is_named_for_holding_this_and_that() -> None:
-    """A room is a noun that says what is in it."""
+    """The name of a room is a noun that says what is in it."""
     names = {part for file in kept("*.py", "*.el") for part in Path(shown(file)).parts}
     assert not {name for name in names if set(re.split(r"[-_.]", name)) & FORBIDDEN_ROOMS}
 
 
 def catalog_tools() -> list[str]:
-    """The names of the tools that come with the package."""
+    """Return the names of the tools that come with the package."""
     return [tool.name for tool in discover()]
 
 
 @pytest.mark.parametrize("name", catalog_tools())
 def test_a_tool_has_a_file_and_a_test_of_its_name_and_a_place_in_the_documents(name: str) -> None:
-    """Its file, its test, and its heading in `docs/tools.md`."""
+    """The tool has its file, its test, and its heading in `docs/tools.md`."""
     assert (PACKAGE / "tools" / "catalog" / f"{name}.py").is_file()
     assert (ROOT / "tests" / "tools" / f"test_{name}.py").is_file()
     headings = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8").splitlines()
@@ -251,19 +255,19 @@ def test_a_tool_has_a_file_and_a_test_of_its_name_and_a_place_in_the_documents(n
 
 
 def test_the_header_of_the_framing_is_spelt_out_in_the_wire_room_alone() -> None:
-    """Who else needs a frame asks `wire`; HTTP, which `demo` speaks, has a header of that name."""
+    """Other rooms leave framing to `wire`; `demo` speaks HTTP, which has a header of that name."""
     header = re.compile("content-length", re.IGNORECASE)
     holders = {room_of(file) for file in kept("efrit_budget/*.py") if header.search(text_of(file))}
     assert holders <= {"wire", "demo"}
 
 
 def text_of(file: Path) -> str:
-    """A file's text; what is no text is read as far as it goes."""
+    """Return a file's text, ignoring bytes that are not UTF-8."""
     return file.read_bytes().decode("utf-8", errors="replace")
 
 
 def catching_functions(file: Path) -> Iterator[str]:
-    """The functions that catch every exception, and do not raise the same one again."""
+    """Yield the functions that catch every exception, and do not raise the same one again."""
     for name, function in functions(tree(file)):
         own = [node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler)]
         inner = {id(node) for _, child in functions(function) for node in ast.walk(child)}
@@ -272,7 +276,7 @@ def catching_functions(file: Path) -> Iterator[str]:
 
 
 def catches_all(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler swallows or turns into another whatever comes."""
+    """Return whether a handler catches every exception and does not raise it again."""
     last = handler.body[-1]
     if isinstance(last, ast.Raise) and last.exc is None:
         return False
@@ -282,13 +286,13 @@ def catches_all(handler: ast.ExceptHandler) -> bool:
 
 
 def test_every_exception_is_caught_only_where_the_list_says_why() -> None:
-    """The dispatcher, and around what others wrote."""
+    """The list has the dispatcher, and calls of code written by others."""
     found = {name for file in kept("efrit_budget/*.py") for name in catching_functions(file)}
     assert found == set(CATCHES_ALL)
 
 
 def test_nothing_in_the_package_suppresses_every_exception() -> None:
-    """`suppress(Exception)` is a broad `except` by another name."""
+    """`suppress(Exception)` would be a broad `except` in disguise."""
     broad = re.compile(r"suppress\([^)]*\b(Base)?Exception\b")
     assert not [file for file in kept("efrit_budget/*.py") if broad.search(text_of(file))]
 
@@ -310,18 +314,18 @@ def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
     "place", ["home/bob/a", "Users/bob", "tmp/tmpo676gxiw/a", "tmp/tmp.9fZ2kQ01xY", "tmp/pytest-1"]
 )
 def test_homes_and_temporary_folders_are_seen(place: str) -> None:
-    """Wherever they stand in a text."""
+    """The pattern finds them anywhere in a text."""
     assert OWN_PATH.search(f"outside the project /{place}")
 
 
 @pytest.mark.parametrize("place", ["home/ann/project", "tmp/other.sqlite3", "srv/app/"])
 def test_a_place_made_for_an_example_may_stand_anywhere(place: str) -> None:
-    """It tells nothing of a machine."""
+    """It reveals nothing about a machine."""
     assert not OWN_PATH.search(f"outside the project /{place}")
 
 
 def hosts_of(command: list[str], url: str = r"https?://[^\s'\"]+") -> Iterator[str]:
-    """The hosts in what a program prints of its configuration; none without the program."""
+    """Yield the hosts that a program's configuration names; none if it is not installed."""
     if shutil.which(command[0]) is None:
         return
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -329,7 +333,7 @@ def hosts_of(command: list[str], url: str = r"https?://[^\s'\"]+") -> Iterator[s
 
 
 def registry_hosts() -> set[str]:
-    """The hosts that this machine's package managers are set to."""
+    """Return the hosts that this machine's package managers are set to."""
     pip = [sys.executable, "-m", "pip"]
     return {
         *hosts_of([*pip, "config", "list"]),
@@ -340,7 +344,7 @@ def registry_hosts() -> set[str]:
 
 
 def test_no_file_names_the_host_of_a_package_registry() -> None:
-    """Packages are named, and come from wherever the machine is set to."""
+    """Packages are named, and come from the registry that the machine is configured for."""
     hosts = registry_hosts()
     assert hosts, "no registry found to look for"
     found = {
@@ -350,7 +354,7 @@ def test_no_file_names_the_host_of_a_package_registry() -> None:
 
 
 def test_every_data_file_of_the_package_is_installed_with_it() -> None:
-    """Each matches a pattern of `package-data` in `pyproject.toml`."""
+    """Each file matches a pattern of `package-data` in `pyproject.toml`."""
     project = tomllib.loads(text_of(ROOT / "pyproject.toml"))
     patterns = project["tool"]["setuptools"]["package-data"]["efrit_budget"]
     packed = {file for pattern in patterns for file in PACKAGE.glob(pattern)}

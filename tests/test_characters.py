@@ -1,4 +1,4 @@
-"""Characters that are shown by pictures or numbers: which, and that Emacs knows the same ones."""
+"""Characters that are shown as pictures or numbers; Emacs and the sidecar have the same list."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ ADVICE = "the head of constraints.txt tells how to renew it"
 
 
 def pinned(file: Path = CONSTRAINTS) -> dict[str, str]:
-    """The versions of a file, by name."""
+    """Return the pinned version of each distribution."""
     pins = re.findall(r"^([^#\s=]+)==(\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {canonicalize_name(name): version for name, version in pins}
 
 
 def needed(name: str, extras: frozenset[str], found: set[str]) -> set[str]:
-    """What a distribution needs in this environment, directly or through others."""
+    """Add the requirements of a distribution to `found`, direct and indirect, and return it."""
     for line in metadata.requires(name) or []:
         requirement = Requirement(line)
         if applies(requirement, extras) and canonicalize_name(requirement.name) not in found:
@@ -31,13 +31,13 @@ def needed(name: str, extras: frozenset[str], found: set[str]) -> set[str]:
 
 
 def applies(requirement: Requirement, extras: frozenset[str]) -> bool:
-    """Whether a requirement is one in this environment, with any of the extras or without."""
+    """Return whether a requirement applies in this environment, with or without the extras."""
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras | {""})
 
 
 def test_everything_that_is_needed_is_pinned() -> None:
-    """The package with its development tools, the benchmarks, and what these need in turn."""
+    """That is the package, its development tools, the benchmarks, and their requirements."""
     found = needed("efrit-budget", frozenset({"dev"}), set())
     for name in pinned(BENCHMARKS):
         found = needed(name, frozenset(), found | {name})
@@ -45,6 +45,6 @@ def test_everything_that_is_needed_is_pinned() -> None:
 
 
 def test_the_pinned_versions_are_the_installed_ones() -> None:
-    """What is tested is what gets installed elsewhere."""
+    """The tests run with the versions that are installed elsewhere."""
     installed = {name: metadata.version(name) for name in pinned()}
     assert installed == pinned(), ADVICE

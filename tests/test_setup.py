@@ -17,7 +17,7 @@ ITS_OWN = (
     *("bash", "cat", "cksum", "cut", "dirname", "env", "grep", "head", "mktemp", "paste", "pwd"),
     *("readlink", "rm", "sed", "sort", "touch"),
 )
-"""What the script itself runs."""
+"""The programs that the script itself runs."""
 PYTHON = """case $1 in
 --version) echo "Python 3.12.1" ;;
 -c) case $2 in *venv* | *ensurepip*) [ -e "$MODULES" ] ;; esac ;;
@@ -38,18 +38,18 @@ ELSEWHERE = "Install it with your system's package manager; Debian's packages ar
 
 @dataclass(frozen=True)
 class Machine:
-    """A checkout, and a folder with all the programs there are."""
+    """A checkout, and a folder with all programs of the machine."""
 
     folder: Path
 
     @property
     def programs(self) -> Path:
-        """The whole PATH."""
+        """The only folder on PATH."""
         return self.folder / "programs"
 
     @property
     def installed(self) -> list[str]:
-        """The packages that apt-get was asked for."""
+        """The packages that apt-get was asked to install."""
         log = self.folder / "installed"
         return log.read_text(encoding="utf-8").split() if log.exists() else []
 
@@ -92,7 +92,7 @@ esac""",
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine of an ordinary user on which nothing is missing that using it needs."""
+    """A machine of an ordinary user with everything needed to use the program."""
     made = Machine(tmp_path)
     checkout = tmp_path / "checkout"
     for file in (ROOT / ".ci" / "setup", LIST, ROOT / "pyproject.toml", ROOT / "constraints.txt"):
@@ -112,7 +112,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def without(machine: Machine, *names: str) -> Machine:
-    """The machine without some programs."""
+    """Remove programs from the machine and return it."""
     for name in names:
         (machine.programs / name).unlink()
     return machine
@@ -130,7 +130,7 @@ def test_with_all_that_is_needed_it_makes_the_environment_and_says_so(machine: M
 
 
 def with_sudo(machine: Machine) -> None:
-    """Have a sudo that asks for a password."""
+    """Add apt-get, and a sudo that asks for a password."""
     machine.add_apt_get()
     machine.add(
         "sudo", 'case $1 in -n) echo "sudo: a password is required" >&2; exit 1 ;; esac; cat'
@@ -138,12 +138,12 @@ def with_sudo(machine: Machine) -> None:
 
 
 def without_sudo(machine: Machine) -> None:
-    """Have apt-get alone."""
+    """Add apt-get, but no sudo."""
     machine.add_apt_get()
 
 
 def without_apt_get(machine: Machine) -> None:
-    """Have neither."""
+    """Leave the machine without sudo and apt-get."""
 
 
 @pytest.mark.parametrize(

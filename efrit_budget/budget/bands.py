@@ -1,4 +1,4 @@
-"""The bands of a budget, and what the model is told when it enters one."""
+"""The bands of a budget, and the texts that tell the model about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WAY_BACK = 1.25
 
 
 class Band(StrEnum):
-    """How much would be left even after compacting."""
+    """A range of tokens that would remain even after a rewrite."""
 
     AMPLE = "ample"
     LOW = "low"
@@ -18,25 +18,25 @@ class Band(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Higher is worse."""
+        """The band as a number; higher is worse."""
         return list(Band).index(self)
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Below which the bands begin."""
+    """The token counts at which the lower bands begin."""
 
     low: int
     critical: int
 
 
 def thresholds(total: int, low: int) -> Thresholds:
-    """The person's threshold and half of it; at most 20% and 10% of a smaller total."""
+    """Return the configured threshold and half of it, at most 20% and 10% of the total."""
     return Thresholds(low=min(low, total // 5), critical=min(low // 2, total // 10))
 
 
 def band_after(band: Band, left: int, marks: Thresholds) -> Band:
-    """The band for what would be left, coming from `band`."""
+    """Return the band for the remaining tokens, given the previous band."""
     found = _band(left, marks, 1.0)
     if found.rank >= band.rank:
         return found
@@ -50,7 +50,7 @@ def _band(left: int, marks: Thresholds, widened: float) -> Band:
 
 
 def notice(remaining: int) -> str:
-    """What is said once before older results shrink."""
+    """Return the notice that older results will soon shrink."""
     return (
         f"[Budget Alert: ~{_thousands(remaining)} tokens remaining, then older results shrink to "
         "a line each; recall_result brings any of them back.]"
@@ -58,7 +58,7 @@ def notice(remaining: int) -> str:
 
 
 def warning(left: int) -> str:
-    """What is said when even shrinking will leave little."""
+    """Return the warning that even a rewrite will leave little."""
     return (
         f"[Budget Alert: ~{_thousands(left)} tokens remaining. "
         "Consider summarizing or completing soon.]"

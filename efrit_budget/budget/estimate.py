@@ -1,257 +1,171 @@
-"""How many tokens a text costs, judged by looking at a sample of it.
+"""How many tokens a text costs.
 
-Each character of the sample becomes a letter for its class. In that shape a few dozen patterns
-are counted: where words, capitals, numbers and punctuation begin, how long their runs are, ends
-of lines, letters that are rare in words, the characters of other scripts. Each occurrence has a
-cost in tokens, which `tests.benchmarks.fit_estimator` has fitted to Claude's tokenizer.
+A tokenizer divides a text at some places between two characters. So the estimate adds up, for
+each two neighbours, how likely a token ends between them: words that are known to be one token
+are not divided, other words by their pairs of letters, everything else by the classes of the two
+characters. Characters that are several tokens each are charged for those as well.
+`tests.benchmarks.fit_estimator` has fitted the figures to Claude's tokenizer.
+
+No step looks at characters one by one: tables map whole texts of bytes, and a text is laid over
+itself, a place further, as one large number.
 """
 
 from __future__ import annotations
 
+import random
+import re
+from functools import lru_cache
 from math import ceil
+from unicodedata import normalize
 
-from efrit_budget.budget.weights import COMMON_HAN, COMMON_HANGUL, COSTS
+from efrit_budget.budget import thin, weights
+from efrit_budget.budget.pairs import ones
+from efrit_budget.budget.words import divided, skeleton
 
 SAMPLE = 2048
 SLICES = 16
-# A tokenizer of bytes gives a character no more tokens than UTF-8 gives it bytes, unless it first
-# takes a rare compatibility character apart.
-DEAREST = 4
+DEAREST = 15
+"""The most tokens of one character: U+FDFA stands for a sentence."""
+SENTENCE, SENTENCE_MORE = "\ufdfa", 6
+"""It, and what it costs above the most that the table of characters can say."""
+ASCII = bytes(range(0x80))
+ASCII_BUT_BLANK = ASCII.replace(b" ", b"")
+ONE_TOKEN = bytes(code for code in range(0x100) if not weights.EXTRA[code])
+BORDERS_SHARE = 1.01
+"""What borders cost more in texts unlike those that the figures were fitted to."""
+CYRILLIC_LEADS = (b"\xd0", b"\xd1")
+"""The first bytes of Cyrillic letters in UTF-8."""
+UNBROKEN_COST = 0.06
+"""What a letter costs more in a run that is a word of no language."""
+RULER = "\x01"
+RULERS = thin.RULERS
+"""Characters of which sixteen, or four, count as one in a text of many kinds."""
 
-# Classes by block of the basic plane. What is in none is a symbol, `S`.
-BLOCKS: tuple[tuple[int, int, str], ...] = (
-    (0x0000, 0x0020, "n"),
-    (0x0021, 0x007F, "p"),
-    (0x0080, 0x00C0, "s"),
-    (0x00C0, 0x0250, "e"),
-    (0x0370, 0x0400, "g"),
-    (0x0400, 0x0410, "u"),
-    (0x0410, 0x0450, "c"),
-    (0x0450, 0x0530, "u"),
-    (0x0530, 0x0590, "j"),
-    (0x0590, 0x0600, "h"),
-    (0x0600, 0x0780, "r"),
-    (0x0780, 0x0900, "i"),
-    (0x0900, 0x0980, "d"),
-    (0x0980, 0x0A00, "j"),
-    (0x0A00, 0x0B80, "i"),
-    (0x0B80, 0x0E00, "j"),
-    (0x0E00, 0x0E80, "t"),
-    (0x0E80, 0x1000, "i"),
-    (0x1000, 0x1100, "j"),
-    (0x1100, 0x1E00, "i"),
-    (0x1E00, 0x1F00, "v"),
-    (0x1F00, 0x2000, "g"),
-    (0x2000, 0x2070, "s"),
-    (0x2500, 0x2580, "x"),
-    (0x3000, 0x3040, "s"),
-    (0x3040, 0x3100, "k"),
-    (0x3400, 0xA000, "Z"),
-    (0xA000, 0xAC00, "i"),
-    (0xAC00, 0xD7B0, "G"),
-    (0xF900, 0xFB00, "Z"),
-    (0xFF00, 0xFFF0, "s"),
+MARK_LEADS = (b"\xcc", b"\xcd")
+"""The first bytes of marks on letters in UTF-8."""
+MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{16}")
+
+REMEMBERED = range(4_000, 400_000)
+"""Characters of the texts of which all but the end is remembered while figures behind it vary."""
+END, STEP = 512, 2048
+"""Characters of the end, at the least, and by how many what is remembered grows at once."""
+
+BLANKS_AND_DIGITS = bytes(
+    ord("0") if chr(byte) in "0123456789" else ord(" ") if byte == ord(" ") else ord("x")
+    for byte in range(256)
 )
-# Punctuation that is drawn out into rulers keeps its own class.
-MARKS = "-=*#./_~"
-SINGLES: tuple[tuple[str, str], ...] = (
-    ("aeiou", "a"),
-    ("bcdfghlmnprst", "b"),
-    ("jkqvwxyz", "q"),
-    ("AEIOU", "A"),
-    ("BCDFGHLMNPRST", "B"),
-    ("JKQVWXYZ", "Q"),
-    ("0123456789", "0"),
-    (" ", " "),
-    ("\t", "\t"),
-    ("\u0401\u0451", "c"),
-    (COMMON_HAN, "C"),
-    (COMMON_HANGUL, "H"),
-    *((mark, mark) for mark in MARKS),
-)
-
-
-def class_table() -> str:
-    """The class of each character of the basic plane, at its code's place."""
-    table = ["S"] * 0x10000
-    for start, stop, letter in BLOCKS:
-        table[start:stop] = letter * (stop - start)
-    for characters, letter in SINGLES:
-        for character in characters:
-            table[ord(character)] = letter
-    return "".join(table)
-
-
-def reduced(keep: dict[str, str], rest: str) -> bytes:
-    """A table for `bytes.translate` that maps some classes, and all others to one letter."""
-    table = bytearray(rest.encode() * 256)
-    for classes, letter in keep.items():
-        for each in classes:
-            table[ord(each)] = ord(letter)
-    return bytes(table)
-
-
-CLASSES = class_table()
-LOWER, UPPER = "abqev", "ABQ"
-ASCII = b"abqABQ0pn \t" + MARKS.encode()
-RULERS = [(mark.encode() * 4, b"R") for mark in MARKS]
-LETTERS = reduced({LOWER: "a", UPPER: "A"}, " ")
-CONSONANTS = reduced({"bq": "b", "BQ": "B"}, " ")
-BLANKS = reduced({" ": " ", "n\t": "n"}, "x")
-SCRIPTS = reduced({each: each for each in "gcuhrdij"}, " ")
-RUNS = reduced(
-    {
-        LOWER + UPPER: "a",
-        "0": "0",
-        "p" + MARKS: "p",
-        " ": " ",
-        "n": "n",
-        "\t": "t",
-        "R": "R",
-        "x": "x",
-    },
-    "|",
-)
-
-# What is charged, by the view of the sample in which it shows: a name and its pattern.
-PATTERNS: dict[str, dict[str, bytes]] = {
-    "words": {
-        "words": b" a",
-        "fifteen letters": b"a" * 15,
-        "capitals": b" A",
-        "twelve capitals": b"A" * 12,
-    },
-    "runs": {
-        "numbers after a space": b" 0",
-        "numbers after punctuation": b"p0",
-        "numbers after a letter": b"a0",
-        "two digits": b"0" * 2,
-        "three digits": b"0" * 3,
-        "four digits": b"0" * 4,
-        "six digits": b"0" * 6,
-        "twelve digits": b"0" * 12,
-        "marks": b"p",
-        "eight marks": b"p" * 8,
-        "marks after a space": b" p",
-        "marks after a digit": b"0p",
-        "marks after a letter": b"ap",
-        "marks at a line's start": b"np",
-        "rulers": b"R",
-        "boxes after a space": b" x",
-        "boxes at a line's start": b"nx",
-        "words after punctuation": b"pa",
-        "words after a digit": b"0a",
-        "words at a line's start": b"na",
-        "words after a tab": b"ta",
-    },
-    "blanks": {
-        "wide gaps": b"x  ",
-        "sixteen spaces": b" " * 16,
-        "ends of lines": b"xn",
-        "ends of lines after a blank": b"x n",
-        "empty lines": b"nn",
-    },
-    "consonants": {"consonants in a row": b"bbb"},
-    "shape": {"rare letters": b"q", "rare capitals": b"Q"},
-    "foreign": {
-        "accents": b"e",
-        "Vietnamese": b"v",
-        "Greek": b"g",
-        "Cyrillic": b"c",
-        "Cyrillic, not Russian": b"u",
-        "Hebrew": b"h",
-        "Arabic": b"r",
-        "Devanagari": b"d",
-        "Thai": b"t",
-        "kana": b"k",
-        "common Han": b"C",
-        "other Han": b"Z",
-        "common Hangul": b"H",
-        "other Hangul": b"G",
-        "scripts of two bytes": b"j",
-        "scripts of three bytes": b"i",
-        "foreign punctuation": b"s",
-        "box drawing": b"x",
-        "symbols": b"S",
-        "beyond the basic plane": b"?",
-    },
+PATTERNS = {
+    "three digits": b"0" * 3,
+    "four digits": b"0" * 4,
+    "five digits": b"0" * 5,
+    "eight digits": b"0" * 8,
+    "gaps": b"  x",
+    "gaps before digits": b"  0",
 }
 
 
 def sample(text: str) -> str:
-    """A text of a few KiB as it is, a longer one as slices spread evenly over it."""
+    """A text of a few KiB as it is; of a longer one slices from places that nobody can foresee."""
     if len(text) <= SAMPLE:
         return text
     size = SAMPLE // SLICES
-    step = (len(text) - size) / (SLICES - 1)
-    starts = (int(at * step) for at in range(SLICES))
+    step = len(text) / SLICES
+    starts = (int((at + random.random()) * step) for at in range(SLICES))  # noqa: S311
     return "".join([text[start : start + size] for start in starts])
 
 
-def shape(piece: str) -> bytes:
-    """A class for each character; what lies beyond the basic plane is a `?`."""
-    return piece.translate(CLASSES).encode("ascii", "replace")
+def counted(bones: bytes) -> dict[str, int]:
+    """Count the patterns that are charged by themselves."""
+    shape = bones.translate(BLANKS_AND_DIGITS)
+    return {name: shape.count(pattern) for name, pattern in PATTERNS.items()}
 
 
-def words(shaped: bytes) -> bytes:
-    """Letters alone, `camelCase` taken apart; `A` where capitals stand for themselves."""
-    letters = (b" " + shaped.translate(LETTERS)).replace(b"aA", b"a A").replace(b"AAa", b"A Aa")
-    return letters.replace(b"Aa", b"aa")
+def foreign(raw: bytes) -> bytes:
+    """The class of each character beyond ASCII; words of Cyrillic letters stay apart."""
+    has_cyrillic = any(lead in raw for lead in CYRILLIC_LEADS)
+    letters = raw.translate(None, ASCII_BUT_BLANK if has_cyrillic else ASCII)
+    text = letters.decode("utf-8", "surrogatepass")
+    return text.translate(weights.CHARACTERS).encode("latin-1", "replace")
 
 
-def runs(shaped: bytes) -> bytes:
-    """Letters, digits and punctuation, with rulers such as `--------` shortened."""
-    for ruler, short in RULERS:
-        shaped = shaped.replace(ruler, short)
-    return b"|" + shaped.translate(RUNS)
+def foreign_cost(text: str, raw: bytes, bones: bytes) -> float:
+    """Return the cost of the characters beyond ASCII, and of dividing the text at them.
+
+    A token ends behind each that is several tokens.
+    """
+    classes = foreign(raw)
+    own = ones(classes.translate(weights.EXTRA)) + SENTENCE_MORE * text.count(SENTENCE)
+    cyrillic = classes.translate(None, weights.NOT_CYRILLIC)
+    share = 1 if cyrillic else BORDERS_SHARE
+    ends = share * weights.BORDERS.cost(bones) + weights.CYRILLIC.cost(cyrillic)
+    several = len(classes.translate(None, ONE_TOKEN))
+    return own + max(ends, several)
 
 
-def views(shaped: bytes) -> dict[str, bytes]:
-    """The shape, reduced to what each group of patterns is about."""
-    return {
-        "words": words(shaped),
-        "runs": runs(shaped),
-        "blanks": b"x" + shaped.translate(BLANKS),
-        "consonants": shaped.translate(CONSONANTS),
-        "shape": shaped,
-        "foreign": shaped.translate(None, ASCII),
-    }
+def measure(text: str) -> float:
+    """The tokens that end within a text."""
+    text = joined(text)
+    raw = text.encode("utf-8", "surrogatepass")
+    bones = skeleton(text, raw)
+    unknown = divided(bones)
+    found = weights.JOINTS.cost(bones) + weights.UNKNOWN.cost(unknown.rest)
+    found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken
+    found += sum(weights.COSTS[name] * number for name, number in counted(bones).items())
+    return found if bones is raw else found + foreign_cost(text, raw, bones)
 
 
-def counts(shaped: bytes) -> dict[str, int]:
-    """How often each thing that is charged occurs."""
-    seen = views(shaped)
-    found = {
-        name: seen[view].count(pattern)
-        for view, patterns in PATTERNS.items()
-        for name, pattern in patterns.items()
-    }
-    # Where every fifth word has an accent the language is not English: its words cost more.
-    accented = 5 * (found["accents"] + found["Vietnamese"])
-    found["foreign words"] = min(found["words"], accented)
-    found["foreign runs"] = len(shaped.translate(SCRIPTS).split()) if seen["foreign"] else 0
-    return found
+def joined(text: str) -> str:
+    """The text with drawn-out lines as the tokens they are, and letters with their marks as one."""
+    if text.isascii():
+        return text
+    for mark in RULERS:
+        if mark in text and mark * 4 in text:
+            text = text.replace(mark * 16, RULER).replace(mark * 4, RULER)
+    raw = text.encode("utf-8", "surrogatepass")
+    has_marks = any(lead in raw for lead in MARK_LEADS)
+    return normalize("NFC", text) if has_marks and not MANY_MARKS.search(text) else text
 
 
-def cost(shaped: bytes) -> float:
-    """The tokens that a shape costs."""
-    return sum(COSTS[name] * number for name, number in counts(shaped).items())
+def thin_cost(text: str) -> float:
+    """Return the cost of thin stretches beyond that of their pairs."""
+    return sum(max(0.0, least - measure(some)) for some, least in thin.stretches(text) if least)
+
+
+def cost(text: str) -> float:
+    """The tokens of a text that is not empty."""
+    return 1 + measure(text) + thin_cost(text)
+
+
+@lru_cache(maxsize=8)
+def remembered_cost(text: str) -> float:
+    """The same; the same few texts are counted again and again, a figure behind them changed."""
+    return cost(text)
 
 
 def estimate(text: str) -> int:
-    """The tokens a text is likely to cost: 0 if it is empty, otherwise at least 1.
+    """Return the tokens a text probably costs: 0 if it is empty, else at least 1.
 
-    A text of up to `SAMPLE` characters is read whole; of a longer one never more than `SAMPLE`
-    characters are, in `SLICES` slices, so that a huge text costs no more time than a small one.
-    The same text always gives the same number, never above `DEAREST` for each character.
-
-    Of a text read whole, a further line never lowers the number. Nothing else about growth is
-    promised: a further letter can join two runs into a cheaper one, and a longer text is sampled
-    at other places. So whoever cuts a text to an allowance estimates the very piece that is to
-    be delivered, and shortens it until it fits.
+    All of it is read. The same text always gives the same number, never above `DEAREST` for each
+    character. A further line never lowers the number.
     """
     if not text:
         return 0
+    cut = text.find("\n", (len(text) - END) // STEP * STEP) if len(text) in REMEMBERED else -1
+    if cut < 2:
+        likely = cost(text)
+    else:
+        # Nothing that is charged reaches over an end of line by more than two characters.
+        behind = text[cut - 2 :]
+        likely = remembered_cost(text[:cut]) + measure(behind) - measure(behind[:2])
+    return min(ceil(likely), DEAREST * len(text))
+
+
+def sampled(text: str) -> int:
+    """Roughly the tokens of a text, in the time it takes to read `SAMPLE` characters of it.
+
+    For looking where to cut. What is delivered or stored is counted by `estimate`.
+    """
+    if len(text) <= SAMPLE:
+        return estimate(text)
     read = sample(text)
-    likely = ceil(cost(shape(read)) * len(text) / len(read))
-    return min(max(1, likely), DEAREST * len(text))
+    return min(ceil(cost(read) * len(text) / len(read)), DEAREST * len(text))

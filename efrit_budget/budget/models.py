@@ -1,4 +1,4 @@
-"""What each model can do, from one data file and the person's additions to it."""
+"""Load what each model can do, from a data file and the person's additions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DEFAULT = "default"
 
 
 class ModelTableError(EfritError):
-    """A table of models is not what it should be."""
+    """A table of models is invalid."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What a model can do."""
+    """The capabilities of a model."""
 
     name: str
     window: int
@@ -45,7 +45,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 
 def model_named(name: str, additions: Path | None = None) -> Model:
-    """The model of that name: the longest entry that begins it, over the safe defaults."""
+    """Return the model with the longest matching entry, over safe defaults."""
     table = dict(_read(TABLE))
     if additions is not None and additions.is_file():
         added = _read(additions)
@@ -56,12 +56,12 @@ def model_named(name: str, additions: Path | None = None) -> Model:
 
 
 def _generality(entry: str) -> tuple[bool, int]:
-    """What orders a person's entries, so that each stands on the more general ones."""
+    """Return the sort key that puts general entries before specific ones."""
     return entry != DEFAULT, len(entry)
 
 
 def _base(table: Mapping[str, Mapping[str, Json]], name: str) -> dict[str, Json]:
-    """The values of the longest entry that begins the name."""
+    """Return the values of the longest entry that begins the name."""
     fitting = [entry for entry in table if name.startswith(entry)]
     return dict(table[max(fitting, key=len, default=DEFAULT)])
 
@@ -86,7 +86,7 @@ def _check(file: Path, entry: str, values: Json) -> None:
 
 
 def _problem(name: str, value: Json) -> str | None:
-    """What is wrong with a value."""
+    """Return why a value is invalid, or None."""
     if name not in FIELDS:
         return f"no value {name}; there are {', '.join(FIELDS)}"
     kinds = KINDS[FIELDS[name]]

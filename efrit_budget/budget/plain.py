@@ -15,38 +15,38 @@ INDEX_OVERHEAD = 15
 
 
 def utf8_bytes(text: str) -> int:
-    """The length of a text in UTF-8, lone surrogates included."""
+    """Return the length of a text in UTF-8, counting lone surrogates."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def plain_tokens(text: str) -> int:
-    """A quarter of the bytes, rounded down; at least 1 unless the text is empty (seed 000)."""
+    """Return a quarter of the bytes, rounded down, at least 1 unless empty (seed 000)."""
     return max(1, utf8_bytes(text) // 4) if text else 0
 
 
 def token_footer(tokens: int) -> str:
-    """The line that tells what a response costs (seed 000)."""
+    """Return the line that states what a response costs (seed 000)."""
     return f"\n📏 ~{tokens:,} tokens"
 
 
 def plain_tokens_ceil(text: str) -> int:
-    """A quarter of the bytes, rounded up (seed 004)."""
+    """Return a quarter of the bytes, rounded up (seed 004)."""
     return (utf8_bytes(text) + 3) // 4
 
 
 def memory_tokens(title: str, content: str, tags: Iterable[str] = ()) -> int:
-    """What a whole memory costs, with its kind, date and id (seed 004)."""
+    """Return what a whole observation costs, with kind, date and id (seed 004)."""
     parts = (title, content, ", ".join(tags))
     return sum(map(plain_tokens_ceil, parts)) + MEMORY_OVERHEAD
 
 
 def index_tokens(title: str, tags: Iterable[str] = ()) -> int:
-    """What a memory costs in a list of search results (seed 004)."""
+    """Return what an observation costs in a list of search results (seed 004)."""
     return plain_tokens_ceil(title) + plain_tokens_ceil(", ".join(tags)) + INDEX_OVERHEAD
 
 
 def dearest(cost: Cost) -> Cost:
-    """The price by which an answer fits its budget however it is counted.
+    """Return a cost function that takes the highest of several estimates.
 
     Plain English costs less than a quarter of its bytes, by which others estimate.
     """

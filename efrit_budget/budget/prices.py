@@ -1,4 +1,4 @@
-"""What replies cost in dollars."""
+"""Compute what replies cost in dollars."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ USAGE_NAMES = {
 
 
 def dollars(model: str, usage: Mapping[str, int]) -> float | None:
-    """The price of what an API's `usage` block counts; None where nobody knows the model's."""
+    """Return the price of what a `usage` block counts, or None if it is unknown."""
     return _price(model, tuple(usage.get(theirs, 0) for theirs in USAGE_NAMES))
 
 
 @lru_cache(maxsize=10_000)
 def _price(model: str, counted: tuple[int, ...]) -> float | None:
-    """The same, remembered: a session asks for all its turns after each of them."""
+    """Return the same from a cache, because a session prices all its turns repeatedly."""
     from genai_prices import Usage, calc_price  # noqa: PLC0415  it takes 250 ms to import
 
     counts = dict(zip(USAGE_NAMES.values(), counted, strict=True))

@@ -10,7 +10,7 @@ from efrit_budget.errors import InvalidParamsError, Json
 
 
 class Tier(StrEnum):
-    """What a window is divided into."""
+    """A share of the window."""
 
     SYSTEM = "system"
     HISTORY = "history"
@@ -53,40 +53,40 @@ class Limits:
     warning_threshold: int = DEFAULT_WARNING
 
     def of(self, tier: Tier) -> int:
-        """The size of one tier."""
+        """Return the size of one tier."""
         return int(getattr(self, tier))
 
     @property
     def prompt(self) -> int:
-        """What a prompt may hold: the total without the reserve for the reply."""
+        """The largest prompt: the total without the reserve for the reply."""
         return self.total - self.response
 
     def for_tool(self, name: str) -> int:
-        """What one call of a tool may use while there is enough."""
+        """Return the largest allowance of one call of a tool."""
         return self.per_tool.get(name, self.per_tool_default)
 
     def as_dict(self) -> dict[str, Json]:
-        """The limits by name."""
+        """Return the limits by name."""
         return asdict(self)
 
 
 def scaled(total: int, tier: Tier) -> int:
-    """A tier's share of a total, as it is of the default total."""
+    """Return the default size of a tier, scaled to another total."""
     return total * DEFAULT_TIERS[tier] // DEFAULT_TOTAL
 
 
 def tier_sizes(total: int, chosen: Mapping[Tier, int | None]) -> dict[str, int]:
-    """The tiers scaled with the total unless chosen one by one; refused when they don't fit it."""
+    """Return the tiers scaled to the total, with those that were chosen; raise if too large."""
     sizes = {tier: scaled(total, tier) for tier in Tier}
     if chosen.get(Tier.RESPONSE) is None:  # rounding never leaves a token without a tier
         sizes[Tier.RESPONSE] = total - sum(sizes[tier] for tier in PROMPT_TIERS)
     sizes |= {tier: size for tier, size in chosen.items() if size is not None}
     if sum(sizes.values()) > total:
-        raise _not_fitting(total, sizes)
+        raise _too_large_error(total, sizes)
     return {str(tier): size for tier, size in sizes.items()}
 
 
-def _not_fitting(total: int, sizes: Mapping[Tier, int]) -> InvalidParamsError:
+def _too_large_error(total: int, sizes: Mapping[Tier, int]) -> InvalidParamsError:
     parts = " + ".join(f"{tier} {size:,}" for tier, size in sizes.items())
     problem = f"the tiers make {sum(sizes.values()):,}, more than the total {total:,}: {parts}"
     return InvalidParamsError(

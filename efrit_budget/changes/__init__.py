@@ -1,1 +1,1 @@
-"""What files held before and after they were changed, so that each change can be undone."""
+"""Files before and after each edit, so that every edit can be undone."""

@@ -1,4 +1,4 @@
-"""A change as it is kept: what was done to which file, and what the file held."""
+"""A stored change: its kind, its file and the contents before and after."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from efrit_budget.errors import Json
 
 
 class Kind(StrEnum):
-    """What is done to a file."""
+    """The kinds of change to a file."""
 
     EDIT = "edit"
     CREATE = "create"
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """How far a change is."""
+    """The progress of a change."""
 
     BEGUN = "begun"
     DONE = "done"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 class Role(StrEnum):
-    """Which content of a change an image is."""
+    """The role of a stored content in its change."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -44,7 +44,7 @@ Contents = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class Change:
-    """One file changed by one use of a tool."""
+    """One file changed by one tool call."""
 
     number: int
     tool_use_id: str
@@ -66,38 +66,38 @@ class Change:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The change as people name it, such as `c7`."""
         return f"c{self.number}"
 
     @property
     def place_after(self) -> str:
-        """Where its file is once it is done."""
+        """The path of the file after the change."""
         return self.path if self.moved_to is None else self.moved_to
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths it is about, as they are shown."""
+        """The paths that the change affects, as displayed."""
         return (self.path,) if self.moved_to is None else (self.path, self.moved_to)
 
     @property
     def before(self) -> Contents:
-        """What each path held before."""
+        """The content of each path before the change."""
         gone = dict.fromkeys(self.paths)
         return {**gone, self.path: self.images.get(Role.BEFORE)}
 
     @property
     def after(self) -> Contents:
-        """What each path held once it was done."""
+        """The content of each path after the change."""
         gone = dict.fromkeys(self.paths)
         return {**gone, self.place_after: self.images.get(Role.AFTER)}
 
     @property
     def was_done(self) -> bool:
-        """Whether it is known what it left."""
+        """Return whether the content after the change is known."""
         return self.added is not None
 
     def told(self) -> dict[str, Json]:
-        """What a list shows of it."""
+        """Return the change as lists show it."""
         return {
             "number": self.number,
             "label": self.label,

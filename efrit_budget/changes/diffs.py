@@ -1,4 +1,4 @@
-"""Two contents of a file beside each other: a unified diff, and how many lines it changes."""
+"""Compare two contents of a file: a unified diff and its line counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from efrit_budget.changes.lines import Stretch, differing
-from efrit_budget.project.coding import sniffed
+from efrit_budget.project.text.coding import sniffed
 
 CONTEXT = 3
 BINARY_BYTES = 8000
@@ -20,7 +20,7 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 @dataclass(frozen=True)
 class Side:
-    """A content under a name; no content where there is no file."""
+    """A content with its name; None if there is no file."""
 
     name: str
     data: bytes | None
@@ -28,7 +28,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """The lines of two contents where they differ, and a few around them."""
+    """The differing lines of two contents, with context."""
 
     old: Sequence[bytes]
     new: Sequence[bytes]
@@ -38,47 +38,49 @@ class Difference:
 
     @property
     def added(self) -> int:
-        """How many lines are new."""
+        """The number of lines added."""
         return sum(end - begin for _, _, begin, end in self.stretches)
 
     @property
     def removed(self) -> int:
-        """How many lines are gone."""
+        """The number of lines removed."""
         return sum(end - begin for begin, end, _, _ in self.stretches)
 
 
 def counts(old: bytes | None, new: bytes | None) -> tuple[int, int]:
-    """How many lines are new and how many are gone; none of what is no text."""
+    """Return the lines added and removed; none for binary contents."""
     if old == new or is_binary(old) or is_binary(new):
         return 0, 0
-    found = _difference(old or b"", new or b"")
+    found = _compare(old or b"", new or b"")
     if isinstance(found, Difference):
         return found.added, found.removed
     return found[1], found[0]
 
 
 def unified(old: Side, new: Side) -> str:
-    """The diff, of which the same name and content make nothing."""
+    """Return the unified diff, empty for equal names and contents."""
     if (old.data, old.name) == (new.data, new.name):
         return ""
     if is_binary(old.data) or is_binary(new.data):
-        return f"{_named(old, new)}: binary, {_size(old)} before, {_size(new)} after\n"
-    found = _difference(old.data or b"", new.data or b"")
+        return f"{_with_name(old, new)}: binary, {_size(old)} before, {_size(new)} after\n"
+    found = _compare(old.data or b"", new.data or b"")
     if not isinstance(found, Difference):
         before, after = (f"{count:,} lines" for count in found)
-        return f"{_named(old, new)}: {before} became {after}, too many to show\n"
+        return f"{_with_name(old, new)}: {before} became {after}, too many to show\n"
     hunks = "".join(_hunks(found))
     header = f"--- {_heading('a', old)}\n+++ {_heading('b', new)}\n"
-    return _renamed(old, new) + (header + hunks if hunks or not _renamed(old, new) else "")
+    return _rename_lines(old, new) + (
+        header + hunks if hunks or not _rename_lines(old, new) else ""
+    )
 
 
 def is_binary(data: bytes | None) -> bool:
-    """Whether it is no text, as git has it."""
+    """Return whether a content is binary, by git's rule."""
     return data is not None and b"\0" in data[:BINARY_BYTES]
 
 
 def as_buffer(data: bytes | None) -> bytes | None:
-    """A file's content as a buffer of Emacs would hold it, in UTF-8: its line ends are LF."""
+    """Return a file's content as an Emacs buffer holds it: UTF-8 with LF line ends."""
     if (
         data is None
         or (coding := sniffed(lambda at, size: data[at : at + size], len(data))) is None
@@ -91,11 +93,11 @@ def as_buffer(data: bytes | None) -> bytes | None:
 
 
 def is_saved(text: bytes | None, data: bytes | None) -> bool:
-    """Whether a file holds what the buffer held that was not saved."""
+    """Return whether a file holds what an unsaved buffer held."""
     return text is not None and data is not None and as_buffer(data) == text
 
 
-def _named(old: Side, new: Side) -> str:
+def _with_name(old: Side, new: Side) -> str:
     return old.name if old.name == new.name else f"{old.name} -> {new.name}"
 
 
@@ -106,23 +108,23 @@ def _size(side: Side) -> str:
 
 
 def _heading(prefix: str, side: Side) -> str:
-    return NOWHERE if side.data is None else _prefixed(prefix, side.name)
+    return NOWHERE if side.data is None else _prefix_lines(prefix, side.name)
 
 
-def _prefixed(prefix: str, name: str) -> str:
+def _prefix_lines(prefix: str, name: str) -> str:
     return f'"{prefix}/{name[1:]}' if name.startswith('"') else f"{prefix}/{name}"
 
 
-def _renamed(old: Side, new: Side) -> str:
-    """The lines by which git says that a file got another name."""
+def _rename_lines(old: Side, new: Side) -> str:
+    """Return the header lines of a rename, as git writes them."""
     if old.name == new.name or old.data is None or new.data is None:
         return ""
-    names = f"{_prefixed('a', old.name)} {_prefixed('b', new.name)}"
+    names = f"{_prefix_lines('a', old.name)} {_prefix_lines('b', new.name)}"
     return f"diff --git {names}\nrename from {old.name}\nrename to {new.name}\n"
 
 
-def _difference(old: bytes, new: bytes) -> Difference | tuple[int, int]:
-    """Where they differ; of what is too much, how many lines were and are there."""
+def _compare(old: bytes, new: bytes) -> Difference | tuple[int, int]:
+    """Return the differing lines; only line counts if the contents are too large."""
     begin = _common_lines(old, new)
     end = _common_end(old[begin:], new[begin:])
     middle, new_middle = old[begin : len(old) - end], new[begin : len(new) - end]
@@ -133,7 +135,7 @@ def _difference(old: bytes, new: bytes) -> Difference | tuple[int, int]:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """The lines with their ends, which are line feeds alone."""
+    """Split a content into lines that end in line feeds only."""
     *whole, last = data.split(b"\n")
     lines = [line + b"\n" for line in whole]
     return [*lines, last] if last else lines
@@ -144,7 +146,7 @@ def _count(data: bytes) -> int:
 
 
 def _common_lines(old: bytes, new: bytes) -> int:
-    """Where the lines begin that a diff shows before the first that differs."""
+    """Return where the context before the first difference begins."""
     at = _line_start(old, _common(old, new))
     for _ in range(CONTEXT):
         at = _line_start(old, at - 1) if at else 0
@@ -156,7 +158,7 @@ def _line_start(data: bytes, at: int) -> int:
 
 
 def _common_end(old: bytes, new: bytes) -> int:
-    """How many bytes at the end are whole lines that a diff does not show."""
+    """Return the size of the common ending, in whole lines outside the context."""
     size = min(len(old), len(new))
     same = _common_backwards(old[len(old) - size :], new[len(new) - size :])
     at = len(old) - same
@@ -169,7 +171,7 @@ def _common_end(old: bytes, new: bytes) -> int:
 
 
 def _common(old: bytes, new: bytes) -> int:
-    """How many bytes both begin with, block by block."""
+    """Return how many leading bytes two contents share."""
     size = min(len(old), len(new))
     at = 0
     while at < size and old[at : at + BLOCK] == new[at : at + BLOCK]:
@@ -181,7 +183,7 @@ def _common(old: bytes, new: bytes) -> int:
 
 
 def _common_backwards(old: bytes, new: bytes) -> int:
-    """How many bytes two contents of one size end with."""
+    """Return how many trailing bytes two contents of one size share."""
     at = len(old)
     while at > 0 and old[max(0, at - BLOCK) : at] == new[max(0, at - BLOCK) : at]:
         at -= BLOCK
@@ -210,7 +212,7 @@ def _hunks(found: Difference) -> Iterator[str]:
 
 
 def _groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
-    """The stretches that share a hunk: those whose context meets."""
+    """Return the differences grouped into hunks by overlapping context."""
     group: list[Stretch] = []
     for stretch in stretches:
         if group and stretch[0] - group[-1][1] > 2 * CONTEXT:

@@ -1,4 +1,4 @@
-"""Files as they lie on the disk: read whole, put back whole, never through a link."""
+"""Read and write whole files on disk, never through a link."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ SCRATCH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Found:
-    """A file as it was when it was read."""
+    """A file as it was read."""
 
     data: bytes
     facts: os.stat_result
 
     @property
     def mode(self) -> int:
-        """Its permissions."""
+        """The permissions of the file."""
         return self.facts.st_mode & PERMISSIONS
 
 
 def read(project: Project, located: Located) -> Found | None:
-    """The whole file; None where there is none."""
+    """Return the whole file, or None if it does not exist."""
     try:
         descriptor = project.open(located)
     except FileNotFoundError:
@@ -39,14 +39,14 @@ def read(project: Project, located: Located) -> Found | None:
     except OSError as error:
         raise failed(located.shown, "read", error) from error
     try:
-        return _found(descriptor, located)
+        return _read_found(descriptor, located)
     except OSError as error:
         raise failed(located.shown, "read", error) from error
     finally:
         os.close(descriptor)
 
 
-def _found(descriptor: int, located: Located) -> Found:
+def _read_found(descriptor: int, located: Located) -> Found:
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode):
         raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
@@ -73,13 +73,13 @@ def put(located: Located, data: bytes, mode: int, found: Found | None, scratch: 
         with _parent(located, made=True) as (folder, name):
             try:
                 _write(folder, scratch, data, mode, found)
-                _require_same(folder, name, found, located)
+                _require_unchanged(folder, name, found, located)
                 os.rename(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(OSError):
                     os.unlink(scratch, dir_fd=folder)
                 raise
-            _settle(folder)
+            _sync_folder(folder)
     except OSError as error:
         raise failed(located.shown, "put back", error) from error
 
@@ -92,12 +92,12 @@ def _write(folder: int, scratch: str, data: bytes, mode: int, found: Found | Non
         file.write(data)
         file.flush()
         if found is not None:
-            _give(descriptor, found.facts)
+            _copy_owner(descriptor, found.facts)
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
 
 
-def _give(descriptor: int, facts: os.stat_result) -> None:
+def _copy_owner(descriptor: int, facts: os.stat_result) -> None:
     """Give a file the owner and the group of another, as far as that is allowed."""
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (facts.st_uid, facts.st_gid):
@@ -109,9 +109,9 @@ def remove(located: Located, found: Found) -> None:
     """Remove the file that was found."""
     try:
         with _parent(located) as (folder, name):
-            _require_same(folder, name, found, located)
+            _require_unchanged(folder, name, found, located)
             os.unlink(name, dir_fd=folder)
-            _settle(folder)
+            _sync_folder(folder)
     except OSError as error:
         raise failed(located.shown, "removed", error) from error
 
@@ -120,13 +120,13 @@ def move(source: Located, target: Located, mode: int, found: Found) -> None:
     """Give the file that was found at `source` the name `target`, where there is none."""
     try:
         with _parent(source) as (folder, name), _parent(target, made=True) as (other, new):
-            _require_same(folder, name, found, source)
-            _require_same(other, new, None, target)
+            _require_unchanged(folder, name, found, source)
+            _require_unchanged(other, new, None, target)
             os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
             if found.mode != mode:
                 os.chmod(new, mode, dir_fd=other)
-            _settle(other)
-            _settle(folder)
+            _sync_folder(other)
+            _sync_folder(folder)
     except OSError as error:
         raise failed(source.shown, f"moved back to {target.shown}", error) from error
 
@@ -147,7 +147,7 @@ def remove_empty_folder(located: Located) -> None:
 
 
 def missing_folders(project: Project, located: Located) -> tuple[str, ...]:
-    """The folders that a file's making will make too, as they are shown, the innermost first."""
+    """Return the folders that creating the file will create, innermost first."""
     missing = []
     for folder in located.path.parents:
         if folder == located.root or os.path.lexists(folder):
@@ -156,7 +156,7 @@ def missing_folders(project: Project, located: Located) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def _require_same(folder: int, name: str, found: Found | None, located: Located) -> None:
+def _require_unchanged(folder: int, name: str, found: Found | None, located: Located) -> None:
     """Raise where the file is not the one that was found."""
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -175,7 +175,7 @@ def _identity(facts: os.stat_result) -> tuple[int, ...]:
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
-def _settle(folder: int) -> None:
+def _sync_folder(folder: int) -> None:
     """Have the system write the folder itself, where its file system can."""
     with suppress(OSError):
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -187,7 +187,7 @@ def _settle(folder: int) -> None:
 
 @contextmanager
 def _parent(located: Located, *, made: bool = False) -> Iterator[tuple[int, str]]:
-    """The folder that holds the file and the file's name in it; folders lacking can be made."""
+    """Open the folder of a file, creating missing folders if allowed; return it and the name."""
     parts = located.path.relative_to(located.root).parts
     folder = os.open(located.root, FOLDER & ~os.O_NOFOLLOW)
     try:

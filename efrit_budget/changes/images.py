@@ -1,4 +1,4 @@
-"""What files held, in the database: each content once, however many changes hold it."""
+"""File contents in the database, each stored once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPRESSION_LEVEL = 1
 
 @dataclass(frozen=True)
 class Image:
-    """A content ready to be stored: what takes long is done before the transaction."""
+    """A content prepared for storage before the transaction."""
 
     sha256: str
     size: int
@@ -24,7 +24,7 @@ class Image:
 
 
 def digest(data: bytes) -> str:
-    """The name of a content."""
+    """Return the hash that names a content."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -33,16 +33,16 @@ def image(connection: sqlite3.Connection, data: bytes | None) -> Image | None:
     if data is None:
         return None
     sha256 = digest(data)
-    if _is_known(connection, sha256):
+    if _is_stored(connection, sha256):
         return Image(sha256, len(data), data, packed=False)
-    return Image(sha256, len(data), _packed(data), packed=True)
+    return Image(sha256, len(data), _compressed(data), packed=True)
 
 
-def _packed(data: bytes) -> bytes:
+def _compressed(data: bytes) -> bytes:
     return zlib.compress(data, COMPRESSION_LEVEL)
 
 
-def _is_known(connection: sqlite3.Connection, sha256: str) -> bool:
+def _is_stored(connection: sqlite3.Connection, sha256: str) -> bool:
     row = connection.execute("SELECT 1 FROM images WHERE sha256 = ?", (sha256,)).fetchone()
     return row is not None
 
@@ -53,10 +53,10 @@ def hold(
     """Store a content for a change."""
     if ready is None:
         return
-    if not _is_known(connection, ready.sha256):
+    if not _is_stored(connection, ready.sha256):
         connection.execute(
             "INSERT INTO images (sha256, size, data) VALUES (?, ?, ?)",
-            (ready.sha256, ready.size, ready.data if ready.packed else _packed(ready.data)),
+            (ready.sha256, ready.size, ready.data if ready.packed else _compressed(ready.data)),
         )
     connection.execute(
         "INSERT INTO held_images (session_id, number, role, sha256) VALUES (?, ?, ?, ?)",
@@ -65,7 +65,7 @@ def hold(
 
 
 def content(connection: sqlite3.Connection, sha256: str | None) -> bytes | None:
-    """What is stored under that name."""
+    """Return the content stored under a hash."""
     if sha256 is None:
         return None
     row = connection.execute("SELECT data FROM images WHERE sha256 = ?", (sha256,)).fetchone()

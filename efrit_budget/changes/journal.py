@@ -1,4 +1,4 @@
-"""The changes of sessions: begun with what files hold, ended with what they hold then."""
+"""Record changes of a session: begin before the edit, end after it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from efrit_budget.storage.database import Database
 
 @dataclass(frozen=True)
 class Wanted:
-    """A file that somebody wants to change."""
+    """A file that a tool is about to change."""
 
     path: str
     kind: Kind
@@ -34,7 +34,7 @@ class Wanted:
 
 
 class Journal:
-    """Keeps what is changed in a project during a session."""
+    """Records and undoes the changes of one session."""
 
     def __init__(self, database: Database, project: Project, session_id: str) -> None:
         self._database = database
@@ -49,18 +49,18 @@ class Journal:
             beginnings = [
                 self._beginning(connection, number, one) for number, one in enumerate(wanted)
             ]
-        _require_apart(beginnings)
+        _require_distinct(beginnings)
         with self._database.writing() as connection:
             known = rows.of_use(connection, self._session_id, tool_use_id)
-            begun = [change for change in known if change.state is State.BEGUN]
-            if known and not begun:
-                raise _ended(tool_use_id)
-            if not _same(begun, beginnings):
-                for change in begun:
+            unfinished = [change for change in known if change.state is State.BEGUN]
+            if known and not unfinished:
+                raise _end_reply(tool_use_id)
+            if not _is_same_begin(unfinished, beginnings):
+                for change in unfinished:
                     rows.set_state(connection, self._session_id, change.number, State.ABANDONED)
                 rows.add(connection, self._session_id, (tool_use_id, tool), beginnings)
             return [
-                _begun_as_told(change)
+                _begin_reply(change)
                 for change in rows.of_use(connection, self._session_id, tool_use_id)
                 if change.state is State.BEGUN
             ]
@@ -100,9 +100,9 @@ class Journal:
         return place.located
 
     def _require_no_link(self, field: str, located: Located) -> None:
-        """A link's file would go and the link stay, which nobody means."""
-        given = self._project.root.resolve() / located.given
-        if given.is_symlink():
+        """Raise if the path is a link that the change would replace."""
+        path = self._project.root.resolve() / located.given
+        if path.is_symlink():
             raise field_error(
                 field, f"{shown_name(located.given)}: a link to {located.shown}; name that file"
             )
@@ -112,10 +112,10 @@ class Journal:
     def end(self, tool_use_id: str, outcome: State, texts: Mapping[int, str | None]) -> list[Json]:
         """Keep what files hold once they were changed; or nothing of it, if they were not."""
         with self._database.reading() as connection:
-            begun = self._begun(connection, tool_use_id, texts)
+            unfinished = self._begun(connection, tool_use_id, texts)
             endings = [
                 self._ending(connection, change, texts.get(change.number))
-                for change in begun
+                for change in unfinished
                 if outcome is State.DONE
             ]
         with self._database.writing() as connection:
@@ -125,8 +125,8 @@ class Journal:
                     rows.end(connection, self._session_id, ending)
             for number in still if outcome is State.ABANDONED else ():
                 rows.set_state(connection, self._session_id, number, State.ABANDONED)
-            ended = rows.of_use(connection, self._session_id, tool_use_id)
-        return [_ended_as_told(change) for change in ended]
+            changes = rows.of_use(connection, self._session_id, tool_use_id)
+        return [_end_entry(change) for change in changes]
 
     def _begun(
         self, connection: sqlite3.Connection, tool_use_id: str, texts: Mapping[int, str | None]
@@ -142,47 +142,47 @@ class Journal:
 
     def _ending(self, connection: sqlite3.Connection, change: Change, text: str | None) -> Ending:
         found = found_at(self._project, places(self._project, change))
-        left = found[change.place_after]
-        if change.kind is Kind.RENAME and (left is None or found[change.path] is not None):
+        content = found[change.place_after]
+        if change.kind is Kind.RENAME and (content is None or found[change.path] is not None):
             raise ChangeError(
                 f"{change.label}: {change.path} was not renamed to {change.moved_to}; "
                 "end it as abandoned",
                 data={"number": change.number, "path": change.path},
             )
-        data = None if left is None else left.data
+        data = None if content is None else content.data
         text_data = None if text is None else text.encode()
-        held = replace(Held.of(connection, change), after=data, text_after=text_data)
-        added, removed = counts(*held.compared())
+        contents = replace(Held.of(connection, change), after=data, text_after=text_data)
+        added, removed = counts(*contents.compared())
         images = {
             Role.AFTER: image(connection, data),
             Role.TEXT_AFTER: image(connection, text_data),
         }
-        return Ending(change, None if left is None else left.mode, images, added, removed)
+        return Ending(change, None if content is None else content.mode, images, added, removed)
 
     # Looking
 
     def listed(self, *, open_only: bool) -> dict[str, Json]:
-        """Every change, the latest last, and how its file stands now; and the checkpoints."""
+        """Return all changes, oldest first, with their current state, and the checkpoints."""
         with self._database.reading() as connection:
             changes = rows.every(connection, self._session_id)
             checkpoints = rows.checkpoints(connection, self._session_id)
-        told = [
-            change.told() | {"now": standing}
-            for change, standing in self._standings().of(changes)
+        entries = [
+            change.told() | {"now": state}
+            for change, state in self._standings().of(changes)
             if not open_only or change.state is State.BEGUN
         ]
         return {
-            "changes": told[::-1],
+            "changes": entries[::-1],
             "checkpoints": [checkpoint.told() for checkpoint in checkpoints],
         }
 
     def show(self, number: int, most: int | None) -> dict[str, Json]:
-        """A change with its diff, and with what became of its file since."""
+        """Return a change with its diff and what happened to its file since."""
         with self._database.reading() as connection:
             change = rows.numbered(connection, self._session_id, number)
             changes = rows.every(connection, self._session_id, number)
-            held = Held.of(connection, change)
-        return shown(self._project, change, held, most) | {
+            contents = Held.of(connection, change)
+        return shown(self._project, change, contents, most) | {
             "now": self._standings().of_first(changes)
         }
 
@@ -206,7 +206,7 @@ class Journal:
             return rows.add_checkpoint(connection, self._session_id, label).told()
 
     def since(self, checkpoint: str) -> list[int]:
-        """The changes to undo to come back to a checkpoint, the latest first."""
+        """Return the changes to undo to return to a checkpoint, newest first."""
         with self._database.reading() as connection:
             known = {
                 f"k{found.number}": found
@@ -224,7 +224,7 @@ class Journal:
         ]
 
 
-def _require_apart(beginnings: Sequence[Beginning]) -> None:
+def _require_distinct(beginnings: Sequence[Beginning]) -> None:
     """Raise where two of them are about one file."""
     seen: set[str] = set()
     for number, beginning in enumerate(beginnings):
@@ -234,19 +234,19 @@ def _require_apart(beginnings: Sequence[Beginning]) -> None:
             seen.add(path)
 
 
-def _same(begun: Sequence[Change], beginnings: Sequence[Beginning]) -> bool:
-    """Whether the same was begun before and nothing has changed since."""
-    return [_facts_of_change(one) for one in begun] == [_facts(one) for one in beginnings]
+def _is_same_begin(begun: Sequence[Change], beginnings: Sequence[Beginning]) -> bool:
+    """Return whether the same change was begun before and nothing differs."""
+    return [_change_dict(one) for one in begun] == [_checkpoint_dict(one) for one in beginnings]
 
 
-def _facts_of_change(change: Change) -> tuple[Json, ...]:
+def _change_dict(change: Change) -> tuple[Json, ...]:
     return (
         *(change.kind, change.path, change.moved_to, change.mode_before),
         *(change.images.get(role) for role in (Role.BEFORE, Role.TEXT_BEFORE)),
     )
 
 
-def _facts(beginning: Beginning) -> tuple[Json, ...]:
+def _checkpoint_dict(beginning: Beginning) -> tuple[Json, ...]:
     images = (beginning.images[role] for role in (Role.BEFORE, Role.TEXT_BEFORE))
     return (
         *(beginning.kind, beginning.path, beginning.moved_to, beginning.mode),
@@ -254,14 +254,14 @@ def _facts(beginning: Beginning) -> tuple[Json, ...]:
     )
 
 
-def _ended(tool_use_id: str) -> ConflictError:
+def _end_reply(tool_use_id: str) -> ConflictError:
     return ConflictError(
         f"the changes of {tool_use_id!r} have ended; begin others under another tool_use_id",
         data={"tool_use_id": tool_use_id},
     )
 
 
-def _begun_as_told(change: Change) -> Json:
+def _begin_reply(change: Change) -> Json:
     before = change.images.get(Role.BEFORE)
     return {
         "number": change.number,
@@ -272,7 +272,7 @@ def _begun_as_told(change: Change) -> Json:
     }
 
 
-def _ended_as_told(change: Change) -> Json:
+def _end_entry(change: Change) -> Json:
     return {
         "number": change.number,
         "state": str(change.state),

@@ -1,4 +1,4 @@
-"""Which lines of a text became which of another: quick for large texts that differ little."""
+"""Match the lines of two texts; fast for large texts with few differences."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_COMPARED = 250_000
 
 
 def differing(old: Lines, new: Lines) -> list[Stretch]:
-    """The stretches that differ, in order; those that touch are one."""
+    """Return the differing stretches in order, with adjacent ones merged."""
     joined: list[Stretch] = []
-    for begin, end, new_begin, new_end in _differing(old, new, 0, 0):
+    for begin, end, new_begin, new_end in _differing_in(old, new, 0, 0):
         if joined and joined[-1][1] == begin and joined[-1][3] == new_begin:
             joined[-1] = (joined[-1][0], end, joined[-1][2], new_end)
         else:
@@ -26,10 +26,10 @@ def differing(old: Lines, new: Lines) -> list[Stretch]:
     return joined
 
 
-def _differing(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]:
-    """Those of two parts, which begin at these lines of the whole texts."""
-    begin = _common(old, new)
-    end = _common(old[begin:][::-1], new[begin:][::-1])
+def _differing_in(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]:
+    """Return the differing stretches of two parts that begin at these lines."""
+    begin = _common_start(old, new)
+    end = _common_start(old[begin:][::-1], new[begin:][::-1])
     old, new = old[begin : len(old) - end], new[begin : len(new) - end]
     at, new_at = at + begin, new_at + begin
     if not old or not new:
@@ -37,7 +37,7 @@ def _differing(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch
             yield (at, at + len(old), new_at, new_at + len(new))
         return
     if len(old) * len(new) <= MOST_COMPARED:
-        yield from _compared(old, new, at, new_at)
+        yield from _match_blocks(old, new, at, new_at)
         return
     done, new_done = 0, 0
     for line, new_line in [*_anchors(old, new), (len(old), len(new))]:
@@ -45,11 +45,11 @@ def _differing(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch
             yield (at, at + len(old), new_at, new_at + len(new))
             return
         part, new_part = old[done:line], new[new_done:new_line]
-        yield from _differing(part, new_part, at + done, new_at + new_done)
+        yield from _differing_in(part, new_part, at + done, new_at + new_done)
         done, new_done = line + 1, new_line + 1
 
 
-def _compared(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]:
+def _match_blocks(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]:
     for tag, begin, end, new_begin, new_end in SequenceMatcher(
         None, old, new, autojunk=False
     ).get_opcodes():
@@ -57,8 +57,8 @@ def _compared(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]
             yield (at + begin, at + end, new_at + new_begin, new_at + new_end)
 
 
-def _common(old: Lines, new: Lines) -> int:
-    """How many lines both begin with."""
+def _common_start(old: Lines, new: Lines) -> int:
+    """Return how many leading lines two texts share."""
     pairs = zip(old, new, strict=False)
     return next(
         (number for number, (one, other) in enumerate(pairs) if one != other),
@@ -67,7 +67,7 @@ def _common(old: Lines, new: Lines) -> int:
 
 
 def _anchors(old: Lines, new: Lines) -> list[tuple[int, int]]:
-    """Lines that stand once in each text, as many as are in the same order in both."""
+    """Return lines that occur once in each text and in the same order."""
     counts, new_counts = Counter(old), Counter(new)
     places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
     pairs = [
@@ -79,7 +79,7 @@ def _anchors(old: Lines, new: Lines) -> list[tuple[int, int]]:
 
 
 def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs, not necessarily neighbours, whose second members rise."""
+    """Return the longest subsequence of pairs whose second members rise."""
     ends: list[int] = []
     chosen: list[int] = []
     before: list[int | None] = []

@@ -1,4 +1,4 @@
-"""Which paths may be changed: files of the project, and nothing that belongs to git."""
+"""Decide which paths may be changed: project files, and nothing of git's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class Place:
-    """What is known of a path before anything is done to it."""
+    """A path checked before an edit, with any problem."""
 
     path: str
     """As it is shown."""
@@ -39,7 +39,7 @@ class Place:
     problem: str | None
 
     def told(self) -> dict[str, Json]:
-        """What a client is told."""
+        """Return the place as the client receives it."""
         return {
             "path": self.path,
             "file": None if self.located is None else shown_name(str(self.located.path)),
@@ -51,21 +51,21 @@ class Place:
 
 
 def place_of(project: Project, given: str) -> Place:
-    """The place of a path as somebody gave it; what is wrong with it is its problem."""
+    """Check a path and return its place, with the problem if there is one."""
     try:
         located = project.locate(given)
         mode = _mode(project, located)
         problem = _problem(located, mode, given)
     except OutsideError as error:
-        return _nowhere(given, error.reason)
+        return _outside_place(given, error.reason)
     except OSError as error:
-        return _nowhere(given, error.strerror or str(error))
+        return _outside_place(given, error.strerror or str(error))
     except UnicodeEncodeError:
-        return _nowhere(given, "it holds half a character, and no file's name can")
+        return _outside_place(given, "it holds half a character, and no file's name can")
     return Place(located.shown, located, mode, project.is_secret(located), problem)
 
 
-def _nowhere(given: str, problem: str) -> Place:
+def _outside_place(given: str, problem: str) -> Place:
     return Place(same_form(given), None, None, secret=False, problem=problem)
 
 
@@ -77,7 +77,7 @@ def _mode(project: Project, located: Located) -> int | None:
 
 
 def _problem(located: Located, mode: int | None, given: str) -> str | None:
-    if _is_gits(located):
+    if _is_inside_git(located):
         return GITS_OWN
     if mode is not None:
         return OTHERS.get(stat.S_IFMT(mode))
@@ -89,13 +89,13 @@ def _problem(located: Located, mode: int | None, given: str) -> str | None:
 
 
 def _is_too_long(path: Path) -> bool:
-    """Whether no file can have that name, in folders that are not there yet either."""
+    """Return whether the path is too long for a file name on this system."""
     whole = len(os.fsencode(path)) >= MOST_PATH_BYTES
     return whole or any(len(os.fsencode(name)) > MOST_NAME_BYTES for name in path.parts)
 
 
-def _is_gits(located: Located) -> bool:
-    """Whether git keeps itself there: under a `.git`, or in a folder that is made like one."""
+def _is_inside_git(located: Located) -> bool:
+    """Return whether the path is inside git's own folder."""
     names = (*located.path.parts, *Path(located.given).parts)
     if any(name.casefold() == GIT for name in names):
         return True
@@ -103,5 +103,5 @@ def _is_gits(located: Located) -> bool:
 
 
 def _is_git_folder(folder: Path) -> bool:
-    """Whether a folder is a repository, as git tells one."""
+    """Return whether a folder is a git repository."""
     return all(os.path.lexists(folder / name) for name in GITS_NAMES)

@@ -1,4 +1,4 @@
-"""The rows of changes and of checkpoints."""
+"""The rows of changes and checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW = 12
 
 @dataclass(frozen=True)
 class Beginning:
-    """A file that is about to be changed, and what it holds."""
+    """A file that is about to be changed, with its current content."""
 
     kind: Kind
     path: str
@@ -37,7 +37,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Ending:
-    """What a file holds once it was changed."""
+    """A file that was changed, with its new content."""
 
     change: Change
     mode: int | None
@@ -48,7 +48,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A moment of a session to come back to."""
+    """A point of a session to return to."""
 
     number: int
     label: str
@@ -56,7 +56,7 @@ class Checkpoint:
     created: float
 
     def told(self) -> dict[str, Json]:
-        """What a list shows of it."""
+        """Return the checkpoint as lists show it."""
         return {
             "checkpoint": f"k{self.number}",
             "label": self.label,
@@ -78,13 +78,13 @@ def _change(row: sqlite3.Row) -> Change:
 
 
 def every(connection: sqlite3.Connection, session_id: str, first: int = 1) -> list[Change]:
-    """The changes of a session from that number on, the latest last."""
+    """Return the changes of a session from a number on, oldest first."""
     rows = connection.execute(f"{COLUMNS} AND number >= ? ORDER BY number", (session_id, first))
     return [_change(row) for row in rows.fetchall()]
 
 
 def of_use(connection: sqlite3.Connection, session_id: str, tool_use_id: str) -> list[Change]:
-    """The changes of one use of a tool."""
+    """Return the changes of one tool call."""
     rows = connection.execute(
         f"{COLUMNS} AND tool_use_id = ? ORDER BY number", (session_id, tool_use_id)
     )
@@ -92,7 +92,7 @@ def of_use(connection: sqlite3.Connection, session_id: str, tool_use_id: str) ->
 
 
 def numbered(connection: sqlite3.Connection, session_id: str, number: int) -> Change:
-    """The change of that number."""
+    """Return the change with this number; raise if it does not exist."""
     row = connection.execute(f"{COLUMNS} AND number = ?", (session_id, number)).fetchone()
     if row is None:
         known = connection.execute(
@@ -119,7 +119,7 @@ def add(
 def _add(
     connection: sqlite3.Connection, session_id: str, use: tuple[str, str], beginning: Beginning
 ) -> int:
-    number = _next(connection, "changes", session_id)
+    number = _next_number(connection, "changes", session_id)
     connection.execute(
         "INSERT INTO changes (session_id, number, tool_use_id, tool, kind, path, file, moved_to,"
         " moved_file, folders, created, mode_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -134,7 +134,7 @@ def _add(
     return number
 
 
-def _next(connection: sqlite3.Connection, counter: str, session_id: str) -> int:
+def _next_number(connection: sqlite3.Connection, counter: str, session_id: str) -> int:
     """Count one more; a number is given once, even where what had it is kept no more."""
     row = connection.execute(
         f"UPDATE sessions SET {counter} = {counter} + 1 WHERE id = ? RETURNING {counter}",  # noqa: S608
@@ -166,7 +166,7 @@ def set_state(connection: sqlite3.Connection, session_id: str, number: int, stat
 
 
 def later_in_force(connection: sqlite3.Connection, session_id: str, change: Change) -> list[Change]:
-    """The changes after this one of the same file that are neither undone nor abandoned."""
+    """Return later changes of the same file that are still in effect."""
     return [
         later
         for later in every(connection, session_id, change.number + 1)
@@ -179,18 +179,18 @@ def add_checkpoint(connection: sqlite3.Connection, session_id: str, label: str) 
     row = connection.execute(
         "SELECT coalesce(max(number), 0) FROM changes WHERE session_id = ?", (session_id,)
     ).fetchone()
-    number = _next(connection, "checkpoints", session_id)
-    made = Checkpoint(number, label, int(row[0]), time.time())
+    number = _next_number(connection, "checkpoints", session_id)
+    checkpoint = Checkpoint(number, label, int(row[0]), time.time())
     connection.execute(
         "INSERT INTO checkpoints (session_id, number, label, after, created)"
         " VALUES (?, ?, ?, ?, ?)",
-        (session_id, made.number, made.label, made.after, made.created),
+        (session_id, checkpoint.number, checkpoint.label, checkpoint.after, checkpoint.created),
     )
-    return made
+    return checkpoint
 
 
 def checkpoints(connection: sqlite3.Connection, session_id: str) -> list[Checkpoint]:
-    """The checkpoints of a session, the latest last."""
+    """Return the checkpoints of a session, oldest first."""
     rows = connection.execute(
         "SELECT number, label, after, created FROM checkpoints WHERE session_id = ?"
         " ORDER BY number",

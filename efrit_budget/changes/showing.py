@@ -1,4 +1,4 @@
-"""A change as it is shown: what it changed, and what was changed since."""
+"""Present a change: its diff, and what happened to the file since."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from efrit_budget.project.project import Project
 
 @dataclass(frozen=True)
 class Held:
-    """What a change's file held before and after, and what an unsaved buffer did."""
+    """The contents of a change's file and of its buffer, before and after."""
 
     before: bytes | None
     after: bytes | None
@@ -26,12 +26,12 @@ class Held:
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, change: Change) -> Held:
-        """As it is stored."""
+        """Return the stored contents of a change."""
         roles = (Role.BEFORE, Role.AFTER, Role.TEXT_BEFORE, Role.TEXT_AFTER)
         return cls(*(content(connection, change.images.get(role)) for role in roles))
 
     def compared(self) -> tuple[bytes | None, bytes | None]:
-        """What is compared: the buffers where one was not saved, and else the files."""
+        """Return the contents to compare: the unsaved buffers, else the files."""
         if self.text_before is None and self.text_after is None:
             return self.before, self.after
         old = as_buffer(self.before) if self.text_before is None else self.text_before
@@ -40,10 +40,10 @@ class Held:
 
 
 def shown(project: Project, change: Change, held: Held, most: int | None) -> dict[str, Json]:
-    """A change with its diff, and what became of its file since; so much of each text."""
+    """Return a change with its diff and later differences, each text cut to a length."""
     texts = {
         "diff": diff(change, held),
-        "since": _since(project, change, held),
+        "since": _file_diff_since(project, change, held),
         "buffer_text_before": _text(held.text_before),
         "buffer_text_after": _text(held.text_after),
     }
@@ -58,7 +58,7 @@ def shown(project: Project, change: Change, held: Held, most: int | None) -> dic
 
 
 def diff(change: Change, held: Held) -> str:
-    """What it changed; nothing where that was never told."""
+    """Return the diff of a change, empty if its end was never recorded."""
     if not change.was_done:
         return ""
     old, new = held.compared()
@@ -66,20 +66,20 @@ def diff(change: Change, held: Held) -> str:
 
 
 def since(change: Change, held: Held, found: Mapping[str, Found | None]) -> str:
-    """What became of its files since it was done, or since it was begun; often nothing."""
+    """Return what happened to the file since the change, often an empty text."""
     now = {path: None if one is None else one.data for path, one in found.items()}
     if change.state is not State.DONE:
-        left = {change.path: held.before}
+        before = {change.path: held.before}
     elif held.text_after is None or now[change.place_after] == held.after:
-        left = {change.place_after: held.after}
+        before = {change.place_after: held.after}
     else:
-        left = {change.place_after: held.text_after}
+        before = {change.place_after: held.text_after}
         now[change.place_after] = as_buffer(now[change.place_after])
-    return "".join(unified(Side(path, left.get(path)), Side(path, now[path])) for path in now)
+    return "".join(unified(Side(path, before.get(path)), Side(path, now[path])) for path in now)
 
 
-def _since(project: Project, change: Change, held: Held) -> str | None:
-    """None where nothing became of it, or it is undone."""
+def _file_diff_since(project: Project, change: Change, held: Held) -> str | None:
+    """Return the later difference, or None if there is none or the change is undone."""
     if change.state not in IN_FORCE:
         return None
     return since(change, held, found_at(project, places(project, change))) or None

@@ -1,4 +1,4 @@
-"""How the files of changes stand now: as they were left, changed since, or as before."""
+"""Compare the files of changes with the disk: as left, changed since, or restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AS_LEFT, CHANGED, UNDONE, UNKNOWN = "as_left", "changed", "undone", "unknown"
 
 
 def located(project: Project, path: str, file: str) -> Located:
-    """A path of a change, which must lead to the same file as it did then."""
+    """Return the path of a change, which must still lead to the same file."""
     found = project.locate(path)
     if shown_name(str(found.path)) != file:
         raise ChangeError(
@@ -30,7 +30,7 @@ def located(project: Project, path: str, file: str) -> Located:
 
 
 def places(project: Project, change: Change) -> dict[str, Located]:
-    """Where the paths of a change lead."""
+    """Return where the paths of a change lead."""
     found = {change.path: located(project, change.path, change.file)}
     if change.moved_to is not None and change.moved_file is not None:
         found[change.moved_to] = located(project, change.moved_to, change.moved_file)
@@ -38,18 +38,18 @@ def places(project: Project, change: Change) -> dict[str, Located]:
 
 
 def found_at(project: Project, places: dict[str, Located]) -> dict[str, Found | None]:
-    """What is there."""
+    """Return the files at these paths."""
     return {path: read(project, place) for path, place in places.items()}
 
 
 def contents(found: dict[str, Found | None]) -> dict[str, str | None]:
-    """The names of what is there."""
+    """Return the hashes of the files at these paths."""
     return {path: None if one is None else digest(one.data) for path, one in found.items()}
 
 
 @dataclass
 class Standings:
-    """How each change of a session stands; every file is read once."""
+    """The current state of every change of a session; reads each file once."""
 
     project: Project
     content: Callable[[str | None], bytes | None]
@@ -57,7 +57,7 @@ class Standings:
     _now: dict[str, str | None] = field(default_factory=dict)
 
     def of(self, changes: Sequence[Change]) -> Iterator[tuple[Change, str]]:
-        """The latest first. A change counts as it left its file for the next one in force."""
+        """Return the state of each change, newest first, as the next change found its file."""
         later: dict[str, Change] = {}
         for change in reversed(changes):
             yield change, self._standing(change, later)
@@ -65,7 +65,7 @@ class Standings:
                 later.update(dict.fromkeys(change.paths, change))
 
     def of_first(self, changes: Sequence[Change]) -> str:
-        """That of the first of them alone."""
+        """Return the state of the first change only."""
         later = {
             path: change
             for change in reversed(changes[1:])
@@ -79,17 +79,17 @@ class Standings:
             return UNDONE
         try:
             now = self._contents(change, later)
-            left = now == change.after or self._is_saved(change, later)
+            is_as_left = now == change.after or self._is_saved(change, later)
         except EfritError:
             return UNKNOWN
-        if left and change.state is State.DONE:
+        if is_as_left and change.state is State.DONE:
             return AS_LEFT
         if now == change.before:
             return UNDONE
         return UNKNOWN if change.state is State.BEGUN else CHANGED
 
     def _is_saved(self, change: Change, later: dict[str, Change]) -> bool:
-        """Whether all that came since is that the person saved the buffer as it was left."""
+        """Return whether the only later difference is that the buffer was saved."""
         text = change.images.get(Role.TEXT_AFTER)
         if text is None or change.moved_to is not None:
             return False
@@ -102,7 +102,7 @@ class Standings:
         return is_saved(self.content(text), data)
 
     def _contents(self, change: Change, later: dict[str, Change]) -> Contents:
-        """What the next change of each path found there, or what is there now."""
+        """Return what the next change of each path found, or what is there now."""
         here = places(self.project, change)
         return {
             path: later[path].before[path] if path in later else self._read(path, place)

@@ -1,4 +1,4 @@
-"""Putting a file back to what it was before a change."""
+"""Restore a file to its content before a change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWNERS_ALONE = 0o600
 
 @dataclass(frozen=True)
 class Undoing:
-    """One change of a session, about to be undone.
+    """One change that is about to be undone.
 
     What is found on the disk decides: an undo that was cut off half way is taken up where it
     stood, and the row says "undone" only behind what is on the disk.
@@ -41,7 +41,7 @@ class Undoing:
         with database.writing() as connection:
             self._require_unchanged(connection)
             touched = self._put_back()
-            self._remove_empty(_folders_made(connection, self.session_id))
+            self._remove_empty(_created_folders(connection, self.session_id))
             set_state(connection, self.session_id, self.change.number, State.UNDONE)
         return self._told(touched=touched)
 
@@ -70,7 +70,7 @@ class Undoing:
             )
 
     def _put_back(self) -> bool:
-        """Whether anything on the disk had to change."""
+        """Restore the files; return whether anything on disk had to change."""
         change = self.change
         here, there = self.found[change.path], self.found[change.place_after]
         moved = change.place_after != change.path and there is not None
@@ -99,7 +99,7 @@ class Undoing:
         return here.mode != mode
 
     def _mode(self, found: Found | None) -> int:
-        """The permissions from before, unless somebody gave the file others since."""
+        """Return the permissions to restore, unless they were changed since."""
         before, after = self.change.mode_before, self.change.mode_after
         if found is not None and after is not None and found.mode != after:
             return found.mode
@@ -110,30 +110,30 @@ class Undoing:
         folders = folders.union(self.change.folders)
         around = PurePath(meant_name(self.change.place_after)).parents
         for folder in around:
-            if (shown := shown_name(str(folder))) in folders:
-                place = self.project.locate(shown)
-                if place.shown == shown:
+            if (name := shown_name(str(folder))) in folders:
+                place = self.project.locate(name)
+                if place.shown == name:
                     disk.remove_empty_folder(place)
 
 
 def looked_at(
     database: Database, project: Project, session_id: str, number: int, *, force: bool
 ) -> Undoing:
-    """A change that may be undone: raises where that would lose what came later."""
+    """Return the change to undo; raise if undoing it would lose later work."""
     with database.reading() as connection:
         change = numbered(connection, session_id, number)
         later = later_in_force(connection, session_id, change)
-        held = Held.of(connection, change)
-    _require_in_force(change)
+        contents = Held.of(connection, change)
+    _require_effective(change)
     here = places(project, change)
-    undoing = Undoing(session_id, project, change, held, here, found_at(project, here))
+    undoing = Undoing(session_id, project, change, contents, here, found_at(project, here))
     if not force:
         _require_last(change, later)
-        _require_as_left(undoing, held)
+        _require_as_left(undoing, contents)
     return undoing
 
 
-def _require_in_force(change: Change) -> None:
+def _require_effective(change: Change) -> None:
     if change.state is State.UNDONE:
         reason = "is undone already"
     elif change.state is State.ABANDONED:
@@ -155,7 +155,7 @@ def _require_last(change: Change, later: list[Change]) -> None:
 def _require_as_left(undoing: Undoing, held: Held) -> None:
     change = undoing.change
     became = since(change, held, undoing.found)
-    if not became or contents(undoing.found) in (change.before, _half_undone(change)):
+    if not became or contents(undoing.found) in (change.before, _interrupted_state(change)):
         return
     if change.state is State.BEGUN:
         reason = "was begun and nobody told how it ended, so what it holds may be anybody's"
@@ -171,15 +171,15 @@ def _require_as_left(undoing: Undoing, held: Held) -> None:
     )
 
 
-def _half_undone(change: Change) -> Contents | None:
-    """What an undo leaves that was cut off between its two files."""
+def _interrupted_state(change: Change) -> Contents | None:
+    """Return the state that an interrupted undo of a rename leaves."""
     if change.state is State.BEGUN:
         return None
     return {**change.after, change.path: change.before[change.path]}
 
 
-def _folders_made(connection: sqlite3.Connection, session_id: str) -> set[str]:
-    """The folders that changes made which are undone."""
+def _created_folders(connection: sqlite3.Connection, session_id: str) -> set[str]:
+    """Return the folders that undone changes had created."""
     return {
         folder
         for change in every(connection, session_id)

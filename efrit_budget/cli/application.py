@@ -1,4 +1,4 @@
-"""The settings and the in-process application as the command line's flags ask for them."""
+"""Load settings and create the application from the command line's flags."""
 
 import argparse
 from collections.abc import Iterator

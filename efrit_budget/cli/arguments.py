@@ -1,4 +1,4 @@
-"""Arguments that several commands have."""
+"""Arguments that several commands share."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""`efrit-budget config`: every setting, its value, and where it came from."""
+"""`efrit-budget config`: print each setting, its value and its source."""
 
 import argparse
 import json
@@ -68,16 +68,18 @@ def _print_path(*, as_json: bool) -> int:
 
 def _print_all(loaded: "LoadedSettings", *, as_json: bool) -> int:
     if as_json:
-        settings = [_described(loaded, key) for key in loaded.origins]
+        settings = [_describe(loaded, key) for key in loaded.origins]
         print_json({"settings": settings, "warnings": list(loaded.warnings)}, compact=True)
         return 0
-    rows = [(key, _short(_shown(loaded, key)), origin) for key, origin in loaded.origins.items()]
+    rows = [
+        (key, _short(_display_value(loaded, key)), origin) for key, origin in loaded.origins.items()
+    ]
     print_table([("SETTING", "VALUE", "FROM"), *rows])
     return 0
 
 
 def _short(shown: str) -> str:
-    """A long list by its beginning; `config KEY` shows it whole."""
+    """Return a long list cut to its beginning; `config KEY` prints it whole."""
     is_list = shown.startswith(("[", "{"))
     return shown if not is_list or len(shown) <= LIST_SHOWN else f"{shown[:LIST_SHOWN]}…"
 
@@ -90,18 +92,18 @@ def _print_one(loaded: "LoadedSettings", key: str, *, as_json: bool) -> int:
     if key not in loaded.origins:
         complain(unknown_setting(key, "").removeprefix(": "))
         return 1
-    described = _described(loaded, key)
+    described = _describe(loaded, key)
     if as_json:
         print_json(described, compact=True)
         return 0
-    print(f"{key} = {_shown(loaded, key)}")
+    print(f"{key} = {_display_value(loaded, key)}")
     print(f"from: {described['origin']}")
     print(described["description"])
     print(f"environment variable: {described['variable']}")
     return 0
 
 
-def _described(loaded: "LoadedSettings", key: str) -> dict[str, Any]:
+def _describe(loaded: "LoadedSettings", key: str) -> dict[str, Any]:
     from efrit_budget.settings.model import (  # noqa: PLC0415 - help must not wait for pydantic
         known_settings,
     )
@@ -126,7 +128,7 @@ def _plain(value: Any) -> Any:
     return dict(value) if hasattr(value, "items") else value
 
 
-def _shown(loaded: "LoadedSettings", key: str) -> str:
+def _display_value(loaded: "LoadedSettings", key: str) -> str:
     value = _plain(loaded.settings.value(key))
     if value is None:
         return "scaled with budget.total"

@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal."""
+"""Ask the person at the terminal."""
 
 import sys
 
@@ -6,7 +6,7 @@ from efrit_budget.cli.output import printable
 
 
 def can_ask() -> bool:
-    """Whether somebody is there to answer."""
+    """Return whether a person is at the terminal to answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -58,25 +58,25 @@ def run(arguments: argparse.Namespace) -> int:
         needs_key=not arguments.no_key,
     )
     recorder = Recorder(arguments.record)
-    ended = _ended_by_signals()
+    stop = _ended_by_signals()
     with Server(arguments.port, Service(options), recorder) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         print(server.url, flush=True)
         if not arguments.quiet:
             print(f"playing: {scenario.title or arguments.scenario}", file=sys.stderr)
         if arguments.until_eof:
-            threading.Thread(target=_end_at_eof, args=(ended,), daemon=True).start()
-        ended.wait()
+            threading.Thread(target=_end_at_eof, args=(stop,), daemon=True).start()
+        stop.wait()
         server.shutdown()
     recorder.close()
     return 0
 
 
 def _ended_by_signals() -> threading.Event:
-    ended = threading.Event()
+    stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    return ended
+        signal.signal(number, lambda *_: stop.set())
+    return stop
 
 
 def _end_at_eof(ended: threading.Event) -> None:

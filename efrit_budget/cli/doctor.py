@@ -1,4 +1,4 @@
-"""`efrit-budget doctor`: whether everything is there, and how to fix what is not."""
+"""`efrit-budget doctor`: check the installation and say how to fix it."""
 
 import argparse
 from collections.abc import Iterator

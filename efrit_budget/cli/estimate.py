@@ -1,4 +1,4 @@
-"""`efrit-budget estimate`: how many tokens files have."""
+"""`efrit-budget estimate`: print how many tokens files cost."""
 
 import argparse
 import os
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tokens(file: str) -> int:
-    """The tokens of a text; what is not UTF-8 counts as it would be shown."""
+    """Return the tokens of a text, with invalid UTF-8 counted as displayed."""
     from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - help must not wait for it
 
     raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
@@ -59,5 +59,5 @@ def _print(counted: list[tuple[str, int]], *, as_json: bool) -> None:
 
 
 def _encodable(path: str) -> str:
-    """A path whose bytes are not UTF-8 as JSON can carry it."""
+    """Return a path as JSON can carry it, even if it is not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

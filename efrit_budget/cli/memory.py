@@ -1,4 +1,4 @@
-"""`efrit-budget memory`: save, read, delete, carry over what is remembered."""
+"""`efrit-budget memory`: save, read, delete and transfer observations."""
 
 import argparse
 import sys
@@ -199,14 +199,14 @@ def _timeline(arguments: argparse.Namespace) -> int:
     if line is None:
         complain(f"there is no memory #{arguments.id}")
         return 1
-    shown = [*line.before, line.focus, *line.after]
+    memories = [*line.before, line.focus, *line.after]
     if arguments.as_json:
         facts = {side: [*map(index_of, getattr(line, side))] for side in ("before", "after")}
         print_json({**facts, "focus": facts_of(line.focus), "total": line.total}, compact=True)
         return 0
-    for each in shown:
+    for each in memories:
         print_text(f"{'>' if each.id == arguments.id else ' '} {Lines().entry(each)}")
-    hint = navigation_hint(len(shown), line.total, IN_SESSION)
+    hint = navigation_hint(len(memories), line.total, IN_SESSION)
     if hint:
         print(hint)
     return 0
@@ -280,8 +280,8 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     from efrit_budget.memory.transfer import imported, records  # noqa: PLC0415 - as above
 
-    given = arguments.file
-    raw = sys.stdin.buffer.read() if given == STDIN else Path(given).read_bytes()
+    path = arguments.file
+    raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     found = records(raw.splitlines())
     with opened_memory(arguments) as store:
         merged = imported(store, found)

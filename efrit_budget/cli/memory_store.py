@@ -1,4 +1,4 @@
-"""The memory as the command line opens it: alone, without waiting for all the rest to load."""
+"""Open memory for the command line without loading the application."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
     from efrit_budget.memory.store import MemoryStore  # noqa: PLC0415 - help must not wait for it
     from efrit_budget.storage.database import Database  # noqa: PLC0415 - as above
 
-    path, busy_timeout_ms, half_life_days = _in_force(arguments)
+    path, busy_timeout_ms, half_life_days = _effective_settings(arguments)
     database = Database(path, busy_timeout_ms)
     try:
         yield MemoryStore(database, half_life_days)
@@ -31,8 +31,8 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
         database.close()
 
 
-def _in_force(arguments: argparse.Namespace) -> tuple[Path, int, float]:
-    """What memory needs of the settings; they are loaded only where something sets any."""
+def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float]:
+    """Return the settings that memory needs, loading files only if they exist."""
     from efrit_budget.memory.ranking import HALF_LIFE_DAYS  # noqa: PLC0415 - as above
     from efrit_budget.settings import places  # noqa: PLC0415 - as above
     from efrit_budget.storage.database import BUSY_TIMEOUT_MS  # noqa: PLC0415 - as above
@@ -63,7 +63,7 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
 
 
 def filters_of(arguments: argparse.Namespace) -> "Filters":
-    """What was chosen; what is empty means all."""
+    """Return the filters from the flags; an empty flag means all."""
     from efrit_budget.memory.observation import Filters  # noqa: PLC0415 - as above
 
     return Filters(
@@ -72,7 +72,7 @@ def filters_of(arguments: argparse.Namespace) -> "Filters":
 
 
 def price() -> "Cost":
-    """What texts cost where no model's calibration is at hand."""
+    """Return a text's cost where no calibration is known."""
     from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - as above
     from efrit_budget.budget.plain import dearest  # noqa: PLC0415 - as above
 
@@ -80,12 +80,12 @@ def price() -> "Cost":
 
 
 def natural(text: str) -> int:
-    """A whole number from 0 on."""
+    """Parse a whole number from 0."""
     return _at_least(0, text)
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on."""
+    """Parse a whole number from 1."""
     return _at_least(1, text)
 
 

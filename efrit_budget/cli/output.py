@@ -1,4 +1,4 @@
-"""What commands print: tables and text for people, JSON for machines, errors on stderr."""
+"""Print tables and text for people, JSON for programs, and errors to stderr."""
 
 import json
 import sys

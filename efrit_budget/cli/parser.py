@@ -1,6 +1,7 @@
 """The table of subcommands, and the parser of the command line made from it."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Final, NoReturn, Protocol
 
 from efrit_budget import PROTOCOL_VERSION, __version__
@@ -23,7 +24,7 @@ from efrit_budget.cli.arguments import add_global_flags
 
 
 class Command(Protocol):
-    """What each module of the table has."""
+    """The functions of a subcommand's module."""
 
     NAME: str
     HELP: str
@@ -52,6 +53,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     demo_model,
 )
 
+_NAMES: Final = tuple(command.NAME for command in COMMANDS)
 _DESCRIPTION: Final = """\
 The sidecar of efrit: token budget, lossless work log and project tools for a
 model that works inside Emacs. Emacs starts `serve` by itself; the other
@@ -74,7 +76,7 @@ exit codes: 0 it worked, 1 it failed, 2 the command line was wrong
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Leaves room for the longest command, which argparse measures without its indent."""
+    """A help formatter with room for the longest command."""
 
     def add_argument(self, action: argparse.Action) -> None:
         """Measure the action, too."""
@@ -84,15 +86,18 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser that reports an error on one line."""
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is, and exit with 2."""
         self.exit(2, f"{self.prog}: {message} (see '{self.prog} --help')\n")
 
 
-def build_parser() -> Parser:
-    """Return the parser of the whole command line."""
+def build_parser(words: Sequence[str] = _NAMES) -> Parser:
+    """Return the parser of the command line `words`; without them, of any.
+
+    A command that is not among the words has a name and a help text alone, which is faster.
+    """
     parser = Parser(
         prog="efrit-budget",
         description=_DESCRIPTION,
@@ -105,21 +110,23 @@ def build_parser() -> Parser:
     add_global_flags(parser)
     subparsers = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     for command in COMMANDS:
-        _add_command(subparsers, command)
+        added = _add_command(subparsers, command)
+        if command.NAME in words:
+            _configure(added, command)
     return parser
 
 
-def _add_command(
-    subparsers: "argparse._SubParsersAction[Parser]",
-    command: Command,
-) -> None:
-    parser = subparsers.add_parser(
+def _add_command(subparsers: "argparse._SubParsersAction[Parser]", command: Command) -> Parser:
+    return subparsers.add_parser(
         command.NAME,
         help=command.HELP,
         description=command.HELP,
         epilog=f"examples:\n{command.EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+def _configure(parser: Parser, command: Command) -> None:
     add_global_flags(parser)
     command.configure(parser)
     parser.set_defaults(run=command.run)

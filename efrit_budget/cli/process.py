@@ -1,4 +1,4 @@
-"""The border between the commands and the operating system: exit codes, pipes, errors."""
+"""Run commands as a process: exit codes, pipes and errors."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _run_command(argv: Sequence[str]) -> int:
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = build_parser(argv).parse_args(argv)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else OK
     code: int = arguments.run(arguments)
@@ -41,7 +41,7 @@ def _run_command(argv: Sequence[str]) -> int:
 
 
 def _write_what_cannot_be_encoded_as_escapes() -> None:
-    """File names that are not UTF-8 must not end a command."""
+    """Print names that are not UTF-8 as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`efrit-budget repl`: type requests, read replies."""
+"""`efrit-budget repl`: type requests and read replies."""
 
 import argparse
 import sys
@@ -75,7 +75,7 @@ def _typed_lines(methods: list[str]) -> Iterator[str]:
 
 
 class Repl:
-    """Answers lines, and remembers whether one failed."""
+    """Answers typed lines and remembers whether one failed."""
 
     def __init__(self, application: "Application", *, compact: bool) -> None:
         self._application = application

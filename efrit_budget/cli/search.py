@@ -1,4 +1,4 @@
-"""`efrit-budget search`: what memory holds, the best first."""
+"""`efrit-budget search`: print matching observations, best first."""
 
 import argparse
 

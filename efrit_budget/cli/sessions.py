@@ -1,4 +1,4 @@
-"""`efrit-budget sessions`: what was worked on, and what of it to keep."""
+"""`efrit-budget sessions`: list, rename, delete and purge sessions."""
 
 import argparse
 import time
@@ -107,14 +107,14 @@ def _row(session: dict[str, Any]) -> tuple[str, ...]:
     return (
         session["session_id"],
         session["state"],
-        _when(session["touched"]),
+        _format_time(session["touched"]),
         str(session["calls"]),
         session["root"],
         session["title"] or "",
     )
 
 
-def _when(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 

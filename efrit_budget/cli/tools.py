@@ -1,4 +1,4 @@
-"""`efrit-budget tools`: what a model can be offered."""
+"""`efrit-budget tools`: list the tools."""
 
 import argparse
 import re

@@ -1,4 +1,4 @@
-"""Files that commands write: whole, or not at all."""
+"""Write files whole or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         with target.open("w", encoding="utf-8") as stream:
             yield stream
         return
-    descriptor, name = _made_beside(target)
+    descriptor, name = _open_beside(target)
     try:
         with open(descriptor, "w", encoding="utf-8") as stream:
             yield stream
@@ -36,8 +36,8 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         raise
 
 
-def _made_beside(target: Path) -> tuple[int, str]:
-    """An open file in the same folder; what is told of an error is the file that was wanted."""
+def _open_beside(target: Path) -> tuple[int, str]:
+    """Open a temporary file beside the target; name the target in errors."""
     import tempfile  # noqa: PLC0415 - what prints must not wait for it
 
     try:
@@ -51,7 +51,7 @@ def _made_beside(target: Path) -> tuple[int, str]:
 
 
 def _mode(target: Path) -> int:
-    """The mode of the file that is replaced, or that of any new one."""
+    """Return the permissions of the file to replace, or those of a new file."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Preserved thinking: each block is signed over all that stood before it.
+"""Sign thinking blocks over everything before them, and check the signatures.
 
 A signature holds its block's id, the id of the thinking block before it, a digest of everything
 before it but thinking (tools, system, messages; cache marks left out), and a digest of its own
@@ -27,7 +27,7 @@ MAC_BYTES = 16
 
 @dataclass(frozen=True)
 class Seal:
-    """What a signature says of its block."""
+    """The content of a signature."""
 
     id: str
     previous: str | None
@@ -38,7 +38,7 @@ class Seal:
 
 
 class Past:
-    """Everything before a block but thinking, as a digest that grows."""
+    """A growing digest of everything before a block except thinking."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._hash = hashlib.sha256()
@@ -47,23 +47,23 @@ class Past:
             self._hash.update(canonical([plain(one) for one in part]))
 
     def enter(self, role: str) -> None:
-        """A turn of that role begins, or goes on."""
+        """Add the beginning of a turn, or continue the same role."""
         if role == "system" or role != self.role:
             self._hash.update(f"\n{role}\n".encode())
         self.role = role
 
     def add(self, block: dict[str, Json]) -> None:
-        """A block that is no thinking."""
+        """Add a block that is not thinking."""
         self._hash.update(canonical(plain(block)))
 
     def digest(self) -> str:
-        """The digest so far."""
+        """Return the digest so far."""
         return self._hash.hexdigest()
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Where the next thinking block would stand, and what was dropped."""
+    """The place of the next thinking block, and the dropped blocks."""
 
     past: Past
     previous: str | None
@@ -71,22 +71,22 @@ class Checked:
 
 
 class Binder:
-    """Signs thinking blocks and knows its own again."""
+    """Signs thinking blocks and verifies its own signatures."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def sign(self, past: str, previous: str | None, thinking: str, tokens: int) -> Seal:
-        """A seal for a thinking block at that place."""
+        """Return a signature for a thinking block at this place."""
         return Seal(secrets.token_hex(6), previous, past, _digest(thinking), tokens)
 
     def signature(self, seal: Seal) -> str:
-        """A seal as it goes over the wire."""
+        """Encode a seal as the wire carries it."""
         payload = canonical(asdict(seal))
         return base64.b64encode(self._mac(payload) + payload).decode()
 
     def seal(self, block: dict[str, Json]) -> Seal | None:
-        """What a block's signature says; nothing if it or the text is not ours."""
+        """Decode a block's signature; return None if it is not ours."""
         try:
             raw = base64.b64decode(block.get("signature", ""), validate=True)
         except (binascii.Error, ValueError):
@@ -111,7 +111,7 @@ class Binder:
                     continue
                 seal = self.seal(placed.block)
                 if seal is None and not (is_bound and drops):
-                    raise _forged(placed)
+                    raise _forged_error(placed)
                 is_first = previous is None and not dropped
                 follows = seal is not None and (is_first or seal.previous == previous)
                 if seal is not None and (not is_bound or (follows and seal.past == past.digest())):
@@ -119,15 +119,15 @@ class Binder:
                 elif drops:
                     dropped.append(placed.path)
                 else:
-                    raise _elsewhere(placed)
+                    raise _moved_error(placed)
         return Checked(past, previous, tuple(dropped))
 
 
-def _forged(placed: Placed) -> ApiError:
+def _forged_error(placed: Placed) -> ApiError:
     return ApiError(f"{placed.path}: Invalid `signature` in `{placed.type}` block")
 
 
-def _elsewhere(placed: Placed) -> ApiError:
+def _moved_error(placed: Placed) -> ApiError:
     return ApiError(
         f"{placed.path}: Invalid signature in thinking block. The block is bound to a different "
         "conversation. Thinking blocks must be sent back behind the same tools, system prompt "
@@ -141,7 +141,7 @@ def _digest(text: str) -> str:
 
 
 def kept_key(file: Path | None) -> bytes:
-    """The key of a file, which is made where there is none; without a file a key for this run."""
+    """Return the key in a file, creating it if needed; without a file, a temporary key."""
     if file is None:
         return secrets.token_bytes(32)
     if not file.exists():

@@ -1,4 +1,4 @@
-"""Which part of a prompt was seen before: the prompt cache, by comparing real prefixes."""
+"""Simulate the prompt cache by comparing prefixes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANGES_MESSAGES = ("thinking", "tool_choice")
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of the prompt, with all that stands before it."""
+    """A part of the prompt with everything before it."""
 
     part: str
     prefix: str
@@ -31,7 +31,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt as the cache sees it."""
+    """A prompt as the cache compares it."""
 
     model: str
     parameters: str
@@ -39,24 +39,24 @@ class Prompt:
 
     @property
     def tokens(self) -> int:
-        """All of it."""
+        """All tokens of the prompt."""
         return self.units[-1].tokens
 
     def prefix_of(self, part: str) -> str | None:
-        """The digest up to the end of a part, if it has anything."""
+        """Return the digest up to the end of a part, or None if it is empty."""
         return next((unit.prefix for unit in reversed(self.units) if unit.part == part), None)
 
 
 @dataclass(frozen=True)
 class Share:
-    """How a prompt was paid for."""
+    """The tokens of a prompt that were read, written and neither."""
 
     read: int = 0
     written: dict[str, int] = field(default_factory=lambda: {"5m": 0, "1h": 0})
     fresh: int = 0
 
     def as_usage(self) -> dict[str, Json]:
-        """The counts of a `usage` block."""
+        """Return the counts of a `usage` block."""
         return {
             "input_tokens": self.fresh,
             "cache_creation_input_tokens": sum(self.written.values()),
@@ -93,7 +93,7 @@ def prompt(conversation: Conversation, meter: Meter) -> Prompt:
 def _pieces(
     conversation: Conversation, meter: Meter
 ) -> Iterator[tuple[str, bytes, dict[str, Json], int]]:
-    """The prompt's parts in the cache's order: the part, its bytes, the block, its tokens."""
+    """Yield the prompt's parts in cache order: part, bytes, block and tokens."""
     for name, blocks in (("tools", conversation.tools), ("system", conversation.system)):
         for block in blocks:
             yield name, canonical([name, plain(block)]), block, meter.block(block)
@@ -105,7 +105,7 @@ def _pieces(
 
 
 class PromptCache:
-    """What was written, and until when it is kept."""
+    """The cached prefixes and when each expires."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[float, str]] = {}
@@ -127,7 +127,7 @@ class PromptCache:
         return Share(read, written, given.tokens - done)
 
     def _hit(self, units: list[Unit], mark: int, now: float) -> int:
-        """The longest kept prefix at the mark or a little before it; reading keeps it longer."""
+        """Return the longest cached prefix near the mark and extend its life."""
         for at in range(mark, max(-1, mark - LOOKBACK - 1), -1):
             until, ttl = self._kept.get(units[at].prefix, (0.0, "5m"))
             if until > now:
@@ -137,26 +137,26 @@ class PromptCache:
 
 
 def miss_reason(before: Prompt | None, now: Prompt) -> dict[str, Json] | None:
-    """Why the cache could not go on from an earlier prompt; nothing if it could."""
+    """Return why an earlier prompt could not be reused, or None."""
     if before is None:
         return {"type": "previous_message_not_found"}
     for part in ("model", "tools", "system"):
-        if _of(before, part) != _of(now, part):
-            return _missed(f"{part}_changed", before, now)
+        if _counts_of(before, part) != _counts_of(now, part):
+            return _missed_tokens(f"{part}_changed", before, now)
     if before.parameters != now.parameters:
         return {"type": "unavailable"}
     ours = {unit.prefix for unit in now.units}
     if before.units[-1].prefix not in ours:
-        return _missed("messages_changed", before, now)
+        return _missed_tokens("messages_changed", before, now)
     return None
 
 
-def _of(given: Prompt, part: str) -> str | None:
+def _counts_of(given: Prompt, part: str) -> str | None:
     return given.model if part == "model" else given.prefix_of(part)
 
 
-def _missed(kind: str, before: Prompt, now: Prompt) -> dict[str, Json]:
-    """The tokens of the earlier prompt behind the prefix that both share."""
+def _missed_tokens(kind: str, before: Prompt, now: Prompt) -> dict[str, Json]:
+    """Return the tokens of the earlier prompt behind the shared prefix."""
     shared = {unit.prefix for unit in now.units}
     common = max((unit.tokens for unit in before.units if unit.prefix in shared), default=0)
     return {"type": kind, "cache_missed_input_tokens": before.tokens - common}

@@ -1,4 +1,4 @@
-"""What each model takes: the table of models, and what newer ones refuse."""
+"""Look up the capabilities of models, and reject what newer ones reject."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIX = r"(-\d{8}|-latest)?"
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a model takes."""
+    """The capabilities of a model."""
 
     model: Model
     is_older: bool
@@ -26,12 +26,12 @@ class Capabilities:
 
     @property
     def always_thinks(self) -> bool:
-        """Whether thinking cannot be turned off; these are the models that bind it, too."""
+        """Return whether thinking cannot be turned off; such models also bind it."""
         return self.model.binding
 
 
 def capabilities(name: str) -> Capabilities:
-    """What the model of that name takes; an unknown one is not found."""
+    """Return the capabilities of a model; raise if it is unknown."""
     if not is_known(name):
         raise ApiError(f"model: {name}", status=404)
     return Capabilities(
@@ -42,7 +42,7 @@ def capabilities(name: str) -> Capabilities:
 
 
 def is_known(name: str) -> bool:
-    """Whether the name is one of the table, or one with a date behind it."""
+    """Return whether a name is in the table, with or without a date."""
     known = (re.fullmatch(re.escape(entry) + SUFFIX, name) for entry in _entries())
     return OLDER.fullmatch(name) is not None or any(known)
 

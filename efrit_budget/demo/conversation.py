@@ -1,4 +1,4 @@
-"""A request as the endpoint reads it: blocks in one form, each with its place."""
+"""A parsed request: blocks in one form, each with its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THINKING = frozenset({"thinking", "redacted_thinking"})
 
 @dataclass(frozen=True)
 class Placed:
-    """A block, and where it stood in the request."""
+    """A block and its place in the request."""
 
     block: dict[str, Json]
     message: int
@@ -22,7 +22,7 @@ class Placed:
 
     @property
     def path(self) -> str:
-        """Its place, as errors name it."""
+        """The place as errors name it."""
         return f"messages.{self.message}.content.{self.index}"
 
     @property
@@ -33,7 +33,7 @@ class Placed:
 
 @dataclass
 class Turn:
-    """Messages of the same role that follow each other; the API reads them as one."""
+    """Adjacent messages of one role, which the API reads as one."""
 
     role: str
     message: int
@@ -42,13 +42,13 @@ class Turn:
     """Whether it is a system message that was shown for one turn, which is over."""
 
     def of_type(self, *types: str) -> list[Placed]:
-        """Its blocks of these types."""
+        """Return the blocks of these types."""
         return [placed for placed in self.blocks if placed.type in types]
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What a request says."""
+    """The content of a request."""
 
     body: dict[str, Json]
     tools: list[dict[str, Json]]
@@ -61,12 +61,12 @@ class Conversation:
         return str(self.body["model"])
 
     def placed(self) -> Iterator[Placed]:
-        """Every block of the messages."""
+        """Yield every block of the messages."""
         for turn in self.turns:
             yield from turn.blocks
 
     def without(self, dropped: frozenset[str]) -> Conversation:
-        """The conversation without the blocks at these places."""
+        """Return the conversation without the blocks at these places."""
         turns = [
             replace(turn, blocks=[one for one in turn.blocks if one.path not in dropped])
             for turn in self.turns
@@ -98,23 +98,23 @@ def conversation(body: dict[str, Json]) -> Conversation:
 
 
 def plain(value: dict[str, Json]) -> dict[str, Json]:
-    """A block or tool in its one form: no cache mark, nothing that says nothing, keys in order.
+    """Return a block or tool in canonical form: no cache mark, no defaults, sorted keys.
 
     What is inside a tool's input or schema stays as it was sent, its order included.
     """
     if value.get("type") == "tool_result":
         content = [plain(block) for block in as_blocks(value.get("content") or [])]
         value = {"is_error": False, **value, "content": content}
-    kept = {
+    fields = {
         name: value[name]
         for name in sorted(value)
         if name != "cache_control" and value[name] is not None
     }
-    if kept.get("caller") == {"type": "direct"}:
-        del kept["caller"]
-    return kept
+    if fields.get("caller") == {"type": "direct"}:
+        del fields["caller"]
+    return fields
 
 
 def canonical(value: Json) -> bytes:
-    """JSON as bytes, the same for the same value."""
+    """Encode JSON as bytes, the same for equal values."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

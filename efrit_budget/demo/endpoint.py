@@ -1,4 +1,4 @@
-"""The endpoint: HTTP/1.1 on loopback."""
+"""Serve the endpoint over HTTP/1.1 on loopback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 
 
 class Recorder:
-    """Writes down each request and how it was answered, a line of JSON for each; never a key."""
+    """Logs each request and its answer as JSON lines, without keys."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = None if file is None else file.open("a", encoding="utf-8")
@@ -48,7 +48,7 @@ class Recorder:
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """A thread for each connection. It asks no name server for its own name."""
+    """An HTTP server with a thread per connection and no name lookups."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -61,18 +61,18 @@ class Server(ThreadingMixIn, TCPServer):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address it listens on."""
         return f"http://{LOOPBACK}:{self.server_address[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is none of our errors; anything else is shown."""
+        """Ignore a client that hung up; print any other error."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 @dataclass
 class Exchange:
-    """A request on its way."""
+    """A request in progress."""
 
     request_id: str = field(default_factory=lambda: new_id("req"))
     raw: bytes = b""
@@ -113,7 +113,7 @@ class Handler(BaseHTTPRequestHandler):
         self._refuse(Exchange(), ApiError(message, status=status))
 
     def version_string(self) -> str:
-        """What the `server` header says."""
+        """Return the value of the `server` header."""
         return "efrit-budget-demo"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
@@ -122,14 +122,14 @@ class Handler(BaseHTTPRequestHandler):
     # Reading
 
     def _known_path(self) -> str:
-        """The path without its query, such as the SDK's `?beta=true`."""
+        """Return the path without its query, such as the SDK's `?beta=true`."""
         path = self.path.partition("?")[0]
         if path not in PATHS:
             raise ApiError("Not found", status=404)
         return path
 
     def _headers(self) -> dict[str, str]:
-        """The headers by their names in lower case; one that is given twice holds both values."""
+        """Return the headers by lower-case name; repeated ones hold all values."""
         names = {name.lower() for name in self.headers}
         return {name: ",".join(self.headers.get_all(name) or []) for name in names}
 
@@ -146,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _chunks(self) -> bytes:
-        """A body that came in chunks, as a client sends it that does not know its length."""
+        """Read a chunked body."""
         body = b""
         while size := self._chunk_size():
             body += self.rfile.read(size)
@@ -238,7 +238,7 @@ class Handler(BaseHTTPRequestHandler):
     def _record(
         self, exchange: Exchange, status: int, reply: Reply | None, error: str | None = None
     ) -> None:
-        """Once, before the last bytes leave, so that who has the reply finds its line."""
+        """Log the request once, before the last bytes of the reply are sent."""
         if exchange.is_recorded:
             return
         exchange.is_recorded = True

@@ -1,4 +1,4 @@
-"""What a scenario leaves open until it is played: `{n}`, `{handle}`, and what results held."""
+"""Fill placeholders of a scenario: `{n}`, `{handle}` and values from results."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ WELL_KNOWN: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Filling:
-    """What placeholders stand for at a step."""
+    """The values of placeholders at one step."""
 
     round: int
     results: str
     """The text of the last tool results."""
 
     def text(self, text: str) -> str:
-        """A text with what is known filled in; what is not stays as it is."""
+        """Return a text with known placeholders filled in."""
         return str(self._filled(text, {}) or COUNT.sub(self._count, text))
 
     def input(self, call: ToolCall) -> dict[str, Json]:
-        """A tool's input; the other one if a placeholder stands for nothing here."""
+        """Return a tool's input, or its alternative if a placeholder has no value."""
         try:
             filled: dict[str, Json] = self._value(call.input, call.find)
         except LookupError:
@@ -54,7 +54,7 @@ class Filling:
         return filled
 
     def _filled(self, text: str, find: Mapping[str, str]) -> str | None:
-        """The text, or nothing if a placeholder in it stands for nothing."""
+        """Return the text, or None if one of its placeholders has no value."""
         patterns = {**WELL_KNOWN, **find}
         for name in NAMED.findall(text):
             if name in patterns and name != "n":
@@ -68,7 +68,7 @@ class Filling:
         return str(self.round * int(match[1] or 1) + int(match[2] or 0))
 
     def _found(self, pattern: str, *, is_last: bool) -> str | None:
-        """The last match for what is well known, otherwise another one in each round."""
+        """Return the last match for common placeholders, else one per round."""
         found = [match[match.re.groups and 1] for match in _matches(pattern, self.results)]
         if not found:
             return None
@@ -80,7 +80,7 @@ def _matches(pattern: str, text: str) -> list[re.Match[str]]:
 
 
 def last_results(conversation: Conversation) -> str:
-    """The text of the tool results in the last user turn that has any."""
+    """Return the text of the latest tool results."""
     for turn in reversed(conversation.turns):
         if placed := turn.of_type("tool_result"):
             contents = [plain(one.block)["content"] for one in placed]

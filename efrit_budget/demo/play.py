@@ -1,4 +1,4 @@
-"""Playing a scenario: which conversation a request belongs to, and what comes next in it."""
+"""Play a scenario: find the conversation of a request and its next step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from efrit_budget.demo.scenario import Entry, Scenario, Step, steps
 
 @dataclass
 class Played:
-    """How far a conversation is."""
+    """The progress of one conversation."""
 
     next: int = 0
     is_answered: bool = False
@@ -22,7 +22,7 @@ class Played:
 
 
 class Stage:
-    """Every conversation of this run. One at a time asks it."""
+    """All conversations of this run; used under one lock."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._steps = steps(scenario)
@@ -32,7 +32,7 @@ class Stage:
         self._lock = threading.Lock()
 
     def find(self, conversation: Conversation) -> Played:
-        """The conversation that a request goes on with, or a new one.
+        """Return the conversation that a request continues, or a new one.
 
         It is known by its `metadata.user_id`; else by a tool use that it was given, for a
         client may rewrite everything else; else by a text of its first message. One that begins
@@ -59,12 +59,12 @@ class Stage:
         return played
 
     def is_paused(self, played: Played, conversation: Conversation) -> bool:
-        """Whether the request gives back a paused reply for the model to go on with."""
+        """Return whether the request returns a paused reply to continue."""
         last = conversation.turns[-1]
         return bool(last.blocks) and _digest(plain(last.blocks[-1].block)) in played.paused
 
     def next(self, played: Played) -> Step:
-        """What is said now; the conversation moves on by it."""
+        """Return the next step and advance the conversation."""
         with self._lock:
             at, played.next = played.next, played.next + 1
             step = self._steps[at] if at < len(self._steps) else self._closing
@@ -72,7 +72,7 @@ class Stage:
             return step
 
     def peek(self, played: Played) -> Step:
-        """What would be said now."""
+        """Return the next step without advancing."""
         with self._lock:
             return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
@@ -87,7 +87,7 @@ class Stage:
 
 
 def _keys(conversation: Conversation) -> list[str]:
-    """What a conversation can be known by; the surest alone if there is a user's id."""
+    """Return the keys that identify a conversation; only the user's id if there is one."""
     user_id = (conversation.body.get("metadata") or {}).get("user_id")
     if user_id is not None:
         return [f"user_id {user_id}"]

@@ -1,4 +1,4 @@
-"""The API's errors: a status, a type, a message."""
+"""The API's errors: status, type and message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MESSAGES: Mapping[int, str] = {
 
 
 class ApiError(EfritError):
-    """A request that is answered with an error."""
+    """A request that the endpoint answers with an error."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ApiError(EfritError):
         self.headers = dict(headers or {})
 
     def body(self, request_id: str) -> dict[str, Json]:
-        """The error as the API writes it."""
+        """Return the error as the API writes it."""
         return error_body(TYPES.get(self.status, "api_error"), self.message, request_id)
 
 
@@ -58,20 +58,20 @@ def scripted(
     retry_after: float | None = None,
     retry_at: float | None = None,
 ) -> ApiError:
-    """An error that a scenario asks for; `retry_at` is in seconds from now, told as a date."""
+    """Return an error that a scenario asks for; `retry_at` is in seconds from now."""
     headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
     if retry_at is not None:
         headers["retry-after"] = formatdate(time.time() + retry_at, usegmt=True)
-    said = message or MESSAGES.get(status, f"Scripted error {status}")
-    return ApiError(said, status=status, headers=headers)
+    text = message or MESSAGES.get(status, f"Scripted error {status}")
+    return ApiError(text, status=status, headers=headers)
 
 
 def error_body(kind: str, message: str, request_id: str) -> dict[str, Json]:
-    """An error's JSON, the same for a reply and for an event."""
+    """Return an error's JSON, for a reply or an event."""
     error = {"type": kind, "message": message}
     return {"type": "error", "error": error, "request_id": request_id}
 
 
 def status_of(kind: str) -> int:
-    """The status that goes with an error's type."""
+    """Return the HTTP status of an error type."""
     return next((status for status, name in TYPES.items() if name == kind), 500)

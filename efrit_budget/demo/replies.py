@@ -1,4 +1,4 @@
-"""A reply made from a step of the scenario: its blocks, signed and counted."""
+"""Build a reply from a scenario step: blocks, signatures and usage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALPHABET = string.ascii_letters + string.digits
 
 @dataclass
 class Reply:
-    """What goes back to the client."""
+    """The reply to a request."""
 
     id: str
     model: str
@@ -36,7 +36,7 @@ class Reply:
     """Further members of the message: diagnostics, input transformations."""
 
     def message(self) -> dict[str, Json]:
-        """The whole reply."""
+        """Return the whole reply."""
         stop_details = None
         if self.stop_reason == "refusal":
             stop_details = {"type": "refusal", "category": None, "explanation": None}
@@ -54,7 +54,7 @@ class Reply:
         }
 
     def final_usage(self) -> dict[str, Json]:
-        """The prompt's counts, and the reply's."""
+        """Return the usage of the prompt and of the reply."""
         return {
             **self.usage,
             "output_tokens": self.tokens,
@@ -64,13 +64,13 @@ class Reply:
 
 @dataclass(frozen=True)
 class Writer:
-    """Makes replies."""
+    """Builds replies."""
 
     binder: Binder
     meter: Meter
 
     def reply(self, step: Step, conversation: Conversation, checked: Checked) -> Reply:
-        """What the step says to this request."""
+        """Return the reply of this step to this request."""
         entry, filling = step.entry, Filling(step.round, last_results(conversation))
         reply = Reply(new_id("msg"), conversation.model, entry)
         if entry.thinking and _thinks(conversation):
@@ -88,41 +88,41 @@ class Writer:
     def _think(
         self, reply: Reply, thought: str, conversation: Conversation, checked: Checked
     ) -> None:
-        """The client may see the thinking or not; it is signed, and counted, either way."""
+        """Add a thinking block, visible or not; sign and count it either way."""
         display = (conversation.body.get("thinking") or {}).get("display") or "omitted"
-        shown = "" if display == "omitted" else thought
+        text = "" if display == "omitted" else thought
         checked.past.enter("assistant")
         tokens = self.meter.text(thought)
-        seal = self.binder.sign(checked.past.digest(), checked.previous, shown, tokens)
+        seal = self.binder.sign(checked.past.digest(), checked.previous, text, tokens)
         signature = self.binder.signature(seal)
-        reply.blocks.append({"type": "thinking", "thinking": shown, "signature": signature})
+        reply.blocks.append({"type": "thinking", "thinking": text, "signature": signature})
         reply.thinking_tokens += tokens
         reply.tokens += tokens
 
     def _use(self, reply: Reply, call: ToolCall, filling: Filling) -> None:
-        """A verbatim input may be broken JSON, which only a stream can carry."""
+        """Add a tool use; its verbatim input may be invalid JSON in a stream."""
         use_id = new_id("toolu")
         if call.input_json is None:
-            given = filling.input(call)
-            text = json.dumps(given, ensure_ascii=False)
+            tool_input = filling.input(call)
+            text = json.dumps(tool_input, ensure_ascii=False)
         else:
             text = filling.text(call.input_json)
-            given = _parsed(text)
-        block = {"type": "tool_use", "id": use_id, "name": call.name, "input": given}
+            tool_input = _parse_input(text)
+        block = {"type": "tool_use", "id": use_id, "name": call.name, "input": tool_input}
         reply.blocks.append(block)
         reply.inputs[use_id] = text
         reply.tokens += self.meter.use(call.name, text)
 
 
 def _thinks(conversation: Conversation) -> bool:
-    """Whether the model thinks now: at its lowest only behind tool results."""
+    """Return whether the model thinks in this turn."""
     kind = (conversation.body.get("thinking") or {}).get("type", "adaptive")
     if kind == "between_tools":
         return bool(conversation.turns[-1].of_type("tool_result"))
     return bool(kind != "disabled")
 
 
-def _parsed(text: str) -> Json:
+def _parse_input(text: str) -> Json:
     try:
         return json.loads(text)
     except ValueError:
@@ -133,31 +133,33 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
     """End a reply that is longer than the client allows, in the middle of what it is at."""
     if reply.tokens <= most:
         return
-    kept, left = [], most - reply.thinking_tokens - 1
+    blocks, remaining = [], most - reply.thinking_tokens - 1
     for block in reply.blocks:
         cost = 0 if block["type"] == "thinking" else meter.block(block)
-        if cost <= left:
-            kept.append(block)
-        elif block["type"] == "text" and left > 0:
-            kept.append({**block, "text": block["text"][: len(block["text"]) * left // cost + 1]})
-        elif block["type"] == "tool_use" and left > 0:
+        if cost <= remaining:
+            blocks.append(block)
+        elif block["type"] == "text" and remaining > 0:
+            blocks.append(
+                {**block, "text": block["text"][: len(block["text"]) * remaining // cost + 1]}
+            )
+        elif block["type"] == "tool_use" and remaining > 0:
             text = reply.inputs[block["id"]]
-            reply.inputs[block["id"]] = text[: max(1, len(text) * left // cost)]
-            kept.append({**block, "input": {}})
-        left -= cost
-    reply.blocks, reply.tokens, reply.stop_reason = kept, most, "max_tokens"
+            reply.inputs[block["id"]] = text[: max(1, len(text) * remaining // cost)]
+            blocks.append({**block, "input": {}})
+        remaining -= cost
+    reply.blocks, reply.tokens, reply.stop_reason = blocks, most, "max_tokens"
 
 
 def check_expectation(entry: Entry, body: dict[str, Json]) -> None:
-    """What the scenario's author wants to see in the request."""
-    wanted = entry.expect_contains
-    if wanted is None or any(wanted in text for text in _texts(body)):
+    """Check what the scenario expects of the request."""
+    expected = entry.expect_contains
+    if expected is None or any(expected in text for text in _texts(body)):
         return
-    raise ApiError(f"the scenario expects a request that contains {wanted!r}, and this does not")
+    raise ApiError(f"the scenario expects a request that contains {expected!r}, and this does not")
 
 
 def _texts(value: Json) -> list[str]:
-    """Every string in a value."""
+    """Yield every string in a value."""
     if isinstance(value, str):
         return [value]
     inner = list(value.values()) if isinstance(value, dict) else value
@@ -165,5 +167,5 @@ def _texts(value: Json) -> list[str]:
 
 
 def new_id(prefix: str) -> str:
-    """An id as the API makes them."""
+    """Return an id in the API's form."""
     return f"{prefix}_01" + "".join(secrets.choice(ALPHABET) for _ in range(22))

@@ -1,4 +1,4 @@
-"""What the API refuses although its shape is right, in the API's words."""
+"""Check rules of the API beyond the shape of a request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_rules(conversation: Conversation, can: Capabilities) -> None:
 
 
 def _check_parameters(body: dict[str, Json], can: Capabilities) -> None:
-    """What some models take and others do not."""
+    """Check parameters that only some models accept."""
     limit = can.model.max_output
     if body.get("max_tokens", 0) > limit:
         raise ApiError(
@@ -89,7 +89,7 @@ def _check_marks(conversation: Conversation) -> None:
 
 
 def _marks(conversation: Conversation) -> Iterator[dict[str, Json]]:
-    """Every cache mark, in the prefix's order; the top-level one stands for the last block's."""
+    """Yield the cache marks in prefix order; the top-level one stands for the last block's."""
     messages = [placed.block for placed in conversation.placed()]
     for block in (*conversation.tools, *conversation.system, *messages):
         inner = block.get("content") or []
@@ -124,7 +124,7 @@ def _check_system_message(before: Turn | None, turn: Turn, can: Capabilities) ->
 
 
 def check_end(conversation: Conversation, *, is_paused: bool) -> None:
-    """The model goes on with its own words only where it was paused."""
+    """Raise if the request ends with the model's words, unless the reply was paused."""
     if conversation.turns[-1].role == "assistant" and not is_paused:
         raise ApiError(
             "This model does not support assistant message prefill. The conversation must end "
@@ -148,7 +148,7 @@ def _check_texts(conversation: Conversation) -> None:
 
 
 def _check_content(index: int, content: Json) -> None:
-    """There is some, and it does not end in thinking."""
+    """Raise if a message is empty or ends in thinking."""
     if not content:
         raise ApiError(f"messages.{index}: all messages must have non-empty content")
     last = as_blocks(content)[-1]["type"]
@@ -190,7 +190,7 @@ def _check_tool_changes(conversation: Conversation) -> None:
 
 
 def _check_pairing(turns: list[Turn]) -> None:
-    """Every use is answered in the very next user turn, first of all, and nothing else is."""
+    """Raise unless the next user turn begins with an answer to every tool use."""
     known: set[str] = set()
     for at, turn in enumerate(turns):
         uses = turn.of_type("tool_use")
@@ -206,12 +206,14 @@ def _check_pairing(turns: list[Turn]) -> None:
 
 
 def _check_answers(before: Turn | None, turn: Turn) -> None:
-    """No result without its use in the turn before, and none twice."""
-    asked = {placed.block["id"] for placed in before.of_type("tool_use")} if before else set()
+    """Raise if a result has no tool use in the turn before, or a duplicate."""
+    tool_use_ids = (
+        {placed.block["id"] for placed in before.of_type("tool_use")} if before else set()
+    )
     answered: set[str] = set()
     for placed in turn.of_type("tool_result"):
         use_id = placed.block["tool_use_id"]
-        if use_id not in asked:
+        if use_id not in tool_use_ids:
             raise ApiError(
                 f"{placed.path}: unexpected `tool_use_id` found in `tool_result` blocks: "
                 f"{use_id}. Each `tool_result` block must have a corresponding `tool_use` block "
@@ -226,7 +228,7 @@ def _check_answers(before: Turn | None, turn: Turn) -> None:
 
 
 def _check_answered(uses: list[Placed], after: Turn | None) -> None:
-    """The results stand before all else in the turn after."""
+    """Raise unless the results come first in the next turn."""
     first: set[str] = set()
     for placed in after.blocks if after is not None and after.role == "user" else []:
         if placed.type != "tool_result":

@@ -1,4 +1,4 @@
-"""Scenario files: what the scripted model says, reply by reply."""
+"""Scenario files: the replies of the scripted model."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ StopReason = Literal[
 
 
 class ScenarioError(EfritError):
-    """A scenario file is not what it should be."""
+    """A scenario file is invalid."""
 
 
 class Part(BaseModel):
-    """A table of a scenario file: what is named, and nothing else."""
+    """A table of a scenario file, without unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class ToolCall(Part):
-    """A tool that the model uses."""
+    """A tool call of the scripted model."""
 
     name: str
     input: dict[str, Json] = {}
@@ -60,7 +60,7 @@ class ToolCall(Part):
 
 
 class Entry(Part):
-    """A reply, a fault, or a group of these that is played several times."""
+    """A reply, a fault, or a repeated group of these."""
 
     thinking: str = ""
     text: str = ""
@@ -81,7 +81,7 @@ class Entry(Part):
 
     @property
     def is_fault(self) -> bool:
-        """Whether a client has to ask again."""
+        """Return whether the client has to send the request again."""
         fault = self.status or self.cut or self.error_event
         return bool(fault) or self.malformed
 
@@ -102,7 +102,7 @@ class Entry(Part):
 
 
 class Scenario(Part):
-    """What a model says in a conversation, in order."""
+    """The replies of the model in order."""
 
     title: str = ""
     closing: str = "That is all that I was given to say."
@@ -111,40 +111,40 @@ class Scenario(Part):
 
 @dataclass(frozen=True)
 class Step:
-    """An entry and the number of its round, from 1."""
+    """An entry and its round, counted from 1."""
 
     entry: Entry
     round: int
 
 
 def steps(scenario: Scenario) -> list[Step]:
-    """The entries one by one, in the order in which they are played."""
+    """Yield the entries one by one in the order they are played."""
     played = []
-    for step in _unrolled(scenario.reply, 1):
+    for step in _repeat(scenario.reply, 1):
         played.append(step)
         if len(played) > MOST_STEPS:
             raise ScenarioError(f"a scenario has at most {MOST_STEPS:,} replies")
     return played
 
 
-def _unrolled(entries: tuple[Entry, ...], outer: int) -> Iterator[Step]:
-    """A reply that is not repeated has the round of the group it is in."""
+def _repeat(entries: tuple[Entry, ...], outer: int) -> Iterator[Step]:
+    """Yield an entry once per round; a nested reply has the round of its group."""
     for entry in entries:
         for number in range(1, entry.repeat + 1):
             turn = number if entry.repeat > 1 else outer
             if entry.replies:
-                yield from _unrolled(entry.replies, turn)
+                yield from _repeat(entry.replies, turn)
             else:
                 yield Step(entry, turn)
 
 
 def built_in() -> list[str]:
-    """The names of the scenarios that come with the package."""
+    """Return the names of the scenarios in the package."""
     return sorted(file.stem for file in BUILT_IN.glob("*.toml"))
 
 
 def load(named: str) -> Scenario:
-    """A scenario by its name, or from a file."""
+    """Return a scenario by name or from a file."""
     file = BUILT_IN / f"{named}.toml" if named in built_in() else Path(named)
     try:
         return parse(file.read_text(encoding="utf-8"))
@@ -156,7 +156,7 @@ def load(named: str) -> Scenario:
 
 
 def parse(text: str) -> Scenario:
-    """A scenario from TOML."""
+    """Return a scenario from TOML text."""
     try:
         scenario = Scenario.model_validate(tomllib.loads(text))
     except ValidationError as error:

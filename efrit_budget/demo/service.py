@@ -1,4 +1,4 @@
-"""What becomes of a request, apart from how it travels."""
+"""Answer requests, independent of transport."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BETA = re.compile(r"[a-z0-9-]+-\d{4}-\d\d-\d\d")
 
 @dataclass(frozen=True)
 class Options:
-    """How the endpoint is to behave."""
+    """The options of the endpoint."""
 
     scenario: Scenario
     key: bytes
@@ -51,7 +51,7 @@ class Options:
 
 
 class Service:
-    """Answers requests; several threads may ask it."""
+    """Answers requests; safe to use from several threads."""
 
     def __init__(self, options: Options) -> None:
         self._needs_key = options.needs_key
@@ -83,29 +83,29 @@ class Service:
 
     def count(self, raw: bytes, betas: frozenset[str]) -> dict[str, Json]:
         """Answer `count_tokens`."""
-        asked, _ = self._read(raw, betas, CountRequest)
-        return {"input_tokens": prompt(asked, self._meter).tokens}
+        conversation, _ = self._read(raw, betas, CountRequest)
+        return {"input_tokens": prompt(conversation, self._meter).tokens}
 
     def answer(self, raw: bytes, betas: frozenset[str]) -> Reply:
-        """The reply to a request; the scenario moves on by it, unless the request is refused."""
-        asked, can = self._read(raw, betas, MessageRequest)
-        checked = self._checked(asked, can)
-        asked = asked.without(frozenset(checked.dropped))
-        played = self._stage.find(asked)
-        check_end(asked, is_paused=self._stage.is_paused(played, asked))
-        given = prompt(asked, self._meter)
-        if given.tokens > can.model.window:
+        """Return the reply to a request and advance the scenario unless it is refused."""
+        request, can = self._read(raw, betas, MessageRequest)
+        checked = self._checked(request, can)
+        request = request.without(frozenset(checked.dropped))
+        played = self._stage.find(request)
+        check_end(request, is_paused=self._stage.is_paused(played, request))
+        cached_prompt = prompt(request, self._meter)
+        if cached_prompt.tokens > can.model.window:
             raise ApiError(
-                f"prompt is too long: {given.tokens} tokens > {can.model.window} maximum"
+                f"prompt is too long: {cached_prompt.tokens} tokens > {can.model.window} maximum"
             )
-        check_expectation(self._stage.peek(played).entry, asked.body)
+        check_expectation(self._stage.peek(played).entry, request.body)
         step = self._stage.next(played)
         if step.entry.status is not None:
             _fail(step.entry)
-        reply = self._writer.reply(step, asked, checked)
+        reply = self._writer.reply(step, request, checked)
         self._stage.said(played, reply.blocks, reply.stop_reason)
-        self._account(reply, given, can)
-        self._add_extras(reply, asked, given, checked, betas)
+        self._account(reply, cached_prompt, can)
+        self._add_extras(reply, request, cached_prompt, checked, betas)
         return reply
 
     def _read(
@@ -115,12 +115,12 @@ class Service:
         check_shape(body, shape)
         check_betas(body, betas)
         can = capabilities(body["model"])
-        asked = conversation(body)
-        check_rules(asked, can)
-        return asked, can
+        parsed_request = conversation(body)
+        check_rules(parsed_request, can)
+        return parsed_request, can
 
     def _checked(self, asked: Conversation, can: Capabilities) -> Checked:
-        """The request's thinking, checked."""
+        """Return the conversation with its thinking verified."""
         binding = (asked.body.get("thinking") or {}).get("block_binding") or {}
         drops = binding.get("prefix_mismatch_behavior") == "drop_block"
         return self._binder.check(asked, is_bound=can.model.binding, drops=drops)
@@ -143,7 +143,7 @@ class Service:
         checked: Checked,
         betas: frozenset[str],
     ) -> None:
-        """What a reply says besides."""
+        """Add optional fields to a reply."""
         with self._lock:
             before = (asked.body.get("diagnostics") or {}).get("previous_message_id")
             if asked.body.get("diagnostics") is not None:
@@ -164,7 +164,7 @@ def _fail(entry: Entry) -> NoReturn:
 
 
 def unstreamable(reply: Reply) -> ApiError | None:
-    """The error that stands for a fault of streams when the client asked for none."""
+    """Return the error that stands for a streaming fault in a plain reply."""
     if reply.entry.error_event is not None:
         return scripted(status_of(reply.entry.error_event), reply.entry.message)
     if reply.entry.cut is not None or reply.entry.malformed:
@@ -173,7 +173,7 @@ def unstreamable(reply: Reply) -> ApiError | None:
 
 
 def parsed(raw: bytes) -> Json:
-    """A body's JSON, which must be an object whose texts are texts."""
+    """Parse a body, which must be a JSON object with string texts."""
     try:
         body = json.loads(raw, parse_constant=_no_number)
         json.dumps(body, ensure_ascii=False, allow_nan=False).encode()

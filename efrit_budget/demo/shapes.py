@@ -1,4 +1,4 @@
-"""The shape of a request: every field the endpoint knows, and no other."""
+"""The fields of a request that the endpoint accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT_OUT: Json = None
 
 
 class Shape(BaseModel):
-    """Takes what is named and nothing else, without converting anything."""
+    """A model that rejects unknown fields and converts nothing."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -28,13 +28,13 @@ class CacheControl(Shape):
 
 
 class Marked(Shape):
-    """What can carry a cache mark."""
+    """A block that can carry a cache mark."""
 
     cache_control: CacheControl | None = None
 
 
 def as_blocks(content: Json) -> Json:
-    """A string is short for one text block."""
+    """Return a string as one text block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -84,7 +84,7 @@ class RedactedThinking(Shape):
 
 
 class DirectCaller(Shape):
-    """Who called a tool: the model."""
+    """The caller of a tool: the model."""
 
     type: Literal["direct"]
 
@@ -100,7 +100,7 @@ class ToolUse(Marked):
 
 
 class ToolResult(Marked):
-    """What a tool gave."""
+    """The result of a tool."""
 
     type: Literal["tool_result"]
     tool_use_id: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]+$")]
@@ -118,7 +118,7 @@ class ToolReference(Shape):
 
 
 class ToolChange(Marked):
-    """A tool that is offered, or no longer, from here on."""
+    """A tool that is added or removed from here on."""
 
     type: Literal["tool_addition", "tool_removal"]
     tool: ToolReference
@@ -130,21 +130,21 @@ SystemBlock = Annotated[Text | ToolChange, Discriminator("type")]
 
 
 class UserMessage(Shape):
-    """What the person, or a tool, said."""
+    """A message of the person or a tool."""
 
     role: Literal["user"]
     content: Annotated[list[UserBlock], BeforeValidator(as_blocks)]
 
 
 class AssistantMessage(Shape):
-    """What the model said."""
+    """A message of the model."""
 
     role: Literal["assistant"]
     content: Annotated[list[AssistantBlock], BeforeValidator(as_blocks)]
 
 
 class SystemMessage(Shape):
-    """What is said at system level in mid-conversation."""
+    """A system message in mid-conversation."""
 
     role: Literal["system"]
     content: Annotated[list[SystemBlock], BeforeValidator(as_blocks)]
@@ -173,13 +173,13 @@ class Tool(Marked):
 
 
 class BlockBinding(Shape):
-    """What happens to thinking behind a changed past."""
+    """The handling of thinking behind a changed past."""
 
     prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
 
 
 class AdaptiveThinking(Shape):
-    """The model thinks as it sees fit."""
+    """Thinking as the model decides."""
 
     type: Literal["adaptive"]
     display: Literal["summarized", "omitted", "updates"] | None = None
@@ -201,7 +201,7 @@ class NoThinking(Shape):
 
 
 class ToolChoice(Shape):
-    """How tools are used."""
+    """A choice of tools."""
 
     type: Literal["auto", "any"]
     disable_parallel_tool_use: bool = False
@@ -214,7 +214,7 @@ class NoToolChoice(Shape):
 
 
 class OneToolChoice(Shape):
-    """That tool."""
+    """One required tool."""
 
     type: Literal["tool"]
     name: str
@@ -237,7 +237,7 @@ class OutputFormat(Shape):
 
 
 class OutputConfig(Shape):
-    """How the answer is to be."""
+    """The form of the answer."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     format: OutputFormat | None = None
@@ -245,19 +245,19 @@ class OutputConfig(Shape):
 
 
 class Metadata(Shape):
-    """Who asks."""
+    """The user of the request."""
 
     user_id: Annotated[str, Field(max_length=512)] | None = None
 
 
 class Diagnostics(Shape):
-    """Which request to compare the prefix with."""
+    """The request to compare the prefix with."""
 
     previous_message_id: str | None = None
 
 
 class CountRequest(Shape):
-    """What `POST /v1/messages/count_tokens` takes."""
+    """The body of `POST /v1/messages/count_tokens`."""
 
     model: Annotated[str, Field(min_length=1)]
     messages: list[Annotated[UserMessage | AssistantMessage | SystemMessage, Discriminator("role")]]
@@ -272,7 +272,7 @@ class CountRequest(Shape):
 
 
 class MessageRequest(CountRequest):
-    """What `POST /v1/messages` takes."""
+    """The body of `POST /v1/messages`."""
 
     max_tokens: Annotated[int, Field(ge=1)]
     stream: bool = False
@@ -319,7 +319,7 @@ def check_betas(body: dict[str, Json], betas: frozenset[str]) -> None:
 
 
 def _additions(body: dict[str, Json]) -> list[tuple[str, str]]:
-    """What of a request is in beta, and where."""
+    """Yield the beta fields of a request and their places."""
     found = []
     thinking = body.get("thinking") or {}
     if thinking.get("block_binding") is not None:

@@ -1,4 +1,4 @@
-"""A reply as server-sent events, in the API's order, with the faults that a scenario asks for."""
+"""Write a reply as server-sent events, with the faults of the scenario."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Event:
 
 
 def events(reply: Reply, request_id: str) -> Iterator[Event]:
-    """Every event of a reply."""
+    """Yield every event of a reply."""
     yield _start(reply)
     for index, block in enumerate(reply.blocks):
         yield _event("content_block_start", index=index, content_block=_empty(block))
@@ -42,7 +42,7 @@ def events(reply: Reply, request_id: str) -> Iterator[Event]:
 
 
 def _start(reply: Reply) -> Event:
-    """The message as it stands before its first word."""
+    """Return the message before its first block."""
     usage = {**reply.usage, "output_tokens": 1}
     nothing: dict[str, Json] = {
         "content": [],
@@ -54,15 +54,15 @@ def _start(reply: Reply) -> Event:
 
 
 def _end(reply: Reply) -> Iterator[Event]:
-    said = reply.message()
-    delta = {name: said[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
-    usage = {name: count for name, count in said["usage"].items() if name != "cache_creation"}
+    message = reply.message()
+    delta = {name: message[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
+    usage = {name: count for name, count in message["usage"].items() if name != "cache_creation"}
     yield _event("message_delta", delta=delta, usage=usage)
     yield _event("message_stop")
 
 
 def _empty(block: dict[str, Json]) -> dict[str, Json]:
-    """A block as it is announced."""
+    """Return a block as its start event announces it."""
     blank: dict[str, dict[str, Json]] = {
         "text": {"text": ""},
         "thinking": {"thinking": "", "signature": ""},
@@ -72,7 +72,7 @@ def _empty(block: dict[str, Json]) -> dict[str, Json]:
 
 
 def _block(reply: Reply, index: int, block: dict[str, Json], request_id: str) -> Iterator[Event]:
-    """The pieces of a block; where a fault is to be, it is in the middle of them."""
+    """Yield the events of a block, with any fault in the middle."""
     pieces = list(_pieces(reply, block))
     if fault := _fault(reply, block):
         middle = max(1, len(pieces) // 2)
@@ -83,7 +83,7 @@ def _block(reply: Reply, index: int, block: dict[str, Json], request_id: str) ->
 
 
 def _pieces(reply: Reply, block: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """What each delta brings."""
+    """Yield the deltas of a block."""
     if block["type"] == "thinking":
         for word in _words(block["thinking"]):
             yield {"type": "thinking_delta", "thinking": word}
@@ -99,12 +99,12 @@ def _pieces(reply: Reply, block: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _words(text: str) -> list[str]:
-    """A text in words, each with the blanks behind it."""
+    """Split a text into words with their trailing blanks."""
     return WORD.findall(text) or ([text] if text else [])
 
 
 def _fault(reply: Reply, block: dict[str, Json]) -> str | None:
-    """The fault that this block is to have: the text's or tool's own, else the last block's."""
+    """Return the fault of this block, or None."""
     entry = reply.entry
     if entry.cut is not None:
         kind = "text" if entry.cut == "text" else "tool_use"
@@ -118,13 +118,13 @@ def _fault(reply: Reply, block: dict[str, Json]) -> str | None:
 def _faulty(
     reply: Reply, fault: str, index: int, piece: dict[str, Json], request_id: str
 ) -> Iterator[Event]:
-    """The events that a client has to live with."""
+    """Yield the events of a fault that the client must tolerate."""
     if fault == "malformed":
         yield Event(b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n')
     elif fault == "error":
         kind = str(reply.entry.error_event)
-        said = reply.entry.message or MESSAGES.get(status_of(kind), kind)
-        yield Event(_written("error", error_body(kind, said, request_id)), is_last=True)
+        text = reply.entry.message or MESSAGES.get(status_of(kind), kind)
+        yield Event(_encode_event("error", error_body(kind, text, request_id)), is_last=True)
     else:
         name = next(name for name in ("text", "partial_json") if name in piece)
         half = {**piece, name: piece[name][: max(1, len(piece[name]) // 2)]}
@@ -137,8 +137,8 @@ def _delta(index: int, piece: dict[str, Json]) -> Event:
 
 
 def _event(name: str, **members: Json) -> Event:
-    return Event(_written(name, {"type": name, **members}))
+    return Event(_encode_event(name, {"type": name, **members}))
 
 
-def _written(name: str, body: dict[str, Json]) -> bytes:
+def _encode_event(name: str, body: dict[str, Json]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(body, ensure_ascii=False)}\n\n".encode()

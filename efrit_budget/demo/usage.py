@@ -1,4 +1,4 @@
-"""How many tokens things are: our own estimate times a factor that the client is not told."""
+"""Count tokens as our estimate times a factor that the client does not know."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Meter:
     """What a thinking block's signature says it costs."""
 
     def text(self, text: str) -> int:
-        """A text's tokens."""
+        """Return a text's tokens."""
         return ceil(estimate(text) * self.factor)
 
     def use(self, name: str, given: str) -> int:
-        """A tool use, the same when it is said and when it comes back; ids cost nothing."""
+        """Return a tool use's tokens; ids cost nothing."""
         return WRAPPER + self.text(f"{name} {given}")
 
     def block(self, block: dict[str, Json]) -> int:
-        """A block's tokens, whatever is inside it."""
+        """Return a block's tokens, including everything inside."""
         kind = block.get("type")
         if kind == "text":
             return self.text(block["text"])
@@ -57,7 +57,7 @@ class Meter:
 
 
 def _image_tokens(source: dict[str, Json]) -> int:
-    """By its size, which is read from its head."""
+    """Return an image's tokens from the size in its header."""
     if source["type"] != "base64":
         return IMAGE_ELSEWHERE
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - few requests hold an image

@@ -1,1 +1,1 @@
-"""What sessions learned, kept across sessions: observations, retrieval, context packs."""
+"""Observations that sessions saved, how they are found, and context packs."""

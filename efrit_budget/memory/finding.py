@@ -1,4 +1,4 @@
-"""Reading observations: by id, by time, in their session, in sum."""
+"""Read observations by id, by time, by session, and in total."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WHERE o.deleted IS NULL"""
 
 
 def with_id(connection: sqlite3.Connection, number: int) -> Observation | None:
-    """The observation of that id, a deleted one too."""
+    """Return the observation with this id, even if it is deleted."""
     row = connection.execute(WITH_ID, (number,)).fetchone()
     return None if row is None else observation_of(row)
 
@@ -38,7 +38,7 @@ def with_id(connection: sqlite3.Connection, number: int) -> Observation | None:
 def latest(
     connection: sqlite3.Connection, filters: Filters, limit: int, offset: int
 ) -> list[Observation]:
-    """What was changed last, the latest first."""
+    """Return the observations changed last, newest first."""
     where, values = conditions(filters)
     page = {**values, "limit": limit, "offset": offset}
     return list(map(observation_of, connection.execute(WHOLE + where + LATEST_FIRST, page)))
@@ -47,7 +47,7 @@ def latest(
 def by_id(
     connection: sqlite3.Connection, filters: Filters, last: int, limit: int, *, deleted: bool
 ) -> list[Observation]:
-    """Those behind an id in the order of ids, `deleted` ones too where they are wanted."""
+    """Return observations after an id in id order, with deleted ones if `deleted`."""
     where, values = conditions(filters)
     page = {**values, "id": last, "limit": limit}
     statement = (EVERY if deleted else WHOLE) + where + FROM_ID_ON
@@ -57,7 +57,7 @@ def by_id(
 def _after(
     connection: sqlite3.Connection, filters: Filters, focus: Observation, limit: int
 ) -> list[Observation]:
-    """What was saved after it, in the order of time."""
+    """Return the observations saved after one, oldest first."""
     where, values = conditions(filters)
     page = {**values, "created": focus.created, "id": focus.id, "limit": limit}
     return list(map(observation_of, connection.execute(WHOLE + where + LATER, page)))
@@ -66,7 +66,7 @@ def _after(
 def _before(
     connection: sqlite3.Connection, filters: Filters, focus: Observation, limit: int
 ) -> list[Observation]:
-    """What was saved directly before it, in the order of time."""
+    """Return the observations saved directly before one, oldest first."""
     where, values = conditions(filters)
     page = {**values, "created": focus.created, "id": focus.id, "limit": limit}
     rows = connection.execute(WHOLE + where + EARLIER, page).fetchall()
@@ -74,7 +74,7 @@ def _before(
 
 
 def count(connection: sqlite3.Connection, filters: Filters) -> int:
-    """How many observations the filters let through."""
+    """Return how many observations match the filters."""
     where, values = conditions(filters)
     return int(connection.execute(COUNTED + where, values).fetchone()[0])
 
@@ -82,7 +82,7 @@ def count(connection: sqlite3.Connection, filters: Filters) -> int:
 def around(
     connection: sqlite3.Connection, focus: Observation, within: Filters, most: tuple[int, int]
 ) -> Timeline:
-    """What was saved before and after an observation, at most so many of each."""
+    """Return the observations saved before and after one, up to a number of each."""
     where, values = conditions(within)
     others = connection.execute(COUNTED + where + BUT_ID, {**values, "id": focus.id})
     return Timeline(
@@ -94,7 +94,7 @@ def around(
 
 
 def revisions(connection: sqlite3.Connection, number: int) -> list[Revision]:
-    """What an observation was before, the earliest first."""
+    """Return the earlier versions of an observation, oldest first."""
     rows = connection.execute(
         "SELECT * FROM revisions WHERE observation = ? ORDER BY revision", (number,)
     )
@@ -102,7 +102,7 @@ def revisions(connection: sqlite3.Connection, number: int) -> list[Revision]:
 
 
 def related(connection: sqlite3.Connection, number: int) -> list[tuple[int, str]]:
-    """The ids and titles of what an observation has to do with, whichever of them says so."""
+    """Return ids and titles of related observations, in either direction."""
     rows = connection.execute(
         "SELECT id, title FROM observations WHERE deleted IS NULL AND id IN"
         " (SELECT related FROM relations WHERE observation = :id"
@@ -113,7 +113,7 @@ def related(connection: sqlite3.Connection, number: int) -> list[tuple[int, str]
 
 
 def relations(connection: sqlite3.Connection, number: int) -> list[int]:
-    """The ids an observation itself names, those of deleted ones too."""
+    """Return the ids that an observation names, deleted ones included."""
     rows = connection.execute(
         "SELECT related FROM relations WHERE observation = ? ORDER BY related", (number,)
     )
@@ -121,7 +121,7 @@ def relations(connection: sqlite3.Connection, number: int) -> list[int]:
 
 
 def stats(connection: sqlite3.Connection, filters: Filters) -> Stats:
-    """What there is, in sum."""
+    """Return the totals."""
     where, values = conditions(filters)
     groups = connection.execute(GROUPED + where + BY_GROUP, values).fetchall()
     projects, scopes, kinds = Counter[str](), Counter[str](), Counter[str]()

@@ -1,4 +1,4 @@
-"""What a search finds, a line each."""
+"""Search results, one line each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SOME_WORDS = "No memory holds every word; these hold some of them."
 
 
 class Lines:
-    """For people."""
+    """The form for people."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """The whole."""
+        """Return the whole text."""
         named = ", ".join(f"#{one.memory.id} (~{one.tokens} tokens)" for one in pack.named)
         lines = [
             SOME_WORDS if pack.any_word else "",
@@ -30,17 +30,17 @@ class Lines:
         return "\n".join(filter(None, lines))
 
     def entry(self, memory: Observation) -> str:
-        """One memory on a line."""
+        """Return one observation on a line."""
         tags = f", tags: {', '.join(memory.tags)}" if memory.tags else ""
         facts = f"{moment(memory.updated)[:10]}, importance: {memory.importance:g}{tags}"
         return f"#{memory.id} {name_of(memory)} ({facts})"
 
 
 class LinesJson:
-    """The same for programs, on one line."""
+    """The form for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """The whole."""
+        """Return the whole text."""
         return compact(
             {
                 "results": [index_of(memory) for memory in pack.memories],
@@ -54,5 +54,5 @@ class LinesJson:
         )
 
     def entry(self, memory: Observation) -> str:
-        """One memory."""
+        """Return one observation."""
         return compact(index_of(memory))

@@ -1,4 +1,4 @@
-"""Finding observations by their words, the best first."""
+"""Find observations by their words, best first."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ def best(
     limit: int,
     clock: Clock,
 ) -> list[tuple[Observation, Parts]]:
-    """The best that the words and the filters find; without words, of all.
+    """Return the best matches of words and filters, or of all if there are no words.
 
     Of equals, the one saved last comes first.
     """
     where, values = conditions(filters)
     facts = (FACTS_OF_MATCHED.format(hits=_hits(match)) if match else FACTS_OF_ALL) + where
-    asked = {**values, **_ranked(clock), **_expressions(match), "limit": limit}
+    parameters = {**values, **_rank(clock), **_expressions(match), "limit": limit}
     found = []
-    for *row, relevance in connection.execute(BEST.format(facts=facts), asked):
+    for *row, relevance in connection.execute(BEST.format(facts=facts), parameters):
         observation = observation_of(row)
         found.append((observation, parts_of(observation, relevance, clock)))
     return sorted(found, key=_goodness, reverse=True)
 
 
 def _hits(match: Match) -> str:
-    """The statement that asks the indexes."""
+    """Return the statement that queries the indexes."""
     if match.words and match.beginnings:
         return EITHER if match.any_word else BOTH
     return WORDS if match.words else BEGINNINGS
@@ -86,7 +86,7 @@ def _goodness(found: tuple[Observation, Parts]) -> tuple[float, int]:
     return parts.score, observation.id
 
 
-def _ranked(clock: Clock) -> dict[str, float]:
+def _rank(clock: Clock) -> dict[str, float]:
     return {
         "now": clock.now,
         "half_life": clock.half_life_days * DAY,
@@ -99,7 +99,7 @@ def _ranked(clock: Clock) -> dict[str, float]:
 
 
 def count_of(connection: sqlite3.Connection, filters: Filters, match: Match | None) -> int:
-    """How many the words and the filters find; the indexes hold none that are deleted."""
+    """Return how many observations match; the indexes hold no deleted ones."""
     where, values = conditions(filters)
     if match is None:
         return count(connection, filters)

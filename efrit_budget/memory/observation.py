@@ -1,4 +1,4 @@
-"""What memory holds: observations, as they are given, kept and found."""
+"""Observations as they are given, stored and found."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DEFAULT_IMPORTANCE = 0.5
 
 
 class ObservationError(EfritError):
-    """An observation that cannot be kept, or that is not there."""
+    """An observation cannot be saved, or does not exist."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What is to be saved."""
+    """An observation to save."""
 
     title: str
     content: str
@@ -42,7 +42,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Observation:
-    """An observation as it is kept; times are seconds since 1970."""
+    """A stored observation; times are seconds since 1970."""
 
     id: int
     kind: str
@@ -66,7 +66,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Revision:
-    """What an observation was before it was saved again under its topic key."""
+    """An earlier version of an observation with the same topic key."""
 
     revision: int
     kind: str
@@ -81,7 +81,7 @@ class Revision:
 
 @dataclass(frozen=True)
 class Record(Observation):
-    """An observation as it is carried over: with what it was before, and has to do with."""
+    """An exported observation with its revisions and relations."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
 
@@ -91,7 +91,7 @@ class Record(Observation):
 
 @dataclass(frozen=True)
 class Filters:
-    """Which observations are meant; what is None or empty excludes nothing."""
+    """A selection of observations; None or empty selects all."""
 
     project: str | None = None
     scope: str | None = None
@@ -106,7 +106,7 @@ EVERYTHING = Filters()
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of a draft."""
+    """The outcome of saving a draft."""
 
     id: int
     revision: int
@@ -130,7 +130,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class PastSession:
-    """A session that was held."""
+    """An earlier session."""
 
     id: str
     title: str
@@ -140,7 +140,7 @@ class PastSession:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a person asked for."""
+    """A message of the person."""
 
     session: str
     asked: float
@@ -149,7 +149,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Stats:
-    """What there is in memory."""
+    """The totals of memory."""
 
     observations: int
     deleted: int

@@ -1,4 +1,4 @@
-"""Memories within a budget: the best first, judged by the price of the whole text they make."""
+"""Pack observations into a budget, best first, priced as one text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIGURE_TRIES = 5
 
 @dataclass(frozen=True)
 class Named:
-    """A memory that does not fit, and what it would cost."""
+    """An observation that does not fit, with its cost."""
 
     memory: Observation
     tokens: int
@@ -22,7 +22,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Pack:
-    """Which memories go, and what is left behind."""
+    """The observations that are packed, and those left out."""
 
     total: int
     """How many there are under the same words and filters."""
@@ -37,23 +37,23 @@ class Pack:
 
     @property
     def left_out(self) -> int:
-        """How many are not in it, those that were never tried included."""
+        """Return how many observations are left out, including those never tried."""
         return self.total - len(self.memories)
 
 
 class Form(Protocol):
-    """How a pack is written."""
+    """A way to write a pack."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """The whole, which tells what it costs."""
+        """Return the whole text, including its stated cost."""
 
     def entry(self, memory: Observation) -> str:
-        """What one memory takes of it."""
+        """Return the text of one observation."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A pack as text, and what the text costs."""
+    """A pack as text, with its cost."""
 
     pack: Pack
     text: str
@@ -61,20 +61,20 @@ class Written:
 
 
 def packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
-    """As many of the candidates as fit; one that does not is passed over.
+    """Pack as many candidates as fit and skip those that do not.
 
     What was passed over is named in the end, as far as there is room. Where not even one fits
     beside the line that counts those left out, that line goes. An empty pack is written whatever
     it costs.
     """
-    written = _packed(empty, candidates, form, cost)
+    written = _pack(empty, candidates, form, cost)
     if written.pack.memories:
         return written
-    uncounted = _packed(replace(empty, counted=False), candidates, form, cost)
+    uncounted = _pack(replace(empty, counted=False), candidates, form, cost)
     return uncounted if uncounted.pack.memories else written
 
 
-def _packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
+def _pack(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
     packer = _Packer(empty, form, cost)
     passed_over = [one for one in candidates if not packer.takes(one)]
     if empty.counted:
@@ -84,7 +84,7 @@ def _packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Co
 
 
 class _Packer:
-    """Adds to a pack what fits it; while it grows the budget stands for the figure in its text."""
+    """Adds observations to a pack while they fit."""
 
     def __init__(self, empty: Pack, form: Form, cost: Cost) -> None:
         self._form = form
@@ -109,16 +109,16 @@ class _Packer:
         return self._fits(replace(self._pack, named=(*self._pack.named, alone)))
 
     def written(self) -> Written:
-        """What came of it, with what it costs in the text."""
+        """Return the pack as text, with its cost stated in the text."""
         pack = self._pack
         while True:
             text, tokens = self._agreeing(pack)
-            if pack.budget is None or tokens <= pack.budget or pack == _bare(pack):
+            if pack.budget is None or tokens <= pack.budget or pack == _empty(pack):
                 return Written(pack, text, tokens)
-            pack = _smaller(pack)
+            pack = _drop_last(pack)
 
     def _is_hopeless(self, size: int) -> bool:
-        """Whether a quarter of the bytes is too much already, so that no text need be written."""
+        """Return whether a quarter of the bytes already exceeds the budget."""
         budget = self._pack.budget
         return budget is not None and size // 4 > budget
 
@@ -134,7 +134,7 @@ class _Packer:
         return self._cost(self._form.text(pack, pack.budget)) <= pack.budget
 
     def _agreeing(self, pack: Pack) -> tuple[str, int]:
-        """The text that tells its own price, or one near it where no figure agrees with itself."""
+        """Return the text whose stated cost is its own cost, or nearly."""
         tokens = pack.budget or 0
         for _ in range(FIGURE_TRIES):
             text = self._form.text(pack, tokens)
@@ -145,12 +145,12 @@ class _Packer:
         return text, counted
 
 
-def _bare(pack: Pack) -> Pack:
+def _empty(pack: Pack) -> Pack:
     return replace(pack, memories=(), named=())
 
 
-def _smaller(pack: Pack) -> Pack:
-    """The pack without what came to it last."""
+def _drop_last(pack: Pack) -> Pack:
+    """Return the pack without the item added last."""
     if pack.named:
         return replace(pack, named=pack.named[:-1])
     return replace(pack, memories=pack.memories[:-1])

@@ -1,4 +1,4 @@
-"""Context packs: whole memories as one text to paste into any conversation, or as JSON."""
+"""Context packs: whole observations as one text or as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEWLINES = "\r\n"
 def context_pack(
     store: MemoryStore, query: str, filters: Filters, budget: int, form: Form, cost: Cost
 ) -> Written:
-    """What there is on a query, or of a project, within the budget."""
+    """Return a pack for a query or a project, within the budget."""
     found = store.search(query, filters, CANDIDATES)
     empty = Pack(found.total, budget, filters.project, found.any_word)
     return packed(empty, [each.observation for each in found.candidates], form, cost)
@@ -33,21 +33,21 @@ def context_pack(
 
 @dataclass(frozen=True)
 class Markdown:
-    """A heading, the memories, and a line on what is left out."""
+    """A heading, the observations, and a line on those left out."""
 
     marked: bool = False
     """Whether its own lines are marked, as in a tool's result, and what memories hold is quoted."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """The whole."""
+        """Return the whole text."""
         count = f"{len(pack.memories)} memories, ~{tokens} tokens"
         heading = f"# Project Context: {pack.project or ALL_PROJECTS} ({count})"
         body = BETWEEN.join(map(self.entry, pack.memories))
-        rest = _rest(pack)
+        rest = _left_out_line(pack)
         return "\n\n".join(filter(None, (self._own(heading), body, rest and self._own(rest))))
 
     def entry(self, memory: Observation) -> str:
-        """One memory, whole."""
+        """Return one whole observation."""
         tags = f" | tags: {', '.join(memory.tags)}" if memory.tags else ""
         facts = f"*{_day(memory.created)} | importance: {memory.importance:g}{tags}*"
         content = memory.content.strip(NEWLINES)
@@ -58,7 +58,7 @@ class Markdown:
         return own(line) if self.marked else line
 
 
-def _rest(pack: Pack) -> str:
+def _left_out_line(pack: Pack) -> str:
     if not pack.left_out or not pack.counted:
         return ""
     names = ", ".join(f"{name_of(one.memory)} (~{one.tokens} tokens)" for one in pack.named)
@@ -66,15 +66,15 @@ def _rest(pack: Pack) -> str:
 
 
 def name_of(memory: Observation) -> str:
-    """Kind and title, on one line."""
+    """Return kind and title on one line."""
     return f"[{memory.kind}] {' '.join(memory.title.split())}"
 
 
 class PackJson:
-    """The same for programs, on one line."""
+    """The form for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """The whole."""
+        """Return the whole text."""
         return compact(
             {
                 "memories": [facts_of(memory) for memory in pack.memories],
@@ -90,22 +90,22 @@ class PackJson:
         )
 
     def entry(self, memory: Observation) -> str:
-        """One memory, whole."""
+        """Return one whole observation."""
         return compact(facts_of(memory))
 
 
 def compact(facts: Json) -> str:
-    """JSON without blanks."""
+    """Return JSON without blanks."""
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
 
 
 def facts_of(memory: Observation) -> dict[str, Json]:
-    """A memory for programs."""
+    """Return an observation for programs."""
     return {**index_of(memory), "content": memory.content}
 
 
 def index_of(memory: Observation) -> dict[str, Json]:
-    """A memory for programs, without its content."""
+    """Return an observation for programs, without its content."""
     return {
         "id": memory.id,
         "kind": memory.kind,
@@ -120,7 +120,7 @@ def index_of(memory: Observation) -> dict[str, Json]:
 
 
 def moment(seconds: float) -> str:
-    """A time as ISO 8601 has it."""
+    """Return a time in ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 

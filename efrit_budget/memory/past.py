@@ -1,4 +1,4 @@
-"""The sessions that were held in a project, and what was asked in them."""
+"""Earlier sessions of a project, and the messages in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASKED = f"remembered_prompts WHERE session IN (SELECT id FROM remembered_session
 
 @dataclass(frozen=True)
 class Past:
-    """The latest sessions and requests, the latest first, and how many there are of each."""
+    """The latest sessions and messages, newest first, and the totals."""
 
     sessions: list[PastSession]
     prompts: list[Prompt]
@@ -24,13 +24,13 @@ class Past:
 
 
 def latest_of(connection: sqlite3.Connection, project: str | None, but: str, limit: int) -> Past:
-    """Those of a project, but for one session."""
-    meant: dict[str, Json] = {"project": project, "but": but, "limit": limit}
+    """Return the latest sessions and messages of a project, except one session's."""
+    parameters: dict[str, Json] = {"project": project, "but": but, "limit": limit}
     return Past(
-        _sessions(connection, meant),
-        _prompts(connection, meant),
-        _counted(connection, f"remembered_sessions WHERE {MEANT}", meant),
-        _counted(connection, ASKED, meant),
+        _sessions(connection, parameters),
+        _prompts(connection, parameters),
+        _count(connection, f"remembered_sessions WHERE {MEANT}", parameters),
+        _count(connection, ASKED, parameters),
     )
 
 
@@ -44,7 +44,7 @@ def _sessions(connection: sqlite3.Connection, meant: dict[str, Json]) -> list[Pa
 
 
 def _prompts(connection: sqlite3.Connection, meant: dict[str, Json]) -> list[Prompt]:
-    """What was asked last; only the texts of these are looked for."""
+    """Return the latest messages; only their texts are read."""
     latest = "ORDER BY asked DESC, session, turn DESC"
     rows = connection.execute(
         "SELECT session, asked, text FROM remembered_prompts WHERE (session, turn) IN"  # noqa: S608  own words
@@ -54,6 +54,6 @@ def _prompts(connection: sqlite3.Connection, meant: dict[str, Json]) -> list[Pro
     return [Prompt(row[0], row[1], without_private(row[2] or "")) for row in rows]
 
 
-def _counted(connection: sqlite3.Connection, what: str, meant: dict[str, Json]) -> int:
+def _count(connection: sqlite3.Connection, what: str, meant: dict[str, Json]) -> int:
     row = connection.execute(f"SELECT count(*) FROM {what}", meant).fetchone()  # noqa: S608  own words
     return int(row[0])

@@ -1,4 +1,4 @@
-"""Keeping what stands between `<private>` and `</private>` off the disk."""
+"""Remove text between `<private>` and `</private>` before it is stored."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ WITHHELD = "[private]"
 
 
 def without_private(text: str) -> str:
-    """The text with each private stretch replaced by a word that says so.
+    """Return the text with each private part replaced by a marker.
 
     Stretches may be nested. One that is never closed reaches to the end of the text, and one that
     was never opened, from its beginning: the other mark may stand in a text beside this one.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     depth = end = 0
     last = text.rfind(">")
     for mark in MARK.finditer(text, 0, last + 1):
         closes = bool(mark[1])
         if closes and depth == 0:
-            kept = [WITHHELD]
+            parts = [WITHHELD]
             end = mark.end()
             continue
         if depth == 0:
-            kept += (text[end : mark.start()], WITHHELD)
+            parts += (text[end : mark.start()], WITHHELD)
         depth += -1 if closes else 1
         if depth == 0:
             end = mark.end()
-    return "".join(kept) + ("" if depth else text[end:])
+    return "".join(parts) + ("" if depth else text[end:])
 
 
 def public(value: Json) -> Json:
-    """A value of JSON whose texts hold nothing private."""
+    """Return a JSON value with private parts removed from its texts."""
     if isinstance(value, str):
         return without_private(value)
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A query as data: whatever a person or a model types becomes words to look for."""
+"""Parse a query into words to search for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFIX = "*"
 
 @dataclass(frozen=True)
 class Match:
-    """What to look for in the two indexes; an empty expression is none."""
+    """The expressions for the two indexes; an empty one is not used."""
 
     words: str
     """In that of the stems."""
@@ -25,12 +25,12 @@ class Match:
 
 @dataclass(frozen=True)
 class Query:
-    """The words of a query; one that ends in a star stands for all that begin so."""
+    """The words of a query; a trailing star matches any ending."""
 
     words: tuple[str, ...]
 
     def attempts(self) -> Iterator[Match]:
-        """What to look for, one after the other until something is found.
+        """Yield what to search for, until something is found.
 
         All of it as it was typed, where `foo-baz` is two words side by side; all its words,
         wherever they stand; and any of them.
@@ -46,13 +46,13 @@ class Query:
 
 
 def parsed(text: str) -> Query:
-    """The words of a text, each once, without those that hold neither letter nor digit."""
+    """Return the distinct words of a text that have a letter or digit."""
     words = sound_text(text).replace("\0", " ").split()
     return Query(tuple(dict.fromkeys(word for word in words if any(map(_is_indexed, word)))))
 
 
 def _parts(word: str) -> Iterator[str]:
-    """The words that the indexes see in what was typed as one; the last may be a beginning."""
+    """Split one typed word as the indexes do; the last part may be a prefix."""
     bare = word.rstrip(PREFIX)
     parts = "".join(each if _is_indexed(each) else " " for each in bare).split()
     yield from parts[:-1]
@@ -61,20 +61,20 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def _is_indexed(character: str) -> bool:
-    """Whether it is part of a word: a letter, a digit, a mark on one, or of private use."""
+    """Return whether the indexes treat a character as part of a word."""
     category = unicodedata.category(character)
     return category[0] in "LNM" or category == "Co"
 
 
 def _match(words: Sequence[str], *, any_word: bool) -> Match:
     operator = " OR " if any_word else " "
-    whole = operator.join(_quoted(word) for word in words if not word.endswith(PREFIX))
-    begun = operator.join(_quoted(word) for word in words if word.endswith(PREFIX))
-    return Match(whole, begun, any_word)
+    whole = operator.join(_quote(word) for word in words if not word.endswith(PREFIX))
+    prefixes = operator.join(_quote(word) for word in words if word.endswith(PREFIX))
+    return Match(whole, prefixes, any_word)
 
 
-def _quoted(word: str) -> str:
-    """A word as a string of the query language, in which only quotes mean something."""
+def _quote(word: str) -> str:
+    """Quote a word for the query language."""
     bare = word.rstrip(PREFIX)
     star = PREFIX if bare != word else ""
     escaped = bare.replace('"', '""')

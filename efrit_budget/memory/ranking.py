@@ -1,4 +1,4 @@
-"""In which order what was found is given: relevance, blended with three other parts."""
+"""Rank search results by relevance, recency, importance and use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_HALVINGS = 60
 
 
 class Parts(NamedTuple):
-    """What a rank is made of."""
+    """The parts of a rank."""
 
     score: float
     relevance: float
@@ -31,14 +31,14 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Clock:
-    """The moment at which ages are measured, and the age at which half of the recency is gone."""
+    """The time for ages, and the half-life of recency."""
 
     now: float
     half_life_days: float = HALF_LIFE_DAYS
 
 
 def parts_of(observation: Observation, relevance: float, clock: Clock) -> Parts:
-    """The parts of a rank and the score they make."""
+    """Return the parts of a rank and the score."""
     importance = observation.importance
     recency = _recency(observation.updated, clock)
     access = observation.accesses / (observation.accesses + HALF_ACCESSES)
@@ -47,7 +47,7 @@ def parts_of(observation: Observation, relevance: float, clock: Clock) -> Parts:
 
 
 def _recency(updated: float, clock: Clock) -> float:
-    """What is left of it: halved with each half-life, and falling evenly in between."""
+    """Return the recency, halved with each half-life."""
     age = max(0.0, (clock.now - updated) / (clock.half_life_days * DAY))
     halvings = min(int(age), MOST_HALVINGS)
     return (1 - min(age - halvings, 1.0) / 2) / (1 << halvings)

@@ -1,4 +1,4 @@
-"""Taking in what was exported: what is new here, what is newer, and what is here already."""
+"""Import exported observations: new, newer, or already present."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ VALUES (:observation, :revision, :kind, :importance, :updated, :session, :tool, 
 
 
 class Fate(StrEnum):
-    """What became of a record."""
+    """The outcome for one record."""
 
     NEW = "new"
     UPDATED = "updated"
@@ -54,7 +54,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of records that were carried here."""
+    """The outcome of an import."""
 
     new: int
     updated: int
@@ -65,7 +65,7 @@ class Merged:
 
 
 class MergeError(EfritError):
-    """Records that cannot be kept: the place of each, and why; none of all is kept."""
+    """Records that cannot be imported, with place and reason; nothing is imported."""
 
     def __init__(self, problems: list[tuple[int, str]]) -> None:
         super().__init__("; ".join(problem for _, problem in problems))
@@ -77,24 +77,24 @@ def merged(connection: sqlite3.Connection, records: Sequence[Record]) -> Merged:
     numbers: dict[int, int] = {}
     fates: list[Fate] = []
     problems: list[tuple[int, str]] = []
-    taken: set[int] = set()
+    used_ids: set[int] = set()
     for place, record in enumerate(records):
         try:
-            number, fate = restored(connection, record, taken)
+            number, fate = restored(connection, record, used_ids)
         except ObservationError as error:
             problems.append((place, error.message))
             continue
         numbers[record.id] = number
-        taken.add(number)
+        used_ids.add(number)
         fates.append(fate)
     if problems:
         raise MergeError(problems)
-    leading_out = sum(_related(connection, record, numbers) for record in records)
+    leading_out = sum(_relate(connection, record, numbers) for record in records)
     new, updated, there = (fates.count(fate) for fate in Fate)
     return Merged(new, updated, there, leading_out)
 
 
-def _related(connection: sqlite3.Connection, record: Record, numbers: Mapping[int, int]) -> int:
+def _relate(connection: sqlite3.Connection, record: Record, numbers: Mapping[int, int]) -> int:
     """Relate a record to what came along; gives how many of its relations lead elsewhere."""
     ends = [numbers[other] for other in record.related if other in numbers]
     relate(connection, numbers[record.id], ends)
@@ -109,12 +109,12 @@ def restored(
     One of the same moment and topic, or with the same words, is the same observation: the higher
     revision of both stands, with the revisions of both before it. Those in `but` are others.
     """
-    draft, record = _sound(record)
+    draft, record = _without_private(record)
     values = {**vars(draft), **_values(record), "digest": digest_of(draft)}
     rows = connection.execute(SAME_ORIGIN, values)
     mine = next((each for each in map(observation_of, rows) if each.id not in but), None)
     if mine is not None:
-        return mine.id, _merged(connection, mine, record, values)
+        return mine.id, _merge_revisions(connection, mine, record, values)
     _require_free_topic(connection, draft, record)
     if connection.execute("SELECT 1 FROM observations WHERE id = :id", values).fetchone():
         values["id"] = None
@@ -123,15 +123,15 @@ def restored(
     return number, Fate.NEW
 
 
-def _sound(record: Record) -> tuple[Draft, Record]:
-    """What may be kept of a record: nothing private, in no field of it."""
+def _without_private(record: Record) -> tuple[Draft, Record]:
+    """Return a record without private text."""
     draft = sound(draft_of(record))
     cleaned = {name: value for name, value in vars(draft).items() if name in COLUMNS}
-    revisions = tuple(map(_sound_revision, record.revisions))
+    revisions = tuple(map(_clean_revision, record.revisions))
     return draft, replace(record, **cleaned, revisions=revisions)
 
 
-def _sound_revision(revision: Revision) -> Revision:
+def _clean_revision(revision: Revision) -> Revision:
     return replace(
         revision,
         kind=clean(revision.kind),
@@ -144,12 +144,12 @@ def _sound_revision(revision: Revision) -> Revision:
 
 
 def _values(record: Record) -> dict[str, Json]:
-    """The columns of its row."""
+    """Return the column values of a record."""
     values = {name: getattr(record, name) for name in COLUMNS}
     return {**values, "tags": tags_column(record.tags)}
 
 
-def _merged(
+def _merge_revisions(
     connection: sqlite3.Connection, mine: Observation, record: Record, values: dict[str, Json]
 ) -> Fate:
     """Bring what is here up to the record, if that is later."""
@@ -177,17 +177,17 @@ def _require_one_history(connection: sqlite3.Connection, mine: Observation, reco
 
 
 def _history(latest: Observation, earlier: Iterable[Revision]) -> dict[int, tuple[str, str]]:
-    """What each revision says."""
-    said = {each.revision: (each.title, each.content) for each in earlier}
-    return {**said, latest.revision: (latest.title, latest.content)}
+    """Return the content of each revision."""
+    contents = {each.revision: (each.title, each.content) for each in earlier}
+    return {**contents, latest.revision: (latest.title, latest.content)}
 
 
 def _require_free_topic(connection: sqlite3.Connection, draft: Draft, record: Record) -> None:
-    taken = None if record.deleted is not None else with_topic(connection, draft)
-    if taken is not None:
+    owner = None if record.deleted is not None else with_topic(connection, draft)
+    if owner is not None:
         raise ObservationError(
             f"topic_key: {draft.topic_key!r} of project {draft.project!r} is that of"
-            f" #{taken['id']}; delete that one, or leave this one out"
+            f" #{owner['id']}; delete that one, or leave this one out"
         )
 
 

@@ -1,4 +1,4 @@
-"""Observations as rows: their columns, their filters as conditions, their fingerprints."""
+"""Observations as rows: columns, filters and fingerprints."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ FILTERS = {
 
 
 def observation_of(row: Sequence[Json]) -> Observation:
-    """The observation of a row that holds `COLUMNS`."""
+    """Return the observation of a row with `COLUMNS`."""
     values = list(row)
     values[TAGS] = tuple(json.loads(values[TAGS]))
     return Observation(*values)
 
 
 def revision_of(row: sqlite3.Row) -> Revision:
-    """The revision a row holds."""
+    """Return the revision of a row."""
     values = {name: row[name] for name in REVISION_COLUMNS}
     return Revision(**values | {"tags": tuple(json.loads(row["tags"]))})
 
 
 def tags_column(tags: Sequence[str]) -> str:
-    """Tags as they are stored: JSON, whose marks are no part of any word."""
+    """Return tags as they are stored: JSON with separators that no word contains."""
     return json.dumps(list(tags), ensure_ascii=False)
 
 
 def conditions(filters: Filters) -> tuple[str, dict[str, Json]]:
-    """What a row must hold to be meant, as SQL behind a WHERE, and its parameters."""
+    """Return filters as SQL for a WHERE clause, with parameters."""
     values: dict[str, Json] = {
         "project": filters.project,
         "scope": filters.scope,
@@ -50,19 +50,19 @@ def conditions(filters: Filters) -> tuple[str, dict[str, Json]]:
         "session": filters.session,
         "tags": tags_column(filters.tags) if filters.tags else None,
     }
-    given = {name: value for name, value in values.items() if value is not None}
-    return "".join(FILTERS[name] for name in given), given
+    parameters = {name: value for name, value in values.items() if value is not None}
+    return "".join(FILTERS[name] for name in parameters), parameters
 
 
 def digest(draft: Draft) -> bytes:
-    """A fingerprint of the content in its project and scope; how it is spaced does not count."""
-    said = (draft.project, draft.scope, " ".join(draft.content.split()))
+    """Return a fingerprint of a content in its project and scope, ignoring spaces."""
+    parts = (draft.project, draft.scope, " ".join(draft.content.split()))
     import hashlib  # noqa: PLC0415 - what only looks something up must not wait for it
 
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
 def draft_of(observation: Observation) -> Draft:
-    """The draft from which an observation would come."""
+    """Return the draft that would save this observation."""
     names = [field.name for field in fields(Draft) if field.name in COLUMNS]
     return Draft(**{name: getattr(observation, name) for name in names})

@@ -1,4 +1,4 @@
-"""Writing observations: anew, as a revision of what has their topic key, as a duplicate."""
+"""Save observations: new, as a revision of a topic, or as a duplicate."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ TELLING = ("title", "kind", "tags", "importance")
 
 
 def clean(text: str) -> str:
-    """The text without what is private and what no UTF-8 can hold."""
+    """Return the text without private parts and invalid characters."""
     return without_private(sound_text(text))
 
 
 def sound(draft: Draft) -> Draft:
-    """The draft with its texts cleaned, or an error that says why it cannot be kept."""
+    """Return the draft with clean texts; raise if it cannot be saved."""
     title, content = clean(draft.title).strip(), clean(draft.content)
     if not title:
         raise ObservationError("title: an observation needs one, of at least one character")
@@ -68,7 +68,7 @@ def sound(draft: Draft) -> Draft:
 
 
 def _require_short(draft: Draft) -> None:
-    """What stands in every line about an observation is no place for a content."""
+    """Raise if a field that every line shows is too long."""
     for name, text, most in (
         ("title", draft.title, MOST_TITLE),
         ("type", draft.kind, MOST_WORD),
@@ -86,7 +86,7 @@ def _require_short(draft: Draft) -> None:
 
 
 def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
-    """What was saved minutes ago with the same content, counted once more.
+    """Count a recent observation with the same content once more; return it or None.
 
     A topic key is that of its own observation alone, which is revised where anything differs.
     """
@@ -106,7 +106,7 @@ def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Sa
 
 
 def as_revision(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
-    """A new revision of what has the draft's topic key."""
+    """Save a new revision of the observation with the draft's topic key; return it or None."""
     row = with_topic(connection, draft)
     if row is None:
         return None
@@ -114,7 +114,7 @@ def as_revision(connection: sqlite3.Connection, draft: Draft, now: float) -> Sav
     connection.execute(
         "UPDATE observations SET revision = revision + 1, kind = ?, importance = ?, updated = ?,"
         " session = ?, tool = ?, tags = ?, title = ?, content = ?, digest = ? WHERE id = ?",
-        (*_written(draft, now), row["id"]),
+        (*_written_columns(draft, now), row["id"]),
     )
     return Saved(row["id"], row["revision"] + 1, "updated")
 
@@ -134,13 +134,13 @@ def as_new(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved:
         "INSERT INTO observations (kind, importance, updated, session, tool, tags, title,"
         " content, digest, project, scope, topic_key, created)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*_written(draft, now), draft.project, draft.scope, draft.topic_key, now),
+        (*_written_columns(draft, now), draft.project, draft.scope, draft.topic_key, now),
     )
     return Saved(int(added.lastrowid or 0), 1, "created")
 
 
-def _written(draft: Draft, now: float) -> tuple[Json, ...]:
-    """What a new observation and a new revision both write."""
+def _written_columns(draft: Draft, now: float) -> tuple[Json, ...]:
+    """Return the columns that a new observation and a new revision both write."""
     return (
         *(draft.kind, draft.importance, now, draft.session, draft.tool),
         *(tags_column(draft.tags), draft.title, draft.content, digest(draft)),
@@ -149,8 +149,8 @@ def _written(draft: Draft, now: float) -> tuple[Json, ...]:
 
 def relate(connection: sqlite3.Connection, number: int, related: Iterable[int]) -> None:
     """Note what an observation has to do with; one that was never there is named."""
-    wanted = set(related) - {number}
-    for other in sorted(wanted):
+    targets = set(related) - {number}
+    for other in sorted(targets):
         row = connection.execute("SELECT 1 FROM observations WHERE id = ?", (other,)).fetchone()
         if row is None:
             raise ObservationError(f"related: there is no observation #{other}")
@@ -161,7 +161,7 @@ def relate(connection: sqlite3.Connection, number: int, related: Iterable[int]) 
 
 
 def with_topic(connection: sqlite3.Connection, draft: Draft) -> sqlite3.Row | None:
-    """What has the draft's topic key; nothing where it has none."""
+    """Return the observation with the draft's topic key, or None."""
     row: sqlite3.Row | None = connection.execute(
         "SELECT id, revision FROM observations"
         " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",

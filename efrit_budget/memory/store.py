@@ -1,4 +1,4 @@
-"""Observations in the database: saved, found, counted, deleted softly."""
+"""The store of observations: save, find, count and delete."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Candidate:
-    """An observation that was found, and what its rank is made of."""
+    """A matching observation with the parts of its rank."""
 
     observation: Observation
     parts: Parts
@@ -44,7 +44,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Found:
-    """The best of what a query matches, the best first."""
+    """The best matches of a query, best first."""
 
     candidates: list[Candidate]
     total: int
@@ -54,7 +54,7 @@ class Found:
 
 
 class MemoryStore:
-    """What sessions learned, in the one database of all sidecars."""
+    """The observations in the shared database."""
 
     def __init__(self, database: Database, half_life_days: float = HALF_LIFE_DAYS) -> None:
         self._database = database
@@ -108,22 +108,22 @@ class MemoryStore:
     # Reading
 
     def get(self, number: int) -> Observation | None:
-        """An observation, a deleted one too: it says when it was."""
+        """Return an observation, even if it is deleted, or None."""
         with self._database.reading() as connection:
             return finding.with_id(connection, number)
 
     def revisions(self, number: int) -> list[Revision]:
-        """What an observation was before, the earliest first."""
+        """Return the earlier versions of an observation, oldest first."""
         with self._database.reading() as connection:
             return finding.revisions(connection, number)
 
     def related(self, number: int) -> list[tuple[int, str]]:
-        """The ids and titles of what an observation has to do with, whichever of them says so."""
+        """Return ids and titles of related observations, in either direction."""
         with self._database.reading() as connection:
             return finding.related(connection, number)
 
     def relations(self, number: int) -> list[int]:
-        """The ids an observation itself names, those of deleted ones too."""
+        """Return the ids that an observation names, deleted ones included."""
         with self._database.reading() as connection:
             return finding.relations(connection, number)
 
@@ -136,7 +136,7 @@ class MemoryStore:
         half_life_days: float | None = None,
         now: float | None = None,
     ) -> Found:
-        """What holds every word of the query, or, where nothing does, any of them.
+        """Return what matches every word of the query, else any word.
 
         A query without words finds all that the filters let through.
         """
@@ -155,27 +155,27 @@ class MemoryStore:
         return Found(candidates, total, any_word)
 
     def count(self, filters: Filters = EVERYTHING) -> int:
-        """How many observations the filters let through."""
+        """Return how many observations match the filters."""
         with self._database.reading() as connection:
             return finding.count(connection, filters)
 
     def recent(
         self, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
     ) -> list[Observation]:
-        """What was saved last, the latest first."""
+        """Return the observations saved last, newest first."""
         with self._database.reading() as connection:
             return finding.latest(connection, filters, limit, offset)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """One state of the memory for all that is listed in the block."""
+        """Read everything in the block from one state of the database."""
         with self._database.reading():
             yield
 
     def every(
         self, filters: Filters = EVERYTHING, *, deleted: bool = False
     ) -> Iterator[Observation]:
-        """All of them in the order of their ids, a few hundred at a time."""
+        """Yield all observations in id order, a few hundred at a time."""
         last = 0
         while True:
             with self._database.reading() as connection:
@@ -188,7 +188,7 @@ class MemoryStore:
     def timeline(
         self, number: int, before: int = 5, after: int = 5, filters: Filters = EVERYTHING
     ) -> Timeline | None:
-        """An observation between those of its session; None if it is not there.
+        """Return an observation with its neighbours in the session, or None.
 
         What was saved outside of sessions stands among what else of its project was.
         """
@@ -202,11 +202,11 @@ class MemoryStore:
             return finding.around(connection, focus, within, (before, after))
 
     def stats(self, filters: Filters = EVERYTHING) -> Stats:
-        """What there is."""
+        """Return the totals."""
         with self._database.reading() as connection:
             return finding.stats(connection, filters)
 
     def past(self, project: str | None, but: str, limit: int) -> Past:
-        """The sessions and requests of a project, as many of each, but for one session."""
+        """Return sessions and messages of a project, except one session's."""
         with self._database.reading() as connection:
             return latest_of(connection, project, but, limit)

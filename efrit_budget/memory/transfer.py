@@ -1,4 +1,4 @@
-"""Memory as JSON lines, an observation each, out and in again without loss."""
+"""Export and import memory as JSON lines without loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RecordError(InvalidParamsError):
 
 
 class Export:
-    """What the filters let through, a line each; without filters what was deleted goes, too."""
+    """The observations that match the filters, one line each."""
 
     def __init__(self, store: MemoryStore, filters: Filters) -> None:
         self._store = store
@@ -34,7 +34,7 @@ class Export:
         """How many relations lead to observations that did not go."""
 
     def lines(self) -> Iterator[str]:
-        """The lines, in the order of the observations' ids."""
+        """Yield the lines in id order."""
         with self._store.snapshot():
             going = {observation.id for observation in self._chosen()}
             for observation in self._chosen():
@@ -53,7 +53,7 @@ def _line(record: dict[str, Any]) -> str:
 
 
 def records(lines: Iterable[bytes]) -> dict[int, Record]:
-    """The observations of some lines, by the numbers of these.
+    """Return the observations of some lines, by line number.
 
     The first line that is none is named, and none is given then.
     """
@@ -84,7 +84,7 @@ def _record(adapter: TypeAdapter[Record], line: bytes, number: int) -> Record:
 
 
 def _problem(record: Record) -> str:
-    """What is wrong with a record whose members are of the right kinds."""
+    """Return why a record is invalid, or None."""
     times = (record.created, record.updated, record.accessed or 0.0, record.deleted or 0.0)
     if not all(0 <= moment <= LATEST for moment in times):
         return "a time is no second from 1970 to 9999"
@@ -105,6 +105,8 @@ def imported(store: MemoryStore, given: dict[int, Record]) -> Merged:
         return store.merge(list(given.values()))
     except MergeError as error:
         lines = list(given)
-        told = [f"line {lines[place]}: {problem}" for place, problem in error.problems]
-        more = [f"and {len(told) - MOST_NAMED:,} more"] if len(told) > MOST_NAMED else []
-        raise RecordError("\n".join(["nothing was imported", *told[:MOST_NAMED], *more])) from error
+        problems = [f"line {lines[place]}: {problem}" for place, problem in error.problems]
+        more = [f"and {len(problems) - MOST_NAMED:,} more"] if len(problems) > MOST_NAMED else []
+        raise RecordError(
+            "\n".join(["nothing was imported", *problems[:MOST_NAMED], *more])
+        ) from error

@@ -1,4 +1,4 @@
-"""What every answer from memory has in common: the lines that end it."""
+"""The last lines of answers from memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FINDINGS = "findings. Increase limit for more."
 
 
 def navigation_hint(showing: int, total: int, hint: str) -> str:
-    """The line that says how much of it all is shown; empty where that is everything."""
+    """Return the line that says how much is shown, empty if all is."""
     return f"Showing {showing:,} of {total:,} {hint}" if showing < total else ""
 
 
 def budget_line(tokens: int, budget: int, shown: int, total: int, noun: str) -> str:
-    """The line of an answer that its budget has cut."""
+    """Return the line of an answer that was cut to its budget."""
     return (
         f"⚡ Budget: ~{tokens:,}/{budget:,} tokens used. {shown:,} of {total:,} {noun} shown."
         " Increase max_tokens or use detail_level=summary for more."

@@ -1,4 +1,4 @@
-"""The `changes/*` methods: what was changed in Emacs, kept so that it can be undone."""
+"""The `changes/*` methods: record and undo edits made in Emacs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from efrit_budget.changes.change import Kind, State
 from efrit_budget.changes.journal import Journal, Wanted
 from efrit_budget.changes.places import place_of
 from efrit_budget.errors import Json
-from efrit_budget.methods.projects import Projects
 from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
+from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.wire.method import Call, Lane, Method, Number, Offset, Params
 
 MOST_FILES = 1_000
@@ -48,7 +48,7 @@ class BeginParams(Params):
 
 
 class EndedParams(Params):
-    """A change that has ended."""
+    """One change that ended."""
 
     number: Number
     buffer_text: str | None = None
@@ -101,15 +101,17 @@ class SinceParams(Params):
 
 
 class ChangesMethods:
-    """Keeping, showing and undoing what is changed in files."""
+    """Records, shows and undoes file changes."""
 
-    def __init__(self, sessions: SessionStore, projects: Projects, database: Database) -> None:
+    def __init__(
+        self, sessions: SessionStore, projects: SessionProjects, database: Database
+    ) -> None:
         self._sessions = sessions
         self._projects = projects
         self._database = database
 
     def methods(self) -> list[Method]:
-        """The family's methods."""
+        """Return the methods of this family."""
         return [
             Method("changes/check", CheckParams, self._check),
             Method("changes/begin", BeginParams, self._begin, Lane.SLOW),
@@ -127,15 +129,15 @@ class ChangesMethods:
 
     def _begin(self, params: BeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        wanted = [
-            Wanted(file.path, Kind(file.kind), file.to, _sound(file.buffer_text))
+        edits = [
+            Wanted(file.path, Kind(file.kind), file.to, _replace_surrogates(file.buffer_text))
             for file in params.files
         ]
-        changes = self._journal(session).begin(params.tool_use_id, params.tool, wanted)
+        changes = self._journal(session).begin(params.tool_use_id, params.tool, edits)
         return {"changes": changes}
 
     def _end(self, params: EndParams, _: Call) -> Json:
-        texts = {file.number: _sound(file.buffer_text) for file in params.files}
+        texts = {file.number: _replace_surrogates(file.buffer_text) for file in params.files}
         outcome = State(params.outcome)
         return {"changes": self._of(params.session_id).end(params.tool_use_id, outcome, texts)}
 
@@ -157,12 +159,12 @@ class ChangesMethods:
         return {"checkpoint": params.checkpoint, "numbers": numbers}
 
     def _of(self, session_id: str) -> Journal:
-        """The journal of a session, closed or not: what was changed can be undone later on."""
+        """Return the journal of a session, open or closed."""
         return self._journal(self._sessions.get(session_id))
 
     def _journal(self, session: Session) -> Journal:
         return Journal(self._database, self._projects.of(session), session.id)
 
 
-def _sound(text: str | None) -> str | None:
+def _replace_surrogates(text: str | None) -> str | None:
     return None if text is None else sound_text(text)

@@ -1,4 +1,4 @@
-"""The `memory/*` methods: what a person looks up, saves and takes along."""
+"""The `memory/*` methods: search, save and pack observations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Side = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class ChoosingParams(Params):
-    """Which observations are meant; what is left out or empty chooses nothing."""
+    """A selection of observations; empty fields select all."""
 
     query: str = ""
     project: str | None = None
@@ -37,7 +37,7 @@ class ChoosingParams(Params):
 
     @property
     def filters(self) -> Filters:
-        """What is meant."""
+        """The filters of these params."""
         return Filters(
             self.project or None, self.scope or None, self.kind or None, tuple(self.tags)
         )
@@ -83,13 +83,13 @@ class SaveParams(Params):
 
 
 class MemoryMethods:
-    """Searching, reading, saving and packing."""
+    """Searches, reads, saves and packs observations."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     def methods(self) -> list[Method]:
-        """The family's methods."""
+        """Return the methods of this family."""
         return [
             Method("memory/search", SearchParams, self._search),
             Method("memory/get", GetParams, self._get, Lane.SLOW),
@@ -106,24 +106,24 @@ class MemoryMethods:
     def _get(self, params: GetParams, _: Call) -> Json:
         observation = self._store.get(params.id)
         if observation is None or observation.deleted is not None:
-            raise _none(params.id)
+            raise _not_found(params.id)
         self._store.note_access(params.id)
-        return _whole(observation)
+        return _full_dict(observation)
 
     def _timeline(self, params: TimelineParams, _: Call) -> Json:
         line = self._store.timeline(params.id, params.before, params.after)
         if line is None:
-            raise _none(params.id)
+            raise _not_found(params.id)
         return {
             "before": [index_of(each) for each in line.before],
-            "focus": _whole(line.focus),
+            "focus": _full_dict(line.focus),
             "after": [index_of(each) for each in line.after],
             "total": line.total,
         }
 
     def _save(self, params: SaveParams, _: Call) -> Json:
-        given = params.model_dump()
-        return dict(vars(self._store.save(Draft(**{**given, "tags": tuple(params.tags)}))))
+        fields = params.model_dump()
+        return dict(vars(self._store.save(Draft(**{**fields, "tags": tuple(params.tags)}))))
 
     def _pack(self, params: PackParams, _: Call) -> Json:
         form, price = FORMS[params.format], dearest(estimate)
@@ -139,11 +139,11 @@ class MemoryMethods:
         }
 
 
-def _whole(observation: Observation) -> dict[str, Json]:
+def _full_dict(observation: Observation) -> dict[str, Json]:
     more = {"revision": observation.revision, "topic_key": observation.topic_key}
     return {**facts_of(observation), **more}
 
 
-def _none(number: int) -> InvalidParamsError:
+def _not_found(number: int) -> InvalidParamsError:
     problem = f"there is no observation #{number}; memory/search finds them"
     return InvalidParamsError(problem, data={"fields": [{"field": "id", "problem": problem}]})

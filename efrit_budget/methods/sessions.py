@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from efrit_budget.budget.tiers import Limits, Tier, tier_sizes
+from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import without_private
 from efrit_budget.sessions.ids import PATTERN
 from efrit_budget.sessions.retention import Retention
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.settings import LoadedSettings
-from efrit_budget.window.turns import Turns
 from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
 SettingsFor = Callable[[Path], LoadedSettings]
@@ -27,7 +27,7 @@ Tokens = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 class LimitParams(Params):
-    """The sizes a client wants; what it leaves out comes from the settings."""
+    """The limits a client wants; missing ones come from the settings."""
 
     total: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
     system: Tokens | None = None
@@ -51,7 +51,7 @@ class OpenParams(Params):
 
 
 class SessionParams(Params):
-    """The params of the methods that take a session alone."""
+    """The params of methods that take only a session."""
 
     session_id: SessionId
 
@@ -62,7 +62,7 @@ class ResumeParams(SessionParams):
     take_over: bool = False
 
 
-class ListParams(Params):
+class SessionListParams(Params):
     """The params of `session/list`."""
 
     root: str | None = None
@@ -83,28 +83,28 @@ class RenameParams(SessionParams):
 
 
 class SessionMethods:
-    """Opening, finding and ending sessions."""
+    """Opens, finds and closes sessions."""
 
     def __init__(
         self,
         store: SessionStore,
-        turns: Turns,
+        conversation: Conversation,
         settings_for: SettingsFor,
         retention: Retention,
         ended: Callable[[str], None],
     ) -> None:
         self._store = store
-        self._turns = turns
+        self._conversation = conversation
         self._settings_for = settings_for
         self._retention = retention
         self._ended = ended
 
     def methods(self) -> list[Method]:
-        """The family's methods."""
+        """Return the methods of this family."""
         return [
             Method("session/open", OpenParams, self._open, Lane.WRITING),
             Method("session/resume", ResumeParams, self._resume, Lane.WRITING),
-            Method("session/list", ListParams, self._list),
+            Method("session/list", SessionListParams, self._list),
             Method("session/status", StatusParams, self._status),
             Method("session/close", SessionParams, self._close, Lane.WRITING),
             Method("session/rename", RenameParams, self._rename, Lane.WRITING),
@@ -118,7 +118,7 @@ class SessionMethods:
         loaded = self._settings_for(root)
         session = self._store.open(
             str(root),
-            chosen_limits(loaded, params.limits),
+            choose_limits(loaded, params.limits),
             list(dict.fromkeys((*loaded.settings.tools.deny, *params.deny))),
             params.session_id,
             other_limits=bool(params.limits.model_fields_set),
@@ -132,20 +132,25 @@ class SessionMethods:
 
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)
-        shown = self._shown(session) | {
+        status = self._shown(session) | {
             "limits": session.limits.as_dict(),
-            "usage": self._turns.usage(session.id),
-            "last_turn": self._turns.last_time(session.id),
-            "todos": self._turns.todos(session.id),
+            "usage": self._conversation.usage(session.id),
+            "last_turn": self._conversation.last_time(session.id),
+            "todos": self._conversation.todos(session.id),
         }
         if params.price:
-            shown["dollars"] = self._turns.dollars(session.id)
-        return shown
+            status["dollars"] = self._conversation.dollars(session.id)
+        return status
 
-    def _list(self, params: ListParams, _: Call) -> Json:
-        root = None if params.root is None else str(_resolved(params.root))
+    def _list(self, params: SessionListParams, _: Call) -> Json:
+        root = None if params.root is None else str(_resolve(params.root))
         found = self._store.list(root, include_closed=params.include_closed)
-        return {"sessions": [session.summary() | {"calls": calls} for session, calls in found]}
+        calls = self._conversation.count_calls()
+        return {
+            "sessions": [
+                session.summary() | {"calls": calls.get(session.id, 0)} for session in found
+            ]
+        }
 
     def _close(self, params: SessionParams, _: Call) -> Json:
         session = self._store.close(params.session_id)
@@ -170,32 +175,32 @@ class SessionMethods:
         return session.summary()
 
     def _shown(self, session: Session) -> dict[str, Json]:
-        return {**session.summary(), "budget": self._turns.budget(session)}
+        return {**session.summary(), "budget": self._conversation.budget(session)}
 
 
-def chosen_limits(loaded: LoadedSettings, wanted: LimitParams) -> Limits:
-    """A session's limits: the client's where it set them, else the settings'."""
+def choose_limits(loaded: LoadedSettings, wanted: LimitParams) -> Limits:
+    """Return a session's limits: the client's, else the settings'."""
     budget = loaded.settings.budget
     total = wanted.total or budget.total
-    chosen = {tier: _first(getattr(wanted, tier), getattr(budget, tier)) for tier in Tier}
+    chosen = {tier: _first_set(getattr(wanted, tier), getattr(budget, tier)) for tier in Tier}
     return Limits(
         total=total,
         **tier_sizes(total, chosen),
         per_tool_default=wanted.per_tool_default or budget.per_tool_default,
         per_tool={**budget.per_tool, **wanted.per_tool},
         floor=budget.floor,
-        low_water=_first(wanted.low_water, budget.low_water) or 0.0,
-        warning_threshold=int(_first(wanted.warning_threshold, budget.warning_threshold) or 0),
+        low_water=_first_set(wanted.low_water, budget.low_water) or 0.0,
+        warning_threshold=int(_first_set(wanted.warning_threshold, budget.warning_threshold) or 0),
     )
 
 
-def _first(wanted: float | None, otherwise: float | None) -> Any:
+def _first_set(wanted: float | None, otherwise: float | None) -> Any:
     return otherwise if wanted is None else wanted
 
 
 def _folder(given: str) -> Path:
-    """The folder a root names; it must be there."""
-    root = _resolved(given)
+    """Return the folder of a root; raise if it does not exist."""
+    root = _resolve(given)
     try:
         kind = root.stat().st_mode
     except FileNotFoundError:
@@ -207,8 +212,8 @@ def _folder(given: str) -> Path:
     return root
 
 
-def _resolved(given: str) -> Path:
-    """The real path of a root, whose name must be text that can be stored."""
+def _resolve(given: str) -> Path:
+    """Return the real path of a root; raise if it cannot be stored."""
     try:
         root = Path(given).expanduser().resolve()
         str(root).encode()

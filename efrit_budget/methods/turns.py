@@ -1,4 +1,4 @@
-"""The `turn/*` methods, and those that give a conversation back."""
+"""The `turn/*` methods, and those that return a conversation."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Annotated
 
 from pydantic import Field
 
+from efrit_budget.conversation.begin import TurnRequest
+from efrit_budget.conversation.blocks import is_blank
+from efrit_budget.conversation.conversation import Conversation
+from efrit_budget.conversation.end import ModelReply
 from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import public
-from efrit_budget.methods.discretion import keepable_reply
-from efrit_budget.methods.offers import Offers
-from efrit_budget.methods.verbatim import (
+from efrit_budget.methods.json_text import (
+    as_json_texts,
     as_object,
     canonical_inputs,
-    meant,
-    with_inputs,
-    with_texts,
+    parse_inputs,
+    parse_json,
 )
+from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.toolcalls.arguments import redact_reply
 from efrit_budget.tools.registry import Registry
-from efrit_budget.window.begin import Wanted
-from efrit_budget.window.blocks import is_blank
-from efrit_budget.window.end import Reply
-from efrit_budget.window.turns import Turns
 from efrit_budget.wire.method import Call, Lane, Method, Number, Params
 
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
@@ -33,7 +33,7 @@ NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinkin
 WITHHELD_NOTE = "What stands between <private> and </private> was not sent, and is kept nowhere."
 
 
-class BeginParams(Params):
+class TurnBeginParams(Params):
     """The params of `turn/begin`."""
 
     session_id: SessionId
@@ -54,7 +54,7 @@ class PreviewParams(Params):
     caching: bool = True
 
 
-class EndParams(Params):
+class TurnEndParams(Params):
     """The params of `turn/end`."""
 
     session_id: SessionId
@@ -76,65 +76,65 @@ class MessagesParams(Params):
     as_text: bool = False
 
 
-class SessionParams(Params):
-    """The params of the methods that take a session alone."""
+class TurnSessionParams(Params):
+    """The params of methods that take only a session."""
 
     session_id: SessionId
 
 
 class TurnMethods:
-    """Beginning and ending turns; messages and transcript."""
+    """Begins and ends turns; returns messages and transcript."""
 
     def __init__(
-        self, sessions: SessionStore, turns: Turns, offers: Offers, registry: Registry
+        self, sessions: SessionStore, conversation: Conversation, offers: Offers, registry: Registry
     ) -> None:
         self._sessions = sessions
-        self._turns = turns
+        self._conversation = conversation
         self._offers = offers
         self._registry = registry
 
     def methods(self) -> list[Method]:
-        """The family's methods."""
+        """Return the methods of this family."""
         return [
-            Method("turn/begin", BeginParams, self._begin, Lane.WRITING),
+            Method("turn/begin", TurnBeginParams, self._begin, Lane.WRITING),
             Method("turn/preview", PreviewParams, self._preview, Lane.WRITING),
-            Method("turn/end", EndParams, self._end, Lane.WRITING),
+            Method("turn/end", TurnEndParams, self._end, Lane.WRITING),
             Method("session/messages", MessagesParams, self._messages),
-            Method("session/transcript", SessionParams, self._transcript),
-            Method("session/turns", SessionParams, self._said),
+            Method("session/transcript", TurnSessionParams, self._transcript),
+            Method("session/turns", TurnSessionParams, self._said),
         ]
 
-    def _begin(self, params: BeginParams, _: Call) -> Json:
+    def _begin(self, params: TurnBeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        self._sessions.check_held(session.id)
-        answer = self._turns.begin(session, self._wanted(session, params))
-        answer["notes"] += _withheld(params)
+        self._sessions.check_owned(session.id)
+        answer = self._conversation.begin(session, self._wanted(session, params))
+        answer["notes"] += _private_text_notes(params)
         if not params.caching:
-            answer |= {name: _unmarked(answer[name]) for name in ("system", "tools")}
-        return with_texts(answer) if params.as_text else answer
+            answer |= {name: _without_cache_marks(answer[name]) for name in ("system", "tools")}
+        return as_json_texts(answer) if params.as_text else answer
 
     def _preview(self, params: PreviewParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        wanted = self._wanted(session, params)
-        answer = self._turns.preview(session, wanted, caching=params.caching)
-        answer["notes"] += _withheld(params)
+        request = self._wanted(session, params)
+        answer = self._conversation.preview(session, request, caching=params.caching)
+        answer["notes"] += _private_text_notes(params)
         return answer
 
-    def _wanted(self, session: Session, params: BeginParams | PreviewParams) -> Wanted:
-        """What is private in it is taken out here, before anything is counted, kept or sent."""
-        return Wanted(
+    def _wanted(self, session: Session, params: TurnBeginParams | PreviewParams) -> TurnRequest:
+        """Return the request without private text, before anything is counted or stored."""
+        return TurnRequest(
             model=params.model,
-            system=public(_said(_blocks("system", params.system, only=("text",)))),
+            system=public(_without_blank_texts(_blocks("system", params.system, only=("text",)))),
             offers=self._offers.of(session),
-            user_message=public(_message(params.user_message)),
+            user_message=public(_user_message_blocks(params.user_message)),
         )
 
-    def _end(self, params: EndParams, _: Call) -> Json:
+    def _end(self, params: TurnEndParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
-        content, unreadable = with_inputs(_reply(params))
+        content, unreadable = parse_inputs(_reply_blocks(params))
         _check_tool_uses(content)
-        content = keepable_reply(self._registry, content)
-        reply = Reply(
+        content = redact_reply(self._registry, content)
+        reply = ModelReply(
             params.turn_id,
             params.usage,
             content,
@@ -142,7 +142,7 @@ class TurnMethods:
             params.aborted,
             tuple(params.lost),
         )
-        answer = self._turns.end(session, reply) | {
+        answer = self._conversation.end(session, reply) | {
             "inputs": canonical_inputs(content),
             "unreadable": unreadable,
             "misfits": [
@@ -151,60 +151,60 @@ class TurnMethods:
                 if misfit["tool_use_id"] not in {use["tool_use_id"] for use in unreadable}
             ],
         }
-        return with_texts(answer) if params.as_text else answer
+        return as_json_texts(answer) if params.as_text else answer
 
     def _messages(self, params: MessagesParams, _: Call) -> Json:
-        answer = self._turns.messages(self._sessions.get(params.session_id))
-        return with_texts(answer) if params.as_text else answer
+        answer = self._conversation.messages(self._sessions.get(params.session_id))
+        return as_json_texts(answer) if params.as_text else answer
 
-    def _transcript(self, params: SessionParams, _: Call) -> Json:
-        return self._turns.transcript(self._sessions.get(params.session_id))
+    def _transcript(self, params: TurnSessionParams, _: Call) -> Json:
+        return self._conversation.transcript(self._sessions.get(params.session_id))
 
-    def _said(self, params: SessionParams, _: Call) -> Json:
-        return self._turns.said(self._sessions.get(params.session_id))
+    def _said(self, params: TurnSessionParams, _: Call) -> Json:
+        return self._conversation.list_turns(self._sessions.get(params.session_id))
 
 
-def _unmarked(blocks: Blocks) -> Blocks:
-    """The blocks without what says up to where they are cached."""
+def _without_cache_marks(blocks: Blocks) -> Blocks:
+    """Return the blocks without cache marks."""
     return [
         {name: value for name, value in block.items() if name != "cache_control"}
         for block in blocks
     ]
 
 
-def _withheld(params: BeginParams | PreviewParams) -> list[Json]:
-    """What the person is told where something of the request was withheld."""
+def _private_text_notes(params: TurnBeginParams | PreviewParams) -> list[Json]:
+    """Return a note if private text was removed from the message."""
     return [WITHHELD_NOTE] if public(params.user_message) != params.user_message else []
 
 
-def _message(given: str | Blocks | None) -> Blocks | None:
-    """What the person said."""
+def _user_message_blocks(given: str | Blocks | None) -> Blocks | None:
+    """Return the blocks of the person's message, or None; raise if one is not allowed."""
     blocks = _blocks("user_message", given or "")
     for index, block in enumerate(blocks):
         if block["type"] in NOT_SAID_BY_A_PERSON:
             raise field_error(
                 f"user_message.{index}", f"a {block['type']} is no part of a person's message"
             )
-    return _said(blocks) or None
+    return _without_blank_texts(blocks) or None
 
 
-def _reply(params: EndParams) -> Blocks:
-    """What the model said, as blocks or as their text."""
+def _reply_blocks(params: TurnEndParams) -> Blocks:
+    """Return the model's reply as blocks."""
     if params.content_json is None:
         return _blocks("content", params.content)
-    given = meant("content_json", params.content_json)
-    if not isinstance(given, list) or not all(isinstance(block, dict) for block in given):
+    value = parse_json("content_json", params.content_json)
+    if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
         raise field_error("content_json", "must be the JSON text of a list of blocks")
-    return _blocks("content_json", given)
+    return _blocks("content_json", value)
 
 
-def _said(blocks: Blocks) -> Blocks:
-    """The blocks without blank texts, which the API refuses."""
+def _without_blank_texts(blocks: Blocks) -> Blocks:
+    """Return the blocks without blank texts, which the API rejects."""
     return [block for block in blocks if not is_blank(block)]
 
 
 def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blocks:
-    """Content as blocks, each of a type; a blank text is none."""
+    """Return content as blocks with checked types."""
     if isinstance(given, str):
         return [{"type": "text", "text": given}] if given.strip() else []
     for index, block in enumerate(given):
@@ -217,7 +217,7 @@ def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blo
 
 
 def _with_input(block: dict[str, Json]) -> dict[str, Json]:
-    """The block; where a tool's input is empty in a client's own way, it is an object."""
+    """Return the block with an empty tool input as an object."""
     if block.get("type") != "tool_use" or "input" not in block:
         return dict(block)
     return {**block, "input": as_object(block["input"])}

@@ -1,4 +1,4 @@
-"""The `worklog/*` methods: what a person does in the budget view."""
+"""The `worklog/*` methods of the budget view."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from efrit_budget.conversation.user_edits import UserEdits
 from efrit_budget.errors import Json
 from efrit_budget.results.tokens import number_of
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.wire.method import Call, Lane, Method, Offset, Params
-from efrit_budget.worklog.wishes import Wishes
 
 
-class ListParams(Params):
+class WorklogListParams(Params):
     """The params of `worklog/list`."""
 
     session_id: Annotated[str, Field(min_length=1, max_length=64)]
@@ -24,50 +24,50 @@ class ListParams(Params):
 
 
 class EntryParams(Params):
-    """The params of the methods that take an entry."""
+    """The params of methods that take an entry."""
 
     session_id: Annotated[str, Field(min_length=1, max_length=64)]
     handle: Annotated[str, Field(min_length=1, max_length=20)]
 
 
-class ShowParams(EntryParams):
+class WorklogShowParams(EntryParams):
     """The params of `worklog/show`."""
 
     most: Offset | None = None
 
 
 class WorklogMethods:
-    """Listing, showing, pinning, dropping and restoring entries."""
+    """Lists, shows, pins, drops and restores entries."""
 
-    def __init__(self, sessions: SessionStore, wishes: Wishes) -> None:
+    def __init__(self, sessions: SessionStore, edits: UserEdits) -> None:
         self._sessions = sessions
-        self._wishes = wishes
+        self._edits = edits
 
     def methods(self) -> list[Method]:
-        """The family's methods."""
+        """Return the methods of this family."""
         changes = {
-            "worklog/pin": self._wishes.pin,
-            "worklog/unpin": self._wishes.unpin,
-            "worklog/drop": self._wishes.drop,
-            "worklog/restore": self._wishes.restore,
+            "worklog/pin": self._edits.pin,
+            "worklog/unpin": self._edits.unpin,
+            "worklog/drop": self._edits.drop,
+            "worklog/restore": self._edits.restore,
         }
-        made = [
+        edit_methods = [
             Method(name, EntryParams, self._changing(change), Lane.WRITING)
             for name, change in changes.items()
         ]
         return [
-            Method("worklog/list", ListParams, self._list),
-            Method("worklog/show", ShowParams, self._show),
-            *made,
+            Method("worklog/list", WorklogListParams, self._list),
+            Method("worklog/show", WorklogShowParams, self._show),
+            *edit_methods,
         ]
 
-    def _list(self, params: ListParams, _: Call) -> Json:
+    def _list(self, params: WorklogListParams, _: Call) -> Json:
         session = self._sessions.get(params.session_id)
-        return self._wishes.list(session, params.states, params.offset, params.limit)
+        return self._edits.list(session, params.states, params.offset, params.limit)
 
-    def _show(self, params: ShowParams, _: Call) -> Json:
+    def _show(self, params: WorklogShowParams, _: Call) -> Json:
         session = self._sessions.get(params.session_id)
-        return self._wishes.show(session, number_of(params.handle), params.most)
+        return self._edits.show(session, number_of(params.handle), params.most)
 
     def _changing(
         self, change: Callable[[Session, int], dict[str, Json]]

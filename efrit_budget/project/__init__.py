@@ -1,1 +1,1 @@
-"""The project's root, its names, and the programs run in it."""
+"""Files of the project and the programs that read them."""

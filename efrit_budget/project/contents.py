@@ -1,4 +1,4 @@
-"""What a file holds that is no text, told by its first bytes."""
+"""Recognize binary files by their first bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from efrit_budget.project.coding import Read
+from efrit_budget.project.text.coding import Read
 
 LFS = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-[^\n]*\n)*"
@@ -54,25 +54,25 @@ MOST_SEGMENTS = 100
 
 @dataclass(frozen=True)
 class Binary:
-    """A file that is no text."""
+    """A binary file."""
 
     kind: str
     dimensions: tuple[int, int] | None = None
 
     @property
     def is_image(self) -> bool:
-        """Whether it is to be looked at."""
+        """Return whether it is an image."""
         return self.kind.endswith("image")
 
 
 def pointed_size(head: bytes, size: int) -> int | None:
-    """The size of the file that a Git LFS pointer stands for; None for any other file."""
+    """Return the size that a Git LFS pointer states, or None."""
     found = LFS.match(head) if size < LFS_BYTES else None
     return int(found[1]) if found else None
 
 
 def recognized(head: bytes, read: Read) -> Binary | None:
-    """What the first bytes say it is; None where they say nothing for certain."""
+    """Return the kind of a binary file, or None if it is uncertain."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return Binary("WebP image", _webp(head))
     for magic, kind in MAGIC:
@@ -83,7 +83,7 @@ def recognized(head: bytes, read: Read) -> Binary | None:
 
 
 def _is_no_word(magic: bytes) -> bool:
-    """Whether no text begins like this."""
+    """Return whether no text begins with these bytes."""
     return magic == PDF or not magic.isalnum()
 
 
@@ -96,7 +96,7 @@ def _gif(head: bytes, _: Read) -> tuple[int, int] | None:
 
 
 def _jpeg(head: bytes, read: Read) -> tuple[int, int] | None:
-    """From segment to segment, to the one that tells the size."""
+    """Return the size of a JPEG from its segments."""
     offset = 2
     for _ in range(MOST_SEGMENTS):
         segment = head[offset : offset + 9]

@@ -1,4 +1,4 @@
-"""The project's specification: its documents, the stages they are of, and the changes to it."""
+"""The specification of a project: documents, stages and changes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from efrit_budget.cancellation import Cancellation
-from efrit_budget.project.coding import shown
-from efrit_budget.project.listing import files_of
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located, Project
-from efrit_budget.project.reading import NoFileError, Text, opened
-from efrit_budget.project.ripgrep import UnfinishedError
+from efrit_budget.project.search.listing import files_of
+from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.project.specs import STAGES, SUFFIXES
+from efrit_budget.project.text.coding import shown
+from efrit_budget.project.text.reading import NoFileError, Text, opened
 
 MOST_BYTES = 1024 * 1024
 """How much of one document is read."""
@@ -22,7 +22,7 @@ MOST_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class Document:
-    """A document, of which nothing is read yet."""
+    """A document that was not read yet."""
 
     located: Located
     size: int
@@ -31,19 +31,19 @@ class Document:
 
     @property
     def name(self) -> str:
-        """Its path as it is shown."""
+        """The displayed path."""
         return shown_name(self.located.given)
 
     @property
     def stage(self) -> str | None:
-        """The stage it is the file of."""
+        """The stage of the document, or None."""
         stem = PurePosixPath(self.located.given).stem.casefold()
         return stem if stem in STAGES else None
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change folder and the documents in it."""
+    """A change folder with its documents."""
 
     name: str
     documents: tuple[Document, ...]
@@ -51,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Specification:
-    """What was found, each part in the order of its names."""
+    """The documents found, each part sorted by name."""
 
     documents: tuple[Document, ...]
     changes: tuple[Change, ...]
@@ -60,7 +60,7 @@ class Specification:
     """Files that usually hold secrets, lead out of the project or cannot be read."""
 
     def of_stage(self, stage: str) -> list[Document]:
-        """The files of a stage."""
+        """Return the files of a stage."""
         return [document for document in self.documents if document.stage == stage]
 
     @property
@@ -90,7 +90,7 @@ def _clean(folder: str) -> str:
 
 
 class _Finder:
-    """Looks files up, and notes which it leaves out."""
+    """Finds files and notes those left out."""
 
     def __init__(self, project: Project, rg: Path, cancellation: Cancellation) -> None:
         self._project = project
@@ -99,7 +99,7 @@ class _Finder:
         self.left_out: list[str] = []
 
     def names(self, folder: str) -> list[str]:
-        """The documents below a folder, by their paths from the root on."""
+        """Return the documents below a folder, by path from the root."""
         try:
             located = self._project.locate(folder)
         except OutsideError:
@@ -122,7 +122,7 @@ class _Finder:
         ]
 
     def documents(self, names: Iterator[str], *, must_be_there: bool = True) -> Iterator[Document]:
-        """Those that may be read."""
+        """Return the documents that may be read."""
         for name in names:
             self._cancellation.check()
             try:
@@ -143,7 +143,7 @@ class _Finder:
         return Document(located, size, found.st_mtime_ns)
 
     def changes(self, above: str, names: list[str]) -> Iterator[Change]:
-        """The folders, each with its documents; a document beside them is a change by itself."""
+        """Return the change folders with their documents."""
         folders: dict[str, list[str]] = {}
         for name in names:
             folders.setdefault(name.removeprefix(above).partition("/")[0], []).append(name)
@@ -156,7 +156,7 @@ class _Finder:
 def text_of(
     project: Project, document: Document, cancellation: Cancellation, most: int = MOST_BYTES
 ) -> str:
-    """The beginning of a document; nothing of one that cannot be read, or is no text."""
+    """Return the beginning of a document, empty if it cannot be read."""
     try:
         with opened(project, document.located, cancellation.check) as found:
             text = found.content

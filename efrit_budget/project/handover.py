@@ -1,4 +1,4 @@
-"""Texts that the client of a connection leaves in files, in a folder named in its greeting."""
+"""Read texts that the client leaves in files of an agreed folder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST_BYTES = 64 * 2**20
 
 
 class HandoverError(Exception):
-    """The file cannot be taken; the text says why."""
+    """The file cannot be read; the message says why."""
 
 
 def taken(folder: Path, name: str) -> str:
-    """The text of the file `name` in `folder`, which is then no more.
+    """Return the text of file `name` in `folder` and delete the file.
 
     Both must be the person's own and nobody else's to read, and the file is opened in that folder
     and nowhere else, so that no name and no link leads to a file that was not left there.

@@ -1,4 +1,4 @@
-"""Images as a model takes them: in its formats, and no larger than it looks at."""
+"""Prepare images for a model: formats, sizes and costs."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ Check = Callable[[], object]
 
 
 class ImageError(EfritError):
-    """What cannot be shown as an image."""
+    """An image cannot be shown."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An image made ready, beside what it was."""
+    """A prepared image with facts about the original."""
 
     kind: str
     size: tuple[int, int]
@@ -71,28 +71,28 @@ class Shown:
 
     @property
     def tokens(self) -> int:
-        """What the API charges for it."""
+        """The tokens that the API charges."""
         return tokens_of(self.shown_size)
 
     @property
     def digest(self) -> str:
-        """Tells the image from others."""
+        """The hash of the image."""
         return hashlib.sha256(self.data).hexdigest()[:12]
 
     def block(self) -> dict[str, object]:
-        """The API's block."""
+        """Return the API's block."""
         encoded = base64.b64encode(self.data).decode()
         source = {"type": "base64", "media_type": self.media_type, "data": encoded}
         return {"type": "image", "source": source}
 
 
 def tokens_of(size: tuple[int, int]) -> int:
-    """What an image of that size costs."""
+    """Return the tokens of an image of this size."""
     return math.ceil(size[0] * size[1] / PIXELS_PER_TOKEN)
 
 
 def fitted(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
-    """The largest size of the same shape that the API takes and that costs no more."""
+    """Return the largest size of the same shape within the limits."""
     width, height = size
     pixels = min(most_tokens, MOST_TOKENS) * PIXELS_PER_TOKEN
     scale = min(1.0, LONGEST_SIDE / max(size), math.sqrt(pixels / (width * height)))
@@ -100,7 +100,7 @@ def fitted(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
 
 
 def prepared(file: IO[bytes], most_tokens: int, check: Check) -> Shown:
-    """The image, scaled down where it is too large, in a format that the API takes.
+    """Return the image scaled down and converted as needed.
 
     Two are decoded at once, in so much memory; who comes third waits, and `check` may raise.
     """
@@ -123,7 +123,7 @@ def _length(file: IO[bytes]) -> int:
 
 
 def _opened(file: IO[bytes]) -> tuple[Image, str]:
-    """The image, not decoded yet, and its format."""
+    """Return the image, undecoded, and its format."""
     from PIL import Image as images  # noqa: PLC0415, N813  it takes a while, and few need it
     from PIL import UnidentifiedImageError  # noqa: PLC0415
 
@@ -155,7 +155,7 @@ def _too_large(size: tuple[int, int], most: int) -> ImageError:
 
 
 def _from_icon(file: IO[bytes]) -> IO[bytes] | None:
-    """The largest PNG in an icon; Pillow would decode it before anybody can ask for its size.
+    """Return the largest PNG in an icon without decoding the others.
 
     Icons of the older kind are left to Pillow, where they are no larger than icons are.
     """
@@ -184,7 +184,7 @@ def _part(file: IO[bytes], start: int, length: int) -> bytes:
 
 
 def _needed(image: Image, kind: str, size: tuple[int, int], file: IO[bytes]) -> int:
-    """The bytes that decoding takes: the pixels, and what its format keeps beside them."""
+    """Return the bytes that decoding needs."""
     pixels = image.width * image.height
     kept = pixels * PIXEL_BYTES.get(image.mode, 4)
     if kind == "JPEG":
@@ -198,7 +198,7 @@ def _needed(image: Image, kind: str, size: tuple[int, int], file: IO[bytes]) -> 
 
 
 def _comes_in_one_scan(file: IO[bytes]) -> bool:
-    """Whether a JPEG's lines are whole as they come; else it is kept until its end."""
+    """Return whether a JPEG can be decoded line by line."""
     offset, colours = 2, 0
     for _ in range(MOST_SEGMENTS):
         segment = _part(file, offset, 10)
@@ -215,7 +215,7 @@ def _comes_in_one_scan(file: IO[bytes]) -> bool:
 
 
 def _scaled(image: Image, wanted: tuple[int, int]) -> Image:
-    """The first picture of it, as small as wanted; made smaller part by part, and never copied."""
+    """Return the first frame, scaled down in parts to save memory."""
     from PIL import Image as images  # noqa: PLC0415, N813
 
     try:
@@ -236,7 +236,7 @@ def _scaled(image: Image, wanted: tuple[int, int]) -> Image:
 
 
 class _Memory:
-    """Shares the memory for decoding out: to two at a time, and never more than there is."""
+    """Limits the memory of decoding: two images at a time."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -284,7 +284,7 @@ _memory = _Memory()
 
 
 def _written(image: Image, kind: str, size: tuple[int, int]) -> Shown:
-    """A picture without loss where that is short enough, else with some."""
+    """Encode a picture without loss if that is small enough."""
     written = io.BytesIO()
     image.save(written, "PNG")
     if written.tell() <= MOST_SENT_BYTES:

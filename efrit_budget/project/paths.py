@@ -1,4 +1,4 @@
-"""Names of files as text, and paths that stay inside the project."""
+"""Display file names, and keep paths inside the project."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OutsideError(EfritError):
 
 
 def shown_name(name: str) -> str:
-    r"""A file name as it is shown: itself, or quoted as git does (`"a\nb\351"`).
+    r"""Return a file name as displayed: plain, or quoted as git does (`"a\nb\351"`).
 
     Names with control characters, line separators or characters that cannot be seen, bytes that
     are not UTF-8, or a leading quote, backslash or sign of the program's own lines are quoted, so
@@ -45,7 +45,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def meant_name(shown: str) -> str:
-    """The file name that `shown_name` gives this form for."""
+    """Return the file name that `shown_name` displays like this."""
     if len(shown) < 2 or not (shown.startswith('"') and shown.endswith('"')):
         return shown
     quoted = os.fsencode(shown[1:-1])
@@ -53,7 +53,7 @@ def meant_name(shown: str) -> str:
 
 
 def same_form(given: str) -> str:
-    """A name as somebody gave it, in the one form it is shown in."""
+    """Return a name in its displayed form."""
     return shown_name(meant_name(given))
 
 
@@ -65,7 +65,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def inside(root: Path, shown: str, base: Path | None = None) -> Path:
-    """The path meant by `shown`, relative to `base` (or the root) or absolute, links resolved.
+    """Return the real path of `shown`; raise if it is outside the root.
 
     What lies outside the root after that is refused.
     """

@@ -1,4 +1,4 @@
-"""The project a session works in: where its files may lie, and what Emacs holds of them."""
+"""The project of a session: its root, extra folders and unsaved buffers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE = os.O_RDONLY | os.O_NONBLOCK | BENEATH
 
 @dataclass(frozen=True)
 class Located:
-    """A path of the project, with links resolved."""
+    """A path of the project with links resolved."""
 
     path: Path
     root: Path
@@ -33,13 +33,13 @@ class Located:
 
     @property
     def shown(self) -> str:
-        """Its one form as text."""
+        """The displayed form of the path."""
         return shown_name(self.name)
 
 
 @dataclass(frozen=True)
 class Project:
-    """A root, the folders beside it that the person allows, and the buffers not saved yet."""
+    """A root, extra folders that the person allows, and unsaved buffers."""
 
     root: Path
     extra_roots: tuple[Path, ...] = ()
@@ -52,7 +52,7 @@ class Project:
     """Those of the buffers whose files on disk have changed since Emacs read them."""
 
     def locate(self, shown: str) -> Located:
-        """The path meant by `shown`, relative to the root or absolute; elsewhere is refused."""
+        """Return the real path of `shown`; raise if it is outside."""
         try:
             return self._located(self.root, shown)
         except OutsideError:
@@ -68,26 +68,26 @@ class Project:
         return Located(found, root.resolve(), _name(found, home), _name(given, home))
 
     def is_secret(self, located: Located) -> bool:
-        """Whether it usually holds secrets, by the name it was given or the one it has."""
+        """Return whether a file is likely to hold secrets, by its names."""
         return self.secrets.holds(located.name) or self.secrets.holds(located.given)
 
     def buffer(self, located: Located) -> str | None:
-        """What Emacs holds of it unsaved."""
+        """Return the unsaved text of a file, or None."""
         return self.buffers.get(located.path)
 
     def is_stale(self, located: Located) -> bool:
-        """Whether Emacs holds it unsaved, and the file on disk has changed since."""
+        """Return whether a file with an unsaved buffer changed on disk."""
         return located.path in self.stale
 
     def open(self, located: Located) -> int:
-        """A descriptor to read the file by, opened folder by folder from the allowed one on.
+        """Open the file folder by folder from the allowed one; return a descriptor.
 
         A link that takes the place of a folder or of the file meanwhile is not followed.
         """
         return open_beneath(located)
 
     def stat(self, located: Located) -> os.stat_result:
-        """The facts of the file, found in the same way."""
+        """Return the file's status, found in the same way."""
         with _parent(located) as (folder, name):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
@@ -100,7 +100,7 @@ def open_beneath(located: Located) -> int:
 
 @contextmanager
 def _parent(located: Located) -> Iterator[tuple[int, str]]:
-    """A descriptor of the folder that holds the file, and the file's name in it."""
+    """Open the folder of the file; return its descriptor and the name."""
     parts = located.path.relative_to(located.root).parts
     folder = os.open(located.root, FOLDER & ~os.O_NOFOLLOW)
     try:

@@ -1,4 +1,4 @@
-"""Files that usually hold secrets, known by their names alone."""
+"""Recognize files that are likely to hold secrets by their names."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ SIGNS = re.compile(r"\[.*?\]|[*?\[\]]")
 
 @dataclass(frozen=True)
 class Secrets:
-    """Which files are read only when the person agrees."""
+    """The patterns of files that need the person's consent."""
 
     patterns: Sequence[str] = PATTERNS
 
     def holds(self, name: str) -> bool:
-        """Whether a file of this name, or at the end of this path, usually holds secrets.
+        """Return whether a file with this name or path is likely to hold secrets.
 
         A pattern without a slash is about the file's own name, not those of its folders.
         """
+        if not self.fit(name):
+            return False
         path = f"/{name.casefold()}"
         base = path.rpartition("/")[2]
-        if not (self._names.match(base) or self._paths.search(path)):
-            return False
         found = False
         for pattern in self.patterns:
             bare = pattern.removeprefix("!").casefold()
@@ -46,24 +46,30 @@ class Secrets:
                 found = not pattern.startswith("!")
         return found
 
+    def fit(self, name: str) -> bool:
+        """Tell if a pattern fits this name or the end of this path, an exception apart."""
+        path = f"/{name.casefold()}"
+        base = path.rpartition("/")[2]
+        return bool(self._names.match(base) or self._paths.search(path))
+
     def may_be_in(self, names: str) -> bool:
-        """Whether any of these names, however joined, could hold secrets: a look at all at once."""
+        """Return whether any of these joined names could be secret, in one check."""
         folded = names.casefold()
         return any(part in folded for part in self._parts)
 
     @cached_property
     def _parts(self) -> list[str]:
-        """Of each pattern, the longest stretch that a name has to hold as it is."""
+        """The longest literal part of each pattern."""
         return [max(SIGNS.split(pattern), key=len) for pattern in self._positive]
 
     @cached_property
     def _names(self) -> re.Pattern[str]:
-        """What every name matches that a pattern fits: of thousands hardly any does."""
+        """A regular expression that every matching name contains."""
         return _any_of(translate(pattern) for pattern in self._positive if "/" not in pattern)
 
     @cached_property
     def _paths(self) -> re.Pattern[str]:
-        """What is in every path that a pattern with a slash fits."""
+        """A regular expression that every matching path contains."""
         return _any_of(f"/{translate(pattern)}" for pattern in self._positive if "/" in pattern)
 
     @property
@@ -72,9 +78,10 @@ class Secrets:
 
     @property
     def globs(self) -> list[str]:
-        """Globs that find every such file, and some others."""
-        found = [f"**/{pattern}" for pattern in self.patterns if not pattern.startswith("!")]
-        return found + [f"{glob}*" for glob in found if glob.endswith("/*")]
+        """Globs that find every such file, and some others; all below a path that is a folder."""
+        positive = [pattern for pattern in self.patterns if not pattern.startswith("!")]
+        paths = [pattern.removesuffix("/*") for pattern in positive if "/" in pattern]
+        return [f"**/{name}" for name in positive] + [f"**/{path}/**" for path in paths]
 
 
 def _any_of(regexes: Iterable[str]) -> re.Pattern[str]:

@@ -1,4 +1,4 @@
-"""Where a project keeps its specification, and the stages a document can be the file of."""
+"""The places of a project's specification and its stages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIXES = {".md", ".markdown", ".org", ".rst", ".adoc", ".txt"}
 
 @dataclass(frozen=True)
 class Specs:
-    """Paths relative to the project's root."""
+    """Folders and files, relative to the project's root."""
 
     folders: tuple[str, ...] = FOLDERS
     conventions: tuple[str, ...] = CONVENTIONS

@@ -1,1 +1,1 @@
-"""Stored results, their pages and their recall."""
+"""Store results, cut pages and write footers."""

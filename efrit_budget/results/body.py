@@ -1,4 +1,4 @@
-"""What a result holds: its whole text, and where its items and their headers begin."""
+"""The body of a result: its text and the offsets of items and headers."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ HERE = "./"
 
 
 def unlike_lines(name: str) -> str:
-    """The name of a file, so that it does not look like a line behind its number."""
+    """Return a file name that cannot be mistaken for a numbered line."""
     return f"{HERE}{name}" if LIKE_LINE.match(name) else name
 
 
 def marked(name: str, *, unsaved: bool, stale: bool) -> str:
-    """The name of a file, and whether its text is Emacs's."""
+    """Return a file name with a note if its text is an unsaved buffer."""
     return name + (STALE if stale else UNSAVED if unsaved else "")
 
 
 def unmarked(name: str) -> str:
-    """The name alone."""
+    """Return a file name without that note."""
     return name.removesuffix(STALE).removesuffix(UNSAVED).removeprefix(HERE)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file a result was made from, as it was then."""
+    """A file that a result was made from, as it was then."""
 
     path: str
     modified_ns: int
     size: int
 
     def changed(self, root: Path) -> bool:
-        """Whether the file is another by now, or gone."""
+        """Return whether the file has changed or is gone."""
         try:
             found = (root / self.path).stat()
         except OSError:
@@ -59,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Body:
-    """A result's text and what is known of its parts.
+    """The text of a result and the places of its parts.
 
     `items` are the offsets at which items begin and `headers` those of the lines that head the
     items after them; a page that begins between two items of a header repeats it. Without
@@ -99,7 +99,7 @@ class Body:
     """What those cost, by their size; no estimate."""
 
     def count(self, start: int, end: int) -> int:
-        """How many items (or lines) begin in a stretch of the text."""
+        """Return how many items (or lines) begin in a range of the text."""
         if self.items:
             return bisect_left(self.items, end) - bisect_left(self.items, start)
         if start >= min(end, len(self.text)) or self.data.get(self.noun) == []:
@@ -108,11 +108,11 @@ class Body:
 
     @cached_property
     def whole_count(self) -> int:
-        """How many items (or lines) there are."""
+        """The number of items (or lines)."""
         return self.total if self.total is not None else self.count(0, len(self.text))
 
     def data_of(self, start: int, end: int) -> dict[str, Json]:
-        """The data that belongs to a stretch of the text."""
+        """Return the data of a range of the text."""
         if not (self.item_data or self.tree or self.numbered):
             return dict(self.data)
         first, last = bisect_left(self.items, start), bisect_left(self.items, end)
@@ -120,13 +120,13 @@ class Body:
 
     def _facts(self, first: int, last: int) -> list[Json]:
         if self.tree:
-            return [_joined(header, line) for header, line in self._lines(first, last)]
+            return [_join_path(header, line) for header, line in self._lines(first, last)]
         if self.numbered:
-            return [_numbered(header, line) for header, line in self._lines(first, last)]
+            return [_line_data(header, line) for header, line in self._lines(first, last)]
         return list(self.item_data[first:last])
 
     def _lines(self, first: int, last: int) -> Iterator[tuple[str, str]]:
-        """The items from `first` on, each behind its header."""
+        """Yield the items from `first` on, each with its header."""
         heads = bisect_right(self.headers, self.items[first]) - 1 if first < last else -1
         header = self._line(self.headers[heads]) if heads >= 0 else ""
         for item in self.items[first:last]:
@@ -140,14 +140,14 @@ class Body:
         return self.text[offset:] if end < 0 else self.text[offset:end]
 
 
-def _joined(folder: str, line: str) -> Json:
-    """The path that a folder and a name in it make."""
+def _join_path(folder: str, line: str) -> Json:
+    """Return the path of a name in a folder."""
     name = line.lstrip(" ")
     return name if name.startswith('"') else folder + name
 
 
-def _numbered(header: str, line: str) -> Json:
-    """A line of a file, from its number on."""
+def _line_data(header: str, line: str) -> Json:
+    """Return a numbered line as data."""
     place, _, text = line.partition(":")
     number, _, column = place.partition(COLUMN)
     fact: dict[str, Json] = {"path": unmarked(header), "line": int(number)}
@@ -159,7 +159,7 @@ def _numbered(header: str, line: str) -> Json:
 def of_items(
     noun: str, groups: Iterable[tuple[str | None, Sequence[Member]]], **data: Json
 ) -> Body:
-    """A body of items in groups: each group's header once, then its items, a line or more each.
+    """Return a body of grouped items, each group under its header.
 
     The header of a group without items heads nothing, and is left out.
     """
@@ -186,7 +186,7 @@ def of_items(
 
 
 def preceded(text: str, body: Body) -> Body:
-    """The body behind lines that belong to none of its items."""
+    """Return the body behind lines that belong to no item."""
     shift = len(text)
     items = tuple(shift + item for item in body.items)
     headers = tuple(shift + header for header in body.headers)

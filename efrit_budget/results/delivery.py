@@ -1,4 +1,4 @@
-"""What of a result is delivered: a page, one line of navigation, and the footer."""
+"""Deliver a result: a page, a navigation line and the footer."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ ATTEMPTS = 10
 MARGIN_PERCENT = 6
 WORTH_TRYING = 40
 """Characters for a token, above which a whole text is not tried: hardly any is so cheap."""
+MAY_FIT = 130
+"""The percentage of the allowance above which, by the rough cost, a text is not counted whole."""
 
 
 def filled(allowance: int) -> int:
-    """What of an allowance is filled: an estimate of a page is low by a few percent at times."""
+    """Return the part of an allowance to fill; estimates can be a few percent low."""
     return allowance - allowance * MARGIN_PERCENT // 100
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Under which a result is delivered."""
+    """Constraints for delivering a result."""
 
     session_id: str
     allowance: int
@@ -40,16 +42,18 @@ class Terms:
     """The line before the footer that tells the same figure, where the tool has cut its answer."""
     price: Cost | None = None
     """What a text counts for in a page, where that may be more than its cost."""
+    rough: Cost | None = None
+    """The same by samples, for looking where to cut."""
 
     @property
     def filled(self) -> int:
-        """What a page may take of the allowance."""
+        """The part of the allowance that a page may fill."""
         return filled(self.allowance)
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """The text for the model, and the facts about it for programs."""
+    """The text for the model and its facts for programs."""
 
     text: str
     tokens: int
@@ -60,54 +64,59 @@ class Delivery:
 
 
 def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str, ...]) -> Delivery:
-    """The page from `start` with its tail, all of it within the allowance.
+    """Return the page from `start` with its tail, within the allowance.
 
-    Where not even a short page fits, the result is one line with its handle.
+    The rough cost finds where to cut; what is delivered is counted whole. Where not even a short
+    page fits, the result is one line with its handle.
     """
-    price = terms.price or terms.cost
-    for cut in _cuts(body, number, start, replace(terms, cost=price), notes):
-        if price(cut.text) > terms.filled:
-            continue
-        delivery = _delivered(body, number, cut, terms, notes)
-        if delivery.tokens <= terms.filled and price(delivery.text) <= terms.allowance:
-            return delivery
+    price, rough = terms.price or terms.cost, terms.rough or terms.price or terms.cost
+    candidate = _all_that_is_left(body, start, terms, rough)
+    room = terms.filled - price(_tail(body, number, _end_page(body), terms, notes))
+    for attempt in range(ATTEMPTS):
+        if candidate is None and room > 0 and start < len(body.text):
+            candidate = page(body, start, room, rough)
+        if candidate is None:
+            break
+        spent = price(candidate.text)
+        if spent <= terms.filled:
+            delivery = _make_delivery(body, number, candidate, terms, notes)
+            if delivery.tokens <= terms.filled and price(delivery.text) <= terms.allowance:
+                return delivery
+        if attempt or candidate.end < furthest(body, start):
+            over = room * terms.filled // max(spent, terms.filled)
+            room = min(over, room - max(TAIL_RESERVE, room * attempt // ATTEMPTS))
+        candidate = None
     return _one_line(body, number, start, terms)
 
 
-def _cuts(
-    body: Body, number: int, start: int, terms: Terms, notes: tuple[str, ...]
-) -> Iterator[Page]:
-    """Pages to try: all that is left, then ever shorter ones."""
-    if furthest(body, start) - start <= terms.allowance * WORTH_TRYING:
-        yield rest(body, start, terms.filled, terms.cost)
-    room = terms.filled - terms.cost(_tail(body, number, _end_page(body), terms, notes))
-    for attempt in range(ATTEMPTS):
-        if room <= 0 or start >= len(body.text):
-            return
-        yield page(body, start, room, terms.cost)
-        room -= max(TAIL_RESERVE, room * attempt // ATTEMPTS)
+def _all_that_is_left(body: Body, start: int, terms: Terms, rough: Cost) -> Page | None:
+    """The page with all that is left, where it may fit."""
+    if furthest(body, start) - start > terms.allowance * WORTH_TRYING:
+        return None
+    found = rest(body, start, terms.filled, rough)
+    return found if rough(found.text) <= terms.allowance * MAY_FIT // 100 else None
 
 
-def _delivered(
+def _make_delivery(
     body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]
 ) -> Delivery:
     tail = _tail(body, number, cut, terms, notes)
-    text, tokens = with_footer(_joined(cut.text, tail), terms)
+    text, tokens = with_footer(_join_tail(cut.text, tail), terms)
     return Delivery(text, tokens, cut.start, cut.end, _page_facts(body, number, cut, terms))
 
 
 def with_footer(text: str, terms: Terms) -> tuple[str, int]:
-    """The text with its footer, and the tokens of both; the figure is part of what it counts.
+    """Return the text with its footer, and the tokens of both.
 
     Now and then no figure agrees with itself; then an empty line before the footer helps.
     """
-    while (tokens := _agreeing(text, terms)) is None:
+    while (tokens := _self_consistent_count(text, terms)) is None:
         text += "\n"
     return _with_figure(text, tokens, terms), tokens
 
 
-def _agreeing(text: str, terms: Terms) -> int | None:
-    """The figure that is the cost of the text with that very figure in its footer."""
+def _self_consistent_count(text: str, terms: Terms) -> int | None:
+    """Return the token count that is correct when the footer states it, or None."""
     tried: list[int] = []
     tokens = terms.cost(_with_figure(text, terms.allowance, terms))
     while tokens not in tried:
@@ -123,12 +132,14 @@ def _agreeing(text: str, terms: Terms) -> int | None:
 
 
 def _with_figure(text: str, tokens: int, terms: Terms) -> str:
-    left = "" if terms.remaining is None else f" · {_left(terms.remaining - tokens)} left"
+    remaining = (
+        "" if terms.remaining is None else f" · {_remaining_text(terms.remaining - tokens)} left"
+    )
     line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
-    return f"{text}{_newline(text)}{line}{FOOTER}{tokens:,} tokens{left}"
+    return f"{text}{_newline(text)}{line}{FOOTER}{tokens:,} tokens{remaining}"
 
 
-def _left(tokens: int) -> str:
+def _remaining_text(tokens: int) -> str:
     return shortened(max(0, tokens))
 
 
@@ -136,7 +147,7 @@ def _newline(text: str) -> str:
     return "" if not text or text.endswith("\n") else "\n"
 
 
-def _joined(text: str, tail: str) -> str:
+def _join_tail(text: str, tail: str) -> str:
     return f"{text}{_newline(text)}{tail}" if tail else text
 
 
@@ -145,39 +156,39 @@ def _end_page(body: Body) -> Page:
 
 
 def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]) -> str:
-    """What stands between the page and the footer: notes, and where the page ends."""
+    """Return the lines between the page and the footer."""
     lines = list(notes)
     if cut.end < len(body.text):
         token = continuation_token(terms.session_id, Place(number, cut.end))
         pressed = " Little budget is left." if terms.pressed else ""
         lines.append(
-            f"Showing {_shown(body, cut)} {body.whole_count:,} {body.noun}.{pressed}"
+            f"Showing {_shown_count(body, cut)} {body.whole_count:,} {body.noun}.{pressed}"
             f" continuation_token {token} continues."
         )
     elif body.more is not None:
         token = continuation_token(terms.session_id, Place(number, cut.end))
         lines.append(f"{body.position} continuation_token {token} continues.")
     elif terms.budget_line is None and body.total is not None:
-        lines += _unstored(body, cut, body.total)
-    return "\n".join(map(_own, lines))
+        lines += _unstored_line(body, cut, body.total)
+    return "\n".join(map(_own_note, lines))
 
 
-def _own(note: str) -> str:
-    """A note as it stands in the tail; what follows its first line is found text."""
+def _own_note(note: str) -> str:
+    """Return a note marked as ours, with quoted text below it."""
     line, _, text = note.partition("\n")
     return own(line, text)
 
 
-def _unstored(body: Body, cut: Page, total: int) -> Iterator[str]:
-    """The line on what none of the pages has."""
+def _unstored_line(body: Body, cut: Page, total: int) -> Iterator[str]:
+    """Yield the line on items that were not stored."""
     stored = body.count(0, len(body.text))
     if stored < total:
-        told = f"Only the first {stored:,} of {total:,} {body.noun} were stored."
-        yield f"Showing {_shown(body, cut)} {total:,} {body.hint}" if body.hint else told
+        line = f"Only the first {stored:,} of {total:,} {body.noun} were stored."
+        yield f"Showing {_shown_count(body, cut)} {total:,} {body.hint}" if body.hint else line
 
 
-def _shown(body: Body, cut: Page) -> str:
-    """How a page stands to the items: how many of them begin on it, or that none does."""
+def _shown_count(body: Body, cut: Page) -> str:
+    """Return how many items the page shows, as the navigation line words it."""
     returned = body.count(cut.start, cut.end)
     if returned or not body.text:
         return f"{returned:,} of"

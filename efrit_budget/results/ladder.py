@@ -1,4 +1,4 @@
-"""Packing items into a budget: each falls to a shorter rendering before it is left out."""
+"""Pack items into a budget, shortening each before leaving it out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Cost = Callable[[str], int]
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to show, from its fullest rendering down to the shortest that tells of it."""
+    """One item with its renderings, longest first."""
 
     forms: tuple[str, ...]
     names: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Line:
-    """What there was room for of an item."""
+    """The rendering of an item that fitted."""
 
     place: int
     """Which of the items it is."""
@@ -32,34 +32,34 @@ class Line:
 
 @dataclass(frozen=True)
 class Packed:
-    """What fitted, in the order of the items."""
+    """The lines that fitted, in item order."""
 
     lines: tuple[Line, ...]
     total: int
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The lines."""
+        """The texts of the lines."""
         return tuple(line.text for line in self.lines)
 
     @property
     def tokens(self) -> int:
-        """What they cost, counted one by one."""
+        """The cost of the lines, counted one by one."""
         return sum(line.tokens for line in self.lines)
 
     @property
     def shown(self) -> int:
-        """How many items are shown."""
+        """The number of items shown."""
         return sum(line.shows for line in self.lines)
 
     @property
     def omitted(self) -> int:
-        """How many are not, those that are named included."""
+        """The number of items left out or only named."""
         return self.total - self.shown
 
 
 def pack(items: Iterable[Item], allowance: int, cost: Cost) -> Packed:
-    """Each item in the fullest form that still fits, in the order given.
+    """Pack each item in the longest form that fits, in order.
 
     What fits in no form is named with its size from what is left after all were tried.
     """
@@ -70,7 +70,7 @@ def pack(items: Iterable[Item], allowance: int, cost: Cost) -> Packed:
 
 
 def pack_around(items: Sequence[Item], focus: int, allowance: int, cost: Cost) -> Packed:
-    """The focus, and its neighbours outwards by turns, as many on each side.
+    """Pack the focus and its neighbours, alternating between both sides.
 
     A side ends at the first that has no room, so that nothing between is missing; the other may
     have one more, or all that there is room for where a side has no more items.
@@ -80,19 +80,19 @@ def pack_around(items: Sequence[Item], focus: int, allowance: int, cost: Cost) -
         packing.names(focus)
         return packing.packed
     sides = (range(focus - 1, -1, -1), range(focus + 1, len(items)))
-    reached = _spread(sides, (0, 0), packing.shows)
-    _spread(sides, reached, packing.names)
+    reached = _extend_sides(sides, (0, 0), packing.shows)
+    _extend_sides(sides, reached, packing.names)
     return packing.packed
 
 
 def outwards(focus: int, count: int) -> Iterator[int]:
-    """The places from the focus outwards, by turns before and after it."""
+    """Yield places from the focus outwards, alternating sides."""
     turns = zip_longest(range(focus - 1, -1, -1), range(focus + 1, count))
     return chain([focus], (place for place in chain.from_iterable(turns) if place is not None))
 
 
 class _Packing:
-    """Lines that take what is left of an allowance."""
+    """Lines that use up an allowance."""
 
     def __init__(self, items: Sequence[Item], allowance: int, cost: Cost) -> None:
         self._items = items
@@ -102,7 +102,7 @@ class _Packing:
 
     @property
     def total(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self._items)
 
     def shows(self, place: int) -> bool:
@@ -126,7 +126,7 @@ class _Packing:
 
     @property
     def packed(self) -> Packed:
-        """What came of it."""
+        """The lines packed so far."""
         lines = sorted(self._lines, key=lambda line: line.place)
         return Packed(tuple(lines), self.total)
 
@@ -134,10 +134,10 @@ class _Packing:
 Reached = tuple[int, int]
 
 
-def _spread(
+def _extend_sides(
     sides: tuple[Sequence[int], Sequence[int]], begun: Reached, fits: Callable[[int], bool]
 ) -> Reached:
-    """How far each side comes from where it has begun."""
+    """Extend both sides while items fit; return how far each got."""
     reached, stopped = list(begun), [False, False]
     while True:
         growing = [

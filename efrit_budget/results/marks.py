@@ -1,4 +1,4 @@
-r"""Telling the program's own lines in a result from text that was found.
+r"""Mark the program's own lines so that found text cannot imitate them.
 
 A line that begins with one of the signs is the program's. Found text in which a line begins so
 gets a backslash there, and one more where backslashes stood before the sign already.

@@ -1,4 +1,4 @@
-"""Bodies as bytes, and back: the text by itself, and the marks, which are all but the text."""
+"""Encode bodies as bytes and decode them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ OFFSETS = "I"
 
 
 def packed_text(body: Body) -> bytes:
-    """The text as it is stored."""
+    """Return the encoded text."""
     return zlib.compress(body.text.encode(), COMPRESSION_LEVEL)
 
 
 def packed_marks(body: Body) -> bytes | None:
-    """All but the text as it is stored; None for a plain text."""
+    """Return everything but the text encoded, or None for plain text."""
     if body == Body(body.text):
         return None
     facts = {
@@ -44,7 +44,7 @@ def packed_marks(body: Body) -> bytes | None:
 
 
 def unpacked(text: bytes, marks: bytes | None) -> Body:
-    """The body that was stored."""
+    """Return the decoded body."""
     whole = zlib.decompress(text).decode()
     if marks is None:
         return Body(whole)

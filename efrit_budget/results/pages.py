@@ -1,4 +1,4 @@
-"""Cutting a page from a result so that it fits an allowance."""
+"""Cut a page from a result so that it fits an allowance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALLEST = 16
 
 @dataclass(frozen=True)
 class Page:
-    """A stretch of a result's text, with the header that a cut left behind.
+    """A range of a result's text, with a repeated header.
 
     In its text control characters are shown as pictures; the result itself stays as it is.
     """
@@ -33,7 +33,7 @@ class Page:
 
 
 def continued_header(body: Body, start: int) -> str:
-    """The header of the items at `start`, where the stretch before holds it."""
+    """Return the header of the items at `start` if it is on an earlier page."""
     index = bisect_right(body.headers, start) - 1
     if index < 0 or body.headers[index] == start:
         return ""
@@ -42,7 +42,7 @@ def continued_header(body: Body, start: int) -> str:
 
 
 def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
-    """The longest page found from `start` whose text costs no more than `allowance`.
+    """Return the longest page from `start` that costs at most `allowance`.
 
     A page ends where an item ends, or a line where an item is too long or there are none; a
     line that is too long is cut by characters. A page is never empty while text is
@@ -53,19 +53,19 @@ def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     def spent_on(size: int) -> int:
         return cost(header + body.text[start : start + size])
 
-    size = _fitting(body, start, allowance, spent_on)
+    size = _fitting_size(body, start, allowance, spent_on)
     return Page(start, start + size, one_line_each(header + body.text[start : start + size]))
 
 
 def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
-    """The page from `start` as far as one may reach, whatever it costs."""
+    """Return the page from `start` to its furthest end, whatever it costs."""
     header = _header(body, start, allowance, cost)
     end = furthest(body, start)
     return Page(start, end, one_line_each(header + body.text[start:end]))
 
 
 def furthest(body: Body, start: int) -> int:
-    """Where a page from `start` ends at the latest: at the end, or after the most items."""
+    """Return the furthest end of a page: the end, or the item limit."""
     if start < body.opening:
         return body.opening
     if body.most is None:
@@ -75,42 +75,42 @@ def furthest(body: Body, start: int) -> int:
 
 
 def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
-    """The continued header, unless it would take much of the page."""
+    """Return the repeated header unless it takes much of the page."""
     header = continued_header(body, start)
-    return (header if cost(header) * 4 <= allowance else "") + _guard(body, start)
+    return (header if cost(header) * 4 <= allowance else "") + _own_sign_guard(body, start)
 
 
-def _guard(body: Body, start: int) -> str:
-    """What keeps a page that begins within a line from beginning as the program's own lines do."""
+def _own_sign_guard(body: Body, start: int) -> str:
+    """Return a backslash if a cut line would look like one of ours."""
     within = start > 0 and body.text[start - 1 : start] != "\n"
     return "\\" if within and body.text[start : start + 1] in set(OWN_SIGNS) else ""
 
 
-def _fitting(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:
-    """The size of the page: guessed from the ratio so far, a few times, then halved."""
-    left = furthest(body, start) - start
-    low, high = 0, left + 1
-    guess = min(left, max(SMALLEST, int(allowance * FIRST_GUESS)))
+def _fitting_size(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:
+    """Return the size of the page, found by guessing and then halving."""
+    remaining = furthest(body, start) - start
+    low, high = 0, remaining + 1
+    guess = min(remaining, max(SMALLEST, int(allowance * FIRST_GUESS)))
     for _ in range(TRIES):
-        size = _snapped(body, start, start + guess) - start
+        size = _snap_to_item(body, start, start + guess) - start
         if low and size <= low:
             break
         spent = spent_on(size)
         fits = spent <= allowance
         low, high = (size, high) if fits else (low, min(high, size))
-        if fits and (size >= left or spent >= allowance * ENOUGH):
+        if fits and (size >= remaining or spent >= allowance * ENOUGH):
             break
-        guess = max(1, min(int(size * allowance / max(1, spent) * SHRINK), high - 1, left))
+        guess = max(1, min(int(size * allowance / max(1, spent) * SHRINK), high - 1, remaining))
     if low:
         return low
-    size = max(1, min(high - 1, left))
+    size = max(1, min(high - 1, remaining))
     while size > 1 and spent_on(size) > allowance:
         size //= 2
     return size
 
 
-def _snapped(body: Body, start: int, end: int) -> int:
-    """The last end of an item up to `end`; where that leaves half of the page empty, of a line.
+def _snap_to_item(body: Body, start: int, end: int) -> int:
+    """Return the last item end before `end`, or a line end if that wastes half the page.
 
     Inside the first line it is `end` itself.
     """
@@ -128,7 +128,7 @@ def _snapped(body: Body, start: int, end: int) -> int:
 
 
 def _before_header(body: Body, item: int) -> int:
-    """Where a page before `item` ends: its header, if it has one directly above, goes with it."""
+    """Return where a page before `item` ends, keeping the item's header with it."""
     index = bisect_right(body.headers, item) - 1
     if index >= 0 and body.text.index("\n", body.headers[index]) + 1 == item:
         return body.headers[index]

@@ -1,4 +1,4 @@
-"""An answer of sections that share one budget, each item as full as there is room for."""
+"""Answers in sections that share one budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_STEP = 4
 
 @dataclass(frozen=True)
 class Section:
-    """Items under a title, the best first."""
+    """Items under a title, best first."""
 
     title: str | None
     items: Sequence[Item]
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Answer:
-    """What of the sections stands in a body, and how many items there are in all."""
+    """The sections that fit, and the number of all items."""
 
     body: Body
     shown: int
@@ -41,16 +41,16 @@ class Answer:
 
 
 def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
-    """Every item in its fullest form, behind the lines that lead."""
+    """Return every item in its longest form behind the lead lines."""
     groups = [
-        (_headed(section), [(item.forms[0], fact) for item, fact in _pairs(section)])
+        (_header(section), [(item.forms[0], fact) for item, fact in _pairs(section)])
         for section in sections
     ]
     return preceded(lead, of_items(noun, groups))
 
 
 def inside_out(lead: str, section: Section, noun: str, room: int, cost: Cost) -> Body:
-    """Every item in its fullest form, the focus first, amid as many neighbours as have room.
+    """Return every item, the focus first and its neighbours on the first page.
 
     That is the first page; what stands further out follows, the nearest first.
     """
@@ -64,7 +64,7 @@ def inside_out(lead: str, section: Section, noun: str, room: int, cost: Cost) ->
     return replace(body, opening=len(first.text))
 
 
-def _headed(section: Section) -> str | None:
+def _header(section: Section) -> str | None:
     return section.title and own(section.title)
 
 
@@ -84,13 +84,13 @@ def within(
     cost: Cost,
     tail: str = "",
 ) -> Answer | None:
-    """What of the sections fits before a tail; None where not even the lines that lead do.
+    """Return the sections that fit before a tail, or None if the lead does not fit.
 
     The sections share the room equally; what one leaves over goes to those that want more.
     """
     room = allowance - cost(f"{lead}{tail}")
     while room >= 0:
-        answer = _answer(lead, sections, noun, _packed(sections, room, cost))
+        answer = _answer(lead, sections, noun, _pack_sections(sections, room, cost))
         over = cost(f"{answer.body.text}{tail}") - allowance
         if over <= 0:
             return answer
@@ -102,35 +102,35 @@ def _pairs(section: Section) -> list[tuple[Item, Json]]:
     return list(zip(section.items, section.facts, strict=True))
 
 
-def _packed(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
-    """What fits of each section; those that want least are served first."""
-    wants = [_want(section, cost) for section in sections]
+def _pack_sections(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
+    """Return what fits of each section, the smallest demands first."""
+    wants = [_full_cost(section, cost) for section in sections]
     found: dict[int, Packed] = {}
     order = sorted(range(len(sections)), key=lambda index: (wants[index], index))
-    for served, index in enumerate(order):
-        share = room // (len(order) - served)
+    for position, index in enumerate(order):
+        share = room // (len(order) - position)
         section = sections[index]
-        title = cost(f"{_headed(section)}\n") if section.title else 0
-        packed = _served(section, max(0, share - title), cost)
+        title = cost(f"{_header(section)}\n") if section.title else 0
+        packed = _pack_section(section, max(0, share - title), cost)
         found[index] = packed
         room -= packed.tokens + (title if packed.lines else 0)
     return [found[index] for index in range(len(sections))]
 
 
-def _served(section: Section, room: int, cost: Cost) -> Packed:
-    """What fits of one section."""
+def _pack_section(section: Section, room: int, cost: Cost) -> Packed:
+    """Return what fits of one section."""
     if section.focus is None:
         return pack(section.items, room, cost)
     return pack_around(section.items, section.focus, room, cost)
 
 
-def _want(section: Section, cost: Cost) -> int:
+def _full_cost(section: Section, cost: Cost) -> int:
     return sum(cost(f"{item.forms[0]}\n") for item in section.items)
 
 
 def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[Packed]) -> Answer:
     groups = [
-        (_headed(section), _placed(section, part))
+        (_header(section), _members(section, part))
         for section, part in zip(sections, packed, strict=True)
     ]
     total = sum(len(section.items) for section in sections)
@@ -138,8 +138,8 @@ def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[
     return Answer(body, sum(part.shown for part in packed), total)
 
 
-def _placed(section: Section, part: Packed) -> list[Member]:
-    """The lines, and what programs are told of those that show an item."""
+def _members(section: Section, part: Packed) -> list[Member]:
+    """Return the lines with the data of those that show an item."""
     return [
         (line.text, section.facts[line.place]) if line.shows else (line.text,)
         for line in part.lines

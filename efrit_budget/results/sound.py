@@ -1,10 +1,10 @@
-"""Texts as they can be stored and sent."""
+"""Make texts valid for storage and the wire."""
 
 from __future__ import annotations
 
 
 def sound_text(text: str) -> str:
-    """The text without lone surrogates, which no UTF-8 can hold."""
+    """Return the text with lone surrogates replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Results in the database: each whole, under its number, its text stored once."""
+"""Results in the database: one row per number, each text stored once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING = Body("")
 
 
 class RecentBodies:
-    """The bodies that were stored or read last, so that their next pages need no unpacking.
+    """The bodies used last, so that later pages need no decoding.
 
     What is stored under a number never changes; the moment it was stored tells two sessions of
     the same name apart.
@@ -34,7 +34,7 @@ class RecentBodies:
         self._lock = threading.Lock()
 
     def get(self, connection: sqlite3.Connection, session_id: str, number: int) -> Body:
-        """A stored result."""
+        """Return a stored result."""
         key = (session_id, number, created(connection, session_id, number))
         with self._lock:
             found = self._bodies.get(key)
@@ -63,13 +63,13 @@ class RecentBodies:
 
 
 def _characters(body: Body) -> int:
-    """How much memory a body takes, about: an offset is an object of its own."""
+    """Return the approximate memory size of a body."""
     return len(body.text) + OFFSET_BYTES * (len(body.items) + len(body.headers))
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A body ready to be stored."""
+    """A body prepared for storage."""
 
     body: Body
     digest: str
@@ -109,7 +109,7 @@ def put(
 
 
 def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
-    """A stored result, read anew."""
+    """Return a stored result from the database."""
     row = connection.execute(
         "SELECT blobs.data, results.marks FROM results JOIN blobs ON blobs.hash = results.blob"
         " WHERE session_id = ? AND number = ?",
@@ -121,7 +121,7 @@ def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
 
 
 def created(connection: sqlite3.Connection, session_id: str, number: int) -> float:
-    """When a result was stored."""
+    """Return when a result was stored."""
     row = connection.execute(
         "SELECT created FROM results WHERE session_id = ? AND number = ?", (session_id, number)
     ).fetchone()
@@ -131,7 +131,7 @@ def created(connection: sqlite3.Connection, session_id: str, number: int) -> flo
 
 
 def holds(connection: sqlite3.Connection, session_id: str, number: int) -> bool:
-    """Whether the session has a result of that number."""
+    """Return whether the session has a result with this number."""
     row = connection.execute(
         "SELECT 1 FROM results WHERE session_id = ? AND number = ?", (session_id, number)
     ).fetchone()
@@ -139,7 +139,7 @@ def holds(connection: sqlite3.Connection, session_id: str, number: int) -> bool:
 
 
 def blob_of(connection: sqlite3.Connection, session_id: str, number: int) -> str:
-    """The hash of a stored result's text."""
+    """Return the hash of a stored result's text."""
     row = connection.execute(
         "SELECT blob FROM results WHERE session_id = ? AND number = ?", (session_id, number)
     ).fetchone()
@@ -149,7 +149,7 @@ def blob_of(connection: sqlite3.Connection, session_id: str, number: int) -> str
 
 
 def tool_of(connection: sqlite3.Connection, session_id: str, number: int) -> str:
-    """The tool that gave a result."""
+    """Return the tool of a result."""
     row = connection.execute(
         "SELECT tool FROM results WHERE session_id = ? AND number = ?", (session_id, number)
     ).fetchone()

@@ -1,4 +1,4 @@
-"""Handles of results, and the tokens by which a page is followed by the next."""
+"""Handles of results and continuation tokens of pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LISTED = "recall_result without a handle lists what there is"
 
 
 class TokenError(EfritError):
-    """A handle or a continuation token that leads nowhere."""
+    """A handle or continuation token is invalid."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Place:
 
 
 def handle(number: int) -> str:
-    """A result's handle."""
+    """Return a result's handle."""
     return f"r{number}"
 
 
 def number_of(text: str) -> int:
-    """The result a handle names."""
+    """Return the number of a handle."""
     matched = HANDLE.fullmatch(text)
     if matched is None:
         raise TokenError(f"{text[:40]!r} is no handle; a handle looks like r7; {LISTED}")
@@ -40,12 +40,12 @@ def number_of(text: str) -> int:
 
 
 def continuation_token(session_id: str, place: Place) -> str:
-    """The token for the page that begins there."""
+    """Return the token of the page that begins here."""
     return f"{handle(place.number)}:{place.offset}-{_seal(session_id, place)}"
 
 
 def place_of(session_id: str, token: str) -> Place:
-    """Where a token leads; one of another session, or a made-up one, is refused."""
+    """Return the place of a token; raise if it belongs to another session."""
     matched = TOKEN.fullmatch(token)
     if matched is None:
         raise TokenError(f"{token[:40]!r} is no continuation token; {AGAIN}")

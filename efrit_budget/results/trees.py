@@ -1,4 +1,4 @@
-"""Bodies of many paths: each folder once, the names in it below."""
+"""Bodies of many paths: each folder once with its names below."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def of_tree(
     shown: Callable[[str], str],
     data: dict[str, Json],
 ) -> Body:
-    """A body of the names in each folder; a folder ends in a slash, the root is nothing.
+    """Return a body of the names in each folder.
 
     `shown` gives a path's form as text; one in quotes is told whole, and so is a name that
     begins with a blank, so that each item says which path it is.
@@ -40,14 +40,14 @@ def of_tree(
 
 
 def of_lines(noun: str, lines: list[str], heads: list[int], data: dict[str, Json]) -> Body:
-    """A body of lines, of which those at `heads` are headers and the others items."""
+    """Return a body of lines, with headers at `heads` and items elsewhere."""
     offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
     headers = tuple(offsets[head] for head in heads)
-    return Body("\n".join(lines) + "\n", noun, _without(offsets, heads), headers, data)
+    return Body("\n".join(lines) + "\n", noun, _item_offsets(offsets, heads), headers, data)
 
 
-def _without(offsets: list[int], heads: list[int]) -> tuple[int, ...]:
-    """The offsets of the lines that are no headers."""
+def _item_offsets(offsets: list[int], heads: list[int]) -> tuple[int, ...]:
+    """Return the offsets of the lines that are not headers."""
     items: list[int] = []
     last = 0
     for head in heads:
@@ -57,7 +57,7 @@ def _without(offsets: list[int], heads: list[int]) -> tuple[int, ...]:
 
 
 def _are_plain(names: list[str]) -> bool:
-    """Whether none of them has signs to look at; told from all at once."""
+    """Return whether no name needs quoting, checked all at once."""
     text = "/" + "/".join(names)
     plain = text.isascii() and text.isprintable()
     return plain and not any(sign in text for sign in ('"', "\\", "/ "))

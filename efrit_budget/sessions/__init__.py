@@ -1,1 +1,1 @@
-"""Sessions and the calls made in them, as they are kept in the database."""
+"""Sessions in the database."""

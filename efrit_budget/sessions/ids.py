@@ -1,4 +1,4 @@
-"""Session ids: short, and easy to type and to read aloud."""
+"""Session ids that are short and easy to type."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ PATTERN = r"^[a-z0-9][a-z0-9-]{0,31}$"
 
 
 def new_id() -> str:
-    """A random id; the store sees to it that it is not in use."""
+    """Return a random id; the store checks that it is unused."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))

@@ -1,4 +1,4 @@
-"""A session's limits as they are stored, so that other versions of the program can read them."""
+"""Encode a session's limits so that other versions can read them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ VERSION = 1
 """Goes up when a member comes to mean something else; a member more or less needs no new one."""
 
 
-def written(limits: Limits) -> str:
+def encode(limits: Limits) -> str:
     """Return the text that is stored."""
     return json.dumps({"version": VERSION, **limits.as_dict()})
 
 
-def read(text: str) -> Limits:
+def decode(text: str) -> Limits:
     """Return the limits that were stored, by this version or another.
 
     What is not known here is passed over. A tier that was not known then gets its share of the
@@ -27,6 +27,6 @@ def read(text: str) -> Limits:
     known = {field.name: stored[field.name] for field in fields(Limits) if field.name in stored}
     total = known["total"]
     for tier in (tier for tier in Tier if tier not in known):
-        left = total - sum(known.get(other, 0) for other in Tier)
-        known[str(tier)] = max(0, min(scaled(total, tier), left))
+        remaining = total - sum(known.get(other, 0) for other in Tier)
+        known[str(tier)] = max(0, min(scaled(total, tier), remaining))
     return Limits(**known)

@@ -1,4 +1,4 @@
-"""What is kept, and for how long.
+"""Expire old sessions.
 
 A session that was closed, or has not been used for long, loses its contents; its line stays and
 says so. One that nobody closed goes only after the person was told, at a start before. What the
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from efrit_budget.errors import StorageError
-from efrit_budget.sessions import forgetting
+from efrit_budget.sessions import deletion
+from efrit_budget.sessions.deletion import Contents
 from efrit_budget.storage import space
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -45,17 +46,14 @@ REWRITTEN_BY_HAND = (
 CUTS_TRIED, BETWEEN_CUTS_SECONDS = 20, 0.25
 STOP_SECONDS = 2.0
 
-MAY_GO = (
-    "(purged IS NULL OR touched > purged) AND NOT renamed AND NOT EXISTS"
-    " (SELECT 1 FROM calls INDEXED BY calls_pinned WHERE session_id = sessions.id AND pinned = 1)"
-)
+MAY_GO = "(purged IS NULL OR touched > purged) AND NOT renamed"
 """A session that was purged may have been taken up again since."""
 IS_TOLD = "coalesce(told >= touched, 0)"
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How long sessions are kept, and how much of them; 0 days are for good."""
+    """The age and size limits of stored sessions; 0 days keep everything."""
 
     days: int
     max_bytes: int
@@ -66,11 +64,12 @@ class Rules:
 
 
 class Retention:
-    """Removes what is due in a thread of its own, and says beforehand what will be."""
+    """Deletes expired sessions in a thread and announces it beforehand."""
 
-    def __init__(self, database: Database, rules: Rules) -> None:
+    def __init__(self, database: Database, rules: Rules, contents: Contents) -> None:
         self._database = database
         self._rules = rules
+        self._contents = contents
         self._started = time.time()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -84,9 +83,9 @@ class Retention:
 
     def begin(self) -> list[str]:
         """Begin to remove what is due; gives what the person is to be told."""
-        told = [*self._tell(), *self._announce_rewriting()]
+        notices = [*self._tell(), *self._announce_rewriting()]
         self.tidy()
-        return told
+        return notices
 
     def tidy(self) -> None:
         """Have the thread remove what is due, and make the file smaller."""
@@ -143,7 +142,8 @@ class Retention:
             " ORDER BY touched",
             (before,),
         ).fetchall()
-        return [row for row in rows if not self._is_worked_in(row)]
+        pinned = self._contents.pinned_sessions(connection) if rows else set()
+        return [row for row in rows if row["id"] not in pinned and not self._is_worked_in(row)]
 
     def _is_worked_in(self, row: sqlite3.Row) -> bool:
         return row["owner"] is not None and self._owner.alive(row["owner"])
@@ -177,7 +177,7 @@ class Retention:
 
     def _remove_and_shrink(self) -> None:
         for session_id in self._due():
-            while forgetting.remove_part(self._database, session_id):
+            while deletion.remove_part(self._database, session_id, self._contents):
                 if self._stopping.wait(BETWEEN_SECONDS):
                     return
         self._shrink()
@@ -201,7 +201,7 @@ class Retention:
         with self._database.writing() as connection:
             found = self._next(connection)
             if found is not None:
-                forgetting.mark(connection, found[0], f"its contents expired: {found[1]}")
+                deletion.mark(connection, found[0], f"its contents expired: {found[1]}")
         return None if found is None else found[0]
 
     def _next(self, connection: sqlite3.Connection) -> tuple[str, str] | None:
@@ -217,14 +217,17 @@ class Retention:
         return None
 
     def _at_rest(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
-        """The sessions that were closed, or told of at a start before; the last used last."""
-        for row in connection.execute(
+        """Yield sessions that may expire, least recently used first."""
+        rows = connection.execute(
             "SELECT id, closed, owner, coalesce(closed, touched) AS rest_since FROM sessions"  # noqa: S608
             f" WHERE {MAY_GO} AND (closed IS NOT NULL OR {IS_TOLD} AND told < ?)"
             " ORDER BY touched",
             (self._started,),
-        ).fetchall():
-            if row["closed"] is not None or not self._is_worked_in(row):
+        ).fetchall()
+        pinned = self._contents.pinned_sessions(connection) if rows else set()
+        for row in rows:
+            is_open = row["closed"] is None
+            if row["id"] not in pinned and not (is_open and self._is_worked_in(row)):
                 yield row
 
     # Shrinking
@@ -249,7 +252,7 @@ class Retention:
 
 
 def _notice(rows: list[sqlite3.Row], days: int) -> str:
-    """What the person is told."""
+    """Return the notice for the person."""
     named = [f"{row['id']} ({row['title']})" if row["title"] else row["id"] for row in rows]
     more = [f"{len(rows) - LISTED} more"] if len(rows) > LISTED else []
     sessions = "1 session" if len(rows) == 1 else f"{len(rows)} sessions"

@@ -1,4 +1,4 @@
-"""Sessions in the database."""
+"""The store of sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from efrit_budget.errors import (
     SessionInUseError,
     SessionNotFoundError,
 )
-from efrit_budget.sessions import forgetting, limits
+from efrit_budget.sessions import deletion, limits
+from efrit_budget.sessions.deletion import Contents
 from efrit_budget.sessions.ids import new_id
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -25,7 +26,7 @@ from efrit_budget.storage.owner import Owner
 
 @dataclass(frozen=True)
 class Session:
-    """One session as it is kept."""
+    """One stored session."""
 
     id: str
     root: str
@@ -45,7 +46,7 @@ class Session:
         return "open" if self.closed is None else "closed"
 
     def summary(self) -> dict[str, Json]:
-        """What a list of sessions shows."""
+        """Return the session as lists show it."""
         return {
             "session_id": self.id,
             "title": self.title,
@@ -61,13 +62,13 @@ class Session:
 def _session(row: sqlite3.Row) -> Session:
     names = ("id", "root", "title", "created", "touched", "closed", "purged", "note")
     return Session(
-        limits=limits.read(row["limits"]),
+        limits=limits.decode(row["limits"]),
         denied=tuple(json.loads(row["denied"])),
         **{name: row[name] for name in names},
     )
 
 
-def _missing(session_id: str) -> SessionNotFoundError:
+def _not_found(session_id: str) -> SessionNotFoundError:
     return SessionNotFoundError(
         f"no session {session_id!r}; session/list shows those there are",
         data={"session_id": session_id},
@@ -75,10 +76,11 @@ def _missing(session_id: str) -> SessionNotFoundError:
 
 
 class SessionStore:
-    """Opens, finds and ends sessions."""
+    """Opens, finds and closes sessions."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, contents: Contents) -> None:
         self._database = database
+        self._contents = contents
 
     @cached_property
     def _owner(self) -> Owner:
@@ -98,23 +100,22 @@ class SessionStore:
         One that is taken up keeps its limits, unless `other_limits` are meant for it.
         """
         if session_id is not None:
-            forgetting.remove_marked(self._database, session_id)
+            deletion.remove_marked(self._database, session_id, self._contents)
         with self._database.writing() as connection:
             if session_id is not None and (found := _find(connection, session_id)):
                 if other_limits:
-                    _limit(connection, _on_root(found, root), wanted)
+                    _set_limits(connection, _check_root(found, root), wanted)
                 if self._rival(connection, session_id) is None:
-                    self._hold(connection, session_id)
-                return _reopen(connection, _on_root(found, root))
+                    self._take_ownership(connection, session_id)
+                return _reopen(connection, _check_root(found, root))
             chosen = session_id or _unused_id(connection)
             now = time.time()
             connection.execute(
                 "INSERT INTO sessions (id, root, limits, denied, created, touched)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (chosen, root, limits.written(wanted), json.dumps(list(denied)), now, now),
+                (chosen, root, limits.encode(wanted), json.dumps(list(denied)), now, now),
             )
-            connection.execute("INSERT INTO windows (session_id) VALUES (?)", (chosen,))
-            self._hold(connection, chosen)
+            self._take_ownership(connection, chosen)
             return _get(connection, chosen)
 
     def resume(self, session_id: str, *, take_over: bool = False) -> Session:
@@ -122,20 +123,20 @@ class SessionStore:
 
         Where another process works in it, that is refused, unless it is to be taken over.
         """
-        forgetting.remove_marked(self._database, session_id)
+        deletion.remove_marked(self._database, session_id, self._contents)
         with self._database.writing() as connection:
             found = _get(connection, session_id)
             if not take_over:
-                self._check_unrivalled(connection, session_id)
-            self._hold(connection, session_id)
+                self._check_no_rival(connection, session_id)
+            self._take_ownership(connection, session_id)
             return _reopen(connection, found)
 
-    def check_held(self, session_id: str) -> None:
+    def check_owned(self, session_id: str) -> None:
         """See that no other process works in the session, which may have taken it over."""
         with self._database.reading() as connection:
-            self._check_unrivalled(connection, session_id)
+            self._check_no_rival(connection, session_id)
 
-    def _check_unrivalled(self, connection: sqlite3.Connection, session_id: str) -> None:
+    def _check_no_rival(self, connection: sqlite3.Connection, session_id: str) -> None:
         if self._rival(connection, session_id) is not None:
             raise SessionInUseError(
                 f"session {session_id!r} is in use by another Emacs; end it there first, or "
@@ -144,12 +145,12 @@ class SessionStore:
             )
 
     def _rival(self, connection: sqlite3.Connection, session_id: str) -> str | None:
-        """The mark of another process that works in the session and is alive."""
+        """Return the owner mark of another live process in the session, or None."""
         owner = _owner_of(connection, session_id)
         is_rival = owner is not None and owner != self._owner.name and self._owner.alive(owner)
         return owner if is_rival else None
 
-    def _hold(self, connection: sqlite3.Connection, session_id: str) -> None:
+    def _take_ownership(self, connection: sqlite3.Connection, session_id: str) -> None:
         connection.execute(
             "UPDATE sessions SET owner = ? WHERE id = ?", (self._owner.name, session_id)
         )
@@ -160,12 +161,12 @@ class SessionStore:
             self._owner.close()
 
     def get(self, session_id: str) -> Session:
-        """The session of that id."""
+        """Return the session with this id."""
         with self._database.reading() as connection:
             return _get(connection, session_id)
 
     def get_open(self, session_id: str) -> Session:
-        """The session of that id, which must be open."""
+        """Return the session with this id; raise if it is closed."""
         session = self.get(session_id)
         if session.closed is not None:
             raise SessionClosedError(
@@ -174,16 +175,15 @@ class SessionStore:
             )
         return session
 
-    def list(self, root: str | None, *, include_closed: bool) -> list[tuple[Session, int]]:
-        """Sessions, the last used first, each with the number of its calls."""
+    def list(self, root: str | None, *, include_closed: bool) -> list[Session]:
+        """Return sessions, most recently used first."""
         with self._database.reading() as connection:
             rows = connection.execute(
-                "SELECT *, (SELECT count(*) FROM calls WHERE session_id = sessions.id) AS calls"
-                " FROM sessions WHERE (?1 IS NULL OR root = ?1) AND (?2 OR closed IS NULL)"
+                "SELECT * FROM sessions WHERE (?1 IS NULL OR root = ?1) AND (?2 OR closed IS NULL)"
                 " ORDER BY touched DESC, id",
                 (root, include_closed),
             ).fetchall()
-        return [(_session(row), row["calls"]) for row in rows]
+        return [_session(row) for row in rows]
 
     def close(self, session_id: str) -> Session:
         """End a session; all it holds is kept."""
@@ -215,8 +215,8 @@ class SessionStore:
         """Forget what a session's calls were given and gave; its line stays and says why."""
         with self._database.writing() as connection:
             _get(connection, session_id)
-            forgetting.mark(connection, session_id, why)
-        forgetting.remove_marked(self._database, session_id)
+            deletion.mark(connection, session_id, why)
+        deletion.remove_marked(self._database, session_id, self._contents)
         return self.get(session_id)
 
 
@@ -234,11 +234,11 @@ def _owner_of(connection: sqlite3.Connection, session_id: str) -> str | None:
 def _get(connection: sqlite3.Connection, session_id: str) -> Session:
     found = _find(connection, session_id)
     if found is None:
-        raise _missing(session_id)
+        raise _not_found(session_id)
     return found
 
 
-def _on_root(session: Session, root: str) -> Session:
+def _check_root(session: Session, root: str) -> Session:
     if session.root != root:
         raise ConflictError(
             f"session {session.id!r} belongs to {session.root}; resume it, or open another",
@@ -253,12 +253,12 @@ def touch(connection: sqlite3.Connection, session_id: str) -> None:
         "UPDATE sessions SET touched = ? WHERE id = ?", (time.time(), session_id)
     )
     if not changed.rowcount:
-        raise _missing(session_id)
+        raise _not_found(session_id)
 
 
-def _limit(connection: sqlite3.Connection, session: Session, wanted: Limits) -> None:
+def _set_limits(connection: sqlite3.Connection, session: Session, wanted: Limits) -> None:
     connection.execute(
-        "UPDATE sessions SET limits = ? WHERE id = ?", (limits.written(wanted), session.id)
+        "UPDATE sessions SET limits = ? WHERE id = ?", (limits.encode(wanted), session.id)
     )
 
 

@@ -1,4 +1,4 @@
-"""Every setting in one place: what it is, its bounds, and where its value came from.
+"""All settings: their bounds, values and sources.
 
 Who only asks where things are (`places`) need not wait for what checks the settings.
 """

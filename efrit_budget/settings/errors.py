@@ -1,10 +1,10 @@
-"""What is wrong with a settings file, a variable or a flag."""
+"""The error of an invalid setting."""
 
 from efrit_budget.errors import EfritError
 
 
 class SettingsError(EfritError):
-    """A setting that the person gave cannot be used; the message says where and why."""
+    """A setting cannot be used; the message says where and why."""
 
     code = -32006
 

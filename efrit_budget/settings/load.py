@@ -1,4 +1,4 @@
-"""All sources put together, in rising order, into one checked `Settings`."""
+"""Merge all sources into one validated `Settings`."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ from efrit_budget.settings.sources import (
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings in force, where each came from, and what a project's file got wrong."""
+    """The settings in effect, their sources, and warnings."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -42,14 +42,14 @@ def load(
     environ = os.environ if environ is None else environ
     own = [*_defaults(environ), *from_file(places.config_file(environ))]
     above = [*from_environment(environ), *from_mapping(overrides or {}, override_origin)]
-    values = {given.key: given for given in (*own, *above)}
+    values = {value.key: value for value in (*own, *above)}
     warnings = tuple(misspelt_variables(environ))
     if project_root is not None:
         path = project_root / places.PROJECT_FILE_NAME
-        project = read_project_file(path, _checked(values.values()))
-        _narrow(values, project, outranked_by={given.key for given in above})
+        project = read_project_file(path, _validate(values.values()))
+        _narrow(values, project, outranked_by={value.key for value in above})
         warnings += project.warnings
-    return LoadedSettings(_checked(values.values()), _origins(values), warnings)
+    return LoadedSettings(_validate(values.values()), _origins(values), warnings)
 
 
 def _defaults(environ: Mapping[str, str]) -> list[Given]:
@@ -61,28 +61,28 @@ def _defaults(environ: Mapping[str, str]) -> list[Given]:
 
 def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[str]) -> None:
     """Take what the project narrows, one by one, unless it does not fit the person's settings."""
-    for given in project.narrowed:
-        if given.key in outranked_by:
+    for value in project.narrowed:
+        if value.key in outranked_by:
             continue
         try:
-            _checked((values | {given.key: given}).values())
+            _validate((values | {value.key: value}).values())
         except SettingsError as error:
-            project.refuse(f"{given.key} is not taken: {error.message}")
+            project.refuse(f"{value.key} is not taken: {error.message}")
         else:
-            values[given.key] = given
+            values[value.key] = value
 
 
 def _origins(values: Mapping[str, Given]) -> dict[str, str]:
     return {key: values[key].origin if key in values else "default" for key in known_settings()}
 
 
-def _checked(values: Iterable[Given]) -> Settings:
+def _validate(values: Iterable[Given]) -> Settings:
     tables: dict[str, dict[str, Any]] = {group: {} for group in Settings.model_fields}
     origins = {}
-    for given in values:
-        group, _, name = given.key.partition(".")
-        tables[group][name] = given.value
-        origins[given.key] = given.origin
+    for value in values:
+        group, _, name = value.key.partition(".")
+        tables[group][name] = value.value
+        origins[value.key] = value.origin
     try:
         return Settings.model_validate(tables)
     except ValidationError as error:
@@ -93,7 +93,7 @@ def _settings_error(error: ValidationError, origins: Mapping[str, str]) -> Setti
     details = error.errors(include_url=False)
     fields = [{"field": _key(one), "problem": _problem(one)} for one in details]
     lines = [
-        f"{_origin(_key(one), origins)}: {_key(one)}{_given(one)}: {_problem(one)}"
+        f"{_origin(_key(one), origins)}: {_key(one)}{_given_value(one)}: {_problem(one)}"
         for one in details
     ]
     return SettingsError("; ".join(lines), data={"fields": fields})
@@ -109,7 +109,7 @@ def _origin(key: str, origins: Mapping[str, str]) -> str:
     return of_key or " and ".join(dict.fromkeys(of_group)) or "default"
 
 
-def _given(detail: ErrorDetails) -> str:
+def _given_value(detail: ErrorDetails) -> str:
     return "" if len(detail["loc"]) == 1 else f" = {shown(detail['input'])}"
 
 

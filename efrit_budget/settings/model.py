@@ -1,4 +1,4 @@
-"""The settings themselves, each with its default, its bounds and its description."""
+"""The settings with defaults, bounds and descriptions."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -116,7 +116,7 @@ class ToolSettings(_Group):
 
 
 class BudgetSettings(_Group):
-    """What a session may put into the model's window, in tokens."""
+    """The limits of a session's window, in tokens."""
 
     total: int = Field(
         default=DEFAULT_TOTAL,
@@ -191,7 +191,7 @@ class BudgetSettings(_Group):
 
 
 class SpecSettings(_Group):
-    """Where projects keep their specification; paths are relative to a project's root."""
+    """The places of specifications, relative to a project's root."""
 
     folders: tuple[str, ...] = Field(
         default=FOLDERS,
@@ -207,7 +207,7 @@ class SpecSettings(_Group):
 
 
 class MemorySettings(_Group):
-    """What sessions learned, kept for later ones."""
+    """Memory across sessions."""
 
     half_life_days: float = Field(
         default=30.0,
@@ -220,7 +220,7 @@ class MemorySettings(_Group):
 
 
 class RetentionSettings(_Group):
-    """How long sessions are kept that nobody uses."""
+    """The retention of unused sessions."""
 
     days: int = Field(
         default=30,

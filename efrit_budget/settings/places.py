@@ -1,4 +1,4 @@
-"""The folders that belong to the person: state, configuration and log."""
+"""The person's folders for state, configuration and logs."""
 
 import os
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ PRIVATE, OTHERS = 0o700, 0o077
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Return the folder of the database."""
-    return _relocated("state", environ) or user_state_path(_APPLICATION, appauthor=False)
+    return _override("state", environ) or user_state_path(_APPLICATION, appauthor=False)
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Return the folder of `config.toml`."""
-    return _relocated("config", environ) or user_config_path(_APPLICATION, appauthor=False)
+    return _override("config", environ) or user_config_path(_APPLICATION, appauthor=False)
 
 
 def log_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Return the folder of the log file."""
-    return _relocated("log", environ) or user_log_path(_APPLICATION, appauthor=False)
+    return _override("log", environ) or user_log_path(_APPLICATION, appauthor=False)
 
 
 def config_file(environ: Mapping[str, str] | None = None) -> Path:
@@ -52,6 +52,6 @@ def private_folder(folder: Path) -> None:
             folder.chmod(PRIVATE)
 
 
-def _relocated(name: str, environ: Mapping[str, str] | None) -> Path | None:
+def _override(name: str, environ: Mapping[str, str] | None) -> Path | None:
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE)
     return Path(home).expanduser().absolute() / name if home else None

@@ -1,4 +1,4 @@
-"""A project's own `.efrit.toml`: untrusted, so it may only make things stricter."""
+"""A project's `.efrit.toml`, which may only tighten settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _PLACE: Final = "it belongs in your own config.toml"
 
 @dataclass(slots=True)
 class ProjectFile:
-    """What a project's file narrows, and what it got wrong."""
+    """The values a project's file tightens, and its problems."""
 
     path: Path
     narrowed: list[Given] = field(default_factory=list)
@@ -28,7 +28,7 @@ class ProjectFile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The first problems, each with the file's name, and how many more there are."""
+        """The first problems with the file's name, and how many more there are."""
         shown_problems = [f"{self.path}: {problem}" for problem in self._problems[:_MAX_WARNINGS]]
         more = len(self._problems) - _MAX_WARNINGS
         return (*shown_problems, *([f"{self.path}: {more} more problems"] if more > 0 else []))
@@ -66,17 +66,17 @@ def _contents(path: Path) -> bytes:
 
 def _take_table(project: ProjectFile, group: str, table: Any, person: Settings) -> None:
     if not isinstance(table, Mapping):
-        project.refuse(_not_taken(group))
+        project.refuse(_is_ignored(group))
         return
     for name, value in table.items():
         key = f"{group}.{name}"
         if key in settings_a_project_may_narrow():
             _NARROW[key](project, key, value, person)
         else:
-            project.refuse(_not_taken(key))
+            project.refuse(_is_ignored(key))
 
 
-def _not_taken(key: str) -> str:
+def _is_ignored(key: str) -> str:
     if key in known_settings():
         return f"a project may not set {key}; {_PLACE}"
     unknown = unknown_setting(key, "").removeprefix(": ")
@@ -84,11 +84,11 @@ def _not_taken(key: str) -> str:
 
 
 def _narrow_number(project: ProjectFile, key: str, value: Any, person: Settings) -> None:
-    if _lowers(project, key, value, person.value(key)):
+    if _is_lower(project, key, value, person.value(key)):
         project.narrowed.append(Given(key, value, str(project.path)))
 
 
-def _lowers(project: ProjectFile, key: str, value: Any, ceiling: int) -> bool:
+def _is_lower(project: ProjectFile, key: str, value: Any, ceiling: int) -> bool:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         project.refuse(f"{key} = {shown(value)}: a whole number above 0 is needed")
         return False
@@ -107,7 +107,7 @@ def _narrow_per_tool(project: ProjectFile, key: str, value: Any, person: Setting
     lowered = {
         tool: tokens
         for tool, tokens in value.items()
-        if _lowers(
+        if _is_lower(
             project,
             f"{key}.{shown(tool)[1:-1]}",
             tokens,

@@ -1,4 +1,4 @@
-"""Where settings are read from: TOML files, the environment, and a mapping of overrides."""
+"""Read settings from TOML files, the environment and overrides."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ FOLDER_LISTS: Final = ("tools.path", "tools.extra_roots")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value for a setting, and the source that gives it."""
+    """A value for a setting and its source."""
 
     key: str
     value: Any
@@ -45,7 +45,7 @@ def parse_toml(raw: bytes, path: Path) -> dict[str, Any]:
         line = raw.count(b"\n", 0, error.start) + 1
         raise SettingsError(f"{path}: line {line}: not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        problem, line_number = _located(str(error), raw)
+        problem, line_number = _with_location(str(error), raw)
         raise SettingsError(f"{path}: line {line_number}: not TOML: {problem}") from error
     except (ValueError, RecursionError) as error:
         raise SettingsError(
@@ -53,7 +53,7 @@ def parse_toml(raw: bytes, path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _located(message: str, raw: bytes) -> tuple[str, int]:
+def _with_location(message: str, raw: bytes) -> tuple[str, int]:
     match = re.search(r"^(.*) \(at line (\d+), column \d+\)$", message, re.DOTALL)
     if match:
         return match[1], int(match[2])
@@ -63,7 +63,7 @@ def _located(message: str, raw: bytes) -> tuple[str, int]:
 def from_file(path: Path) -> list[Given]:
     """Return what the person's own file gives; its relative paths start at its folder."""
     tables = read_toml(path)
-    return [_with_paths(given, path.parent) for given in _by_key(tables, str(path))]
+    return [_with_paths(value, path.parent) for value in _by_key(tables, str(path))]
 
 
 def from_environment(environ: Mapping[str, str]) -> list[Given]:
@@ -75,7 +75,7 @@ def from_environment(environ: Mapping[str, str]) -> list[Given]:
             key = f"{group}.{name}".lower()
             origin = f"environment {variable}"
             _require_known(key, origin)
-            value = text if key in path_settings() else _parsed(text)
+            value = text if key in path_settings() else _parse_value(text)
             found.append(_with_paths(Given(key, value, origin), Path.cwd()))
     return found
 
@@ -102,7 +102,7 @@ def from_mapping(overrides: Mapping[str, object], origin: str) -> list[Given]:
         _require_known(key, origin)
     found = [Given(key, value, origin) for key, value in dotted.items()]
     found += _by_key(tables, origin)
-    return [_with_paths(given, Path.cwd()) for given in found if given.value is not None]
+    return [_with_paths(setting, Path.cwd()) for setting in found if setting.value is not None]
 
 
 def _by_key(tables: Mapping[str, Any], origin: str) -> list[Given]:
@@ -141,7 +141,7 @@ def unknown_setting(key: str, origin: str) -> str:
     return f"{origin}: there is no setting {name}{hint}"
 
 
-def _parsed(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     import tomllib  # noqa: PLC0415 - most processes start without a variable to parse
 
     try:
@@ -153,16 +153,17 @@ def _parsed(text: str) -> Any:
 
 def _with_paths(given: Given, base: Path) -> Given:
     if given.key in path_settings() and isinstance(given.value, str):
-        return Given(given.key, _absolute(given.value, base, given), given.origin)
+        return Given(given.key, _make_absolute(given.value, base, given), given.origin)
     if given.key in FOLDER_LISTS and isinstance(given.value, list | tuple):
         paths = tuple(
-            _absolute(part, base, given) if isinstance(part, str) else part for part in given.value
+            _make_absolute(part, base, given) if isinstance(part, str) else part
+            for part in given.value
         )
         return Given(given.key, paths, given.origin)
     return given
 
 
-def _absolute(text: str, base: Path, given: Given) -> Path:
+def _make_absolute(text: str, base: Path, given: Given) -> Path:
     if not text or "\0" in text:
         raise SettingsError(f"{given.origin}: {given.key}: {shown(text)} is not a path")
     try:

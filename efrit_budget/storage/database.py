@@ -1,4 +1,4 @@
-"""The SQLite database: one connection a thread, and one writer at a time."""
+"""The SQLite database: a connection per thread and one writer at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARGIN_SECONDS = 1.0
 
 
 class Database:
-    """Opens the file privately (mode 0600), migrates it, and hands out transactions.
+    """Opens the file (mode 0600), migrates it, and runs transactions.
 
     The journal is a write-ahead log with `synchronous=NORMAL`: what was committed survives the
     death of any process; after a power cut the last commits may be missing, the file is whole.
@@ -44,7 +44,8 @@ class Database:
         self._local = threading.local()
         self._writer = threading.Lock()
         self._lock = threading.Lock()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: set[sqlite3.Connection] = set()
+        self._closed = False
         self._in_use: set[sqlite3.Connection] = set()
         with self._explained():
             if not path.exists():
@@ -76,7 +77,7 @@ class Database:
 
     @contextmanager
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
-        """A transaction: committed when the block ends, rolled back when it raises.
+        """Run the block in a transaction; commit at its end, roll back if it raises.
 
         Where another process writes, wait for its end, `within_ms` where that is not as usual.
         """
@@ -91,7 +92,7 @@ class Database:
 
     @contextmanager
     def trying(self) -> Iterator[sqlite3.Connection]:
-        """A transaction to see what would come of it: rolled back when the block ends."""
+        """Run the block in a transaction that is always rolled back."""
         with self._explained(), self._used() as connection, self._turn_to_write():
             self._begin(connection)
             try:
@@ -101,7 +102,7 @@ class Database:
 
     @contextmanager
     def alone(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
-        """A connection without a transaction, for what SQLite does outside of one."""
+        """Return a connection without a transaction."""
         with (
             self._explained(),
             self._used() as connection,
@@ -123,18 +124,18 @@ class Database:
     def close(self) -> None:
         """Close every connection; SQLite folds the journal into the file with the last one.
 
-        One that a thread is still working with is left to the end of the process.
+        A thread that still works with one, or begins to, closes it when it is done.
         """
         with self._writer, self._lock:
-            for connection in self._connections:
-                if connection not in self._in_use:
-                    connection.close()
+            self._closed = True
+            for connection in self._connections - self._in_use:
+                connection.close()
             self._connections.clear()
             self._local = threading.local()
 
     @contextmanager
     def _turn_to_write(self, within_ms: int | None = None) -> Iterator[None]:
-        """The one turn of this process; who waits behind a locked database gives up in time too."""
+        """Wait for this process's turn to write; raise when the time is up."""
         seconds = self._busy_timeout_ms / 1000 + MARGIN_SECONDS
         if not self._writer.acquire(timeout=seconds if within_ms is None else within_ms / 1000):
             raise sqlite3.OperationalError(LOCKED)
@@ -161,7 +162,7 @@ class Database:
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
-        """The connection of this thread, which `close` spares meanwhile; blocks may be nested."""
+        """Mark this thread's connection as in use; may be nested."""
         connection = self._connection()
         with self._lock:
             outermost = connection not in self._in_use
@@ -172,6 +173,10 @@ class Database:
             if outermost:
                 with self._lock:
                     self._in_use.discard(connection)
+                    if self._closed:
+                        self._connections.discard(connection)
+                        connection.close()
+                        self._local.__dict__.clear()
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -179,7 +184,7 @@ class Database:
             connection = self._connect()
             self._local.connection = connection
             with self._lock:
-                self._connections.append(connection)
+                self._connections.add(connection)
         return connection
 
     def _connect(self) -> sqlite3.Connection:
@@ -200,7 +205,7 @@ class Database:
                 connection.execute("PRAGMA journal_mode = WAL")
             with closing(self._opened(unfinished)) as connection:
                 migrate(connection)
-            _put(unfinished, self.path)
+            _link_in_place(unfinished, self.path)
         finally:
             unfinished.unlink(missing_ok=True)
 
@@ -239,7 +244,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def _put(unfinished: Path, path: Path) -> None:
+def _link_in_place(unfinished: Path, path: Path) -> None:
     """Give a file its name, unless another sidecar has put one there meanwhile."""
     try:
         os.link(unfinished, path)

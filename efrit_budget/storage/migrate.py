@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, one numbered file at a time."""
+"""Migrate a database to the newest schema, one numbered file at a time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FOREIGN = "the database belongs to another program; name another file with --db,
 
 
 def migrations() -> list[tuple[int, Path]]:
-    """The migration files in order; the number is what stands before the underscore."""
+    """Return the migration files in order."""
     return [(int(file.name.partition("_")[0]), file) for file in sorted(FOLDER.glob("*.sql"))]
 
 
 def newest() -> int:
-    """The schema version this code works with."""
+    """Return the newest schema version."""
     return migrations()[-1][0]
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """The schema version the database has."""
+    """Return the schema version of the database."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -118,7 +118,7 @@ def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """The statements of a script; `executescript` would commit before it runs."""
+    """Yield the statements of a script, because `executescript` would commit."""
     statements, pending = [], ""
     for line in script.splitlines(keepends=True):
         pending += line

@@ -1,4 +1,4 @@
-"""Which sidecar process a row belongs to, and whether that process is still alive."""
+"""Mark which sidecar process owns a row, and detect whether it is alive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Owner:
-    """A process's mark: a file it holds a lock on, which the system drops when it dies."""
+    """A process's mark: a locked file that the system unlocks when it dies."""
 
     def __init__(self, database: Path) -> None:
         self._folder = database.with_name(database.name + ".owners")
@@ -19,7 +19,7 @@ class Owner:
         self._remove_dead()
 
     def alive(self, name: str) -> bool:
-        """Whether the process of that mark still runs."""
+        """Return whether the process with that mark is running."""
         return name == self.name or _is_locked(self._folder / name)
 
     def close(self) -> None:

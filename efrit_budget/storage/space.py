@@ -1,4 +1,4 @@
-"""The size of the database's file, and how it shrinks without anybody waiting for it."""
+"""Measure and shrink the database file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORTH_PAGES, WORTH_SHARE = 256, 5
 
 @dataclass(frozen=True)
 class Space:
-    """How large a database is."""
+    """The size of a database."""
 
     pages: int
     free: int
@@ -29,17 +29,17 @@ class Space:
 
     @property
     def size(self) -> int:
-        """The bytes of the file."""
+        """The size of the file in bytes."""
         return self.pages * self.page_size
 
     @property
     def used(self) -> int:
-        """The bytes of what it holds."""
+        """The bytes in use."""
         return (self.pages - self.free) * self.page_size
 
     @property
     def is_worth_shrinking(self) -> bool:
-        """Whether much of the file is free."""
+        """Return whether much of the file is free."""
         return self.free > max(WORTH_PAGES, self.pages // WORTH_SHARE)
 
 

@@ -1,1 +1,1 @@
-"""What a tool is, and how tools are found."""
+"""Define tools, find them and lay out their text."""

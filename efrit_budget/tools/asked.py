@@ -1,11 +1,11 @@
-"""Which stretch of a text a call asks for: the first time, and behind the page before."""
+"""Find the range of a text that a call asks for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from efrit_budget.errors import EfritError, Json
-from efrit_budget.project.reading import Text
+from efrit_budget.project.text.reading import Text
 from efrit_budget.tools.base import ToolContext
 from efrit_budget.tools.numbered import Spot, Stretch, Until, backward, forward
 from efrit_budget.tools.sizes import counted
@@ -16,7 +16,7 @@ AROUND = (50, 25, 12, 6, 3, 1, 0)
 
 @dataclass(frozen=True)
 class Served:
-    """What a page shows, and what the tool needs to go on behind it."""
+    """A page, and what the tool needs to continue."""
 
     stretch: Stretch
     more: dict[str, Json] | None = None
@@ -25,12 +25,12 @@ class Served:
 
 
 class NoLineError(EfritError):
-    """There is nothing where the page would begin."""
+    """The page would begin beyond the end."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Finds the first page of what is asked for."""
+    """A request for a first page."""
 
     start_line: int | None
     end_line: int | None
@@ -38,11 +38,11 @@ class Asked:
     tail: int | None
 
     def page(self, text: Text, room: int, context: ToolContext) -> Served:
-        """The page."""
+        """Return the page."""
         if self.tail is not None:
             total = text.known_lines()
             end = Spot(text.end, 0 if total is None else total + 1)
-            return _back(text, end, self.tail, room, context)
+            return _backward_page(text, end, self.tail, room, context)
         if self.around_line is not None:
             return self._around(text, self.around_line, room, context)
         return self._lines(text, self.start_line or 1, self.end_line, room, context)
@@ -50,10 +50,10 @@ class Asked:
     def _around(self, text: Text, line: int, room: int, context: ToolContext) -> Served:
         for radius in AROUND:
             first = max(1, line - radius)
-            served = self._lines(text, first, line + radius, room, context, needed=line)
-            if served.stretch.last_line >= line:
+            current = self._lines(text, first, line + radius, room, context, needed=line)
+            if current.stretch.last_line >= line:
                 break
-        return served
+        return current
 
     def _lines(
         self,
@@ -70,17 +70,17 @@ class Asked:
         if start is None:
             lines = counted(text.count_lines(), "line")
             raise NoLineError(f"it has {lines}; ask for one of those")
-        return _on(text, Spot(start, first), Until(text.end, last), room, context)
+        return _forward_page(text, Spot(start, first), Until(text.end, last), room, context)
 
 
 @dataclass(frozen=True)
 class Further:
-    """Finds the page that follows another one."""
+    """A request for a following page."""
 
     more: dict[str, Json]
 
     def page(self, text: Text, room: int, context: ToolContext) -> Served:
-        """The page."""
+        """Return the page."""
         more = self.more
         spot = Spot(more["offset"], more["line"], more["column"])
         if spot.offset > text.end or (spot.offset == text.end and not more["left"]):
@@ -89,15 +89,15 @@ class Further:
                 " continuation_token"
             )
         if more["left"]:
-            served = _back(text, spot, more["left"], room, context)
+            next_page = _backward_page(text, spot, more["left"], room, context)
         else:
             end = text.end if more["end"] is None else min(more["end"], text.end)
-            served = _on(text, spot, Until(end, more["end_line"]), room, context)
-        return replace(served, changed=more["state"] != text.state)
+            next_page = _forward_page(text, spot, Until(end, more["end_line"]), room, context)
+        return replace(next_page, changed=more["state"] != text.state)
 
 
-def _on(text: Text, spot: Spot, until: Until, room: int, context: ToolContext) -> Served:
-    """The page from a spot on."""
+def _forward_page(text: Text, spot: Spot, until: Until, room: int, context: ToolContext) -> Served:
+    """Return the page from a spot onwards."""
     stretch = forward(text, spot, until, room, context.cost)
     if stretch.next is None:
         return Served(stretch)
@@ -106,15 +106,15 @@ def _on(text: Text, spot: Spot, until: Until, room: int, context: ToolContext) -
     return Served(stretch, more)
 
 
-def _back(text: Text, end: Spot, count: int, room: int, context: ToolContext) -> Served:
-    """The page before a spot, which has that many lines before it that are asked for."""
+def _backward_page(text: Text, end: Spot, count: int, room: int, context: ToolContext) -> Served:
+    """Return the page before a spot."""
     stretch = backward(text, end, count, room, context.cost)
     if stretch is None:  # a line that fits no page is read from its beginning
         start = text.start_of_last(count, end.offset)
         line = 1 if start == text.begin else end.line - count
-        return _on(text, Spot(start, line), Until(end.offset), room, context)
+        return _forward_page(text, Spot(start, line), Until(end.offset), room, context)
     if stretch.next is None:
         return Served(stretch)
-    left = count - len(stretch.lines)
-    more = {"end": None, "end_line": None, "left": left, **vars(stretch.next)}
+    remaining = count - len(stretch.lines)
+    more = {"end": None, "end_line": None, "left": remaining, **vars(stretch.next)}
     return Served(stretch, more, goes_back=True)

@@ -1,4 +1,4 @@
-"""What a tool is, what it is given, and what it gives back."""
+"""The interface of tools: arguments, context and outcome."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MaxTokens = Annotated[int, Field(ge=LEAST_MAX_TOKENS, le=1_000_000)]
 
 
 class Policy(StrEnum):
-    """What a client does before it calls a tool, unless the person decided otherwise."""
+    """The default action of a client before it runs a tool."""
 
     ALLOW = "allow"
     ASK = "ask"
 
 
 class Status(StrEnum):
-    """How a call ended."""
+    """The ways a call ends."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 
 class Arguments(BaseModel):
-    """The root of every tool's arguments: numeric strings pass, unknown names do not.
+    """The base of all tool arguments; numeric strings are accepted, unknown names are not.
 
     What every tool takes stands here; the system prompt explains it once.
     """
@@ -52,7 +52,7 @@ class Arguments(BaseModel):
 
 
 class Reporter(Protocol):
-    """Takes a word on how far long work is."""
+    """Receives progress of long work."""
 
     def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
         """Say it."""
@@ -62,7 +62,7 @@ class Reporter(Protocol):
 
 
 class _Nobody:
-    """For work that nobody watches."""
+    """A reporter that does nothing."""
 
     def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
         """Say nothing."""
@@ -72,21 +72,21 @@ class _Nobody:
 
 
 class Results(Protocol):
-    """The stored results of the session a tool is called in, and its work log."""
+    """The stored results and the work log of the current session."""
 
     def body(self, handle: str) -> Body:
-        """What a handle names: a result (r7), or what was said in a turn (t7)."""
+        """Return the result (r7) or turn (t7) of a handle."""
 
     def listing(self) -> Body:
-        """The work log, a line for each call, the oldest first."""
+        """Return the work log, one line per call, oldest first."""
 
     def as_stored(self, handle: str) -> Stored | None:
-        """Where a result stands, to be delivered as it is; a turn is not stored as one."""
+        """Return the place of a stored result, or None for a turn."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A place in a result that is stored already."""
+    """A place in a stored result."""
 
     number: int
     offset: int = 0
@@ -94,7 +94,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where what a tool saves comes from."""
+    """The project and session that an observation comes from."""
 
     project: str
     """The name of the project, which is that of its folder."""
@@ -103,7 +103,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a tool may know: never a session."""
+    """Everything a tool may use, without the session."""
 
     project: Project
     allowance: int
@@ -124,7 +124,7 @@ class ToolContext:
 
     @property
     def rg(self) -> Path:
-        """The program that searches: only a tool that asks for it needs it."""
+        """The rg program; raises if it is missing."""
         return self.find_rg()
 
     @property
@@ -135,7 +135,7 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a tool gives back: `text` for the model, `data` for programs.
+    """The result of a tool: `text` for the model, `data` for programs.
 
     The text is what was found; what the tool itself says is an `answer`, a `failure`, or a body
     with marks (`results/marks.py`). A result with parts that are counted gives a `body` instead of
@@ -157,17 +157,17 @@ class Outcome:
 
     @property
     def whole(self) -> Body:
-        """What is to be stored."""
+        """The body to store."""
         return self.body or Body(quote(self.text), data=self.data)
 
 
 def answer(line: str, data: dict[str, Json] | None = None) -> Outcome:
-    """The outcome that is a line of the tool's own."""
+    """Return the outcome for one line of our own."""
     return Outcome(line, data or {}, body=Body(own(line), data=data or {}))
 
 
 def failure(message: str, **data: Json) -> Outcome:
-    """The outcome of a tool that could not do what it was asked.
+    """Return the outcome of a tool that failed.
 
     What follows the first line of the message is found text.
     """
@@ -177,13 +177,13 @@ def failure(message: str, **data: Json) -> Outcome:
 
 
 def question(text: str) -> Outcome:
-    """The outcome of a call that is to be repeated once the person has agreed to `text`."""
+    """Return the outcome of a call that needs the person's consent to `text`."""
     return Outcome(text=text, status=Status.NEEDS_CONFIRMATION, message=text)
 
 
 @dataclass(frozen=True)
 class Hint:
-    """How a tool's description tells what the budget allows.
+    """The part of a tool's description that states what the budget allows.
 
     "List project files." becomes "List project files. Current budget allows ~200 files with
     metadata.", and the parameter that limits the count suggests the same number.
@@ -195,7 +195,7 @@ class Hint:
 
 
 class Tool(Protocol):
-    """A tool of the catalog: one file, one instance named `TOOL`."""
+    """A tool of the catalog: one file with one instance named `TOOL`."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -209,12 +209,12 @@ class Tool(Protocol):
         """Do the work."""
 
     def compress(self, arguments: Any, outcome: Outcome) -> str:
-        """What the work log keeps in view: at most 500 characters, cut from the outcome."""
+        """Return the summary of a result, at most 500 characters."""
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A tool that stores only what it served, and goes on from there when it is asked to.
+    """A tool that stores only the served part and can continue.
 
     Its bodies say in `more` where what follows them begins.
     """
@@ -225,7 +225,7 @@ class Resumable(Protocol):
 
 @runtime_checkable
 class Discreet(Protocol):
-    """A tool whose arguments may hold what must not be kept anywhere."""
+    """A tool with arguments that must not be stored as given."""
 
     def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
-        """The arguments without that."""
+        """Return the arguments that may be stored."""

@@ -1,4 +1,4 @@
-"""Differences as results: a line for each changed file, then the hunks under their files."""
+"""Diffs as results: one line per changed file, then the hunks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from efrit_budget.errors import Json
-from efrit_budget.project.changes import Difference
-from efrit_budget.project.patches import LINK, Change
+from efrit_budget.project.git.diff import Difference
+from efrit_budget.project.git.patches import LINK, Change
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
@@ -30,7 +30,7 @@ Hidden = Callable[[Change], bool]
 
 
 def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
-    """The stat, which is always whole, and the hunks as items."""
+    """Return the complete stat with the hunks as items."""
     every = [*found.changes, *found.patched] if found.cut else found.changes
     secret = {change.path for change in every if is_secret(change)}
     lines = [change_line(change, _details(change, found, secret)) for change in found.changes]
@@ -50,7 +50,7 @@ def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
 
 
 def compressed_diff(title: str, body: Body) -> str:
-    """How many files and lines, and the names by what happened to them."""
+    """Return the counts of files and lines, and the names by kind."""
     files: Sequence[dict[str, Json]] = body.data.get("files") or body.item_data
     added, deleted = (sum(file[key] for file in files) for key in ("additions", "deletions"))
     named = [
@@ -58,22 +58,22 @@ def compressed_diff(title: str, body: Body) -> str:
         for letter, word in WORDS.items()
         if any(file["status"] == letter for file in files)
     ]
-    text = " ".join([f"{title}: {_counted(len(files))}, +{added}/-{deleted}.", *named])
+    text = " ".join([f"{title}: {_count_text(len(files))}, +{added}/-{deleted}.", *named])
     return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
 
 
-def _counted(files: int) -> str:
+def _count_text(files: int) -> str:
     return f"{files:,} file{'' if files == 1 else 's'}"
 
 
 def _totals(changes: Sequence[Change]) -> str:
     added = sum(change.additions for change in changes)
     deleted = sum(change.deletions for change in changes)
-    return f"{_counted(len(changes))}, +{added:,} -{deleted:,}"
+    return f"{_count_text(len(changes))}, +{added:,} -{deleted:,}"
 
 
 def change_facts(change: Change, secret: Collection[str] = ()) -> dict[str, Json]:
-    """What happened to a file, for programs."""
+    """Return a change for programs."""
     facts: dict[str, Json] = {
         "path": shown_name(change.path),
         "status": change.status,
@@ -94,7 +94,7 @@ def _names(change: Change) -> str:
 
 
 def change_line(change: Change, details: str = "") -> str:
-    """What happened to a file, its name and its counts."""
+    """Return a change with its name and counts."""
     counts = f" +{change.additions}" if change.additions else ""
     counts += f" -{change.deletions}" if change.deletions else ""
     return f"{change.status} {_names(change)}{counts}{f' ({details})' if details else ''}"
@@ -105,7 +105,7 @@ def _details(change: Change, found: Difference, secret: set[str]) -> str:
 
 
 def _each_detail(change: Change, found: Difference, secret: set[str]) -> Iterator[str]:
-    """What the counts do not tell."""
+    """Yield details that the counts do not show."""
     if change.is_submodule:
         yield "submodule"
     elif LINK in (change.mode, change.old_mode):
@@ -127,7 +127,7 @@ def _each_detail(change: Change, found: Difference, secret: set[str]) -> Iterato
 
 
 def _hunks(change: Change) -> list[str]:
-    """The hunks as text; bytes that are not UTF-8 are replaced, line ends of CRLF marked."""
+    """Return the hunks as text, with invalid bytes replaced and CRLF marked."""
     hunks = change.hunks
     if b"\r\n" in hunks:
         sign = b"" if _is_crlf(hunks) else LINE_END_SIGN.encode()
@@ -137,7 +137,7 @@ def _hunks(change: Change) -> list[str]:
 
 
 def _is_crlf(hunks: bytes) -> bool:
-    """Whether every line of content ends so; one without any end does not count."""
+    """Return whether every line ends in CRLF."""
     unended = hunks.count(b"\n\\ ")
     headers = hunks.count(b"\n@@") + 1
     return hunks.count(b"\r\n") == hunks.count(b"\n") - headers - 2 * unended

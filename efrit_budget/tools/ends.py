@@ -1,4 +1,4 @@
-"""The end of a text that is too long for its page, to stand beside its beginning."""
+"""Show the end of a text beside its first page."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ SHRINK = 0.9
 
 
 def last_lines(body: Body, beside: Sequence[str], context: ToolContext) -> tuple[str, ...]:
-    """Notes with the last lines of a body, half a page of them; none if all of it fits."""
+    """Return a note with the last lines of a body, or nothing if all of it fits."""
     most = context.allowance * READ_FOR_A_TOKEN * 5
     rest = "\n".join((*beside, FOOTER))
     if len(body.text) <= most and context.cost(body.text + rest) <= context.allowance:
         return ()
     room = (context.allowance - context.cost(NAVIGATION + rest)) // 2
-    return _fitting(body, room, context) if room >= LEAST_ROOM else ()
+    return _fit_lines(body, room, context) if room >= LEAST_ROOM else ()
 
 
-def _fitting(body: Body, room: int, context: ToolContext) -> tuple[str, ...]:
+def _fit_lines(body: Body, room: int, context: ToolContext) -> tuple[str, ...]:
     text = body.text.removesuffix("\n")
     total = body.whole_count
     size = room * READ_FOR_A_TOKEN
     while size > 0:
-        shown, lines = _end_of(text, size)
+        excerpt, lines = _cut_end(text, size)
         heading = f"… the end, from line {total - lines + 1:,} on:"
-        spent = context.cost(f"{own(heading)}\n{shown}\n")
+        spent = context.cost(f"{own(heading)}\n{excerpt}\n")
         if spent <= room:
-            return (f"{heading}\n{unquote(shown)}",)
-        size = min(size - 1, int(len(shown) * room / spent * SHRINK))
+            return (f"{heading}\n{unquote(excerpt)}",)
+        size = min(size - 1, int(len(excerpt) * room / spent * SHRINK))
     return ()
 
 
-def _end_of(text: str, size: int) -> tuple[str, int]:
-    """Whole lines from the end, of so many characters at most, or the end of the last one."""
+def _cut_end(text: str, size: int) -> tuple[str, int]:
+    """Return whole lines from the end up to a size."""
     tail = text[-size:]
     if len(tail) < len(text) and text[-size - 1] != "\n" and "\n" in tail:
         tail = tail.partition("\n")[2]

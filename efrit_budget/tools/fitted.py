@@ -1,4 +1,4 @@
-"""Answers that keep to `max_tokens` as a whole, and say how much of it all they show."""
+"""Fit answers to `max_tokens` and state how much they show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTINUES = "§ Showing 1 of 1,000 pages. continuation_token r1000:1000000-ffff 
 
 @dataclass(frozen=True)
 class Found:
-    """What an answer can show, and of how much that is a part."""
+    """Everything an answer can show."""
 
     lead: str
     """Lines that head it."""
@@ -38,24 +38,24 @@ class Found:
     """What the line on how much of it is shown says behind the figures."""
 
     def of(self, body: Body) -> Body:
-        """A body that knows of how much it is a part."""
+        """Return the body with the total and the hint."""
         return replace(body, total=self.total, hint=self.hint)
 
 
 def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcome:
-    """The answer: whole, or what of it `max_tokens` allows; without it, to be paged."""
+    """Return the answer whole, cut to `max_tokens`, or to be paged."""
     price = dearest(context.cost)
     body = found.of(whole(found.lead, found.sections, found.noun))
     hint = navigation_hint(len(body.items), found.total, found.hint)
     if price(f"{body.text}{hint and own(hint)}{FOOTER}") <= context.allowance:
         return Outcome(body=body)
     if max_tokens is None:
-        return Outcome(body=_to_be_paged(found, body, context.allowance, price))
-    return _cut(found, min(max_tokens, _granted(context)), context.allowance, price)
+        return Outcome(body=_paged_body(found, body, context.allowance, price))
+    return _cut_answer(found, min(max_tokens, _full_allowance(context)), context.allowance, price)
 
 
-def _to_be_paged(found: Found, body: Body, allowance: int, price: Cost) -> Body:
-    """The body, with what stands around a focus on the first page."""
+def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
+    """Return the body with the focus on the first page."""
     section = found.sections[0]
     if section.focus is None:
         return body
@@ -63,21 +63,21 @@ def _to_be_paged(found: Found, body: Body, allowance: int, price: Cost) -> Body:
     return found.of(inside_out(found.lead, section, found.noun, room, price))
 
 
-def _granted(context: ToolContext) -> int:
-    """What the allowance was before its margin was taken off."""
+def _full_allowance(context: ToolContext) -> int:
+    """Return the allowance before its margin was subtracted."""
     return context.allowance * 100 // (100 - MARGIN_PERCENT)
 
 
-def _cut(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
-    """What fits beside the line on the budget; at the least that line, or a shorter one."""
+def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
+    """Return what fits beside the budget line, at least that line."""
     line = partial(_line, budget=budget, found=found)
     tail = f"{line(budget, found.total)}{FOOTER}"
     room = allowance - allowance // DRIFT
     for lead in (found.lead, ""):
         answer = within(lead, found.sections, found.noun, room, price, tail)
         if answer is not None:
-            shown = partial(line, shown=answer.shown)
-            return Outcome(body=found.of(answer.body), budget_line=shown)
+            budget_text = partial(line, shown=answer.shown)
+            return Outcome(body=found.of(answer.body), budget_line=budget_text)
     nothing = Body("", found.noun, data={found.noun: []}, total=found.total)
     if price(f"{line(budget, 0)}{FOOTER}") <= allowance:
         nothing = replace(nothing, hint=found.hint)
@@ -90,7 +90,7 @@ def _line(tokens: int, shown: int, budget: int, found: Found) -> str:
 
 
 def paged(text: str, max_tokens: int | None, context: ToolContext) -> Body:
-    """A text of which each page keeps to `max_tokens`, however it is counted."""
+    """Return a text with pages that keep to `max_tokens`."""
     if max_tokens is None:
         return Body(text)
     price = dearest(context.cost)

@@ -1,4 +1,4 @@
-"""How files are laid out as text: by folder, in order of time or size, or as folders alone."""
+"""Lay out files by folder, by time or size, or as folders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Order = Literal["path", "recent", "size"]
 
 @dataclass(frozen=True)
 class Facts:
-    """A file as it is told with its metadata."""
+    """The metadata of a file."""
 
     path: str
     size: int
@@ -30,12 +30,12 @@ class Facts:
 
     @property
     def line(self) -> str:
-        """The facts behind a name."""
+        """The metadata as text behind a name."""
         return f"{self.size:,} {_moment(self.modified, '%Y-%m-%d %H:%M')}"
 
     @property
     def data(self) -> dict[str, Json]:
-        """The facts for programs."""
+        """The metadata for programs."""
         moment = _moment(self.modified, "%Y-%m-%dT%H:%M:%SZ")
         return {"path": shown_name(self.path), "size": self.size, "modified": moment}
 
@@ -48,14 +48,14 @@ def _moment(seconds: float, form: str) -> str:
 
 
 def paths(tree: Tree) -> Iterator[str]:
-    """Every path of a tree, in order."""
+    """Yield every path of a tree in order."""
     for folder in sorted(tree):
         for name in sorted(tree[folder]):
             yield folder + name
 
 
 def kept(tree: Tree, wanted: Callable[[str], bool]) -> dict[str, list[str]]:
-    """The tree of the paths that are wanted."""
+    """Return the tree of the wanted paths."""
     smaller = {
         folder: [name for name in names if wanted(folder + name)] for folder, names in tree.items()
     }
@@ -63,7 +63,7 @@ def kept(tree: Tree, wanted: Callable[[str], bool]) -> dict[str, list[str]]:
 
 
 def types(tree: Tree) -> Counter[str]:
-    """How many files have which ending; "" for those without."""
+    """Return how many files have each extension."""
     endings = Counter([name[name.rfind(".") :] for names in tree.values() for name in names])
     bare = [ending for ending in endings if not ending.startswith(".")]
     without = sum(endings.pop(ending) for ending in bare)
@@ -71,12 +71,12 @@ def types(tree: Tree) -> Counter[str]:
 
 
 def by_folder(tree: Tree, data: dict[str, Json]) -> Body:
-    """Names alone, each folder once."""
+    """Return names by folder."""
     return of_tree("files", tree, shown_name, data)
 
 
 def by_folder_with_facts(tree: Tree, root: Path, data: dict[str, Json]) -> Body:
-    """Names and facts, each folder once."""
+    """Return names with metadata by folder."""
     groups = [
         (_header(folder), [_with_facts(folder, name, root) for name in sorted(tree[folder])])
         for folder in sorted(tree)
@@ -86,12 +86,12 @@ def by_folder_with_facts(tree: Tree, root: Path, data: dict[str, Json]) -> Body:
 
 def _with_facts(folder: str, name: str, root: Path) -> Item:
     facts = _facts(root, folder + name)
-    shown = shown_name(name)
-    return (f"{shown} {facts.line}", facts.data) if facts else (shown, _path(folder + name))
+    displayed = shown_name(name)
+    return (f"{displayed} {facts.line}", facts.data) if facts else (displayed, _path(folder + name))
 
 
 def in_order(tree: Tree, root: Path, order: Order, data: dict[str, Json]) -> Body:
-    """Whole paths with facts, the newest or largest first."""
+    """Return whole paths with metadata, newest or largest first."""
     found = [facts for path in paths(tree) if (facts := _facts(root, path))]
     found.sort(key=lambda facts: -(facts.size if order == "size" else facts.modified))
     items = [(f"{shown_name(facts.path)} {facts.line}", facts.data) for facts in found]
@@ -99,7 +99,7 @@ def in_order(tree: Tree, root: Path, order: Order, data: dict[str, Json]) -> Bod
 
 
 def folders_alone(tree: Tree, data: dict[str, Json]) -> Body:
-    """The folders, and how many files each holds itself."""
+    """Return the folders with their number of files."""
     items: list[Item] = [
         (f"{_header(folder) or './'} {len(tree[folder]):,}", _folder(folder, len(tree[folder])))
         for folder in sorted(tree)
@@ -108,12 +108,12 @@ def folders_alone(tree: Tree, data: dict[str, Json]) -> Body:
 
 
 def near(tree: Tree, top: str, depth: int) -> dict[str, Sequence[str]]:
-    """The tree of the files no deeper below `top` than so many levels."""
+    """Return the tree of files within a number of levels below `top`."""
     return {folder: names for folder, names in tree.items() if folder.count("/", len(top)) < depth}
 
 
 def as_deep_as(tree: Tree, top: str, depth: int, data: dict[str, Json]) -> Body:
-    """Names down to a depth below `top`; of the folders below that, the number of their files."""
+    """Return names to a depth below `top`, and counts for deeper folders."""
     below: defaultdict[str, Counter[str]] = defaultdict(Counter)
     shallow = near(tree, top, depth)
     for folder in tree.keys() - shallow.keys():
@@ -121,7 +121,7 @@ def as_deep_as(tree: Tree, top: str, depth: int, data: dict[str, Json]) -> Body:
         parent = top + "".join(f"{part}/" for part in parts[: depth - 1])
         below[parent][f"{parts[depth - 1]}/"] += len(tree[folder])
     groups = [
-        (_header(at), [*_names(at, shallow.get(at, ())), *_counted(at, below[at])])
+        (_header(at), [*_names(at, shallow.get(at, ())), *_count_lines(at, below[at])])
         for at in sorted(shallow.keys() | below.keys())
     ]
     return of_items("entries", groups, **data)
@@ -131,7 +131,7 @@ def _names(folder: str, names: Iterable[str]) -> list[Item]:
     return [(shown_name(name), _path(folder + name)) for name in sorted(names)]
 
 
-def _counted(folder: str, counts: Counter[str]) -> list[Item]:
+def _count_lines(folder: str, counts: Counter[str]) -> list[Item]:
     return [
         (f"{shown_name(name)} ({_files(count)})", _folder(folder + name, count))
         for name, count in sorted(counts.items())
@@ -155,7 +155,7 @@ def _folder(path: str, count: int) -> Json:
 
 
 def _facts(root: Path, path: str) -> Facts | None:
-    """The facts of a file, of a link those of its own; None for one that is gone by now."""
+    """Return the metadata of a file, or None if it is gone."""
     try:
         found = (root / path).lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""How matches are laid out as text: below the name of their file, each behind its number."""
+"""Lay out matches below their files with line numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from efrit_budget.errors import Json
 from efrit_budget.project.paths import shown_name
-from efrit_budget.project.searching import Block
-from efrit_budget.project.trees import grouped
+from efrit_budget.project.search.hits import Block
+from efrit_budget.project.search.trees import grouped
 from efrit_budget.results.body import COLUMN, Body, of_items, unmarked
 from efrit_budget.results.trees import of_lines, of_tree
 
@@ -23,11 +23,11 @@ Header = str
 
 
 def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) -> Body:
-    """Each line that matches; all of them are worked on at once, for there are thousands."""
+    """Return each matching line; processes all at once for speed."""
     if not files:
         return Body("", "matches", data={**data, "matches": []})
     text = b"\n".join(block.lines for _, block in files).decode("utf-8", "replace")
-    found = _shortened(text.replace("\r\n", "\n").removesuffix("\r"))
+    found = _shorten(text.replace("\r\n", "\n").removesuffix("\r"))
     lines: list[str] = []
     heads: list[int] = []
     begin = 0
@@ -40,8 +40,8 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
     return replace(of_lines("matches", lines, heads, data), numbered=True)
 
 
-def _shortened(text: str) -> list[str]:
-    """The lines behind their numbers; of a long one what is around the match, and its column."""
+def _shorten(text: str) -> list[str]:
+    """Return numbered lines, long ones cut around the match."""
     lines = [_without_column(line) for line in text.split("\n")]
     if max(map(len, lines)) <= MOST_LINE:
         return lines
@@ -58,7 +58,7 @@ def _without_column(printed: str) -> str:
 
 @dataclass(frozen=True)
 class Match:
-    """A line that matches."""
+    """A matching line."""
 
     number: int
     line: str
@@ -67,25 +67,25 @@ class Match:
 
     @property
     def shown(self) -> str:
-        """How it is told."""
+        """The line as displayed."""
         place = "" if self.column is None else f"{COLUMN}{self.column}"
         return f"{self.number}{place}:{self.line}"
 
 
 def _match(printed: str) -> Match:
-    """A match as rg prints it: line, column in bytes, text."""
+    """Parse a match as rg prints it: line, byte column and text."""
     number, byte_column, line = printed.split(":", 2)
     if len(line) <= MOST_LINE:
         return Match(int(number), line, None)
     at = len(line.encode()[: int(byte_column) - 1].decode("utf-8", "ignore"))
     begin = max(0, min(at - BEFORE_MATCH, len(line) - MOST_LINE))
     end = begin + MOST_LINE
-    cut = f"{'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"
-    return Match(int(number), cut, at + 1)
+    excerpt = f"{'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"
+    return Match(int(number), excerpt, at + 1)
 
 
 def lines_in_context(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) -> Body:
-    """Each line that matches, with those around it; those between two follow the first."""
+    """Return each matching line with its context."""
     groups = [
         (header, [_item(header, place) for place in _places(block)]) for header, block in files
     ]
@@ -94,7 +94,7 @@ def lines_in_context(files: Sequence[tuple[Header, Block]], data: dict[str, Json
 
 @dataclass
 class _Place:
-    """A match with the lines around it."""
+    """A match with its context."""
 
     match: Match
     before: list[str]
@@ -117,14 +117,14 @@ def _places(block: Block) -> list[_Place]:
         if PLACE.match(line) is None:
             around.append(_short(line.rstrip()))
             continue
-        before = _shared_out(around, places[-1]) if places else around
+        before = _split_context(around, places[-1]) if places else around
         places.append(_Place(_match(line.rstrip()), before))
         around = []
-    _shared_out(around, places[-1])
+    _split_context(around, places[-1])
     return places
 
 
-def _shared_out(around: list[str], place: _Place) -> list[str]:
+def _split_context(around: list[str], place: _Place) -> list[str]:
     """Give the lines up to a gap to the match before them, and give back those behind it."""
     gap = around.index(GAP) if GAP in around else len(around)
     place.after = around[:gap]
@@ -136,16 +136,16 @@ def _short(line: str) -> str:
 
 
 def counts(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
-    """How many matches are in each file, by folder."""
+    """Return the number of matches per file, by folder."""
     numbers = {path: block.matches for path, block in files}
     groups = [
-        (shown_name(folder) if folder else None, _counted(folder, names, numbers))
+        (shown_name(folder) if folder else None, _count_body(folder, names, numbers))
         for folder, names in sorted(grouped(numbers).items())
     ]
     return of_items("files", groups, **data)
 
 
-def _counted(folder: str, names: list[str], numbers: dict[str, int]) -> list[tuple[str, Json]]:
+def _count_body(folder: str, names: list[str], numbers: dict[str, int]) -> list[tuple[str, Json]]:
     items: list[tuple[str, Json]] = []
     for name in sorted(names):
         count = numbers[folder + name]
@@ -155,5 +155,5 @@ def _counted(folder: str, names: list[str], numbers: dict[str, int]) -> list[tup
 
 
 def names(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
-    """The files alone."""
+    """Return the files only."""
     return of_tree("files", grouped(path for path, _ in files), shown_name, data)

@@ -1,4 +1,4 @@
-"""Which words of a description stand in a text, and in which of its lines."""
+"""Find words of a description in a text."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ LONG = 4
 
 
 def words_of(description: str) -> tuple[str, ...]:
-    """The words that are looked for, each once."""
-    words = filter(_is_looked_for, WORD.findall(description))
+    """Return the distinct words to search for."""
+    words = filter(_is_search_word, WORD.findall(description))
     return tuple(dict.fromkeys(map(str.casefold, words)))[:MOST_WORDS]
 
 
-def _is_looked_for(word: str) -> bool:
-    """Whether it is long, a name in capitals, or of a script that needs few letters."""
+def _is_search_word(word: str) -> bool:
+    """Return whether a word is long enough, an acronym, or not Latin."""
     return len(word) >= LONG or word.isupper() or not word.isascii() or not word.isalpha()
 
 
 def mentioned(words: Sequence[str], text: str) -> list[str]:
-    """The words that a text holds, be it as the beginning of longer ones."""
-    held = set(WORD.findall(text.casefold()))
-    return [word for word in words if any(one.startswith(word) for one in held)]
+    """Return the words that a text contains, also as prefixes."""
+    text_words = set(WORD.findall(text.casefold()))
+    return [word for word in words if any(one.startswith(word) for one in text_words)]
 
 
 def lines_with(words: Sequence[str], text: str) -> str:
-    """The lines that hold most of the words, in their order and behind their numbers."""
+    """Return the numbered lines with the most words, in order."""
     counts = {
         number: len(mentioned(words, line)) for number, line in enumerate(text.split("\n"), 1)
     }

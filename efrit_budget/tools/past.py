@@ -1,11 +1,9 @@
-"""A file or folder as it was in a commit, as a result."""
+"""Show a file or folder of a commit."""
 
 from __future__ import annotations
 
 from efrit_budget.errors import Json
-from efrit_budget.project.git import MOST_BYTES, Repository
-from efrit_budget.project.git_names import name_from_root
-from efrit_budget.project.past_files import (
+from efrit_budget.project.git.commit_files import (
     COMMIT,
     FOLDER,
     LINK_MODE,
@@ -14,8 +12,10 @@ from efrit_budget.project.past_files import (
     past_entry,
     past_folder,
 )
+from efrit_budget.project.git.names import name_from_root
+from efrit_budget.project.git.repository import MOST_BYTES, Repository
+from efrit_budget.project.git.revisions import commit
 from efrit_budget.project.paths import same_form, shown_name
-from efrit_budget.project.revisions import commit
 from efrit_budget.results.body import Body, of_items
 from efrit_budget.results.marks import own, quote
 from efrit_budget.tools.base import Outcome, ToolContext, answer, failure, question
@@ -26,7 +26,7 @@ SHORT_HASH = 10
 
 
 def past_outcome(context: ToolContext, repository: Repository, revision: str, path: str) -> Outcome:
-    """What stood at a path in a commit."""
+    """Return the content of a path in a commit."""
     found = commit(repository, revision)
     name = name_from_root(context.project, repository, path or ".")
     if name == ".":
@@ -64,7 +64,7 @@ def _entry_facts(entry: PastFile) -> dict[str, Json]:
 
 
 def _file(repository: Repository, entry: PastFile, found: str) -> Outcome:
-    """The text, with what it is told in a line behind its first page."""
+    """Return the text with a line about it behind the first page."""
     name = shown_name(entry.name)
     at = f"at {found[:SHORT_HASH]}"
     data: dict[str, Json] = {"path": name, "commit": found, "size": entry.size}

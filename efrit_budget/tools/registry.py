@@ -1,4 +1,4 @@
-"""Finding the tools: those of the catalog, and the person's own."""
+"""Find the tools of the catalog and the person's own."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
 class ToolDefinitionError(EfritError):
-    """A tool's file is not what it should be."""
+    """A tool's file is invalid."""
 
 
 class Registry:
-    """The tools by name, in the order of their names."""
+    """The tools, sorted by name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
@@ -36,21 +36,21 @@ class Registry:
             self._add(tool)
 
     def named(self, name: str) -> Tool:
-        """The tool of that name; an unknown one is an error that lists those there are."""
+        """Return the tool with this name; raise with all names if it is unknown."""
         if name not in self._tools:
             known = ", ".join(sorted(self._tools))
             raise ToolNotFoundError(f"no tool {name!r}; there are: {known}", data={"name": name})
         return self._tools[name]
 
     def resumable(self, name: str) -> Resumable:
-        """The tool of that name, which goes on behind what it served."""
+        """Return the tool with this name, which can continue its result."""
         tool: object = self.named(name)
         if isinstance(tool, Resumable):
             return tool
         raise ToolNotFoundError(f"the tool {name} goes on no more; call it anew")
 
     def __iter__(self) -> Iterator[Tool]:
-        """The tools in the order of their names."""
+        """Iterate over the tools by name."""
         return iter(tool for _, tool in sorted(self._tools.items()))
 
     def _add(self, tool: Tool) -> None:
@@ -62,7 +62,7 @@ class Registry:
 
 
 def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Registry:
-    """The catalog's tools and those in `folders`, without the denied ones."""
+    """Return the tools of the catalog and of `folders`, without denied ones."""
     modules = [*_catalog_modules(), *(_load(file) for file in _files(folders))]
     tools = [_tool_of(module) for module in modules]
     return Registry(tool for tool in tools if tool.name not in deny)
@@ -70,17 +70,17 @@ def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Regis
 
 @cache
 def schema(arguments: type[BaseModel]) -> dict[str, Json]:
-    """The JSON schema of a tool's arguments, without what costs tokens and tells nothing."""
+    """Return the JSON schema of a tool's arguments in few tokens."""
     found = arguments.model_json_schema()
     found.pop("title", None)
     found.pop("description", None)
     properties = found.get("properties", {})
-    found["properties"] = {name: _plain(member) for name, member in properties.items()}
+    found["properties"] = {name: _compact_property(member) for name, member in properties.items()}
     return found
 
 
-def _plain(member: dict[str, Json]) -> dict[str, Json]:
-    """A property without its title, and without the null that only means "left out"."""
+def _compact_property(member: dict[str, Json]) -> dict[str, Json]:
+    """Return a property without its title and its null."""
     plain = {key: value for key, value in member.items() if key != "title"}
     if plain.get("default", ()) is None:
         del plain["default"]
@@ -90,7 +90,7 @@ def _plain(member: dict[str, Json]) -> dict[str, Json]:
 
 
 def entry(tool: Tool) -> dict[str, Json]:
-    """A tool as `tools/list` shows it."""
+    """Return a tool as `tools/list` shows it."""
     return {
         "name": tool.name,
         "description": tool.description,

@@ -1,4 +1,4 @@
-"""How observations are told to a model: a line, how they begin, or the whole."""
+"""Lay out observations: a line, the beginning or the whole."""
 
 from __future__ import annotations
 
@@ -26,66 +26,69 @@ MOST_LISTED = 200
 LARGEST_ID = 2**53
 
 
-def _between(least: int, most: int, low: str = "", high: str = "") -> AfterValidator:
-    """A range that is told where it is passed, and costs no tokens in the schema."""
-    said = f"must be from {least} to {most:,}"
+def _checked_range(least: int, most: int, low: str = "", high: str = "") -> AfterValidator:
+    """Return a range that is checked but not in the schema."""
+    message = f"must be from {least} to {most:,}"
 
     def checked(number: int) -> int:
         if number < least:
-            raise PydanticCustomError("too_small", low or said)
+            raise PydanticCustomError("too_small", low or message)
         if number > most:
-            raise PydanticCustomError("too_large", high or said)
+            raise PydanticCustomError("too_large", high or message)
         return number
 
     return AfterValidator(checked)
 
 
-Limit = Annotated[int, _between(1, MOST_LISTED)]
-Beside = Annotated[int, _between(0, MOST_LISTED)]
-Id = Annotated[int, _between(1, LARGEST_ID)]
+Limit = Annotated[int, _checked_range(1, MOST_LISTED)]
+Beside = Annotated[int, _checked_range(0, MOST_LISTED)]
+Id = Annotated[int, _checked_range(1, LARGEST_ID)]
 Budget = Annotated[
-    int, _between(LEAST_MAX_TOKENS, 1_000_000, f"at least {LEAST_MAX_TOKENS}", "at most 1,000,000")
+    int,
+    _checked_range(
+        LEAST_MAX_TOKENS, 1_000_000, f"at least {LEAST_MAX_TOKENS}", "at most 1,000,000"
+    ),
 ]
 
 
 class ShortArguments(Arguments):
-    """What every tool takes; unmentioned where the answer is a line or a few."""
+    """Arguments of tools with short answers."""
 
     max_tokens: SkipJsonSchema[MaxTokens | None] = None
     continuation_token: SkipJsonSchema[str | None] = None
 
 
 class ReadArguments(Arguments):
-    """What every tool takes that lists observations."""
+    """Arguments of tools that list observations."""
 
     detail_level: Detail = "standard"
     project: str | None = None
     scope: str | None = None
 
     def filters(self, kind: str | None = None, tags: tuple[str, ...] = ()) -> Filters:
-        """Which observations are meant; what is empty means all."""
+        """Return the filters; an empty one selects all."""
         return Filters(self.project or None, self.scope or None, kind or None, tags)
 
 
 def line_of(one: Observation, own_project: str) -> str:
-    """An observation on one line; the project is told where it is another than one's own."""
+    """Return an observation on one line, with its project if it is another."""
     project = f", project {one.project}" if one.project not in ("", own_project) else ""
     tags = f", tags: {', '.join(one.tags)}" if one.tags else ""
     return f"#{one.id} {name_of(one)} ({day(one.updated)}{project}{tags})"
 
 
 def day(seconds: float) -> str:
-    """The date of a moment."""
+    """Return the date of a time."""
     return moment(seconds)[:10]
 
 
 def minute(seconds: float) -> str:
-    """A moment to the minute."""
+    """Return a time to the minute."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%MZ")
 
 
 def beginning(text: str, most: int = BEGINS) -> str:
-    """How a text begins, cut after a word; blanks indent its first line."""
+    """Return the beginning of a text, cut after a word."""
     text = text.strip(NEWLINES).rstrip()
     if len(text) <= most:
         return text
@@ -94,7 +97,7 @@ def beginning(text: str, most: int = BEGINS) -> str:
 
 
 def item_of(one: Observation, own_project: str, detail: Detail, line: str | None = None) -> Item:
-    """An observation, from as full as was asked for down to its name."""
+    """Return an observation in its renderings, longest first."""
     line = line or line_of(one, own_project)
     title = " ".join(one.title.split())
     name = f"#{one.id} {beginning(title, NAME)}"
@@ -109,12 +112,12 @@ def item_of(one: Observation, own_project: str, detail: Detail, line: str | None
 
 
 def fact_of(one: Observation) -> dict[str, Json]:
-    """An observation for programs, without its content."""
+    """Return an observation for programs, without its content."""
     return index_of(one)
 
 
 def explained(parts: Parts) -> str:
-    """What a rank is made of."""
+    """Return the parts of a rank."""
     return (
         f"score {parts.score:.3f} = relevance {parts.relevance:.3f} with recency"
         f" {parts.recency:.2f}, importance {parts.importance:.2f}, access {parts.access:.2f}"

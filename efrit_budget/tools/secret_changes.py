@@ -1,20 +1,20 @@
-"""Which files' contents are left out of history unless the person agrees."""
+"""Hide contents of secret files in history unless the person agrees."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from efrit_budget.project.patches import Change
+from efrit_budget.project.git.patches import Change
 from efrit_budget.tools.base import ToolContext
 
 
 def asks_for_secret(context: ToolContext, name: str | None) -> bool:
-    """Whether a call names a file that usually holds secrets, and the person was not asked."""
+    """Return whether a call names a secret file without consent."""
     return bool(name) and not context.confirmed and context.project.secrets.holds(str(name))
 
 
 def secret_but(context: ToolContext, agreed: str | None) -> Callable[[Change], bool]:
-    """Whether a change is of a file that usually holds secrets, but for the one agreed to."""
+    """Return a predicate for secret files other than the agreed one."""
     holds = context.project.secrets.holds
 
     def is_secret(change: Change) -> bool:

@@ -1,4 +1,4 @@
-"""Sizes in words."""
+"""Format sizes and counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ UNITS = ("KB", "MB", "GB", "TB")
 
 
 def sized(size: int) -> str:
-    """A size as it is told: "812 bytes", "45 KB", "1.2 GB"."""
+    """Return a size in words: "812 bytes", "45 KB", "1.2 GB"."""
     if size < 1000:
         return f"{size} byte{'' if size == 1 else 's'}"
     value = float(size)
@@ -18,5 +18,5 @@ def sized(size: int) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 line", "1,234 lines"."""
+    """Return a number with its noun: "1 line", "1,234 lines"."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -1,4 +1,4 @@
-"""How documents and changes are told: a line, an excerpt, or the whole of them."""
+"""Lay out documents and changes: a line, an excerpt or the whole."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ OPTIONS = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class Teller:
-    """Tells of documents as one call has it."""
+    """Lays out the documents of one call."""
 
     detail: Detail
     context: ToolContext
 
     def read(self, document: Document) -> str:
-        """The text of a document."""
+        """Return the text of a document."""
         return text_of(self.context.project, document, self.context.cancellation)
 
     def line(self, document: Document) -> str:
-        """Its path, its size and its title."""
+        """Return path, size and title of a document."""
         stage = "" if document.stage is None else f"{document.stage}: "
         head = self._head(document)
-        return f"{stage}{document.name} ({self._size([document])}){_titled(head)}"
+        return f"{stage}{document.name} ({self._size([document])}){_with_title(head)}"
 
     def item(self, thing: Document | Change) -> Item:
-        """A document or a change, from its text down to its path."""
+        """Return a document or change in its renderings."""
         return self.change(thing) if isinstance(thing, Change) else self.document(thing)
 
     def document(self, document: Document) -> Item:
-        """A document, from its text down to its path."""
+        """Return a document in its renderings, from text to path."""
         line = self.line(document)
         return self._item(
             line,
@@ -57,11 +57,11 @@ class Teller:
         )
 
     def change(self, change: Change, told: str = "") -> Item:
-        """A change, from the texts of its documents down to its name; `told` ends its line."""
+        """Return a change in its renderings, from texts to name."""
         first = self._head(change.documents[0])
         files = counted(len(change.documents), "document")
         size = self._size(change.documents)
-        line = f"{change.name} ({files}, {size}){_titled(first)}{told}"
+        line = f"{change.name} ({files}, {size}){_with_title(first)}{told}"
         return self._item(line, change.name, lambda: excerpt(first), lambda: self._whole(change))
 
     def _item(
@@ -78,7 +78,7 @@ class Teller:
         return "\n".join(self.with_text(document) for document in change.documents)
 
     def with_text(self, document: Document) -> str:
-        """A document's path and its whole text."""
+        """Return a document's path and text."""
         return own(document.name, self.read(document).rstrip("\n"))
 
     def _head(self, document: Document) -> str:
@@ -87,7 +87,7 @@ class Teller:
         return OPTIONS.sub("", text)
 
     def _size(self, documents: Iterable[Document]) -> str:
-        """What the documents cost, judged by their beginnings."""
+        """Return the cost of the documents, estimated from their beginnings."""
         tokens = 0
         for document in documents:
             head = self._head(document)
@@ -97,13 +97,13 @@ class Teller:
 
 
 def section(title: str, things: Iterable[Document | Change], teller: Teller) -> Section:
-    """A section of documents or changes."""
+    """Return a section of documents or changes."""
     things = list(things)
     return Section(title, [teller.item(one) for one in things], list(map(fact, things)))
 
 
 def fact(thing: Document | Change) -> dict[str, Json]:
-    """What programs are told of a document or a change."""
+    """Return a document or change for programs."""
     if isinstance(thing, Change):
         return {"path": thing.name, "documents": [one.name for one in thing.documents]}
     facts: dict[str, Json] = {"path": thing.name, "bytes": thing.size}
@@ -111,32 +111,32 @@ def fact(thing: Document | Change) -> dict[str, Json]:
 
 
 def left_out(found: Specification) -> str:
-    """The line on files that are there and were not read."""
+    """Return the line on files that were not read."""
     if not found.left_out:
         return ""
     return own(f"Left out (secrets, outside or unreadable): {', '.join(found.left_out)}") + "\n"
 
 
-def _titled(head: str) -> str:
+def _with_title(head: str) -> str:
     title = _title(head)
     return f" {title}" if title else ""
 
 
 def _title(head: str) -> str:
-    """The first line that says something."""
+    """Return the first meaningful line."""
     bare = (MARKS.sub("", line).strip() for line in head.splitlines())
     found = next(filter(None, bare), "")
     return found if len(found) <= TITLE else f"{found[:TITLE]}…"
 
 
 def excerpt(text: str, most: int = EXCERPT) -> str:
-    """The beginning of a text behind its title, cut between lines or words."""
+    """Return the beginning of a text behind its title."""
     lines = text.strip().split("\n")
     opening = "\n".join(lines[1:]).strip() if _is_heading(lines) else text.strip()
     if len(opening) <= most:
         return opening or text.strip()[:most]
-    cut = max(opening.rfind("\n", most // 2, most), opening.rfind(" ", most // 2, most))
-    return f"{opening[: cut if cut > 0 else most].rstrip()}{CUT}"
+    end = max(opening.rfind("\n", most // 2, most), opening.rfind(" ", most // 2, most))
+    return f"{opening[: end if end > 0 else most].rstrip()}{CUT}"
 
 
 def _is_heading(lines: Sequence[str]) -> bool:

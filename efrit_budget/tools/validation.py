@@ -1,4 +1,4 @@
-"""Checking the input of a tool of the client's against the schema that it was registered with.
+"""Validate the input of client tools against their schemas.
 
 The sidecar's own tools are checked by their models when they are called.
 """
@@ -6,32 +6,33 @@ The sidecar's own tools are checked by their models when they are called.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NoReturn
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, UnknownType, ValidationError, best_match
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+import jsonschema_rs
+from jsonschema_rs import Draft202012Validator, ValidationError
+from jsonschema_rs import ValidationErrorKind as Kind
 
 from efrit_budget.errors import Json
 from efrit_budget.tools.base import Arguments
 
 EVERYWHERE = Arguments.model_fields
 """What every tool takes, whatever its schema says."""
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 LISTED = 5
 SHOWN = 200
 
 
 def schema_problem(schema: dict[str, Json]) -> str | None:
-    """What is wrong with a schema itself, or None."""
+    """Return why a schema is invalid, or None."""
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
+        jsonschema_rs.meta.validate({**schema, "$schema": _DRAFT})
+    except ValidationError as error:
         return f"{_where(error)}{_cut(error.message)}"
     return None
 
 
 def input_problem(schema: dict[str, Json], given: dict[str, Json]) -> str | None:
-    """What the model is told of an input that does not fit, or None where it fits.
+    """Return why an input does not fit, as the model is told, or None.
 
     An optional argument may be null: that means that it is left out.
     """
@@ -47,40 +48,57 @@ def input_problem(schema: dict[str, Json], given: dict[str, Json]) -> str | None
         return f"there is no argument {_cut(unknown[0])}; there are: {known}"
     try:
         problems = list(_problems(schema, own))
-    except (UnknownType, Unresolvable):
+    except ValidationError:
         return None  # no schema that can be checked; the tool has to look itself
     return "; ".join(problems[:LISTED]) or None
 
 
 def _members(schema: dict[str, Json]) -> tuple[dict[str, Json], list[Json]]:
-    """The properties and the required names of a schema; either may be left out, or be null."""
+    """Return the properties and the required names of a schema."""
     return dict(schema.get("properties") or {}), list(schema.get("required") or [])
 
 
 def _problems(schema: dict[str, Json], given: dict[str, Json]) -> Iterator[str]:
-    checker = Draft202012Validator(schema, registry=Registry())
-    for error in sorted(checker.iter_errors(given), key=lambda error: error.json_path):
-        deepest = best_match([error]) or error
-        yield f"{_where(deepest)}{_said(deepest)}"
+    checker = Draft202012Validator(schema, retriever=_refuse)
+    for error in sorted(checker.iter_errors(given), key=_place):
+        deepest = _deepest(error)
+        yield f"{_where(deepest)}{_problem_text(deepest)}"
 
 
-def _where(error: ValidationError | SchemaError) -> str:
-    """The place of an error, as `todos.0.status`, with a colon behind it."""
-    place = ".".join(map(str, error.absolute_path))
+def _refuse(address: str) -> NoReturn:
+    """Fetch nothing: a schema is whole, or it is not checked."""
+    raise LookupError(address)
+
+
+def _deepest(error: ValidationError) -> ValidationError:
+    """Return the error within the alternatives of `error` that lies deepest, or `error` itself."""
+    kind = error.kind
+    if not isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid):
+        return error
+    within = [_deepest(inner) for alternative in kind.context for inner in alternative]
+    best = max(within, key=lambda inner: len(inner.instance_path), default=error)
+    return best if len(best.instance_path) > len(error.instance_path) else error
+
+
+def _place(error: ValidationError) -> str:
+    return ".".join(map(str, error.instance_path))
+
+
+def _where(error: ValidationError) -> str:
+    """Return the path of an error, such as `todos.0.status`, with a colon."""
+    place = _place(error)
     return f"{_cut(place)}: " if place else ""
 
 
-def _said(error: ValidationError) -> str:
-    """What is wrong, without the value that was given."""
-    match error.validator:
-        case "type":
-            kinds = error.validator_value
-            return f"must be of type {kinds if isinstance(kinds, str) else ' or '.join(kinds)}"
-        case "enum":
-            return f"must be one of {', '.join(map(str, error.validator_value))}"
-        case "required":
-            missing = [name for name in error.validator_value if name not in error.instance]
-            return f"{', '.join(missing)} is missing"
+def _problem_text(error: ValidationError) -> str:
+    """Return the problem without the given value."""
+    match error.kind:
+        case Kind.Type(types=types):
+            return f"must be of type {' or '.join(types)}"
+        case Kind.Enum(options=options):
+            return f"must be one of {', '.join(map(str, options))}"
+        case Kind.Required(property=name):
+            return f"{name} is missing"
     return _cut(error.message)
 
 

@@ -1,1 +1,1 @@
-"""Framing, strict JSON, dispatch, lifecycle and cancellation of JSON-RPC over stdio."""
+"""JSON-RPC over stdio: framing, JSON, dispatch, lifecycle and cancellation."""

@@ -1,4 +1,4 @@
-"""The replies of a batch, sent as one."""
+"""Collect the replies of a batch and send them as one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Batch:
-    """Gathers what the members give, and passes it on when the last of them has ended."""
+    """Collects replies and sends them when the last has arrived."""
 
     def __init__(self, members: int, send: Callable[[bytes], None]) -> None:
         self._missing = members

@@ -1,4 +1,4 @@
-"""What a method is told about the request it answers, and where it runs."""
+"""The context of a request: its lane, cancellation and progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from efrit_budget.cancellation import Cancellation
 
 
 class Lane(Enum):
-    """Where a method runs, so that slow work never delays quick answers."""
+    """The kind of thread that runs a method, so that slow work never delays quick replies."""
 
     ORDERED = "ordered"
     """On the reading thread: in force before the next message is looked at."""
@@ -24,7 +24,7 @@ class Lane(Enum):
 
 @dataclass
 class Progress:
-    """What a piece of work last said of itself."""
+    """The latest progress of a request."""
 
     message: str = ""
     done: int | None = None
@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Call:
-    """What a method is told about the request it answers."""
+    """The context that a method receives with its params."""
 
     cancellation: Cancellation = field(default_factory=Cancellation)
     progress: Progress = field(default_factory=Progress)

@@ -1,4 +1,4 @@
-"""From a parsed request to its reply, through jsonrpcserver.
+"""Dispatch a parsed request through jsonrpcserver.
 
 jsonrpcserver answers a whole batch at once, loses the id of an invalid request, and puts an
 exception's text into `data`. So every member comes here on its own and checked, and a method's
@@ -20,15 +20,22 @@ from efrit_budget.wire.request import Request, error_reply, unexpected
 
 
 class Dispatcher:
-    """The methods by name, and the way in."""
+    """The methods by name."""
 
     def __init__(self, methods: Mapping[str, Method]) -> None:
-        self._lanes = {name: method.lane for name, method in methods.items()}
+        self._methods = methods
         self._handlers = {name: _handler(method) for name, method in methods.items()}
 
     def lane(self, request: Request) -> Lane:
-        """Where the request is to run."""
-        return self._lanes.get(request.method, Lane.ORDERED)
+        """Return the lane of a request."""
+        method = self._methods.get(request.method)
+        return Lane.ORDERED if method is None else method.lane
+
+    def arrive(self, request: Request, call: Call) -> None:
+        """Tell the method of a request that is going to wait for its lane."""
+        method = self._methods.get(request.method)
+        if method is not None and method.arrive is not None:
+            method.arrive(request.member.get("params", {}), call)
 
     def reply(self, request: Request, call: Call) -> dict[str, Json] | None:
         """Run the request; None where it was a notification."""
@@ -39,21 +46,22 @@ class Dispatcher:
             request.member,
             self._handlers,
             context=call,
-            deserializer=_as_it_is,
-            validator=_as_it_is,
+            deserializer=_unchanged,
+            validator=_unchanged,
         )
         return reply if isinstance(reply, dict) else None
 
 
-def _as_it_is(member: Any) -> Any:
-    """The library's own parser and validator are replaced by the strict ones of this room."""
+def _unchanged(member: Any) -> Any:
+    """Return the member unchanged; this room has checked it already."""
     return member
 
 
 def _handler(method: Method) -> Callable[..., Result]:
     def handle(call: Call, /, *positional: Json, **named: Json) -> Result:
         try:
-            call.cancellation.check()
+            if not call.cancellation.by_person:
+                call.cancellation.check()
             return Success(method(named or list(positional), call))
         except EfritError as error:
             found = error

@@ -1,4 +1,4 @@
-"""Cutting a byte stream into messages, and dressing replies in the same framing.
+"""Split a byte stream into messages, and frame replies.
 
 The first byte of a message tells its framing: a letter begins a header block, anything else
 a JSON text on a line of its own. The framer does no input or output of its own, and looks at
@@ -28,7 +28,7 @@ LENGTH_LINE_BYTES = 128
 
 
 class Framing(Enum):
-    """How a message is delimited."""
+    """The ways to delimit a message."""
 
     HEADER = "header"
     LINE = "line"
@@ -36,7 +36,7 @@ class Framing(Enum):
 
 @dataclass(frozen=True)
 class Message:
-    """One delimited message, its text unparsed.
+    """One delimited message, not parsed yet.
 
     A `stray` one is a line that stood between a broken message and the next header: it counts
     if it is a request, and is otherwise part of the breakage that was already reported.
@@ -49,7 +49,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Malformed:
-    """A place in the stream that no message can be cut from."""
+    """A part of the stream that is not a message."""
 
     error: EfritError
     framing: Framing
@@ -59,7 +59,7 @@ Piece = Message | Malformed
 
 
 def dress(body: bytes, framing: Framing) -> bytes:
-    """The bytes that carry `body` in `framing`."""
+    """Return `body` framed for the wire."""
     if framing is Framing.LINE:
         return body + b"\n"
     return b"%s: %d\r\n\r\n%s" % (HEADER_NAME, len(body), body)
@@ -67,7 +67,7 @@ def dress(body: bytes, framing: Framing) -> bytes:
 
 @dataclass
 class _Header:
-    """A header block of which some lines have been read."""
+    """A header block that is being read."""
 
     size: int = 0
     lengths: tuple[bytes, ...] = ()
@@ -83,7 +83,7 @@ class _Header:
         return True
 
     def length(self) -> int:
-        """The length it states; a `ParseError` says what is wrong with it."""
+        """Return the stated length; raise `ParseError` if it is invalid."""
         if not self.lengths:
             raise _header_error("it has no length")
         found = [LENGTH_VALUE.fullmatch(value) for value in self.lengths]
@@ -96,7 +96,7 @@ class _Header:
 
 
 class Framer:
-    """Takes the stream in pieces of any size and gives its messages."""
+    """Splits a stream into messages."""
 
     def __init__(self, max_message_bytes: int) -> None:
         self.max_bytes = max_message_bytes
@@ -118,20 +118,20 @@ class Framer:
         self._out_of_step = False
 
     def feed(self, data: bytes) -> Iterator[Piece]:
-        """The messages that `data` completes."""
+        """Yield the messages that `data` completes."""
         self._buffer += data
         while self._advance():
             yield from self._next()
 
     def finish(self) -> Iterator[Piece]:
-        """What the stream's end completes: a last line without its newline."""
+        """Yield what the end of the stream completes."""
         if self._body_length is None and not self._skip_bytes:
             yield from self.feed(b"\n")
         if self._body_length is not None or self._header is not None:
             yield Malformed(ParseError("the stream ended inside a message"), Framing.HEADER)
 
     def _advance(self) -> bool:
-        """Whether there is a whole body or line to look at, past what is to be discarded."""
+        """Return whether a whole body or line is available."""
         if self._skip_bytes:
             self._skip_bytes -= len(self._take(min(self._skip_bytes, len(self._buffer))))
         if self._skip_line and self._line_end() >= 0:
@@ -161,7 +161,7 @@ class Framer:
     # Lines
 
     def _line_end(self) -> int:
-        """The index of the next newline, or -1; bytes are searched only once."""
+        """Return the index of the next newline, or -1, searching each byte once."""
         end = self._buffer.find(b"\n", self._scanned)
         self._scanned = len(self._buffer) if end < 0 else end
         return end
@@ -187,7 +187,7 @@ class Framer:
             yield self._too_big(f"a line of more than {self.max_bytes:,} bytes", Framing.LINE)
 
     def _first_line(self) -> Iterator[Piece]:
-        """The line that begins a message: a header's first, or a JSON text."""
+        """Handle the line that begins a message."""
         end = self._line_end()
         header_at = self._length_header_at(end)
         if header_at is not None and header_at > 0:
@@ -199,7 +199,7 @@ class Framer:
             yield from self._line(self._take(end + 1).strip(BLANKS))
 
     def _length_header_at(self, end: int) -> int | None:
-        """Where on this line a length header stands that reaches to its end.
+        """Return where a length header begins on this line, or -1.
 
         No JSON text ends like that, so what is before it is a message without its newline, or
         garbage; the header itself is where the stream is in step again.
@@ -209,7 +209,7 @@ class Framer:
         return None if found is None else found.start()
 
     def _before_header(self, body: bytes) -> Iterator[Piece]:
-        """What stands on one line with the header of the message after it."""
+        """Return the text before a header on the same line."""
         if not self._out_of_step or _looks_like_json(body):
             yield Message(body, Framing.HEADER, stray=self._out_of_step)
         self._out_of_step = False
@@ -225,7 +225,7 @@ class Framer:
     # Headers
 
     def _header_line(self, header: _Header) -> Iterator[Piece]:
-        """One line of a header block; an empty one ends it."""
+        """Handle a line of a header block; an empty one ends it."""
         end = self._line_end()
         line = bytes(self._buffer[:end]).removesuffix(b"\r")
         if self._length_header_at(end) or (line and not header.take(line)):
@@ -259,10 +259,10 @@ class Framer:
             self._take(blank.end())
 
     def _take(self, count: int) -> bytes:
-        taken = bytes(memoryview(self._buffer)[:count])
+        chunk = bytes(memoryview(self._buffer)[:count])
         del self._buffer[:count]
         self._scanned = 0
-        return taken
+        return chunk
 
     def _too_big(self, what: str, framing: Framing) -> Malformed:
         message = f"{what} is over the limit of {self.max_bytes:,} (setting wire.max_message_bytes)"

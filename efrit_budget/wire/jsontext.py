@@ -1,4 +1,4 @@
-"""Strict JSON in both directions."""
+"""Strict JSON, read and written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ParseError(f"{name} is not JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise ParseError(f"the number {text[:20]} is out of range")
@@ -26,7 +26,7 @@ def _finite(text: str) -> float:
 
 
 def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
-    """An object; of equal keys one reader takes the first and another the last, so none may be."""
+    """Return an object; raise if a key repeats, because readers differ on it."""
     value = dict(members)
     if len(value) < len(members):
         keys = [key for key, _ in members]
@@ -35,7 +35,7 @@ def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
     return value
 
 
-def _of_64_bits(text: str) -> int:
+def _require_64_bits(text: str) -> int:
     number = int(text)
     if not -(2**63) <= number < 2**63:
         raise ParseError(f"the integer {text[:20]} has more than 64 bits")
@@ -43,12 +43,12 @@ def _of_64_bits(text: str) -> int:
 
 
 _DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_object
+    parse_constant=_refuse_constant, parse_float=_parse_finite, object_pairs_hook=_object
 )
 _NARROW_DECODER = json.JSONDecoder(
     parse_constant=_refuse_constant,
-    parse_float=_finite,
-    parse_int=_of_64_bits,
+    parse_float=_parse_finite,
+    parse_int=_require_64_bits,
     object_pairs_hook=_object,
 )
 
@@ -80,16 +80,16 @@ def _containers_in(value: Json) -> list[Json]:
 
 
 def parse(raw: bytes) -> Json:
-    """The value of a JSON text in UTF-8, or `ParseError` that says what is wrong with it."""
-    return _parsed(raw, _DECODER)
+    """Parse a UTF-8 JSON text; raise `ParseError` if it is invalid."""
+    return _parse(raw, _DECODER)
 
 
 def parse_for_all(raw: bytes) -> Json:
-    """The same, where other programs are to read the same value in it: integers have 64 bits."""
-    return _parsed(raw, _NARROW_DECODER)
+    """Parse JSON that every program reads alike: integers fit 64 bits."""
+    return _parse(raw, _NARROW_DECODER)
 
 
-def _parsed(raw: bytes, decoder: json.JSONDecoder) -> Json:
+def _parse(raw: bytes, decoder: json.JSONDecoder) -> Json:
     try:
         text = raw.decode()
         value = decoder.decode(text)
@@ -109,7 +109,7 @@ def _parsed(raw: bytes, decoder: json.JSONDecoder) -> Json:
 
 
 def serialize(value: Json) -> bytes:
-    """The compact JSON text of `value`, always valid UTF-8 and on one line."""
+    """Return compact JSON of `value` in UTF-8 on one line."""
     try:
         return json.dumps(
             value, ensure_ascii=False, allow_nan=False, separators=(",", ":")

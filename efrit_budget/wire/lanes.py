@@ -1,4 +1,4 @@
-"""Worker threads, in lanes: what is slow waits behind what is slow, never in front of the quick.
+"""Worker threads in lanes, so that slow work waits only behind slow work.
 
 Each lane has a backlog with an end: a client that sends without end, and reads no answer, is not
 read from any more until there is room.
@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.2
 
 
 class Backlog:
-    """The requests that wait for a thread: so many, and so many bytes of them."""
+    """The waiting requests of a lane, limited by number and bytes."""
 
     def __init__(self, most: int = MOST_WAITING, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
@@ -54,7 +54,7 @@ class Backlog:
 
 
 class WorkLane:
-    """A queue and up to `size` daemon threads, each started when it is first needed."""
+    """A queue with up to `size` daemon threads, started as needed."""
 
     def __init__(self, name: str, size: int, most_waiting: int = MOST_WAITING) -> None:
         self.backlog = Backlog(most_waiting)

@@ -1,4 +1,4 @@
-"""Where a connection stands between `initialize` and `exit`, as in LSP.
+"""The lifecycle of a connection from `initialize` to `exit`, as in LSP.
 
 What belongs to the connection itself is answered here, with nothing but the standard library, so
 that `initialize` has its reply before the application is loaded.
@@ -33,7 +33,7 @@ class Stage(Enum):
 
 
 class Lifecycle:
-    """The stage of this connection, and the methods that change it."""
+    """The stage of a connection, and the methods that change it."""
 
     def __init__(self) -> None:
         self.stage = Stage.FRESH
@@ -41,7 +41,7 @@ class Lifecycle:
         self.handover: Path | None = None
 
     def methods(self) -> dict[str, OwnMethod]:
-        """`initialize`, `initialized`, `shutdown` and `exit`."""
+        """Return `initialize`, `initialized`, `shutdown` and `exit`."""
         return {
             INITIALIZE: self._initialize,
             "initialized": self._initialized,
@@ -50,12 +50,12 @@ class Lifecycle:
         }
 
     def admits(self, method: str) -> bool:
-        """Whether `method` may run now: after `shutdown` work is only stopped, and the process."""
+        """Return whether `method` may run in this stage."""
         return self.stage is not Stage.SHUT_DOWN or method in ("exit", CANCEL)
 
     @property
     def exit_code(self) -> int:
-        """As in LSP: 0 after `shutdown`, or where nobody asked to exit; else 1."""
+        """The exit code, as in LSP: 0 after `shutdown` or without `exit`, else 1."""
         return 1 if self.exit_asked and self.stage is not Stage.SHUT_DOWN else 0
 
     def _initialize(self, params: dict[str, Json]) -> Json:

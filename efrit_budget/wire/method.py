@@ -1,4 +1,4 @@
-"""What a JSON-RPC method is: its name, its parameters, how it is run, and for whom."""
+"""JSON-RPC methods: name, params, lane and handler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from efrit_budget.errors import InvalidParamsError, Json
+from efrit_budget.errors import InvalidParamsError, Json, invalid_params
 from efrit_budget.wire.call import Call, Lane
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Number",
     "Offset",
     "Params",
-    "invalid_params",
     "validate",
 ]
 
@@ -35,7 +34,7 @@ NAMES = (
 
 
 class Params(BaseModel):
-    """The root of every params model: unknown fields are refused by name."""
+    """The base of all params; unknown fields are rejected by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -58,12 +57,14 @@ P = TypeVar("P", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Method:
-    """A name on the wire and what answers to it."""
+    """A JSON-RPC method and its handler."""
 
     name: str
     params: type[BaseModel]
     run: Callable[[Any, Call], Json]
     lane: Lane = Lane.QUICK
+    arrive: Callable[[dict[str, Json] | list[Json], Call], None] | None = None
+    """Called with the params, unchecked, before the request waits for its lane."""
 
     def __call__(self, given: dict[str, Json] | list[Json], call: Call) -> Json:
         """Validate the params and answer."""
@@ -71,13 +72,13 @@ class Method:
 
 
 def validate(model: type[P], given: dict[str, Json] | list[Json]) -> P:
-    """The params as a model; positional ones take the fields in their order."""
+    """Return the params as a model; positional ones take the fields in order."""
     if isinstance(given, list) and not model.__pydantic_root_model__:
         given = _named(model, given)
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise invalid_params(error) from None
+        raise invalid_params(error.errors(include_url=False, include_input=False)) from None
 
 
 def _named(model: type[BaseModel], given: list[Json]) -> dict[str, Json]:
@@ -88,13 +89,3 @@ def _named(model: type[BaseModel], given: list[Json]) -> dict[str, Json]:
             data={"fields": [{"field": str(len(names)), "problem": "one too many"}]},
         )
     return dict(zip(names, given, strict=False))
-
-
-def invalid_params(error: ValidationError) -> InvalidParamsError:
-    """Pydantic's findings, each with its field named and without the value that was given."""
-    fields = [
-        {"field": ".".join(map(str, found["loc"])) or "params", "problem": found["msg"]}
-        for found in error.errors(include_url=False, include_input=False, include_context=False)
-    ]
-    listed = "; ".join(f"{found['field']}: {found['problem']}" for found in fields[:5])
-    return InvalidParamsError(listed, data={"fields": fields})

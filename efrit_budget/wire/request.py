@@ -1,4 +1,4 @@
-"""What a member of a message is: a request, a notification, or neither."""
+"""Recognize requests and notifications."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ class Request:
 
     @property
     def id(self) -> Json:
-        """The request's id; None for a notification."""
+        """The request's id, None for a notification."""
         return self.member.get("id")
 
     @property
     def tool_use_id(self) -> str | None:
-        """The tool call this request is about, by which it can be cancelled too."""
+        """The tool call of this request, by which it can be cancelled."""
         params = self.member.get("params")
         found = params.get("tool_use_id") if isinstance(params, dict) else None
         return found if isinstance(found, str) else None
 
 
 def error_reply(error: EfritError, request_id: Json = None) -> dict[str, Json]:
-    """The reply that carries `error`."""
+    """Return the reply that carries `error`."""
     return {"jsonrpc": "2.0", "error": error.on_the_wire(), "id": request_id}
 
 
 def success_reply(result: Json, request_id: Json) -> dict[str, Json]:
-    """The reply that carries a result."""
+    """Return the reply that carries a result."""
     return {"jsonrpc": "2.0", "result": result, "id": request_id}
 
 
 def valid_id(value: Json) -> bool:
-    """Whether JSON-RPC allows this id."""
+    """Return whether JSON-RPC allows this id."""
     return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
 
 
@@ -60,7 +60,7 @@ def _problem(member: dict[str, Json]) -> str | None:
 
 
 def request_of(member: Json) -> Request | dict[str, Json]:
-    """The request in one member of a message, or the error reply to what is none."""
+    """Return the request of a member, or the error reply if it is invalid."""
     if not isinstance(member, dict):
         return error_reply(InvalidRequestError("not an object"))
     problem = _problem(member)

@@ -1,4 +1,4 @@
-"""The requests in hand: how each is found to be cancelled, and what it last said of itself."""
+"""The requests in progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reply = Callable[[dict[str, Json] | None], None]
 
 @dataclass(eq=False)
 class Job:
-    """One request in hand, and where its reply goes."""
+    """A request in progress and its reply function."""
 
     request: Request
     reply: Reply
@@ -39,8 +39,8 @@ class Job:
     def take(self) -> bool:
         """Claim it, to run it or to refuse it; true for the first who asks."""
         with self.lock:
-            taken, self.taken = self.taken, True
-        return not taken
+            was_taken, self.taken = self.taken, True
+        return not was_taken
 
     def say_progress(self) -> None:
         """Send `$/progress` when it is due; never once the reply is on its way."""
@@ -55,7 +55,7 @@ class Job:
                 self.say({"jsonrpc": "2.0", "method": "$/progress", "params": params})
 
     def _new_output(self) -> str | None:
-        """The end of what it has written, where that was not passed on yet."""
+        """Return new output that was not reported yet, or None."""
         newest = self.call.progress.output
         output = self.shown if newest is None else newest()
         if output == self.shown:
@@ -64,11 +64,11 @@ class Job:
         return output
 
     def _progress_params(self, seconds: float, output: str | None) -> dict[str, Json]:
-        said = self.call.progress
+        progress = self.call.progress
         value: dict[str, Json] = {
-            "message": said.message or f"{self.request.method} is running",
-            "done": said.done,
-            "total": said.total,
+            "message": progress.message or f"{self.request.method} is running",
+            "done": progress.done,
+            "total": progress.total,
             "seconds": round(seconds, 1),
         }
         if output is not None:
@@ -81,7 +81,7 @@ def _key(request_id: Json) -> tuple[bool, Json]:
 
 
 class RequestTable:
-    """All requests in hand, notifications among them."""
+    """All requests in progress, notifications included."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -109,12 +109,12 @@ class RequestTable:
             return True
 
     def all(self) -> list[Job]:
-        """The requests in hand now."""
+        """Return the requests in progress."""
         with self._lock:
             return list(self._jobs)
 
     def about(self, params: dict[str, Json]) -> Iterator[Job]:
-        """The request with this `id`, or those about this `tool_use_id`."""
+        """Return the requests with this `id` or `tool_use_id`."""
         use_id = params.get("tool_use_id")
         for job in self.all():
             own_id = job.request.id

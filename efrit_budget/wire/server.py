@@ -1,4 +1,4 @@
-"""The sidecar's main loop: read, cut, dispatch into lanes, reply; and how it ends."""
+"""The main loop: read, split, dispatch, reply, and shut down."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ Send = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class Application:
-    """What is behind the connection, once it is loaded."""
+    """The application behind the connection."""
 
     dispatcher: Dispatcher
     max_message_bytes: int
 
 
 class Server:
-    """Serves one connection over standard input and output, until either end is gone."""
+    """Serves one connection over stdio until either end closes."""
 
     def __init__(self, load: Callable[[], Application], streams: ProtocolStreams) -> None:
         self._load = load
@@ -172,7 +172,7 @@ class Server:
             self._loaded()
 
     def _loaded(self) -> Application:
-        """The application; `initialize` alone is answered before it is there."""
+        """Return the application, loading it on first use."""
         if self._application is None:
             self._application = self._load()
             self._framer.max_bytes = self._application.max_message_bytes
@@ -228,6 +228,7 @@ class Server:
             self._answer(job, self._own_reply)
             return
         dispatcher = self._loaded().dispatcher
+        dispatcher.arrive(job.request, job.call)
         answer = partial(self._answer, job, dispatcher.reply)
         lane = dispatcher.lane(job.request)
         if lane is Lane.ORDERED:
@@ -259,7 +260,7 @@ class Server:
             self._reply(job, reply_of(job.request, job.call))
 
     def _own_reply(self, request: Request, _: Call) -> dict[str, Json] | None:
-        """The reply of the connection itself."""
+        """Return the reply of the connection's own methods."""
         params = request.member.get("params", {})
         try:
             if not isinstance(params, dict):

@@ -1,4 +1,4 @@
-"""The two ends of a connection, and how a process's standard streams become them."""
+"""The two ends of a connection on standard input and output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRITE_BYTES = 64 * 1024
 
 
 class StreamError(EfritError):
-    """There is nothing to read requests from, or to write replies to."""
+    """Standard input or output is missing."""
 
 
 def take_standard_streams() -> ProtocolStreams:
@@ -39,7 +39,7 @@ def take_standard_streams() -> ProtocolStreams:
 
 
 class ProtocolStreams:
-    """Reads one descriptor, and writes whole messages to the other; it closes neither."""
+    """Reads one descriptor and writes whole messages to another."""
 
     def __init__(self, reads: int, writes: int) -> None:
         self._input = reads
@@ -57,7 +57,7 @@ class ProtocolStreams:
         return self._wakes[1]
 
     def read(self) -> bytes | None:
-        """The next bytes; empty at the end of the stream, None when woken instead."""
+        """Return the next bytes: empty at the end, None when woken."""
         if self._wakes is not None and self._wakes[0] in _wait(self._input, self._wakes[0]):
             os.read(self._wakes[0], 4096)
             return None
@@ -75,13 +75,13 @@ class ProtocolStreams:
                 os.write(self._wakes[1], b"\0")
 
     def hung_up(self) -> bool:
-        """Whether every writer of standard input is gone, with or without bytes left in it."""
+        """Return whether every writer of standard input is gone."""
         poll = select.poll()
         poll.register(self._input, 0)
         return any(event & select.POLLHUP for _, event in poll.poll(0))
 
     def stalled(self, seconds: float) -> bool:
-        """Whether nobody has read from our output for so long, though there is more to come."""
+        """Return whether nobody has read our output for this long."""
         since = self._writing_since
         return since is not None and time.monotonic() - since > seconds
 
@@ -139,7 +139,7 @@ def _wait_for_room(descriptor: int) -> None:
 
 
 def _wait(*descriptors: int) -> list[int]:
-    """Those of the descriptors that can be read; `select` takes none above 1023."""
+    """Return which of the descriptors can be read."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

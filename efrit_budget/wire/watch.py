@@ -1,4 +1,4 @@
-"""Two threads beside the work: one passes progress on, one ends the process in time."""
+"""Two threads: one reports progress, one ends the process in time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOG_SECONDS = 0.1
 
 
 class Watchdog:
-    """Sees that the process ends when nobody is left to serve.
+    """Ends the process when nobody is left to serve.
 
     It writes nothing to the protocol and waits for no lock of others, because it is what is left
     when every other thread is stuck in a pipe that nobody reads.
@@ -80,10 +80,10 @@ def _log_if_possible(message: str) -> None:
 @contextmanager
 def passing_progress_on(table: RequestTable) -> Iterator[None]:
     """Send what is to be said about long work from a thread, while the block runs."""
-    ended = threading.Event()
+    stop = threading.Event()
 
     def repeat() -> None:
-        while not ended.wait(PROGRESS_SECONDS):
+        while not stop.wait(PROGRESS_SECONDS):
             for job in table.all():
                 job.say_progress()
 
@@ -91,4 +91,4 @@ def passing_progress_on(table: RequestTable) -> Iterator[None]:
     try:
         yield
     finally:
-        ended.set()
+        stop.set()

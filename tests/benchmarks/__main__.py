@@ -20,14 +20,14 @@ PREFIX = "bench_"
 
 
 def names() -> list[str]:
-    """The benchmarks there are."""
+    """Return the names of all benchmarks."""
     here = str(Path(__file__).parent)
     found = [module.name for module in pkgutil.iter_modules([here])]
     return sorted(name.removeprefix(PREFIX) for name in found if name.startswith(PREFIX))
 
 
 def version_of(*command: str) -> str:
-    """The first line a program prints, or that it is missing."""
+    """Return the first line that a program prints, or say that it is missing."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def version_of(*command: str) -> str:
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """Return the machine and the versions of its programs, as one line."""
     programs = [("git", "--version"), ("emacs", "--version"), ("node", "--version")]
     parts = [f"{os.cpu_count()} cores", platform.machine(), f"Python {platform.python_version()}"]
     return ", ".join(parts + [version_of(*program) for program in programs])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from efrit_budget.budget.estimate import estimate
+from efrit_budget.budget.estimate import estimate, sampled
 from tests.benchmarks.corpora import Chunk, Corpora, build
 from tests.benchmarks.corpora_texts import CODE, DATA, ENGLISH, SCRIPTS
 from tests.benchmarks.table import Row
@@ -39,7 +39,7 @@ class Quality:
 
 
 def errors(chunks: Sequence[Chunk], real: Sequence[int], estimator: Estimator) -> Errors:
-    """The signed relative errors of an estimator, by kind."""
+    """Return the signed relative errors of an estimator, by kind."""
     found: Errors = defaultdict(list)
     for chunk, tokens in zip(chunks, real, strict=True):
         found[chunk.kind].append(estimator(chunk.text) / tokens - 1)
@@ -47,12 +47,12 @@ def errors(chunks: Sequence[Chunk], real: Sequence[int], estimator: Estimator) -
 
 
 def mean_abs(values: Iterable[float]) -> float:
-    """The mean of absolute values."""
+    """Return the mean of absolute values."""
     return fmean(map(abs, values))
 
 
 def quality(found: Errors) -> Quality:
-    """An estimator's figures over all kinds."""
+    """Return an estimator's figures over all kinds."""
     by_kind = {kind: mean_abs(values) for kind, values in found.items()}
     worst_kind = max(by_kind, key=by_kind.__getitem__)
     every = [value for values in found.values() for value in values]
@@ -61,17 +61,17 @@ def quality(found: Errors) -> Quality:
 
 
 def percent(value: float) -> str:
-    """A share as a person reads it."""
+    """Return a share as a percentage."""
     return f"{value * 100:.1f}%"
 
 
 def plain(divisor: float) -> Estimator:
-    """The customary estimate: characters divided by a number."""
+    """Return the customary estimator: characters divided by a number."""
     return lambda text: len(text) / divisor
 
 
 def summary(ours: Quality, four: Quality, less: Quality) -> Iterator[Row]:
-    """The three figures beside those of the customary estimates, against the bars."""
+    """Yield rows with our three figures beside those of the customary estimates."""
     yield Row(
         "mean abs error over kinds",
         percent(ours.mean),
@@ -96,7 +96,7 @@ def summary(ours: Quality, four: Quality, less: Quality) -> Iterator[Row]:
 
 
 def kind_row(kind: str, ours: Errors, four: Errors, less: Errors) -> Row:
-    """One kind: mean abs error and bias, ours and the customary ones'."""
+    """Return the row of one kind: mean absolute error and bias, ours and the customary ones'."""
     shown = [f"{percent(mean_abs(of[kind]))} ({fmean(of[kind]):+.1%})" for of in (ours, four, less)]
     under = fmean(value < FAR_UNDER for value in ours[kind])
     return Row(
@@ -107,7 +107,7 @@ def kind_row(kind: str, ours: Errors, four: Errors, less: Errors) -> Row:
 
 
 def claude_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
-    """Claude's tokenizer: the figures with bars, then every kind, the worst first."""
+    """Yield the rows for Claude's tokenizer: the figures with bars, then each kind, worst first."""
     real = count("claude", [chunk.text for chunk in chunks])
     ours, four, less = (
         errors(chunks, real, estimator) for estimator in (estimate, plain(4), plain(3.5))
@@ -118,14 +118,14 @@ def claude_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
 
 
 def factor(name: str, chunks: Sequence[Chunk]) -> float:
-    """The one factor that calibration would find for a model, from the training side."""
+    """Return the factor that calibration would find for a model on the training side."""
     plain_kinds = [chunk for chunk in chunks if chunk.group != SCRIPTS]
     found = errors(plain_kinds, count(name, [chunk.text for chunk in plain_kinds]), estimate)
     return 1 / median(1 + fmean(values) for values in found.values())
 
 
 def other_model_rows(name: str, corpora: Corpora) -> Iterator[Row]:
-    """Another model's tokenizer, nothing refitted, one factor for all texts."""
+    """Yield rows for another model's tokenizer, with one factor and nothing refitted."""
     by = factor(name, corpora.train)
     for label, groups in (("code, data, English", {CODE, DATA, ENGLISH}), (SCRIPTS, {SCRIPTS})):
         chunks = [chunk for chunk in corpora.held_out if chunk.group in groups]
@@ -143,18 +143,18 @@ def other_model_rows(name: str, corpora: Corpora) -> Iterator[Row]:
 
 
 def medians(texts: dict[str, str]) -> dict[str, float]:
-    """The median seconds that an estimate of each text takes, all measured in turn."""
+    """Return the median seconds of a sampled estimate for each text, measured in turns."""
     taken: dict[str, list[float]] = {name: [] for name in texts}
     for _ in range(ROUNDS):
         for name, text in texts.items():
             start = time.perf_counter()
-            estimate(text)
+            sampled(text)
             taken[name].append(time.perf_counter() - start)
     return {name: median(seconds) for name, seconds in taken.items()}
 
 
 def long_texts(chunks: Sequence[Chunk]) -> dict[str, str]:
-    """For each kind, all its chunks in one."""
+    """Join all chunks of each kind to one text."""
     bodies: dict[str, list[str]] = defaultdict(list)
     for chunk in chunks:
         bodies[chunk.kind].append(chunk.text)
@@ -162,11 +162,11 @@ def long_texts(chunks: Sequence[Chunk]) -> dict[str, str]:
 
 
 def cost_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
-    """What one estimate costs, for each kind, and for a huge text beside a small one."""
+    """Measure the time of a sampled estimate, by kind and for a huge text beside a small one."""
     by_kind = medians(long_texts(chunks))
     slowest = max(by_kind, key=by_kind.__getitem__)
     yield Row(
-        f"cost of one estimate, median, slowest kind ({slowest})",
+        f"cost of one sampled estimate, median, slowest kind ({slowest})",
         f"{by_kind[slowest] * 1e3:.3f} ms",
         f"median kind {median(by_kind.values()) * 1e3:.3f} ms",
         bar=f"<= {COST_BAR * 1e3} ms",
@@ -177,7 +177,7 @@ def cost_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
     pair = medians({"small": huge[:SMALL], "huge": huge[:HUGE]})
     growth = pair["huge"] / pair["small"]
     yield Row(
-        "cost of an estimate of 100 MB beside one of 8 KB",
+        "cost of a sampled estimate of 100 MB beside one of 8 KB",
         f"{pair['huge'] * 1e3:.3f} ms",
         f"{pair['small'] * 1e3:.3f} ms",
         ratio=f"{growth:.2f}",
@@ -187,7 +187,7 @@ def cost_rows(chunks: Sequence[Chunk]) -> Iterator[Row]:
 
 
 def corpora_row(corpora: Corpora) -> Row:
-    """How much there was to measure on."""
+    """Return a row with the size of the held-out corpora."""
     kinds = {chunk.kind for chunk in corpora.held_out}
     origins = {chunk.origin for chunk in corpora.held_out}
     missing = ", ".join(corpora.too_small) or "none"
@@ -199,7 +199,7 @@ def corpora_row(corpora: Corpora) -> Row:
 
 
 def run() -> list[Row]:
-    """All rows."""
+    """Return all rows of the table."""
     corpora = build()
     return [
         corpora_row(corpora),

@@ -1,4 +1,4 @@
-"""The eyes: listing, searching, reading and comparing, beside the programs that do it bare."""
+"""The tools that list, search, read and compare, beside the bare programs that do the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from efrit_budget.project import ripgrep
+from efrit_budget.project.search import ripgrep
 from tests.benchmarks import eyes_repository as made
 from tests.benchmarks.table import Row
 from tests.benchmarks.tokenizers_real import count
@@ -43,11 +43,11 @@ class Eyes:
         self.delivered = []
 
     def call(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """The envelope of a call as Emacs asks for it, without data."""
+        """Return the envelope of a call as Emacs asks for it, without data."""
         return self._ask(name, arguments, data=False)
 
     def call_for_data(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """The envelope of a call, data included."""
+        """Return the envelope of a call, data included."""
         return self._ask(name, arguments, data=True)
 
     def _ask(self, name: str, arguments: dict[str, Any], *, data: bool) -> dict[str, Any]:
@@ -66,13 +66,13 @@ class Eyes:
         return envelope
 
     def next_page(self, name: str, envelope: dict[str, Any]) -> float:
-        """Milliseconds for the page behind an envelope's."""
+        """Return the milliseconds that the page after this envelope's takes."""
         token = envelope["text"].split("continuation_token ")[1].split()[0]
         return _milliseconds(lambda: self.call(name, continuation_token=token))
 
 
 def run() -> Iterator[Row]:
-    """Every row of the table."""
+    """Yield every row of the table."""
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ):
         os.environ["EFRIT_BUDGET_HOME"] = folder
         Path(folder, "config").mkdir()
@@ -195,7 +195,7 @@ def _large_file(sidecar: Sidecar, pages: list[float]) -> Iterator[Row]:
 
 
 def _value(eyes: Eyes) -> Iterator[Row]:
-    """The same content for a model: ours, and as indented JSON with metadata."""
+    """Yield rows that compare tokens: our text, and the same content as indented JSON."""
     found = eyes.call_for_data("search_content", pattern=COMMON_PATTERN)
     matches = found["data"]["matches"]
     yield _density("matches for 1,000 real tokens", found["text"], len(matches), _json_of(matches))
@@ -205,7 +205,7 @@ def _value(eyes: Eyes) -> Iterator[Row]:
 
 
 def _json_of(items: list[dict[str, Any]]) -> str:
-    """The common form: indented, with metadata for each item."""
+    """Return the items as indented JSON with metadata for each."""
     root = made.small()
     shown = []
     for item in items:
@@ -230,7 +230,7 @@ def _density(what: str, text: str, items: int, as_json: str) -> Row:
 
 
 def _allowances(eyes: Eyes, delivered: list[tuple[int, str]]) -> Iterator[Row]:
-    """Everything that was delivered, and some more in smaller allowances, in real tokens."""
+    """Yield rows with the real tokens of all pages, and of some more with smaller allowances."""
     for allowance in ALLOWANCES:
         limit: dict[str, Any] = {} if allowance is None else {"max_tokens": allowance}
         for name, arguments in _looks():
@@ -272,7 +272,7 @@ def _milliseconds(act: Callable[[], object]) -> float:
 def _taking_turns(
     ours: Callable[[], object], reference: Callable[[], object]
 ) -> tuple[float, float]:
-    """The medians of both, one after the other, so that what disturbs disturbs both."""
+    """Return the medians of both functions, run in turns so that disturbances affect both."""
     ours(), reference()
     times = [(_milliseconds(ours), _milliseconds(reference)) for _ in range(ROUNDS)]
     return statistics.median(one for one, _ in times), statistics.median(two for _, two in times)

@@ -1,4 +1,4 @@
-"""What a turn costs early and late in a long session."""
+"""The time that a turn takes early and late in a long session."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class LongSession:
         """For each turn the milliseconds that listing the newest entries took."""
 
     def run(self, turns: int) -> None:
-        """Go on until there have been so many turns."""
+        """Run turns until the session has this many."""
         while len(self.begun) < turns:
             self._turn(len(self.begun) + 1)
 
     def beginnings(self, turn: int) -> list[float]:
-        """The milliseconds of the beginnings about a turn that rewrote nothing."""
+        """Return the milliseconds of `turn/begin` near a turn, leaving out rewrites."""
         return [took for took, rewrote in self.begun[_about(turn)] if not rewrote]
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ def _about(turn: int) -> slice:
 
 
 def run() -> Iterator[Row]:
-    """The rows."""
+    """Yield the rows of the table."""
     with tempfile.TemporaryDirectory() as folder:
         session = LongSession(Path(folder))
         session.run(LATE + MEASURED)

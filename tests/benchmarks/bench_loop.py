@@ -30,7 +30,7 @@ BESIDE = {
     "buffer": "the same while 5 MB of the project are being modified in a buffer",
     "budget": "the same with the budget in sight",
 }
-"""What goes on beside a session, and what is then said of it."""
+"""The activities measured beside a session, each with the words that the report uses."""
 LONG = BUILT_IN / "long.toml"
 TIME_LIMIT = 600
 SMALL_TOOL = """
@@ -42,7 +42,7 @@ tool = [ { name = "file_info", input = { paths = ["README.md"], max_tokens = "{n
 
 
 def run() -> Iterator[Row]:
-    """Every row of the table."""
+    """Yield every row of the table."""
     long = [_played(LONG.read_text(encoding="utf-8")) for _ in range(ROUNDS)]
     short, lines = _played(SMALL_TOOL)
     yield from _tokens(short)
@@ -88,21 +88,21 @@ def _tokens(measured: dict[str, Any]) -> Iterator[Row]:
 
 
 def _word(measured: dict[str, Any], lines: list[Any]) -> float:
-    """From when the first piece went out to when it stood in the view."""
+    """Return the milliseconds from sending the first piece until the view shows it."""
     sent = [line["times"]["first"] for line in lines if line["times"]["first"]]
     pairs = zip(sent, measured["words"], strict=False)
     return float(statistics.median((seen - went) * 1000 for went, seen in pairs))
 
 
 def _gap(lines: list[Any]) -> float:
-    """How long the endpoint was idle between turns."""
+    """Return the median time in milliseconds that the endpoint was idle between turns."""
     times = [line["times"] for line in lines]
     gaps = [after["received"] - before["ended"] for before, after in pairwise(times)]
     return float(statistics.median(gaps) * 1000)
 
 
 def _played(scenario: str, beside: str = "") -> tuple[dict[str, Any], list[Any]]:
-    """A session in an Emacs in a terminal: what it measured, and what the model was sent."""
+    """Run a session in an Emacs in a terminal; return its measurements and the requests."""
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch.dict(os.environ, EFRIT_BUDGET_HOME=str(Path(folder, "home"))),
@@ -145,10 +145,9 @@ def _runs(name: str) -> bool:
 
 
 def _compiled(folder: Path) -> Path:
-    """The package as installing it leaves it: byte-compiled."""
+    """Byte-compile the package as an installation does, and return its folder."""
     made = folder / "elisp"
     subprocess.run(["cp", "-r", str(ROOT / "elisp"), str(made)], check=True)
-    (made / "demo.el").unlink()
     files = [str(file) for file in sorted(made.glob("*.el"))]
     program = os.environ.get("EMACS", "emacs")
     compile_all = [program, "-Q", "--batch", "-L", str(made), "-f", "batch-byte-compile", *files]

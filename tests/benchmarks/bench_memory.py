@@ -40,7 +40,7 @@ COUNTED = "SELECT count(*) FROM observations_words WHERE observations_words MATC
 
 
 class Writer:
-    """Makes texts of words that are as unequally frequent as those of a language."""
+    """Makes texts whose words are as unequally frequent as in a language."""
 
     def __init__(self) -> None:
         self._random = random.Random(8)
@@ -49,7 +49,7 @@ class Writer:
         self._weights = list(accumulate(1 / (rank + 10) for rank in range(len(self._words))))
 
     def observation(self, number: int, now: float) -> Record:
-        """One of them, as old as there are others after it."""
+        """Return an observation, older the lower its number."""
         chosen = self._random
         rare = "".join(f" {word}" for word, share in RARE.items() if chosen.random() < share)
         length = 5 + min(8_000, int(chosen.lognormvariate(MEDIAN_WORDS, SPREAD)))
@@ -110,7 +110,7 @@ class Bench:
         return str(opened["session_id"])
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """A whole call: the tool, its result stored, the ledger."""
+        """Run a whole call: the tool, storing its result, accounting."""
         use = next(self._uses)
         if use % 200 == 0:
             self._session = self._opened()
@@ -121,14 +121,14 @@ class Bench:
         return found
 
     def bare(self, word: str) -> int:
-        """The query itself and its count, without anything of ours."""
+        """Run the bare query and its count, and return the count."""
         with self.database.reading() as connection:
             connection.execute(BARE, (word,)).fetchall()
             return int(connection.execute(COUNTED, (word,)).fetchone()[0])
 
 
 def milliseconds(*works: Callable[[], object]) -> list[float]:
-    """The median of what each takes, one after the other in every round."""
+    """Return the median milliseconds of each function, run in turns."""
     taken: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for work, times in zip(works, taken, strict=True):
@@ -139,7 +139,7 @@ def milliseconds(*works: Callable[[], object]) -> list[float]:
 
 
 def row(tool: str, what: str, work: Callable[[], object]) -> Row:
-    """A whole call against its bar."""
+    """Return a row that compares a whole call with its bar."""
     [ours], most = milliseconds(work), LONGEST_MS[tool]
     return Row(what, f"{ours:.2f} ms", bar=f"≤ {most:g} ms", holds=ours <= most)
 
@@ -177,7 +177,7 @@ def run() -> Iterator[Row]:
 
 
 def a_pack_from_the_command_line(query: str) -> Row:
-    """A process that starts, searches, packs and prints, beside two that only start."""
+    """Measure the command that writes a pack, beside processes that only start."""
     script = Path(sys.executable).with_name("efrit-budget")
     asked = [str(script), "context-pack", *query.split(), "--project", "project-3"]
     ours, start = milliseconds(
@@ -196,7 +196,7 @@ def a_pack_from_the_command_line(query: str) -> Row:
 
 
 def against_the_bare_query(bench: Bench, word: str, found: int) -> Row:
-    """Ranking, counting and reading what is shown, beside the query and its count."""
+    """Measure ranking, counting and reading the page, beside the bare query and its count."""
     bare, ours = milliseconds(lambda: bench.bare(word), lambda: bench.store.search(word, limit=10))
     times = ours / bare
     return Row(

@@ -46,11 +46,11 @@ STRATEGIES: tuple[tuple[Strategy, float | None], ...] = (
     (ApiClearing("the API's clearing (keep 3)", 10_000, thinking=False), CLEARING),
     (ApiClearing("the same, and thinking with it", 10_000, thinking=True), None),
 )
-"""Each with what ours may cost of it."""
+"""The strategies, each with the share of its cost that ours may reach."""
 
 
 def run() -> Iterator[Row]:
-    """The rows."""
+    """Yield the rows of the table."""
     repository()
     with pool() as workers:
         list(workers.map(script, SEEDS))
@@ -78,12 +78,12 @@ def run() -> Iterator[Row]:
 
 
 def pool() -> ProcessPoolExecutor:
-    """A worker for each core, each with a tokenizer of its own."""
+    """Return a pool with a worker for each core, each with its own tokenizer."""
     return ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
 
 
 def sweep(workers: ProcessPoolExecutor) -> dict[float, list[Found]]:
-    """The default case at each low-water mark."""
+    """Simulate the default case at each low-water mark."""
     cases = [Case(seed, low_water=mark) for mark in LOW_WATERS for seed in SEEDS]
     found = list(workers.map(simulate, cases))
     count = len(SEEDS)
@@ -93,12 +93,12 @@ def sweep(workers: ProcessPoolExecutor) -> dict[float, list[Found]]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean."""
+    """Return the mean of the values."""
     return sum(values) / len(values)
 
 
 def spread(values: Sequence[float], shown: Callable[[float], str] = "{:,.0f}".format) -> str:
-    """The least and the most, or both at once where they are equal."""
+    """Return the minimum and the maximum as text, or one number if they are equal."""
     low, high = shown(min(values)), shown(max(values))
     return low if low == high else f"{low} to {high}"
 
@@ -209,7 +209,7 @@ def _forgetting_rows(ours: Sequence[Found], theirs: Sequence[Compared]) -> Itera
 
 
 def sweep_rows(swept: dict[float, list[Found]]) -> Iterator[Row]:
-    """A row for each low-water mark."""
+    """Yield a row for each low-water mark."""
     least = min(mean([one.meter.cost for one in group]) for group in swept.values())
     for mark, group in swept.items():
         cost = mean([one.meter.cost for one in group])

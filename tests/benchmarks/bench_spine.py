@@ -43,12 +43,12 @@ class Emacs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        shutil.copytree(ROOT / "elisp", folder, ignore=shutil.ignore_patterns("demo.el", "*.elc"))
+        shutil.copytree(ROOT / "elisp", folder, ignore=shutil.ignore_patterns("demo", "*.elc"))
         files = [str(file) for file in sorted(folder.glob("*.el"))]
         self._run("-f", "batch-byte-compile", *files)
 
     def measure(self, function: str) -> dict[str, float]:
-        """What a function of bench.el measured, in milliseconds."""
+        """Return the milliseconds that a function of bench.el measured."""
         sidecar = f'(setq efrit-sidecar-command (list "{sys.executable}" "-m" "efrit_budget"))'
         script = str(ROOT / "tests/benchmarks/elisp/bench.el")
         reference = (sys.executable, str(ECHO_SERVER))
@@ -131,7 +131,7 @@ def _resident_kib(pid: int) -> int:
 
 
 def _reading(emacs: Emacs) -> Row:
-    """What a higher `read-process-output-max` is worth here; `efrit-process.el` sets it."""
+    """Measure the gain of a higher `read-process-output-max`, which `efrit-rpc.el` sets."""
     measured = emacs.measure("efrit-bench-reading")
     parts = [f"{limit}: {took:.1f} ms" for limit, took in measured.items()]
     return Row("1 MB reply by read-process-output-max", "", reference=", ".join(parts))

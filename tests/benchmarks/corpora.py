@@ -1,7 +1,7 @@
-"""Texts of every kind a session meets, split into train and held-out by where they come from.
+"""Texts of every kind a session meets, split into train and held-out by their origin.
 
-A text's origin is the package, manual, language or template it belongs to. An origin's hash
-says on which side all of its texts fall, so nothing held out has a sibling in the fit.
+A text's origin is the package, manual, language or template it belongs to. An origin's hash says on
+which side all of its texts fall, so nothing held out has a sibling in the fit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Corpora:
 
 
 def cut(text: Text, rng: random.Random) -> Iterator[Chunk]:
-    """A few pieces of a text, of sizes spread evenly on a logarithmic scale."""
+    """Yield a few pieces of a text, their sizes spread evenly on a logarithmic scale."""
     for _ in range(CHUNKS_PER_TEXT):
         size = int(SMALLEST * (LARGEST / SMALLEST) ** rng.random())
         start = rng.randrange(max(1, len(text.body) - size + 1))
@@ -52,7 +52,7 @@ def cut(text: Text, rng: random.Random) -> Iterator[Chunk]:
 
 
 def interleaved(by_origin: dict[str, list[Chunk]]) -> Iterator[Chunk]:
-    """One chunk of each origin in turn, so that no large package drowns the rest."""
+    """Yield one chunk of each origin in turn, so that no large package drowns the rest."""
     waiting = {origin: iter(chunks) for origin, chunks in by_origin.items()}
     for origin in cycle(sorted(waiting)):
         if not waiting:
@@ -65,7 +65,7 @@ def interleaved(by_origin: dict[str, list[Chunk]]) -> Iterator[Chunk]:
 
 
 def side(texts: Iterable[Text], *, held_out: bool) -> dict[str, list[Chunk]]:
-    """The chunks of one side, by kind."""
+    """Return the chunks of one side, by kind."""
     found: dict[str, dict[str, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
     for text in texts:
         if is_held_out(text.origin) == held_out:
@@ -77,7 +77,7 @@ def side(texts: Iterable[Text], *, held_out: bool) -> dict[str, list[Chunk]]:
 
 
 def build() -> Corpora:
-    """All kinds of text this machine can offer, both sides."""
+    """Return all kinds of text that this machine can offer, on both sides."""
     texts = [*file_texts(), *made_texts()]
     train = side(texts, held_out=False)
     held_out = side(texts, held_out=True)

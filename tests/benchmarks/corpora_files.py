@@ -92,7 +92,7 @@ SCRIPT_OF = {code: name for name, codes in LANGUAGES.items() for code in codes.s
 
 
 def output(*command: str) -> str:
-    """What a program prints, or nothing where it is missing."""
+    """Return the output of a program, or an empty text if it is not installed."""
     if not shutil.which(command[0]):
         return ""
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -100,19 +100,19 @@ def output(*command: str) -> str:
 
 @cache
 def emacs_folder() -> Path:
-    """Where Emacs keeps its lisp and its `etc`."""
+    """Return the folder of Emacs's Lisp files and its `etc`."""
     found = output("emacs", "--batch", "--eval", "(princ data-directory)")
     return Path(found).parent if found else SHARE / "emacs"
 
 
 @cache
 def rust_folder() -> Path:
-    """Where the Rust toolchain keeps its documentation."""
+    """Return the folder of the Rust toolchain's documentation."""
     return Path(output("rustc", "--print", "sysroot") or "/nonexistent", "share/doc/rust/html")
 
 
 def roots() -> list[Root]:
-    """The folders that are searched for files by ending."""
+    """Return the folders that are searched for files by ending."""
     base = Path(sys.base_prefix, *Path(sysconfig.get_path("stdlib")).parts[-2:])
     return [
         Root(base / "site-packages"),
@@ -142,7 +142,7 @@ def roots() -> list[Root]:
 
 
 def kind_of(path: Path) -> tuple[str, str] | None:
-    """A file's kind and group, or none when it is of no interest."""
+    """Return a file's kind and group, or None if it is of no interest."""
     ending = path.suffix if path.suffix != ".gz" else path.with_suffix("").suffix
     if ending == ".h" and any(part in {"c++", "llvm-14", "llvm", "cccl"} for part in path.parts):
         ending = ".hpp"
@@ -151,7 +151,7 @@ def kind_of(path: Path) -> tuple[str, str] | None:
 
 @cache
 def files_by_kind() -> dict[tuple[str, str], dict[str, list[Path]]]:
-    """Every file of interest, by kind and origin."""
+    """Return every file of interest, by kind and origin."""
     found: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     seen: set[Path] = set()
     for root in roots():
@@ -164,19 +164,19 @@ def files_by_kind() -> dict[tuple[str, str], dict[str, list[Path]]]:
 
 
 def chosen(origins: dict[str, list[Path]]) -> Iterator[tuple[str, Path]]:
-    """A bounded choice of files, spread over the origins."""
+    """Yield a limited number of files, spread over the origins."""
     for origin in sorted(origins, key=stable)[:ORIGINS_PER_KIND]:
         for path in sorted(origins[origin], key=lambda path: stable(path.name))[:FILES_PER_ORIGIN]:
             yield origin, path
 
 
 def is_minified(body: str) -> bool:
-    """Whether a script's lines are far longer than a person writes them."""
+    """Return whether the lines of a script are far longer than a person writes them."""
     return len(body) > 200 * (body.count("\n") + 1)
 
 
 def json_texts(origin: str, body: str) -> Iterator[Text]:
-    """A JSON file as it stands, if indented, and the same value written compactly."""
+    """Yield a JSON file as it stands, if indented, and the same value written compactly."""
     try:
         value = json.loads(body)
     except ValueError:
@@ -187,7 +187,7 @@ def json_texts(origin: str, body: str) -> Iterator[Text]:
 
 
 def plain_files() -> Iterator[Text]:
-    """The files found by their ending."""
+    """Yield the files found by their ending."""
     for (kind, group), origins in files_by_kind().items():
         for origin, path in chosen(origins):
             body = read(path)
@@ -200,7 +200,7 @@ def plain_files() -> Iterator[Text]:
 
 
 def rust_texts() -> Iterator[Text]:
-    """Rust's library sources, unwrapped from the pages that show them."""
+    """Yield Rust's library sources, unwrapped from the pages that show them."""
     root = Root(rust_folder() / "src", 2)
     pages = sorted(root.path.rglob("*.rs.html"), key=lambda path: stable(path.name))
     for page in pages[:300]:
@@ -210,7 +210,7 @@ def rust_texts() -> Iterator[Text]:
 
 
 def java_texts() -> Iterator[Text]:
-    """The Java library's sources."""
+    """Yield the Java library's sources."""
     for packed in islice(sorted(LIB.glob("jvm/*/lib/src.zip")), 5):
         if not packed.exists():
             continue
@@ -225,13 +225,13 @@ def java_texts() -> Iterator[Text]:
 
 
 def manual_texts() -> Iterator[Text]:
-    """Manual pages as they are stored, and translated ones."""
+    """Yield manual pages as they are stored, and translated ones."""
     for path in sorted(SHARE.glob("man/man[1-8]/*.gz"), key=lambda path: stable(path.name))[:240]:
         yield Text("manual pages", ENGLISH, first_word(path.name), read(path))
 
 
 def changelog_texts() -> Iterator[Text]:
-    """Changelogs of installed packages."""
+    """Yield changelogs of installed packages."""
     for path in sorted(SHARE.glob("doc/*/changelog*.gz"), key=lambda path: stable(path.parent))[
         :200
     ]:
@@ -239,14 +239,14 @@ def changelog_texts() -> Iterator[Text]:
 
 
 def prose_texts() -> Iterator[Text]:
-    """Emacs's news and notes, and licences: English in long stretches."""
+    """Yield Emacs's news and notes, and licences: English in long stretches."""
     notes = [*(emacs_folder() / "etc").glob("[A-Z]*"), *SHARE.glob("common-licenses/*")]
     for path in sorted(path for path in notes if path.is_file()):
         yield Text("plain english", ENGLISH, path.name, read(path))
 
 
 def catalog_body(path: Path) -> str:
-    """The translated messages of one catalogue, a line each."""
+    """Return the translated messages of one catalogue, a line each."""
     try:
         with path.open("rb") as file:
             catalog = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
@@ -257,7 +257,7 @@ def catalog_body(path: Path) -> str:
 
 
 def catalog_texts() -> Iterator[Text]:
-    """Translations, by program: a program is on one side in all its languages."""
+    """Yield translations, by program: a program is on one side in all its languages."""
     places = [SHARE / "locale", Path(sysconfig.get_path("purelib"))]
     for place in places:
         for path in sorted(place.rglob("LC_MESSAGES/*.mo"), key=lambda path: stable(path.name)):
@@ -267,7 +267,7 @@ def catalog_texts() -> Iterator[Text]:
 
 
 def tutorial_texts() -> Iterator[Text]:
-    """Emacs's tutorial in the languages it comes in."""
+    """Yield Emacs's tutorial in each of its languages."""
     decoders = {"cn": "gb18030", "zh": "big5", "ja": "iso2022_jp", "ko": "euc_kr"}
     for path in sorted((emacs_folder() / "etc/tutorials").glob("TUTORIAL*")):
         code = path.suffix.lstrip(".")
@@ -278,7 +278,7 @@ def tutorial_texts() -> Iterator[Text]:
 
 
 def translated_manual_texts() -> Iterator[Text]:
-    """Manual pages in other languages; a page is on one side in all its languages."""
+    """Yield manual pages in other languages; a page is on one side in all its languages."""
     paths = SHARE.glob("man/*/man[1-8]/*.gz")
     for path in sorted(paths, key=lambda path: stable(path.name))[:1500]:
         kind = SCRIPT_OF.get(path.parent.parent.name)
@@ -287,7 +287,7 @@ def translated_manual_texts() -> Iterator[Text]:
 
 
 def file_texts() -> Iterator[Text]:
-    """Every text of this module's sources that is long enough to cut, a copied one once."""
+    """Yield every text of this module's sources that is long enough to cut, a copied one once."""
     sources: list[Callable[[], Iterable[Text]]] = [
         plain_files,
         rust_texts,

@@ -21,7 +21,7 @@ MESSAGES_FALLBACK = ("Fix a crash on empty input", "Add a test", "Rename, and sa
 
 @dataclass(frozen=True)
 class History:
-    """Who wrote what, taken from a package's changelog."""
+    """The authors and messages of commits, taken from a package's changelog."""
 
     authors: list[str]
     messages: list[str]
@@ -29,7 +29,7 @@ class History:
 
 @cache
 def histories(*, held_out: bool) -> list[History]:
-    """The changelogs of one side, as histories."""
+    """Return the changelogs of one side, as histories."""
     found = []
     for path in sorted(Path("/usr/share/doc").glob("*/changelog*.gz"), key=stable)[:300]:
         body = read(path)
@@ -45,12 +45,12 @@ def histories(*, held_out: bool) -> list[History]:
 
 
 def blob(path: str, text: str) -> str:
-    """One file of a commit, for fast-import."""
+    """Return one file of a commit, for fast-import."""
     return f"M 100644 inline {path}\ndata {len(text.encode())}\n{text}\n"
 
 
 def commit(at: int, history: History, rng: random.Random, files: dict[str, str]) -> str:
-    """One commit, for fast-import."""
+    """Return one commit, for fast-import."""
     message = rng.choice(history.messages)
     seconds = 1_500_000_000 + at * 500_000 + rng.randrange(400_000)
     author = rng.choice(history.authors)
@@ -60,13 +60,13 @@ def commit(at: int, history: History, rng: random.Random, files: dict[str, str])
 
 
 def grown(text: str, at: int, born: list[int]) -> str:
-    """A file as it stood at a commit: the lines born by then."""
+    """Return a file as it stood at a commit: the lines added by then."""
     lines = text.splitlines(keepends=True)
     return "".join(line for line, when in zip(lines, born, strict=False) if when <= at)
 
 
 def stream(origin: str, files: dict[str, str]) -> str:
-    """A whole repository for fast-import: files that grow by runs of lines."""
+    """Return a whole repository for fast-import: files that grow by runs of lines."""
     rng = random.Random(origin)
     history = rng.choice(histories(held_out=is_held_out(origin)))
     born = {path: births(text, rng) for path, text in files.items()}
@@ -80,7 +80,7 @@ def stream(origin: str, files: dict[str, str]) -> str:
 
 
 def births(text: str, rng: random.Random) -> list[int]:
-    """For each line, the commit that adds it; neighbours come together."""
+    """Return for each line the commit that adds it; neighbours come together."""
     born: list[int] = []
     while len(born) < text.count("\n") + 1:
         born.extend([rng.choice([0, rng.randrange(COMMITS)])] * rng.randint(1, 20))
@@ -88,14 +88,14 @@ def births(text: str, rng: random.Random) -> list[int]:
 
 
 def git(folder: str, *arguments: str, given: str = "") -> str:
-    """What a git command prints."""
+    """Return the output of a git command."""
     command = ["git", "-C", folder, "-c", "core.quotePath=false", *arguments]
     done = subprocess.run(command, input=given.encode(), capture_output=True, check=False)
     return done.stdout.decode(errors="replace")
 
 
 def changed_tree(folder: Path, files: dict[str, str], rng: random.Random) -> None:
-    """Leave some files changed, some new and some gone, for `git status` to tell."""
+    """Change some files, add some and delete some, for `git status` to report."""
     for path, text in files.items():
         fate = rng.random()
         if fate < 0.5:
@@ -109,7 +109,7 @@ def changed_tree(folder: Path, files: dict[str, str], rng: random.Random) -> Non
 
 
 def repository_texts(origin: str, files: dict[str, str], folder: str) -> Iterator[Text]:
-    """What git prints about one repository."""
+    """Build a repository from files and yield git's logs, diffs and other output about it."""
     git(folder, "init", "-q", "-b", "main")
     git(folder, "fast-import", "--quiet", "--force", given=stream(origin, files))
     git(folder, "reset", "-q", "--hard", "main")
@@ -126,7 +126,7 @@ def repository_texts(origin: str, files: dict[str, str], folder: str) -> Iterato
 
 
 def git_texts(bodies: dict[str, dict[str, str]]) -> Iterator[Text]:
-    """What git prints about a repository of each origin that has files enough."""
+    """Yield git's output about a repository for each origin with at least four files."""
     if not shutil.which("git"):
         return
     many = [origin for origin in sorted(bodies, key=stable) if len(bodies[origin]) >= 4]

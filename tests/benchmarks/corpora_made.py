@@ -1,4 +1,4 @@
-"""Corpus texts made here: what tools print, logs, tables, encoded bytes, minified code."""
+"""Corpus texts generated here: output of tools, logs, tables, encoded bytes, minified code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Source:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """Source files in several languages, the same each time."""
+    """Return source files in several languages, the same each time."""
     wanted = {"python", "elisp", "c", "perl", "javascript", "shell"}
     found = [
         Source(origin, path, read(path))
@@ -44,13 +44,13 @@ def sources() -> tuple[Source, ...]:
 
 
 def shown_path(source: Source) -> str:
-    """The path a tool prints: from the project's root on."""
+    """Return the path a tool prints: from the project's root on."""
     return "/".join(source.path.parts[1:][-4:]).removesuffix(".gz")
 
 
 @cache
 def by_origin() -> dict[str, list[Source]]:
-    """The sources of each origin that has a few."""
+    """Return the sources of each origin that has a few."""
     found: dict[str, list[Source]] = {}
     for source in sources():
         found.setdefault(source.origin, []).append(source)
@@ -58,7 +58,7 @@ def by_origin() -> dict[str, list[Source]]:
 
 
 def grep_texts() -> Iterator[Text]:
-    """`path:line:text` for a word that is frequent in an origin's files."""
+    """Yield lines `path:line:text` for a word that is frequent in an origin's files."""
     for origin, files in by_origin().items():
         rng = random.Random(origin)
         words = [word for source in files for word in WORDS.findall(source.body)[:400]]
@@ -73,7 +73,7 @@ def grep_texts() -> Iterator[Text]:
 
 
 def numbered_texts() -> Iterator[Text]:
-    """Files as an agent reads them, each line with its number."""
+    """Yield files as an agent reads them, each line with its number."""
     for source in sources()[::3]:
         lines = source.body.splitlines()
         tabbed = "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, 1))
@@ -81,7 +81,7 @@ def numbered_texts() -> Iterator[Text]:
 
 
 def folder_lists() -> Iterator[tuple[str, list[Path]]]:
-    """Lists of real paths by origin, from packages and from the folders beside them."""
+    """Yield lists of real paths by origin, from packages and from the folders beside them."""
     lists: dict[str, set[Path]] = {}
     for origins in files_by_kind().values():
         for origin, paths in origins.items():
@@ -92,7 +92,7 @@ def folder_lists() -> Iterator[tuple[str, list[Path]]]:
 
 
 def path_texts() -> Iterator[Text]:
-    """Plain lists of paths, absolute and relative, and long listings."""
+    """Yield plain lists of paths, absolute and relative, and long listings."""
     for origin, paths in list(folder_lists())[:160]:
         rng = random.Random(origin)
         short = ["/".join(path.parts[-rng.randint(2, 6) :]) for path in paths]
@@ -104,19 +104,19 @@ def path_texts() -> Iterator[Text]:
 
 
 def when(rng: random.Random) -> datetime:
-    """Some moment of the last years."""
+    """Return a random time of the last years."""
     return datetime(2019, 1, 1, tzinfo=UTC) + timedelta(seconds=rng.randrange(200_000_000))
 
 
 def long_line(path: Path) -> str:
-    """A file as `ls -l` shows it."""
+    """Return a file as `ls -l` shows it."""
     rng = random.Random(str(path))
     name = rng.choice([path.name, "/".join(path.parts[-3:])])
     return f"-rw-r--r-- 1 root root {rng.randrange(200_000):>8} {when(rng):%b %d %H:%M} {name}"
 
 
 def grouped(paths: list[Path]) -> str:
-    """Files under their folders, with sizes and dates, as our own listing tool shows them."""
+    """Return files under their folders, with sizes and dates, as our listing tool shows them."""
     lines: list[str] = []
     for path in paths:
         rng = random.Random(str(path))
@@ -128,7 +128,7 @@ def grouped(paths: list[Path]) -> str:
 
 
 def tree(paths: list[Path]) -> str:
-    """Files as `tree` draws them."""
+    """Return files as `tree` draws them."""
     lines: list[str] = []
     last: tuple[str, ...] = ()
     for path in paths:
@@ -141,7 +141,7 @@ def tree(paths: list[Path]) -> str:
 
 
 def number_texts() -> Iterator[Text]:
-    """Matrices of numbers: integers or decimals of a few digits between blanks."""
+    """Yield matrices of numbers: integers or decimals of a few digits between blanks."""
     for seed in range(96):
         rng = random.Random(f"numbers {seed}")
         width, places = rng.randint(1, 6), rng.choice([0, 0, 1, 2, 4, 7])
@@ -153,7 +153,7 @@ def number_texts() -> Iterator[Text]:
 
 
 def boxed(rows: list[list[str]]) -> str:
-    """A table as command line tools draw it, with lines between its columns."""
+    """Return a table as command line tools draw it, with lines between its columns."""
     width = 2 + max(len(cell) for row in rows for cell in row)
     rule = ["─" * width] * len(rows[0])
     body = ["│" + "│".join(f" {cell:<{width - 1}}" for cell in row) + "│" for row in rows]
@@ -165,7 +165,7 @@ MARKS_OF_STATE = "✓✗✅❌⚠→←⇒•…—“”★■▶"
 
 
 def remark(words: list[str], rng: random.Random) -> str:
-    """A line of chat or of a checklist, with symbols in it."""
+    """Return a line of chat or of a checklist that contains symbols."""
     picture = chr(rng.choice([rng.randrange(0x1F300, 0x1F650), rng.randrange(0x1F680, 0x1F6C6)]))
     said = rng.choices(words, k=rng.randint(3, 14))
     said.insert(rng.randrange(len(said)), rng.choice(MARKS_OF_STATE))
@@ -174,7 +174,7 @@ def remark(words: list[str], rng: random.Random) -> str:
 
 
 def remark_texts() -> Iterator[Text]:
-    """Chat and checklists with pictures, ticks and arrows."""
+    """Yield chat and checklists with pictures, ticks and arrows."""
     for origin in worded_origins():
         rng, words = random.Random(origin), vocabulary(origin)
         yield Text("symbols", DATA, origin, "\n".join(remark(words, rng) for _ in range(300)))
@@ -201,7 +201,7 @@ LOG_TEMPLATES = (
 
 
 def log_line(template: str, words: list[str], rng: random.Random) -> str:
-    """One line of a log."""
+    """Return one line of a log."""
     ip = ".".join(str(rng.randrange(256)) for _ in range(4))
     numbers = {"n": rng.randrange(1000), "m": rng.randrange(100_000), "d": rng.randrange(1, 100)}
     names = dict(zip("wvx", (rng.choice(words) for _ in range(3)), strict=True))
@@ -211,21 +211,21 @@ def log_line(template: str, words: list[str], rng: random.Random) -> str:
 
 @cache
 def vocabulary(origin: str) -> list[str]:
-    """Words that an origin's sources use."""
+    """Return words that an origin's sources use."""
     words = {word.lower() for file in by_origin()[origin] for word in WORDS.findall(file.body)}
     return sorted(words, key=stable)[:300]
 
 
 @cache
 def worded_origins() -> list[str]:
-    """Origins with enough words to make tables and logs from."""
+    """Return the origins with enough words to make tables and logs from."""
     return [origin for origin in sorted(by_origin(), key=stable) if len(vocabulary(origin)) > 80][
         :64
     ]
 
 
 def log_texts() -> Iterator[Text]:
-    """Logs in many formats; a format is on one side only, and so are its words."""
+    """Yield logs in many formats; a format is on one side only, and so are its words."""
     for at, template in enumerate(LOG_TEMPLATES):
         rng = random.Random(template)
         side = is_held_out(template)
@@ -249,14 +249,14 @@ COLUMNS: tuple[Callable[[random.Random, list[str]], object], ...] = (
 
 
 def table_rows(origin: str) -> list[list[str]]:
-    """A table whose columns the origin's name decides."""
+    """Return a table whose columns depend on the origin's name."""
     rng, words = random.Random(origin), vocabulary(origin)
     columns = rng.sample(COLUMNS, rng.randint(3, 7))
     return [[str(column(rng, words)) for column in columns] for _ in range(400)]
 
 
 def table_texts() -> Iterator[Text]:
-    """Made tables, as CSV, tab separated, aligned, and as JSON lines."""
+    """Yield generated tables, as CSV, tab separated, aligned, and as JSON lines."""
     for at, origin in enumerate(worded_origins()):
         rows, names = table_rows(origin), vocabulary(origin)
         records = [json.dumps(dict(zip(names, row, strict=False))) for row in rows]
@@ -269,7 +269,7 @@ def table_texts() -> Iterator[Text]:
 
 
 def hex_dump(raw: bytes) -> str:
-    """Bytes as xxd shows them."""
+    """Return bytes as xxd shows them."""
     lines = []
     for at in range(0, len(raw), 16):
         row = raw[at : at + 16]
@@ -280,7 +280,7 @@ def hex_dump(raw: bytes) -> str:
 
 
 def encoded_texts() -> Iterator[Text]:
-    """Bytes in base64 and hexadecimal, wrapped, unbroken, and as dumps: noise, and files."""
+    """Yield bytes in base64 and hexadecimal, wrapped, unbroken, and as dumps: noise, and files."""
     for at, source in enumerate(sources()[::4]):
         noise = random.Random(source.origin).randbytes(18_000)
         raw = noise if at % 2 else source.body.encode()[:18_000]
@@ -305,7 +305,7 @@ ALPHABETS = {
 
 
 def sequence_texts() -> Iterator[Text]:
-    """Long unbroken runs of one alphabet, on lines of one width: the hard cases."""
+    """Yield long unbroken runs of one alphabet, on lines of one width: the hard cases."""
     for name, alphabet in ALPHABETS.items():
         for seed in range(24):
             rng = random.Random(f"{name} {seed}")
@@ -316,7 +316,7 @@ def sequence_texts() -> Iterator[Text]:
 
 
 def minified(body: str) -> str:
-    """A script without comments, indentation, spare spaces, and long local names."""
+    """Return a script without comments, indentation, spare spaces, and long local names."""
     bare = re.sub(r"/\*.*?\*/|(?m:^\s*//.*$)", "", body, flags=re.DOTALL)
     names = dict.fromkeys(re.findall(r"\b(?:const|let|var) (\w{3,})", bare))
     for at, name in enumerate(names):
@@ -325,7 +325,7 @@ def minified(body: str) -> str:
 
 
 def minified_texts() -> Iterator[Text]:
-    """Scripts of installed packages, minified here."""
+    """Yield scripts of installed packages, minified here."""
     scripts = files_by_kind().get(("javascript", CODE), {})
     for origin, path in chosen(scripts):
         body = read(path)
@@ -334,7 +334,7 @@ def minified_texts() -> Iterator[Text]:
 
 
 def made_texts() -> Iterator[Text]:
-    """Every text of this module's sources that is long enough to cut."""
+    """Yield every text of this module's sources that is long enough to cut."""
     makers: list[Callable[[], Iterator[Text]]] = [
         grep_texts,
         numbered_texts,
@@ -353,7 +353,7 @@ def made_texts() -> Iterator[Text]:
 
 
 def by_origin_bodies() -> dict[str, dict[str, str]]:
-    """For each origin, its files' shown paths and contents."""
+    """Return for each origin its files' shown paths and contents."""
     return {
         origin: {shown_path(source): source.body for source in files}
         for origin, files in by_origin().items()

@@ -1,4 +1,4 @@
-"""What a corpus text is, and how files of the machine are found and read."""
+"""The class of a corpus text, and functions that find and read files of the machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Text:
 
 
 def first_word(name: str) -> str:
-    """What the names of sibling files or packages have in common."""
+    """Return the beginning of a name that sibling files or packages share."""
     return re.split(r"[-_.\d]", name.lstrip("_."), maxsplit=1)[0] or name
 
 
@@ -41,7 +41,7 @@ class Root:
     depth: int = 1
 
     def origin(self, path: Path) -> str:
-        """The origin of a file in this folder."""
+        """Return the origin of a file in this folder."""
         parts = path.relative_to(self.path).parts
         if len(parts) > self.depth:
             return "/".join(parts[: self.depth])
@@ -49,17 +49,17 @@ class Root:
 
 
 def stable(name: object) -> bytes:
-    """A sort key that shuffles names, the same way each time."""
+    """Return a sort key that shuffles names, the same way each time."""
     return hashlib.sha256(str(name).encode(errors="surrogatepass")).digest()
 
 
 def is_held_out(origin: str) -> bool:
-    """On which side an origin falls; the same on every machine."""
+    """Return whether an origin is held out; the same on every machine."""
     return hashlib.sha256(origin.encode()).digest()[0] % 2 == 1
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """The files below a folder."""
+    """Yield the files below a folder."""
     for folder, below, files in os.walk(root):
         below[:] = sorted(set(below) - PASSED_OVER)
         for name in files:
@@ -67,7 +67,7 @@ def walk(root: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> str:
-    """The text of a file, unpacked; empty when it is none."""
+    """Return the text of a file, unpacked, or an empty text if it cannot be read."""
     try:
         raw = path.read_bytes() if path.suffix != ".gz" else gzip.decompress(path.read_bytes())
         return raw[: LONGEST_TEXT * 2].decode().removeprefix("\ufeff")[:LONGEST_TEXT]

@@ -14,18 +14,18 @@ from jsonrpcserver import Result, Success, dispatch, method
 
 @method
 def echo(**params: object) -> Result:
-    """Give the params back."""
+    """Return the params."""
     return Success(params)
 
 
 @method
 def big(size: int) -> Result:
-    """Give a string of SIZE characters."""
+    """Return a string of SIZE characters."""
     return Success({"data": "x" * size})
 
 
 def read_message(stream: BinaryIO) -> str | None:
-    """The next message, or None at the end of the stream."""
+    """Return the next message, or None at the end of the stream."""
     length = 0
     while (line := stream.readline()) not in {b"\r\n", b""}:
         name, _, value = line.partition(b":")

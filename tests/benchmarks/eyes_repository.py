@@ -1,4 +1,4 @@
-"""What the tools look at in `bench_eyes`: repositories of 10,000 and 100,000 files, and a log."""
+"""The repositories of 10,000 and 100,000 files, and the log, that `bench_eyes` reads."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ SEED = 20261118
 
 
 def small() -> Path:
-    """The repository of 10,000 files."""
+    """Return the repository of 10,000 files."""
     return repository()
 
 
 def large() -> Path:
-    """A repository of 100,000 files: the small one's, each cut short, ten times."""
+    """Return a repository of 100,000 files: the small one's, each cut short, ten times."""
     return _made(LARGE, _make_large)
 
 
 def changed() -> Path:
-    """The small repository with 500 files changed and not committed."""
+    """Return the small repository with 500 files changed and not committed."""
     return _made(CHANGED, _make_changed)
 
 
 def log() -> Path:
-    """A log of 1 GiB."""
+    """Return a log of 1 GiB."""
     if not LOG.exists():
         unfinished = LOG.with_suffix(".unfinished")
         rng = random.Random(SEED)

@@ -1,4 +1,4 @@
-"""Draws what the low-water mark does: `python -m tests.benchmarks.low_water` writes the plot."""
+"""Plots the effect of the low-water mark: `python -m tests.benchmarks.low_water`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FONT = 'font-size="11"'
 
 
 def panel(at: int, title: str, marks: Sequence[float], values: Sequence[float], shown: str) -> str:
-    """One curve with its figures."""
+    """Return one curve with its figures, as SVG."""
     low, high = 0.0, max(values) * 1.15
     left, bottom = at * WIDTH + MARGIN, HEIGHT - MARGIN
     wide, tall = WIDTH - 1.5 * MARGIN, HEIGHT - 2 * MARGIN
@@ -48,7 +48,7 @@ def _text(x: float, y: float, words: str) -> str:
 
 
 def drawn(swept: dict[float, list[Found]]) -> str:
-    """The whole plot."""
+    """Return the whole plot as SVG."""
     marks = list(swept)
     panels = [
         panel(at, title, marks, [mean([value(one) for one in swept[mark]]) for mark in marks], form)
@@ -66,7 +66,7 @@ def drawn(swept: dict[float, list[Found]]) -> str:
 
 
 def main() -> None:
-    """Sweep, print, and write the plot."""
+    """Simulate the sessions, print the figures and write the plot."""
     repository()
     with pool() as workers:
         swept = sweep(workers)

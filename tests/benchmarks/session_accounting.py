@@ -1,4 +1,4 @@
-"""What a request truly costs: real tokens of its blocks, and what of them comes from the cache."""
+"""The true cost of a request: real tokens of its blocks, and the share read from the cache."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _known: dict[str, int] = {}
 
 
 def real(text: str) -> int:
-    """A text's tokens by Claude's tokenizer; each distinct text is counted once.
+    """Return a text's tokens by Claude's tokenizer; each distinct text is counted once.
 
-    The footer is counted apart, as it differs from run to run where the text above does not.
+    The footer is counted apart, because it differs between runs while the text above does not.
     """
     body, mark, footer = text.rpartition(FOOTER)
     return _counted(body) + _counted(mark + footer) if mark else _counted(text)
 
 
 def learn(text: str, tokens: int) -> None:
-    """Take in a count that is known already."""
+    """Store a count that is known already."""
     _known[text] = tokens
 
 
@@ -40,7 +40,7 @@ def _counted(text: str) -> int:
 
 @dataclass(frozen=True)
 class Brick:
-    """A block of a request: what tells it from others, and its true tokens."""
+    """A block of a request: its identity for the cache, and its true tokens."""
 
     key: str
     tokens: float
@@ -56,7 +56,7 @@ class Charged:
 
     @property
     def fresh(self) -> int:
-        """What was neither read from the cache nor written to it."""
+        """The tokens neither read from the cache nor written to it."""
         return self.prompt - self.read - self.written
 
     @property
@@ -73,7 +73,7 @@ class Cache:
     _before: list[str] = field(default_factory=list)
 
     def charge(self, bricks: Sequence[Brick]) -> Charged:
-        """What a request costs after the ones before it."""
+        """Return the cost of a request, given the requests before it."""
         shared = 0.0
         for brick, before in zip(bricks, self._before, strict=False):
             if brick.key != before:
@@ -95,7 +95,7 @@ class Meter:
     cost: float = 0.0
 
     def add(self, charged: Charged) -> None:
-        """Take one request in."""
+        """Add one request to the totals."""
         self.prompts.append(charged.prompt)
         self.reads += charged.read
         self.cost += charged.cost
@@ -115,11 +115,11 @@ class Truth:
     """The hidden size of each thinking block, by its signature."""
 
     def of_text(self, text: str) -> float:
-        """The true tokens of a text."""
+        """Return the true tokens of a text."""
         return self.factor * (real(text) + BLOCK_OVERHEAD)
 
     def of_block(self, block: dict[str, Json]) -> float:
-        """The true tokens of a content block."""
+        """Return the true tokens of a content block."""
         kind = block["type"]
         if kind == "thinking":
             return self.thinking[block["signature"]]
@@ -131,12 +131,12 @@ class Truth:
 
 
 def unmarked(block: dict[str, Json]) -> dict[str, Json]:
-    """A block without its cache mark."""
+    """Return a block without its cache mark."""
     return {name: value for name, value in block.items() if name != "cache_control"}
 
 
 def digest(block: Json) -> str:
-    """What is equal for equal blocks."""
+    """Return a hash of a block; equal blocks have equal hashes."""
     return hashlib.blake2b(json.dumps(block, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
@@ -146,7 +146,7 @@ def bricks_of(
     messages: Iterable[dict[str, Json]],
     truth: Truth,
 ) -> list[Brick]:
-    """A request as bricks, in the order of the cache: tools, system, messages."""
+    """Return a request as bricks, in the order of the cache: tools, system, messages."""
     found = [
         Brick(digest(unmarked(tool)), truth.of_text(json.dumps(unmarked(tool)))) for tool in tools
     ]
@@ -157,7 +157,7 @@ def bricks_of(
 
 
 def message_bricks(index: int, message: dict[str, Json], truth: Truth) -> list[Brick]:
-    """The bricks of one message; its place and role are part of what they are."""
+    """Return the bricks of one message; its place and role belong to their identity."""
     head = f"{index}{message['role']}"
     return [
         Brick(head + digest(unmarked(block)), truth.of_block(block)) for block in message["content"]

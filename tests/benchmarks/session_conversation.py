@@ -1,4 +1,4 @@
-"""The client's side of a conversation: requests put together, and held to the API's rules."""
+"""The client's side of a conversation: it builds requests and checks them by the API's rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTINUED = re.compile(r"\A[^\n]* \(continued\)\n")
 
 
 class Conversation:
-    """Appends what `turn/begin` gives, or takes its rewrite; notes whatever breaks a rule."""
+    """Appends the messages of `turn/begin`, or takes its rewrite; notes each broken rule."""
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
@@ -28,7 +28,7 @@ class Conversation:
         self._messages: list[dict[str, Json]] = []
         self._bricks: list[list[Brick]] = []
         self._prefixes: list[str] = []
-        """What stands before each message, as one hash; the last one covers all."""
+        """For each message, a hash of all messages before it; the last hash covers all of them."""
         self._bound: dict[str, str] = {}
         self._sent: list[str] = []
         self.delivered: dict[str, str] = {}
@@ -36,7 +36,7 @@ class Conversation:
         self.problems: list[str] = []
 
     def take(self, turn: Mapping[str, Json]) -> None:
-        """The next request, as the client sends it."""
+        """Add a turn's messages, as the client would send them."""
         fixed = json.dumps([list(map(unmarked, turn[part])) for part in ("tools", "system")])
         rewrite, append = turn["rewrite"], turn["append"]
         if rewrite is not None:
@@ -55,11 +55,11 @@ class Conversation:
         self._check(rewritten=rewrite is not None)
 
     def reply(self, content: list[dict[str, Json]]) -> None:
-        """The model's reply, as the client keeps it."""
+        """Add the model's reply, as the client keeps it."""
         self._add({"role": "assistant", "content": content})
 
     def thinking(self, tokens: int) -> dict[str, Json]:
-        """A thinking block, bound to all that stands before it."""
+        """Return a thinking block that is bound to everything before it."""
         seal = _hash(f"{self._prefixes[-1]}{len(self._bound)}")
         signature = (seal * SIGNATURE_LENGTH)[:SIGNATURE_LENGTH]
         self._bound[signature] = self._prefixes[-1]
@@ -67,11 +67,11 @@ class Conversation:
         return {"type": "thinking", "thinking": "", "signature": signature}
 
     def bricks(self) -> list[Brick]:
-        """The request as the cache sees it."""
+        """Return the request as the cache sees it."""
         return [*self._fixed_bricks, *(brick for bricks in self._bricks for brick in bricks)]
 
     def shows(self, stretch: str) -> bool:
-        """Whether a tool's result in the window has this text."""
+        """Return whether a tool's result in the window contains this text."""
         return any(
             block["type"] == "tool_result" and stretch in CONTINUED.sub("", _text(block), count=1)
             for message in self._messages
@@ -95,7 +95,7 @@ class Conversation:
             self.problems.append(f"epoch {self._epoch}, {len(self._messages)} messages: {problem}")
 
     def _check(self, *, rewritten: bool) -> None:
-        """What the API would refuse, and what an epoch must not do."""
+        """Fail if the API would refuse the messages, or if an epoch changed sent ones."""
         sent = [json.dumps(unmarked_message(message)) for message in self._messages]
         if not rewritten:
             self._require(sent[: len(self._sent)] == self._sent, "the request does not extend")
@@ -131,7 +131,7 @@ class Conversation:
 
 
 def unmarked_message(message: dict[str, Json]) -> dict[str, Json]:
-    """A message without cache marks."""
+    """Return a message without cache marks."""
     return {**message, "content": [unmarked(block) for block in message["content"]]}
 
 

@@ -1,4 +1,4 @@
-"""Whether everything a session recorded can be had back, byte for byte."""
+"""A check that everything a session recorded can be recalled byte for byte."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from efrit_budget.app import Application
+from efrit_budget.conversation.recall import SessionResults
 from efrit_budget.errors import Json
-from efrit_budget.worklog.recall import SessionResults
 from tests.benchmarks.session_conversation import CONTINUED
 
 AT_ONCE = 6
@@ -19,19 +19,19 @@ SAME = re.compile(r"Same as (r\d+), which is in the window in full\.")
 
 
 class Turns(Protocol):
-    """What drives a session on after its end."""
+    """The interface that continues a session after its script has ended."""
 
     session: str
 
     def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
-        """Runs these calls in one turn."""
+        """Run these calls in one turn."""
 
     def shows(self, stretch: str) -> bool:
-        """Whether a result in the window begins with this text."""
+        """Return whether a result in the window contains this text."""
 
 
 def lost(turns: Turns, originals: Mapping[str, str], application: Application) -> int:
-    """How many results do not come back identical, from the store or through `recall_result`."""
+    """Count the results that differ from the original, in the store or through `recall_result`."""
     stored = SessionResults(application._database, turns.session)
     wrong = {handle for handle, text in originals.items() if stored.body(handle).text != text}
     recalled = _recalled(turns, originals)
@@ -39,7 +39,7 @@ def lost(turns: Turns, originals: Mapping[str, str], application: Application) -
 
 
 def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
-    """Every result put together from its pages."""
+    """Recall every result and join its pages."""
     found = dict.fromkeys(originals, "")
     waiting: list[dict[str, Json]] = [{"handle": handle} for handle in originals]
     count = 0
@@ -67,7 +67,7 @@ def _taken(
     answered: tuple[dict[str, Json], dict[str, Json]],
     beside: str,
 ) -> dict[str, Json] | None:
-    """Put a page behind those before it; gives the arguments for the next.
+    """Append a page to those before it and return the arguments for the next.
 
     A page that is said to be in the window counts only if it is there, or comes in the same turn
     (`beside`).

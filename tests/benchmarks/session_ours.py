@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from efrit_budget.app import Application, open_application
 from efrit_budget.budget.models import model_named
+from efrit_budget.conversation.recall import SessionResults
 from efrit_budget.errors import Json
 from efrit_budget.settings import load
 from efrit_budget.settings.places import HOME_VARIABLE
-from efrit_budget.worklog.recall import SessionResults
 from tests.benchmarks.session_accounting import Cache, Meter, Truth, learn
 from tests.benchmarks.session_conversation import Conversation
 from tests.benchmarks.session_lossless import lost
@@ -27,7 +27,7 @@ FOOTER_TOKENS = 80
 
 @dataclass
 class Found:
-    """What a session showed."""
+    """The figures measured in one session."""
 
     case: Case
     meter: Meter = field(default_factory=Meter)
@@ -92,7 +92,7 @@ class Driver:
         return answer
 
     def run(self) -> Found:
-        """The whole session."""
+        """Run the whole session and return its figures."""
         started = time.perf_counter()
         for number, step in enumerate(self._script.steps):
             turn = self._begin(step.request)
@@ -120,7 +120,7 @@ class Driver:
         return turn
 
     def _look(self, turn: Mapping[str, Json]) -> None:
-        """Charge the request, and hold it against the limits."""
+        """Charge the request and check it against the limits."""
         found = self._found
         charged = self._cache.charge(self._conversation.bricks())
         found.meter.add(charged)
@@ -152,13 +152,13 @@ class Driver:
                 self._originals[handle] = self._original(handle, action)
 
     def _original(self, handle: str, action: int) -> str:
-        """The whole text of a result as it was given: the script's, or what the tool stored."""
+        """Return the whole text of a result: the script's, or the one that the tool stored."""
         if not self._case.live:
             return self._script.actions[action].text
         return SessionResults(self._application._database, self.session).body(handle).text
 
     def _uses(self, number: int, step: Step) -> Iterator[tuple[dict[str, Json], int]]:
-        """The calls of a reply: the script's, and a recall of what is wanted and not in view."""
+        """Yield the calls of a reply: the script's, and recalls of wanted results not in view."""
         for action in step.actions:
             made = self._script.actions[action]
             yield _use(f"u{number}.{action}", made.tool, self._arguments(made)), action
@@ -170,7 +170,7 @@ class Driver:
                 yield _use(f"again{number}.{action}", "recall_result", handle), action
 
     def _arguments(self, made: Action) -> dict[str, Json]:
-        """What a tool is called with: as much is asked for as the script's result has."""
+        """Return a tool's arguments, with `max_tokens` as large as the result in the script."""
         if not self._case.live:
             return dict(made.arguments)
         tokens = math.ceil(made.tokens * self._case.factor) + FOOTER_TOKENS
@@ -210,11 +210,11 @@ class Driver:
         return self.call("tools/record", **common, text=made.text, summary=made.summary[:500])
 
     def shows(self, stretch: str) -> bool:
-        """Whether a result in the window begins with this text."""
+        """Return whether a result in the window contains this text."""
         return self._conversation.shows(stretch)
 
     def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
-        """A turn after the script's end, whose calls run in the sidecar; gives the envelopes."""
+        """Run these calls in a turn after the script's end and return the envelopes."""
         turn = self._begin(None)
         self._charged = self._cache.charge(self._conversation.bricks())
         self._end(turn, [self._conversation.thinking(100), *uses], 100)

@@ -34,7 +34,7 @@ FOLDER = CACHE / "session-repository-1"
 
 
 def repository() -> Path:
-    """The repository's folder; makes it the first time."""
+    """Return the repository's folder; create the repository the first time."""
     if not FOLDER.exists():
         unfinished = FOLDER.with_name(FOLDER.name + ".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -52,7 +52,7 @@ def _git(folder: Path, *arguments: str, given: str = "") -> None:
 
 
 def _files() -> dict[str, str]:
-    """Paths and texts; the few kinds a machine lacks are made up for by the others."""
+    """Return paths and texts; other kinds make up for those that the machine lacks."""
     found: dict[str, str] = {}
     everything = list(_bodies(1))
     while len(found) < FILES:
@@ -80,12 +80,12 @@ def _bodies(least: int) -> Iterator[tuple[str, str]]:
 
 
 def _cut(body: str) -> str:
-    """At most so much of a file, in whole lines."""
+    """Return whole lines from the start of a file, up to the size limit."""
     return body if len(body) <= LARGEST else body[: body.rfind("\n", 0, LARGEST) + 1]
 
 
 def _stream(files: dict[str, str]) -> str:
-    """The history for fast-import: some files grow by runs of lines, commit by commit."""
+    """Return the history for fast-import, in which some files grow by runs of lines."""
     rng = random.Random(SEED)
     history = max(histories(held_out=False), key=lambda one: len(one.messages))
     touched = rng.sample(sorted(files), min(TOUCHED, len(files)))

@@ -1,4 +1,4 @@
-"""Results as the tools of a session would give them, from real git and rg output."""
+"""Results as the tools of a session would return them, from real git and rg output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from efrit_budget.project.ripgrep import find
+from efrit_budget.project.search.ripgrep import find
 
 TOKENS_MEDIAN, TOKENS_SPREAD = 2_100, 0.8
 LARGEST, HUGE, HUGE_SHARE = 7_000, 60_000, 0.006
@@ -21,7 +21,7 @@ MOST_HITS = 150
 
 @dataclass(frozen=True)
 class Made:
-    """A call, what it gives, and what the tool's compressor would keep of it."""
+    """A call, its result, and the line that the tool's compressor would make of it."""
 
     tool: str
     arguments: Mapping[str, object]
@@ -46,7 +46,7 @@ class Maker:
         ]
 
     def make(self) -> Made:
-        """A call; one that gives next to nothing is made anew."""
+        """Return a random call, trying again if the result is nearly empty."""
         while True:
             kind = self._rng.choices(
                 [each for each, _ in self._kinds], [weight for _, weight in self._kinds]
@@ -56,7 +56,7 @@ class Maker:
                 return made
 
     def _size(self) -> int:
-        """How many characters are wanted; now and then far more than any allowance."""
+        """Draw a size in characters, now and then far above any allowance."""
         if self._rng.random() < HUGE_SHARE:
             return int(HUGE * CHARS_PER_TOKEN * (0.3 + 0.7 * self._rng.random()))
         tokens = TOKENS_MEDIAN * self._rng.lognormvariate(0, TOKENS_SPREAD)
@@ -81,7 +81,7 @@ class Maker:
         return self._rng.choice(self._files)
 
     def _folder(self) -> str:
-        """A folder of a file, or one above it."""
+        """Return a random folder that contains files, directly or further down."""
         parents = [str(parent) for parent in PurePosixPath(self._file()).parents]
         return self._rng.choice(parents[:-1] or parents)
 
@@ -155,7 +155,7 @@ class Maker:
 
 
 def _cut(text: str, size: int) -> str:
-    """The first lines that make about so many characters."""
+    """Return the first lines that together have about SIZE characters."""
     return text if len(text) <= size else text[: text.rfind("\n", 0, size) + 1]
 
 

@@ -1,4 +1,4 @@
-"""The script of a simulated session: what is asked, thought, called and returned to, by seed.
+"""The script of a simulated session: requests, thinking, calls and recalls, from a seed.
 
 Results come from git and rg on the generated repository. A script is made once for each seed and
 kept beside the repository.
@@ -49,7 +49,7 @@ class Action:
     text: str
     summary: str
     tokens: int
-    """Of the text, by Claude's tokenizer."""
+    """The tokens of the text, by Claude's tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Script:
     steps: tuple[Step, ...]
 
     def mean_tokens(self) -> float:
-        """The mean size of a result, by Claude's tokenizer."""
+        """Return the mean size of a result, by Claude's tokenizer."""
         return sum(action.tokens for action in self.actions) / len(self.actions)
 
 
@@ -82,7 +82,7 @@ KEPT = TypeAdapter(Script)
 
 @cache
 def script(seed: int) -> Script:
-    """The script of a seed, as it was made the first time."""
+    """Return the script of a seed; make and store it the first time."""
     source = Path(__file__).with_name("session_results.py").read_bytes()
     mark = hashlib.sha256(f"{VERSION}{FOLDER.name}".encode() + source).hexdigest()[:8]
     file = CACHE / f"session-script-{seed}-{mark}.json"
@@ -130,7 +130,7 @@ def _distinct(maker: Maker, calls: int, before: list[Action]) -> Iterator[Made]:
 
 
 def _returns(steps: list[Step], rng: random.Random) -> Iterator[int]:
-    """Now and then something seen long ago; what was looked at twice is looked at again."""
+    """Yield, now and then, an action seen long ago whose result is wanted again."""
     if len(steps) <= LONG_AGO or rng.random() >= RETURN_SHARE:
         return
     again = [action for step in steps for action in step.returns]

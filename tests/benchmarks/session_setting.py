@@ -1,4 +1,4 @@
-"""What every simulated session shares: its system prompt, the client's tools, its models."""
+"""The system prompt, the client's tools and the models shared by all simulated sessions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Case:
     """None leaves the default."""
     recall_all: bool = False
     live: bool = False
-    """Whether the tools run; else what git and rg gave when the script was made is recorded."""
+    """True if the tools run; otherwise the output stored when the script was made is recorded."""
 
 
 OLDER_MODEL = "claude-sonnet-4-6"

@@ -13,7 +13,7 @@ from functools import cache
 
 from efrit_budget.budget.models import model_named
 from efrit_budget.budget.tiers import DEFAULT_TIERS, Tier
-from efrit_budget.worklog.compress import compressed
+from efrit_budget.conversation.compressed_line import compressed_line
 from tests.benchmarks.session_accounting import Brick, Cache, Meter, Truth
 from tests.benchmarks.session_script import Script, Step, script
 from tests.benchmarks.session_setting import CLIENT_TOOLS, PROMPT_LIMIT, SYSTEM, Case
@@ -36,7 +36,7 @@ class Shown:
 
     @property
     def tokens(self) -> float:
-        """What its result costs as it stands."""
+        """The cost of the result in its present state."""
         return self.sizes[self.state]
 
 
@@ -63,7 +63,7 @@ class Exchange:
         return self.request + self.thinking * self.thinks + self.bare + results
 
     def bricks(self) -> list[Brick]:
-        """Its blocks, in order."""
+        """Return the blocks of the exchange, in order."""
         name = f"t{self.number}"
         found = [Brick(f"{name}?", self.request)] if self.request else []
         found += [Brick(f"{name}thinking", self.thinking)] if self.thinks and self.thinking else []
@@ -96,17 +96,17 @@ class Past:
         return self.fixed + self.head + sum(one.tokens for one in self.exchanges)
 
     def bricks(self) -> list[Brick]:
-        """The request."""
+        """Return the blocks of the request, in order."""
         head = [Brick(f"head{self.lines}", self.head)] if self.lines else []
         blocks = [brick for one in self.exchanges for brick in one.bricks()]
         return [Brick("fixed", self.fixed), *head, *blocks]
 
     def results(self, state: str = FULL) -> list[Shown]:
-        """The results in a state, the oldest first."""
+        """Return the results in a state, the oldest first."""
         return [shown for one in self.exchanges for shown in one.results if shown.state == state]
 
     def forget_thinking(self) -> None:
-        """What the API asks of whoever edits the past: no thinking behind the edit."""
+        """Remove all thinking, as the API demands of a client that edits earlier messages."""
         for one in self.exchanges:
             one.thinks = False
 
@@ -128,7 +128,7 @@ class CompactEveryTurn(Strategy):
         self._mark = results_mark
 
     def make_room(self, past: Past) -> None:
-        """Least recently used results shrink; then the oldest exchanges leave for a line."""
+        """Compress the least recently used results; then replace old exchanges by lines."""
         full = sorted(past.results(), key=lambda shown: shown.last_use)
         over = sum(shown.tokens for shown in full) - self._mark
         changed = over > 0
@@ -150,7 +150,7 @@ class DropOldest(Strategy):
     name = "drop the oldest when full"
 
     def make_room(self, past: Past) -> None:
-        """Drop, and with it the thinking that was bound to what is gone."""
+        """Drop the oldest exchanges, and the thinking bound to them."""
         while past.total > PROMPT_LIMIT and len(past.exchanges) > 1:
             _drop_oldest(past)
             past.forget_thinking()
@@ -167,7 +167,7 @@ class ApiClearing(Strategy):
     KEEP = 3
 
     def make_room(self, past: Past) -> None:
-        """Clear, where that gains at least what was asked; what was cleared stays cleared."""
+        """Clear results if that gains at least the minimum; cleared ones stay cleared."""
         if past.total <= PROMPT_LIMIT:
             return
         old = past.results()[: -self.KEEP]
@@ -183,7 +183,7 @@ class ApiClearing(Strategy):
 
 
 def _history(past: Past) -> float:
-    """What the history tier pays for: replies, and results as lines."""
+    """Return the cost of the history tier: replies, and results compressed to lines."""
     return past.head + sum(
         one.bare + sum(shown.tokens for shown in one.results if shown.state != FULL)
         for one in past.exchanges
@@ -191,7 +191,7 @@ def _history(past: Past) -> float:
 
 
 def _drop_oldest(past: Past) -> None:
-    """The oldest exchange leaves; the latest request of the person stays where it is."""
+    """Drop the oldest exchange, but keep the person's latest message."""
     requests = [one for one in past.exchanges if one.request]
     for index, one in enumerate(past.exchanges):
         if one is not requests[-1]:
@@ -204,7 +204,7 @@ def _drop_oldest(past: Past) -> None:
 
 @dataclass
 class Compared:
-    """What a strategy cost, and what it kept and forgot."""
+    """The cost of a strategy, and what it kept and lost."""
 
     name: str
     meter: Meter = field(default_factory=Meter)
@@ -219,13 +219,13 @@ class Compared:
         return sum(self.in_view) / max(1, len(self.in_view))
 
     def passes(self, limit: int) -> int | None:
-        """The turn in which the prompt is above a limit for the first time."""
+        """Return the first turn in which the prompt exceeds a limit, or None."""
         above = (turn for turn, size in enumerate(self.meter.prompts, 1) if size > limit)
         return next(above, None)
 
 
 def compare(case: Case, strategy: Strategy) -> Compared:
-    """Play the script under a strategy."""
+    """Run the script under a strategy and return its figures."""
     played = script(case.seed)
     sizes = sizes_of(case.seed, case.factor)
     truth = Truth(case.factor)
@@ -253,7 +253,7 @@ def _reply(
     found: Compared,
     truth: Truth,
 ) -> None:
-    """The model's turn: the script's calls, and again what it wants and no longer sees."""
+    """Add the model's reply: the script's calls, and repeats of wanted calls no longer visible."""
     exchange.thinking = step.thinking
     exchange.said = truth.of_text(step.said) if step.said else 0.0
     missed = [action for action in step.returns if action not in seen]
@@ -273,7 +273,7 @@ def _fixed(truth: Truth) -> float:
 
 @cache
 def sizes_of(seed: int, factor: float) -> list[tuple[float, dict[str, float]]]:
-    """For each action: the size of its use, and of its result in each form."""
+    """Return for each action the size of its use and of its result in each form."""
     truth = Truth(factor)
     return [_sizes(index, played, truth) for index, played in _numbered(script(seed))]
 
@@ -285,7 +285,7 @@ def _numbered(played: Script) -> list[tuple[int, Script]]:
 def _sizes(index: int, played: Script, truth: Truth) -> tuple[float, dict[str, float]]:
     action = played.actions[index]
     full = min(MOST_DELIVERED, truth.of_text(action.text))
-    line = compressed(index + 1, round(full), action.summary)
+    line = compressed_line(index + 1, round(full), action.summary)
     forms = {
         FULL: full,
         SHORT: min(full, truth.of_text(line)),

@@ -24,7 +24,7 @@ VERDICTS = {True: "yes", False: "NO", None: ""}
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     lines = ["| what | ours | reference | ratio | bar | holds |", "|---|---|---|---|---|---|"]
     for row in rows:
         cells = (row.what, row.ours, row.reference, row.ratio, row.bar, VERDICTS[row.holds])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -22,13 +23,14 @@ from tokenizers import Tokenizer
 CACHE = Path(__file__).parents[2] / ".bench-cache"
 ANTHROPIC, LITELLM = "anthropic==0.38.0", "litellm==1.109.1"
 CLAUDE_FILE = "anthropic/tokenizer.json"
+AT_ONCE = 100
 RANKS_FOLDER = "litellm/litellm_core_utils/tokenizers"
 
 Counter = Callable[[Sequence[str]], list[int]]
 
 
 def unpacked(requirement: str) -> Path:
-    """The folder of a wheel's contents; downloads and unpacks it the first time."""
+    """Return the folder of a wheel's contents; downloads and unpacks it the first time."""
     folder = CACHE / requirement.replace("==", "-")
     if not folder.exists():
         wheels = CACHE / "wheels"
@@ -41,15 +43,30 @@ def unpacked(requirement: str) -> Path:
 
 
 @cache
+def tokenizer() -> Tokenizer:
+    """Return Claude's tokenizer."""
+    return Tokenizer.from_file(str(unpacked(ANTHROPIC) / CLAUDE_FILE))
+
+
+@cache
 def claude() -> Counter:
-    """Counts with Claude's tokenizer."""
-    tokenizer = Tokenizer.from_file(str(unpacked(ANTHROPIC) / CLAUDE_FILE))
-    return lambda texts: [len(found.ids) for found in tokenizer.encode_batch_fast(list(texts))]
+    """Return a counter by Claude's tokenizer, which takes a few texts at a time to save memory."""
+    return lambda texts: [
+        len(found.ids)
+        for at in range(0, len(texts), AT_ONCE)
+        for found in tokenizer().encode_batch_fast(list(texts[at : at + AT_ONCE]))
+    ]
+
+
+def claude_words() -> frozenset[str]:
+    """Return the words that are one token, as `efrit_budget.budget.words` writes them."""
+    names = (name.replace("Ġ", "_") for name in tokenizer().get_vocab())
+    return frozenset(name for name in names if re.fullmatch("_?[A-Za-z]+", name))
 
 
 @cache
 def openai(name: str) -> Counter:
-    """Counts with one of OpenAI's tokenizers, from ranks on disk."""
+    """Return a counter by one of OpenAI's tokenizers, from ranks on disk."""
     os.environ["TIKTOKEN_CACHE_DIR"] = str(unpacked(LITELLM) / RANKS_FOLDER)
     encoding = tiktoken.get_encoding(name)
     return lambda texts: [len(encoding.encode(text, disallowed_special=())) for text in texts]
@@ -63,7 +80,7 @@ COUNTERS: dict[str, Callable[[], Counter]] = {
 
 
 def count(name: str, texts: Sequence[str]) -> list[int]:
-    """The real token counts of texts; remembered on disk, as they never change."""
+    """Return the real token counts of texts, cached on disk because they never change."""
     store = CACHE / f"counts-{name}.json"
     known: dict[str, int] = json.loads(store.read_text()) if store.exists() else {}
     keys = [hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:24] for text in texts]

@@ -1,4 +1,4 @@
-"""What the model's replies teach of its tokenizer."""
+"""The calibration of estimates by the model's replies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from efrit_budget.budget.calibration import (
     HIGHEST,
     LOWEST,
+    MOST_FRAME,
     Calibration,
     counts_of,
     output_size,
@@ -67,9 +68,9 @@ def test_a_sample_is_too_small_or_too_far_off_from_a_limit_on(
 
 def test_the_first_sample_counts_for_more_than_those_after_it() -> None:
     first = Calibration(1.0).after(1_000, 500, 2_500)
-    assert first.as_dict() == {"factor": 1.6, "samples": 1, "recent_error": 0.4}
+    assert first.as_dict() == {"factor": 1.6, "samples": 1, "recent_error": 0.4, "frame": 16.0}
     second = first.after(1_000, 500, 2_500)
-    assert second.as_dict() == {"factor": 1.72, "samples": 2, "recent_error": 0.328}
+    assert second.as_dict() == {"factor": 1.72, "samples": 2, "recent_error": 0.328, "frame": 16.0}
 
 
 def test_the_factor_goes_no_further_than_half_and_two_and_a_half() -> None:
@@ -81,6 +82,37 @@ def test_the_factor_goes_no_further_than_half_and_two_and_a_half() -> None:
 
 def test_tokens_are_rounded_up() -> None:
     assert Calibration(1.3).tokens(7) == 10
+    assert Calibration(1.3, frame=2.5).tokens(7, results=2) == 15
+
+
+def test_what_stands_around_results_teaches_nothing_of_the_factor() -> None:
+    plain = Calibration(1.0).after(1_000, 500, 2_500)
+    assert Calibration(1.0, frame=20).after(1_000, 500, 2_700, results=10).factor == plain.factor
+
+
+@pytest.mark.parametrize("truth", [0, 5, 25, 60])
+def test_short_results_find_the_frame(truth: int) -> None:
+    calibration = Calibration(1.2)
+    for size in range(60):
+        calibration = calibration.after_results(size, round(size * 1.2) + 2 * truth, 2)
+    assert calibration.frame == pytest.approx(truth, abs=1)
+
+
+def test_a_large_result_says_little_of_the_frame_and_none_nothing() -> None:
+    before = Calibration(1.0, frame=16)
+    assert before.after_results(30_000, 31_000, 1).frame == pytest.approx(16, abs=0.1)
+    assert before.after_results(0, 31_000, 0) == before
+    assert before.after_results(10, -31_000, 1) == before
+
+
+def test_the_frame_stays_within_its_bounds() -> None:
+    calibration = Calibration(1.0)
+    for _ in range(100):
+        calibration = calibration.after_results(10, 100_000, 1)
+    assert calibration.frame <= MOST_FRAME
+    for _ in range(200):
+        calibration = calibration.after_results(10, 0, 1)
+    assert calibration.frame >= 0
 
 
 def test_what_the_model_wrote_is_told_where_it_wrote_something() -> None:

@@ -4,49 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import pairwise
-from typing import Any
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.budget.estimate import DEAREST, SAMPLE, SLICES, counts, estimate, sample, shape
-from efrit_budget.budget.weights import COSTS
+from efrit_budget.budget.estimate import (
+    DEAREST,
+    REMEMBERED,
+    SAMPLE,
+    cost,
+    estimate,
+    sample,
+    sampled,
+)
+from efrit_budget.budget.pairs import Pairs
+from efrit_budget.budget.words import divided
 from tests.budget.measured import MEASURED
 
 # Everything that Python lets into a str, lone surrogates and nulls included.
 ANY_TEXT = st.text(st.characters())
 # A letter of most classes, dense enough that runs of all kinds come about.
 LIVELY_TEXT = st.text(st.sampled_from("aebqABQ019 \t\n-=.({é語яשع☃"), max_size=SAMPLE // 2 - 1)
-
-
-class Watched(str):
-    """A text that notes which parts of it are read, and refuses to be read whole."""
-
-    __slots__ = ("taken",)
-
-    taken: list[tuple[int, int]]
-
-    def __getitem__(self, key: Any) -> str:
-        """The slice asked for, noted."""
-        start, stop, step = key.indices(len(self))
-        assert step == 1
-        self.taken.append((start, stop))
-        return super().__getitem__(key)
-
-    def refuse(self, *arguments: object) -> Any:
-        """What would go through the whole text."""
-        raise AssertionError(arguments)
-
-    __iter__ = __contains__ = translate = count = encode = split = refuse  # type: ignore[assignment]
-
-
-def watched(text: str) -> Watched:
-    """A watched text, nothing read of it yet."""
-    found = Watched(text)
-    found.taken = []
-    return found
 
 
 @pytest.mark.parametrize("kind", MEASURED)
@@ -96,122 +76,107 @@ def test_a_further_line_never_lowers_the_cost_of_a_text_read_whole(text: str, li
     assert estimate(f"{text}\n{line}") >= estimate(text)
 
 
-@pytest.mark.parametrize("length", [SAMPLE + 1, 3 * SAMPLE + 7, 100_003, 5_000_000])
-def test_of_a_long_text_only_a_few_slices_are_read(length: int) -> None:
-    text = watched("ab (c)\n" * (length // 7 + 1))
-    estimate(text)
-    assert len(text.taken) <= SLICES
-    assert sum(stop - start for start, stop in text.taken) <= SAMPLE
+@pytest.mark.parametrize("kind", MEASURED)
+def test_a_long_text_is_estimated_as_its_parts_are(kind: str) -> None:
+    """Counting begins anew after an end of line, so all but the last part can be cached."""
+    _, text = MEASURED[kind]
+    long = text * (3 * REMEMBERED.start // len(text))
+    for end in ("", "\n", "  \n\n  x", "\n📏 ~123 tokens"):
+        assert estimate(long + end) == pytest.approx(cost(long + end), abs=2)
 
 
-@given(st.integers(min_value=SAMPLE + 1, max_value=200_000))
-def test_the_slices_are_disjoint_and_reach_from_end_to_end(length: int) -> None:
-    text = watched("x" * length)
-    sample(text)
-    slices = sorted(text.taken)
-    assert slices[0][0] == 0
-    assert length - slices[-1][1] <= 1
-    assert all(stop <= start for (_, stop), (start, _) in pairwise(slices))
-
-
-def test_a_text_as_long_as_the_sample_is_read_whole() -> None:
+def test_a_text_as_long_as_the_sample_is_counted_whole() -> None:
     text = "".join(map(chr, range(0x20, 0x20 + SAMPLE)))
     assert sample(text) == text
+    assert sampled(text) == estimate(text)
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
-def test_what_is_dense_is_noticed_wherever_in_the_text_it_stands(at: int) -> None:
-    thirds = ["plain words go here " * 2000] * 3
-    plain = estimate("".join(thirds))
-    thirds[at] = "9f86d081884c7d659a2f" * 2000
-    assert estimate("".join(thirds)) > 1.5 * plain
+@pytest.mark.parametrize("length", [SAMPLE + 1, 3 * SAMPLE + 7, 100_003, 5_000_000])
+def test_a_sample_of_a_long_text_is_short(length: int) -> None:
+    assert SAMPLE // 2 < len(sample("x" * length)) <= SAMPLE
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "number"),
-    [
-        ("fooBar HTTPServer x", "words", 4),
-        ("fooBar HTTPServer x", "capitals", 1),
-        ("a1 22 (333)", "numbers after a letter", 1),
-        ("a1 22 (333)", "numbers after a space", 1),
-        ("a1 22 (333)", "numbers after punctuation", 1),
-        ("-" * 80, "rulers", 20),
-        ("a\n\n  b \n", "ends of lines", 1),
-        ("a\n\n  b \n", "ends of lines after a blank", 1),
-        ("a\n\n  b \n", "empty lines", 1),
-        ("a  b c", "wide gaps", 1),
-        ("Чтение, слово", "Cyrillic", 11),
-        ("Чтение, слово", "foreign runs", 2),
-        ("тієї", "Cyrillic, not Russian", 3),
-        ("的鑫", "common Han", 1),
-        ("的鑫", "other Han", 1),
-        ("😀\ud83d", "beyond the basic plane", 1),
-        ("😀\ud83d", "symbols", 1),
-        ("déjà vu", "foreign words", 2),
-        ("é one two three four five six seven", "foreign words", 5),
-        ("tiếng one two three four five six", "foreign words", 5),
-    ],
-)
-def test_what_is_charged_is_counted_as_its_name_says(text: str, name: str, number: int) -> None:
-    assert counts(shape(text))[name] == number
+def test_nobody_can_foresee_where_a_sample_looks() -> None:
+    text = "".join(map(chr, range(0x4E00, 0x9000)))
+    assert len({sample(text) for _ in range(10)}) == 10
+
+
+@pytest.mark.parametrize("kind", MEASURED)
+def test_a_sample_is_near_the_whole_of_a_text_of_one_kind(kind: str) -> None:
+    _, text = MEASURED[kind]
+    long = text * (100_000 // len(text))
+    assert sampled(long) == pytest.approx(estimate(long), rel=0.15)
+
+
+@pytest.mark.parametrize("dense", ["9f86d081884c7d659a2f", "ꔀꕉ", "Ж҂ҙ", "q~zX|"])
+def test_what_is_dense_counts_wherever_it_stands(dense: str) -> None:
+    """The text is blank in the places that a sample of sixteen even slices would read."""
+    size = 60_000
+    text = list((dense * size)[:size])
+    whole = estimate("".join(text))
+    for at in range(16):
+        start = at * (size - 128) // 15
+        text[start : start + 128] = "\n" * 128
+    assert estimate("".join(text)) > 0.9 * whole
 
 
 @pytest.mark.parametrize(
-    ("characters", "name"),
+    ("text", "unknown", "pieces"),
     [
-        ("\u0080\u00bf\u2000\u206f\u3000\u303f\uff00\uffef", "foreign punctuation"),
-        ("\u00c0\u024f", "accents"),
-        ("\u0370\u03ff\u1f00\u1fff", "Greek"),
-        ("\u0400\u040f\u0450\u052f", "Cyrillic, not Russian"),
-        ("\u0410\u044f\u0401\u0451", "Cyrillic"),
-        ("\u0530\u058f\u0980\u09ff\u0b80\u0dff\u1000\u10ff", "scripts of two bytes"),
-        ("\u0590\u05ff", "Hebrew"),
-        ("\u0600\u077f", "Arabic"),
-        ("\u0780\u08ff\u0a00\u0b7f\u0e80\u0fff", "scripts of three bytes"),
-        ("\u1100\u1dff\ua000\uabff", "scripts of three bytes"),
-        ("\u0900\u097f", "Devanagari"),
-        ("\u0e00\u0e7f", "Thai"),
-        ("\u1e00\u1eff", "Vietnamese"),
-        ("\u2500\u257f", "box drawing"),
-        ("\u3040\u30ff", "kana"),
-        ("\u3400\u9fff\uf900\ufaff", "other Han"),
-        ("\uac02\ud7af", "other Hangul"),
-        ("\u007f\u0250\u036f\u2070\u24ff\u2580\u2fff\u3100\u33ff", "symbols"),
-        ("\ud7b0\uf8ff\ufb00\ufeff\ufff0\uffff", "symbols"),
+        ("the window is full", b"", 0),
+        ("getString(", b"", 1),
+        ("zqxv the", b" zqxv", 0),
+        ("a zqxv", b" _zqxv", 0),
+        ("    return x_qjzk", b" qjzk", 0),
     ],
 )
-def test_a_script_goes_from_its_first_to_its_last_character(characters: str, name: str) -> None:
-    assert counts(shape(characters))[name] == len(characters)
+def test_words_that_are_no_token_are_taken_apart(text: str, unknown: bytes, pieces: int) -> None:
+    assert divided(text.encode())[:2] == (unknown, pieces)
 
 
-def test_control_characters_are_ends_of_lines_and_other_signs_are_marks() -> None:
-    assert shape("\x00\x1f!@}") == b"nnppp"
+def test_a_pair_costs_what_its_tables_say_by_their_bits() -> None:
+    first, second = bytearray(256), bytearray(256)
+    first[ord("a")], second[ord("b")] = 1 << 4, 2
+    eighths, rest = bytearray(256), bytearray(256)
+    eighths[0x12], rest[0x12] = 0b111, 0b11
+    pairs = Pairs(bytes(first), bytes(second), bytes(eighths), bytes(rest))
+    assert pairs.cost(b"xabab") == 2 * (3 / 8 + 2 / 64)
+    assert pairs.cost(b"a") == pairs.cost(b"") == 0
+
+
+@pytest.mark.parametrize("character", ["ꔀ", "\ue123", "ﷺ", "㌀", "\U0002a000", "ඞ"])
+def test_a_character_of_several_tokens_costs_them(character: str) -> None:
+    tokens = {"ꔀ": 3, "\ue123": 3, "ﷺ": 15, "㌀": 3, "\U0002a000": 3, "ඞ": 2}[character]
+    assert tokens * 500 / 1.2 <= estimate(character * 500) <= tokens * 500 * 1.4
 
 
 @pytest.mark.parametrize(
-    ("sign", "length", "name"),
-    [
-        ("e", 15, "fifteen letters"),
-        ("E", 12, "twelve capitals"),
-        ("7", 2, "two digits"),
-        ("7", 3, "three digits"),
-        ("7", 4, "four digits"),
-        ("7", 6, "six digits"),
-        ("7", 12, "twelve digits"),
-        ("(", 8, "eight marks"),
-        (" ", 16, "sixteen spaces"),
-        ("-", 4, "rulers"),
-        ("t", 3, "consonants in a row"),
-    ],
+    ("unit", "tokens"),
+    [("ь ", 2), ("ЛЛ ", 3), ("йфи ", 4), ("&@#,\n", 4), ("62\n", 2), ("ln[0", 3), ("漞 ", 3)],
 )
-def test_a_run_is_charged_for_from_its_length_on(sign: str, length: int, name: str) -> None:
-    assert counts(shape(sign * length))[name] == 1
-    assert counts(shape(sign * (length - 1)))[name] == 0
+def test_what_comes_again_and_again_costs_its_tokens_each_time(unit: str, tokens: int) -> None:
+    assert tokens * 500 / 1.2 <= estimate(unit * 500) <= tokens * 500 * 1.4
 
 
-def test_everything_counted_has_a_cost_and_none_is_negative() -> None:
-    assert set(COSTS) == set(counts(b""))
-    assert min(COSTS.values()) >= 0
+@pytest.mark.parametrize("unit", ["-", "=", "─", " ", "- ", "the ", "the end of it "])
+def test_what_is_cheap_stays_cheap_however_often_it_comes(unit: str) -> None:
+    assert estimate(unit * 500) <= 520 * max(1, len(unit.split()))
+
+
+@pytest.mark.parametrize(
+    ("mark", "tokens"), [("/", 63), ("─", 250), ("━", 2000), ("▀", 500), ("▓", 4000)]
+)
+def test_a_drawn_out_line_costs_its_tokens_at_least(mark: str, tokens: int) -> None:
+    assert estimate(mark * 2000) >= tokens / 1.2
+
+
+def test_a_letter_and_its_mark_cost_what_both_cost_as_one_character() -> None:
+    text = "Tuyên ngôn toàn thế giới về nhân quyền của Liên Hợp Quốc\n" * 9
+    assert estimate(normalize("NFD", text)) == estimate(text)
+
+
+def test_marks_without_end_are_counted_too() -> None:
+    assert 50_000 < estimate("a" + "\u0316\u0300" * 100_000) < 900_000
 
 
 def test_the_estimator_needs_no_tokenizer_to_run() -> None:

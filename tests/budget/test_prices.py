@@ -1,4 +1,4 @@
-"""What replies cost."""
+"""The prices of replies."""
 
 from __future__ import annotations
 

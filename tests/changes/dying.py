@@ -1,8 +1,8 @@
-"""A real sidecar that kills itself at one of the things it does with files.
+"""A real sidecar that kills itself at one of its operations on files.
 
-`python -m tests.changes.dying NUMBER WHAT SIGNAL serve`: what it does is counted from the moment
-there is a file SIGNAL, and instead of doing the one of that number it dies, as by `kill -9`. WHAT
-is `any`, or `changing` for what changes files or folders, and what comes right behind that.
+`python -m tests.changes.dying NUMBER WHAT SIGNAL serve` counts operations from the moment a file
+SIGNAL exists, and dies instead of performing number NUMBER, as by `kill -9`. WHAT is `any`, or
+`changing` for operations that change files or folders and the ones right after them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from efrit_budget.__main__ import main
 CHANGES = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.chown"}
 OPENED_TO_CHANGE = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 ITSELF = "."
-"""A folder is opened by this name once something in it was changed."""
+"""The name by which a folder is opened after something in it was changed."""
 
 
 def works_on_files(event: str, arguments: tuple[object, ...], what: str) -> bool:
-    """Whether an event of Python's own counts."""
+    """Return whether an audit event is one that this process counts, and dies at."""
     if event != "open":
         return event in CHANGES
     path, flags = arguments[0], arguments[2]
@@ -30,7 +30,7 @@ def works_on_files(event: str, arguments: tuple[object, ...], what: str) -> bool
 
 
 def die_at(number: int, what: str, armed: str) -> None:
-    """Have this process killed."""
+    """Kill this process at one of its operations on files."""
     counted = itertools.count(1)
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:

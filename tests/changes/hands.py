@@ -1,4 +1,4 @@
-"""What Emacs does with files, for tests: it has them kept, changes them, and tells how it ended."""
+"""A stand-in for Emacs: it stores files before a change, changes them and reports the outcome."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Hands:
         return self.sidecar.request(f"changes/{method}", session_id=self.session, **params)
 
     def error(self, method: str, /, **params: Any) -> RpcError:
-        """The error of a call that must have one."""
+        """Return the error of a call that must fail."""
         with pytest.raises(RpcError) as caught:
             self(method, **params)
         return caught.value
 
     def use(self) -> str:
-        """The id of one more use of a tool."""
+        """Return a new tool_use_id."""
         return f"toolu_{next(_uses)}"
 
     def begin(self, *files: dict[str, Any], use: str | None = None) -> list[dict[str, Any]]:
-        """Have the files kept."""
+        """Have the sidecar store the files before they are changed."""
         begun = self("begin", tool_use_id=use or self.use(), tool="a_tool", files=list(files))
         changes: list[dict[str, Any]] = begun["changes"]
         return changes
@@ -77,7 +77,7 @@ class Hands:
         return self.changed(file.unlink, {"path": path, "kind": "delete"})[0]
 
     def rename(self, path: str, to: str) -> int:
-        """Give a file another name."""
+        """Rename a file."""
         file, target = self.project / path, self.project / to
 
         def move() -> None:
@@ -87,13 +87,13 @@ class Hands:
         return self.changed(move, {"path": path, "kind": "rename", "to": to})[0]
 
     def now(self, number: int) -> str:
-        """How a change's file stands."""
+        """Return the present state of a change's file."""
         listed = {one["number"]: one["now"] for one in self("list")["changes"]}
         return str(listed[number])
 
 
 def tree(folder: Path) -> Tree:
-    """All there is in a folder: kinds and permissions, contents, where links lead."""
+    """Return the kind, permissions and contents, or link target, of everything in a folder."""
     return dict(_entries(folder, folder))
 
 

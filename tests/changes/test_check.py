@@ -1,4 +1,4 @@
-"""Which files may be changed."""
+"""The files that may be changed, and the reasons why others may not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.local_sidecar import LocalSidecar
 
 
 def checked(hands: Hands, path: str) -> dict[str, Any]:
-    """What is told of one path."""
+    """Return the reply of `changes/check` for one path."""
     found: dict[str, Any] = hands("check", paths=[path])["files"][0]
     return found
 
 
 def problem(hands: Hands, path: str) -> str:
-    """What is wrong with a path, which `changes/begin` refuses for the same reason."""
+    """Return why a path is refused, and check that `changes/begin` gives the same reason."""
     told = checked(hands, path)["problem"]
     assert isinstance(told, str), f"nothing is wrong with {path!r}"
     refused = hands.error(

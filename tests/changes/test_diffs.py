@@ -1,4 +1,4 @@
-"""Diffs: whole, and taken by git as they are."""
+"""Diffs contain the whole change, and git applies them as they are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXTS = st.builds(
 
 
 def applied(folder: Path, pairs: Sequence[tuple[bytes | None, bytes | None]]) -> None:
-    """Have git make the new contents of the old ones by their diff, and compare."""
+    """Apply the diff from old to new contents with git, and compare the result."""
     names = [f"file-{number}" for number in range(len(pairs))]
     for name, (old, _) in zip(names, pairs, strict=True):
         if old is not None:
@@ -79,7 +79,7 @@ def test_a_difference_at_any_place_of_large_contents_is_found(tmp_path: Path) ->
 
 @given(st.lists(st.integers(0, 8)), st.lists(st.integers(0, 8)))
 def test_lines_outside_of_what_differs_are_the_same(old: list[int], new: list[int]) -> None:
-    """With so many lines that anchors are looked for too."""
+    """The texts have so many lines that anchors are looked for too."""
     old_lines = [b"%d" % number for number in old for _ in range(40)] + [b"once"]
     new_lines = [b"%d" % number for number in new for _ in range(40)] + [b"once", b"more"]
     at, made = 0, []

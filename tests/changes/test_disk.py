@@ -1,4 +1,4 @@
-"""What is done with files on the disk, where they change this very moment."""
+"""The functions that change files, while the files change under them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from efrit_budget.project.project import Located, Project
 from tests.changes.hands import tree
 
 Work = Callable[[Located, Located, Found], None]
-"""What is done with a file that was found, and with another place."""
+"""A function that works on a file that was found, and on another place."""
 
 
 def put(place: Located, _: Located, found: Found) -> None:
@@ -83,7 +83,7 @@ def test_a_folder_that_became_a_link_meanwhile_is_not_followed(
 
 
 def contents(folder: Path) -> dict[str, bytes | str | None]:
-    """What the files in a folder hold."""
+    """Return the contents of all files in a folder."""
     return {name: held for name, (_, held) in tree(folder).items() if held is not None}
 
 

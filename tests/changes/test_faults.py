@@ -1,4 +1,4 @@
-"""What goes wrong around a change: full disks, locks, files that may not be read or written."""
+"""Faults during a change: full disks, locks, files that may not be read or written."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.sidecar import SERVE, Sidecar
 
 DISK_BYTES = 4 * 2**20
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
-"""The superuser as others are: files that are closed to their owner are closed to it."""
+"""The command prefix that makes file permissions bind the superuser too."""
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk that holds little."""
+    """A disk with little space."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
@@ -75,7 +75,7 @@ def test_nothing_is_begun_that_cannot_be_kept_on_a_full_disk(
 
 @pytest.fixture
 def impatient(tools_for_tests: Path, project: Path) -> Iterator[Hands]:
-    """A sidecar that waits only a moment for the database."""
+    """A sidecar that waits only briefly for the database."""
     with Sidecar(env={"EFRIT_BUDGET_STORAGE__BUSY_TIMEOUT_MS": "100"}) as sidecar:
         opened = sidecar.request("session/open", root=str(project))
         yield Hands(sidecar, project, opened["session_id"])
@@ -112,7 +112,7 @@ def test_while_the_database_is_locked_nothing_is_begun_ended_or_undone(
 
 @pytest.fixture
 def as_others(tools_for_tests: Path, project: Path) -> Iterator[Hands]:
-    """A sidecar to which closed files are closed."""
+    """A sidecar that cannot open files closed to their owner."""
     prefix = AS_OTHERS if os.geteuid() == 0 else []
     if prefix and shutil.which(prefix[0]) is None:
         pytest.skip("nothing closes a file to the superuser here")

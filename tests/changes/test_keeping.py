@@ -1,4 +1,4 @@
-"""What is kept of files before and after they are changed."""
+"""The contents of files as they are stored before and after a change."""
 
 from __future__ import annotations
 

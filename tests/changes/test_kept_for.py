@@ -1,4 +1,4 @@
-"""For how long the contents of files are kept: as long as a session holds a change of them."""
+"""The contents of files are stored for as long as a session has a change of them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MEBIBYTE = 2**20
 
 @pytest.fixture
 def database(hands: Hands, home: Path) -> Path:
-    """Where the sidecar keeps them."""
+    """Return the sidecar's database file."""
     return next(home.rglob("*.sqlite3"))
 
 
 def kept(database: Path) -> int:
-    """How many contents there are."""
+    """Count the stored contents."""
     with closing(sqlite3.connect(database)) as connection:
         return int(connection.execute("SELECT count(*) FROM images").fetchone()[0])
 
 
 def another(hands: Hands) -> Hands:
-    """Another session on the same project."""
+    """Open another session on the same project."""
     opened = hands.sidecar.request("session/open", root=str(hands.project))
     return Hands(hands.sidecar, hands.project, opened["session_id"])
 

@@ -36,7 +36,7 @@ FILES = [
 
 
 class Surviving:
-    """Calls a sidecar that dies, and then, as Emacs does, another one, with the same request."""
+    """Calls a sidecar that dies, and then another one with the same request, as Emacs does."""
 
     def __init__(
         self, dying: Sidecar, living: Hands, at_death: Callable[[Path], object] = tree
@@ -47,7 +47,7 @@ class Surviving:
         self.died = False
 
     def __call__(self, method: str, /, **params: Any) -> Any:
-        """The answer, whoever gives it."""
+        """Return the reply of the first sidecar, or of the second if the first died."""
         try:
             return self._hands(method, **params)
         except (AssertionError, BrokenPipeError):
@@ -59,7 +59,7 @@ class Surviving:
         return self._hands(method, **params)
 
     def undo(self, number: int) -> None:
-        """Undo a change, which may have been done by the one that died."""
+        """Undo a change; the sidecar that died may have undone it already."""
         try:
             self("undo", number=number)
         except RpcError as error:
@@ -68,21 +68,21 @@ class Surviving:
 
 
 def require_whole(project: Path) -> None:
-    """Each file holds all of what it held before, or all of what it holds after."""
+    """Fail unless each file has all of its old or all of its new contents."""
     for name, (_, held) in tree(project).items():
         if isinstance(held, bytes) and SCRATCH not in name:
             assert held in (BEFORE.get(name), AFTER.get(name)), name
 
 
 def start(project: Path) -> None:
-    """The files before they are changed."""
+    """Write the files as they are before the change."""
     for name, content in BEFORE.items():
         (project / name).write_bytes(content)
     (project / "edited").chmod(0o755)
 
 
 def change(project: Path) -> None:
-    """What Emacs does."""
+    """Change the files as Emacs would."""
     for name in ("made/new", "moved"):
         (project / name).mkdir(parents=True)
     (project / "renamed").rename(project / "made/renamed")
@@ -95,12 +95,12 @@ def change(project: Path) -> None:
 
 @pytest.fixture
 def armed(tmp_path: Path) -> Path:
-    """The file from which on a dying sidecar counts what it does."""
+    """The file whose existence makes a dying sidecar begin to count."""
     return tmp_path / "armed"
 
 
 def dying(number: int, what: str, armed: Path) -> Sidecar:
-    """A sidecar that dies at what it does with files, once it is ready."""
+    """Start a sidecar that dies at an operation on files, once it is ready."""
     armed.unlink(missing_ok=True)
     arguments = [str(number), what, str(armed), "serve"]
     made = Sidecar(command=[sys.executable, "-m", "tests.changes.dying", *arguments], cwd=ROOT)
@@ -160,7 +160,7 @@ def test_killed_at_any_change_of_an_undo_a_sidecar_leaves_every_file_whole(
 
 @pytest.fixture
 def large(hands: Hands) -> Iterator[tuple[Path, bytes]]:
-    """A file that takes a while to keep and to put back, and what it holds."""
+    """A large file, slow to store and restore, and its contents."""
     file = hands.project / "large"
     content = random.Random(7).randbytes(30_000_000)
     file.write_bytes(content)

@@ -1,4 +1,4 @@
-"""What an undo refuses, because it would lose what came later."""
+"""The undos that are refused, because they would lose later changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any changes, one after the other, undone in reverse: everything is as it was."""
+"""Any sequence of changes, undone in reverse, restores everything."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Step = tuple[str, int, str, bytes, int | None]
 
 
 def quoted(name: str) -> str:
-    """A name in the form in which it is meant."""
+    """Return a name of a file in the form that tools take literally."""
     escaped = name.replace("\n", "\\n").replace("\udce9", "\\351")
     return name if escaped == name else f'"{escaped}"'
 
 
 class Person:
-    """Changes files in a folder by a sidecar, and makes it anew each time."""
+    """Changes files in a folder through a sidecar; the folder is made anew for each example."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Person:
         self.hands = Hands(self.sidecar, folder, "")
 
     def start(self, files: dict[str, tuple[bytes, int]], folders: list[str], *, git: bool) -> None:
-        """A folder with these files and folders, and a session on it."""
+        """Make a folder with these files and folders, and open a session on it."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         if git:
@@ -75,18 +75,18 @@ class Person:
         self.hands = Hands(self.sidecar, self.folder, opened["session_id"])
 
     def restart(self) -> None:
-        """Go on with another sidecar, after the death of this one."""
+        """Continue with another sidecar after the death of this one."""
         self.sidecar.kill()
         self.close()
         self.sidecar = Sidecar()
         self.hands = Hands(self.sidecar, self.folder, self.hands.session)
 
     def close(self) -> None:
-        """Leave no process."""
+        """End the sidecar's process."""
         self.sidecar.__exit__(None)
 
     def step(self, kind: str, pick: int, name: str, content: bytes, mode: int | None) -> None:
-        """One change of a file there is, or with that name, as far as it can be made."""
+        """Make one change, of an existing file or one with this name, as far as it is possible."""
         there = [file for file in FILE_NAMES if (self.folder / file).is_file()]
         old = there[pick % len(there)] if there else name
         if kind == "restart":
@@ -125,13 +125,13 @@ def _writing(file: Path, content: bytes, mode: int | None) -> Callable[[], objec
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place for the project."""
+    """The parent folder of the project."""
     return tmp_path_factory.mktemp("sequences") / "project"
 
 
 @pytest.fixture
 def person(folder: Path) -> Iterator[Person]:
-    """Somebody with a sidecar."""
+    """A person with a sidecar."""
     made = Person(folder)
     yield made
     made.close()

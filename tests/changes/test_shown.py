@@ -1,4 +1,4 @@
-"""Changes as they are listed and shown."""
+"""Lists and diffs of changes."""
 
 from __future__ import annotations
 

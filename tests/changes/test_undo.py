@@ -1,4 +1,4 @@
-"""Undoing: what comes back, what is refused, what is left alone."""
+"""Undo: the changes that are undone, refused, or left alone."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_buffer_that_the_change_saved_comes_with_what_it_held_unsaved(hands: H
 
 
 def unsaved_edit(hands: Hands, before: str, after: str) -> int:
-    """Edit a buffer of `a` that was not saved, and is not saved then."""
+    """Edit the unsaved buffer of `a` and leave it unsaved."""
     use = hands.use()
     number: int = hands.begin({"path": "a", "kind": "edit", "buffer_text": before}, use=use)[0][
         "number"

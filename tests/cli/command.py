@@ -1,4 +1,4 @@
-"""Running the command, in this process or as one, and seeing what a person sees."""
+"""Functions that run the command, in this process or another, and return what a person sees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIME_LIMIT = 300
 
 @dataclass(frozen=True)
 class Ended:
-    """How the command ended, and what it showed."""
+    """The exit code and the output of the command."""
 
     code: int
     out: str
@@ -33,13 +33,13 @@ class Ended:
 
     @property
     def json(self) -> Any:
-        """What it printed, which must be JSON on one line."""
+        """The output parsed as JSON; fails unless it is one line."""
         assert self.out.count("\n") == 1, self
         return json.loads(self.out)
 
     @property
     def complaint(self) -> str:
-        """What it printed on stderr, which must be one line and no traceback."""
+        """The line on stderr; fails if there are several, or a traceback."""
         assert self.err.count("\n") == 1, self
         assert "Traceback" not in self.err
         return self.err
@@ -85,7 +85,7 @@ def efrit_process(
 
 @contextlib.contextmanager
 def _standard_streams(given: bytes) -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
-    """Stand files in for the standard streams; yield those for output and errors."""
+    """Replace the standard streams by files; yield those for output and errors."""
     with contextlib.ExitStack() as files:
         source, out, err = (
             files.enter_context(TextIOWrapper(tempfile.TemporaryFile(), encoding="utf-8"))  # noqa: SIM115
@@ -109,9 +109,10 @@ def _content(stream: TextIOWrapper) -> str:
 def efrit_at_a_terminal(
     *arguments: str, typed: str, cwd: Path | None = None, prints_there: bool = False
 ) -> Ended:
-    """Run the command with somebody at a terminal who types `typed`.
+    """Run the command at a terminal where somebody types `typed`.
 
-    What is printed goes to a pipe unless it goes to the terminal too, which then shows it all.
+    Output goes to a pipe, or to the terminal as well if `prints_there`; the terminal then shows it
+    all.
     """
     ours, theirs = pty.openpty()
     stdout = theirs if prints_there else subprocess.PIPE
@@ -129,7 +130,7 @@ def efrit_at_a_terminal(
 
 
 def _all_of(terminal: int) -> str:
-    """Everything written to a terminal until its other end is closed."""
+    """Return everything written to a terminal until its other end is closed."""
     shown = b""
     try:
         while piece := os.read(terminal, 65536):
@@ -155,7 +156,7 @@ def write_config(home: Path, text: str) -> Path:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The subcommands of a command, with their parsers."""
+    """Return the subcommands of a command, with their parsers."""
     return {
         name: inner
         for action in parser._actions

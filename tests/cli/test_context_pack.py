@@ -16,7 +16,7 @@ from tests.cli.test_memory import save
 
 
 def pack(*arguments: str) -> Ended:
-    """Pack what there is of the thesis."""
+    """Write a pack about the thesis."""
     ended = efrit("context-pack", *arguments, "--project", "thesis")
     assert (ended.code, ended.err) == (0, "")
     return ended
@@ -24,7 +24,7 @@ def pack(*arguments: str) -> Ended:
 
 @pytest.fixture
 def remembered() -> None:
-    """Two memories of the project and one of another."""
+    """Fill memory with two observations of the project and one of another."""
     flags = ("--project", "thesis", "--kind", "decision", "--tag", "methodology")
     save("Methods", "We count tokens.", *flags, "--importance", "0.8")
     save("Sources", "We read seeds. " * 40, "--project", "thesis")
@@ -78,7 +78,7 @@ def test_an_empty_project_means_all_of_them() -> None:
 
 
 def test_an_empty_pack_is_still_markdown_or_json() -> None:
-    assert pack().out == "# Project Context: thesis (0 memories, ~13 tokens)\n"
+    assert pack().out == "# Project Context: thesis (0 memories, ~15 tokens)\n"
     assert pack("--json").json["memories"] == []
 
 

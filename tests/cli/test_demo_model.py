@@ -18,7 +18,7 @@ from tests.sidecar import PROGRAM
 
 @contextmanager
 def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command as a process, and the URL that it printed."""
+    """Start the command as a process; yield the process and the URL that it printed."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [*PROGRAM, "demo-model", *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True
@@ -29,14 +29,15 @@ def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def ask(url: str, said: str = "Begin.") -> str:
-    """The first text of a reply."""
+    """Send a message and return the first text of the reply."""
     with Anthropic(base_url=url, api_key="sk-secret-key", max_retries=0) as client:
         message = client.messages.create(
             model="claude-sonnet-5-5",
             max_tokens=1000,
             messages=[{"role": "user", "content": said}],
         )
-    return next(block.text for block in message.content if block.type == "text")
+    text: str = next(block.text for block in message.content if block.type == "text")
+    return text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.project import landlock
+from efrit_budget.project.processes import landlock
 from tests.cli.command import Ended, efrit, efrit_process, open_session, write_config
 
 
 def check(ended: Ended, name: str) -> dict[str, Any]:
-    """The check of that name."""
+    """Return the check with this name."""
     found: dict[str, Any] = next(one for one in ended.json["checks"] if one["name"] == name)
     return found
 
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """A PATH with git alone, to which a test adds programs."""
+    """A PATH with only git, to which a test adds programs."""
     folder = tmp_path / "programs"
     folder.mkdir()
     git = shutil.which("git")
@@ -40,7 +40,7 @@ def add_program(folder: Path, name: str, prints: str) -> None:
 
 
 def database(home: Path) -> Path:
-    """Where the database is unless a setting says otherwise."""
+    """Return the place of the database if no setting changes it."""
     return home / "efrit" / "state" / "efrit-budget.sqlite3"
 
 

@@ -1,4 +1,4 @@
-"""The examples in the help: each is a command line that works where what it names is there."""
+"""The examples in the help: each works where the files and projects it names exist."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tests.docs.example import make_thesis
 
 PROGRAM = "efrit-budget"
 GO_ON = {"serve", "demo-model"}
-"""Commands that end by a signal, and have tests as processes of their own."""
+"""The commands that run until a signal; they have tests as processes of their own."""
 ASKING, AGREED = "sessions purge", ["--yes"]
-"""What asks the person at the terminal, and what answers it without one."""
+"""The command that asks for confirmation at the terminal, and the option that gives it."""
 SESSIONS = ("k7m2", "p3qd")
 FILES = {
     "README.md": "# A thesis\n",
@@ -40,14 +40,14 @@ FILES = {
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser, and those of its subcommands."""
+    """Yield a parser and those of its subcommands."""
     yield parser
     for inner in subcommands(parser).values():
         yield from parsers(inner)
 
 
 def examples() -> list[str]:
-    """Every command line that the help shows, without what is said beside it."""
+    """Return every command line that the help shows, without the remark beside it."""
     epilogs = "\n".join(parser.epilog or "" for parser in parsers(build_parser()))
     lines = re.findall(rf"^(?: +|example: )(.*\b{PROGRAM} .*)$", epilogs, re.MULTILINE)
     return list(dict.fromkeys(re.split(r" {2,}", line)[0] for line in lines))
@@ -55,7 +55,7 @@ def examples() -> list[str]:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with what the examples name: a thesis, other projects, sessions, memories."""
+    """A home with everything that the examples name: a thesis, projects, sessions, memories."""
     home = tmp_path_factory.mktemp("prepared")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EFRIT_BUDGET_HOME", str(home / "efrit"))
@@ -73,7 +73,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(prepared: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it all that a test may change; the folder of the thesis is the current one."""
+    """A copy of `prepared` that a test may change; the current folder is the thesis's."""
     shutil.copytree(prepared, home, dirs_exist_ok=True)
     monkeypatch.chdir(home / "thesis")
     return home
@@ -85,7 +85,7 @@ def work(*words: str) -> None:
 
 
 def given_on_stdin(line: str) -> tuple[str, bytes]:
-    """A line without its pipe or redirection, and the bytes that these bring."""
+    """Split a line into the command and the bytes that its pipe or redirection supplies."""
     before, _, rest = line.rpartition(" | ")
     if before:
         return rest, subprocess.run(["bash", "-c", before], check=True, capture_output=True).stdout
@@ -94,7 +94,7 @@ def given_on_stdin(line: str) -> tuple[str, bytes]:
 
 
 def arguments_of(line: str, scratch: Path) -> list[str]:
-    """The program's arguments, as a shell would hand them on; what is in /tmp goes elsewhere."""
+    """Return the program's arguments as a shell would pass them, with /tmp replaced."""
     words = shlex.split(line.replace("/tmp/", f"{scratch}/"))
     assert words[0] == PROGRAM
     found = [str(Path(word).expanduser()) if word[0] == "~" else word for word in words[1:]]
@@ -102,7 +102,7 @@ def arguments_of(line: str, scratch: Path) -> list[str]:
 
 
 def expanded(word: str) -> list[str]:
-    """The files that match a pattern, or the word itself where there are none."""
+    """Return the files that match a pattern, or the word itself if none match."""
     is_pattern = "*" in word and not word.startswith("/")
     return (sorted(map(str, Path().glob(word))) if is_pattern else []) or [word]
 
@@ -125,7 +125,7 @@ def test_an_example_works(
 
 
 def test_every_command_is_among_the_examples() -> None:
-    """So that none of them goes unseen by the pattern that finds them."""
+    """A command without an example would escape the pattern that finds examples."""
     assert len(examples()) > 40
     assert len(examples()) == len(set(examples()))
 

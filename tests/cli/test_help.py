@@ -1,4 +1,4 @@
-"""Help, the version, and what a wrong command line is told."""
+"""Help, the version, and the errors for wrong command lines."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_what_is_there_is_deleted_and_what_is_not_is_named() -> None:
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A database with everything that a memory can have."""
+    """A database with everything that memory can contain."""
     path = tmp_path / "filled.db"
     database = open_database(path)
     store = MemoryStore(database)
@@ -132,7 +132,7 @@ def filled(tmp_path: Path) -> Path:
 
 
 def exported(database: Path) -> str:
-    """The lines of a database."""
+    """Export a database and return its lines."""
     ended = efrit("--db", str(database), "memory", "export")
     assert (ended.code, ended.err) == (0, "")
     return ended.out

@@ -1,4 +1,4 @@
-"""The list of what is run, which the doctor, .ci/setup and README.md share."""
+"""The list of required programs that the doctor, .ci/setup and README.md share."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from pathlib import Path
 import pytest
 
 from efrit_budget.cli.checks.listed import Program, listed
-from efrit_budget.project import ctags, git, ripgrep
+from efrit_budget.project.git import repository as git
+from efrit_budget.project.search import ripgrep
+from efrit_budget.project.text import ctags
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = {"sidecar", "client", "checkout", "test", "picture"}
 NEVER_MISSING = {"bash", "cat", "cp", "sleep", "true", "umount", "efrit-budget"}
-"""What is there where the programs of the list are, and this one."""
+"""The programs present wherever the programs of the list are, and our own."""
 RUN = re.compile(r'(?:which\(|find_program\(|executable-find |subprocess\.\w+\(\[)"([\w-]+)"')
 
 
 def text(name: str) -> str:
-    """The text of a file of the checkout."""
+    """Return the text of a file of the checkout."""
     return (ROOT / name).read_text(encoding="utf-8")
 
 
 def two_numbers(program: Program) -> tuple[int, ...]:
-    """The oldest version that will do."""
+    """Return the numbers of the oldest version that a program may have."""
     return tuple(int(part) for part in program.oldest.split("."))
 
 
 def test_every_line_says_by_whom_and_from_which_package() -> None:
-    """With users that .ci/setup knows."""
+    """The users are those that .ci/setup knows."""
     for program in listed().values():
         assert {user.rstrip("?") for user in program.needed_by} <= USERS, program
         assert program.packages, program
@@ -37,7 +39,7 @@ def test_every_line_says_by_whom_and_from_which_package() -> None:
 
 
 def test_the_oldest_versions_are_those_that_the_code_takes() -> None:
-    """Of what is looked at elsewhere too."""
+    """Checks in other places name the same versions."""
     programs = listed()
     project = tomllib.loads(text("pyproject.toml"))["project"]
     assert two_numbers(programs["git"]) == git.OLDEST
@@ -48,7 +50,7 @@ def test_the_oldest_versions_are_those_that_the_code_takes() -> None:
 
 
 def test_what_comes_by_pip_is_required_by_the_package() -> None:
-    """By the name that the list has."""
+    """The requirement has the name in the list."""
     required = tomllib.loads(text("pyproject.toml"))["project"]["dependencies"]
     packages = [one for program in listed().values() for one in program.packages]
     for name in (one.removeprefix("pip:") for one in packages if one.startswith("pip:")):
@@ -57,7 +59,7 @@ def test_what_comes_by_pip_is_required_by_the_package() -> None:
 
 @pytest.mark.parametrize("folder", ["efrit_budget", "elisp", "tests"])
 def test_every_program_that_is_looked_for_or_run_by_its_name_is_listed(folder: str) -> None:
-    """In the sources and the tests."""
+    """Both the sources and the tests are searched."""
     names = {Path(name).name for program in listed().values() for name in program.names}
     files = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.el")]
     run = {name for file in files for name in RUN.findall(file.read_text(encoding="utf-8"))}
@@ -66,7 +68,7 @@ def test_every_program_that_is_looked_for_or_run_by_its_name_is_listed(folder: s
 
 
 def test_the_readme_names_each_with_its_oldest_version() -> None:
-    """And nothing else in the table of what is run."""
+    """The table of required programs names nothing else."""
     readme = text("README.md")
     table = readme[readme.index("| for | programs |") : readme.index("`make demo` runs")]
     lines = [line.split("|")[2] for line in table.splitlines()[2:] if line]

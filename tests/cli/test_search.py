@@ -12,7 +12,7 @@ from tests.cli.test_memory import save
 
 @pytest.fixture(autouse=True)
 def remembered() -> None:
-    """Three memories of one project and one of another."""
+    """Fill memory with three observations of one project and one of another."""
     flags = ("--project", "thesis", "--kind", "decision", "--tag", "auth")
     save("Tokens rotate", "Each token is used once.", *flags, "--importance", "0.9")
     save("Sessions last a day", "A token would last longer.", *flags)
@@ -21,7 +21,7 @@ def remembered() -> None:
 
 
 def ids(*arguments: str) -> list[int]:
-    """The numbers of what is found."""
+    """Search and return the numbers of the matches."""
     return [one["id"] for one in efrit("search", *arguments, "--json").json["results"]]
 
 

@@ -13,7 +13,9 @@ REQUEST = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
 def test_a_request_on_stdin_is_answered_on_stdout_and_nothing_else_is_there() -> None:
     ended = efrit_process("serve", stdin=REQUEST)
     assert (ended.code, ended.err) == (0, "")
-    assert json.loads(ended.out)["id"] == 1
+    messages = [json.loads(line) for line in ended.out.splitlines()]
+    assert [message["id"] for message in messages if "id" in message] == [1]
+    assert {message["method"] for message in messages if "id" not in message} <= {"$/progress"}
 
 
 def test_the_log_goes_to_a_file(home: Path) -> None:

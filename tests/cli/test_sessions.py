@@ -11,7 +11,7 @@ from tests.cli.command import efrit, efrit_at_a_terminal, open_session
 
 
 def ids(*arguments: str) -> set[str]:
-    """The ids that a listing shows."""
+    """Return the ids in a list of sessions."""
     listed = efrit("sessions", *arguments, "--json").json["sessions"]
     return {session["session_id"] for session in listed}
 

@@ -60,7 +60,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asking(home: Path, tmp_path: Path) -> None:
-    """A tool of the person's own that wants a confirmation."""
+    """Install a tool that asks for confirmation in the person's folder."""
     folder = tmp_path / "tools"
     folder.mkdir()
     (folder / "launch.py").write_text(ASKING_TOOL, encoding="utf-8")

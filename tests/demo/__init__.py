@@ -1,1 +1,1 @@
-"""The scripted model, tried as the real API's clients would try it."""
+"""Tests of the scripted model, used as clients of the real API would use it."""

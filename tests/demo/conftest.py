@@ -1,4 +1,4 @@
-"""Endpoints: one that plays what a test gives it, and one that a module's tests share."""
+"""Endpoints: one that plays a test's scenario, and one that the tests of a module share."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def play(tmp_path: Path) -> Iterator[Play]:
 
 @pytest.fixture(scope="module")
 def talker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    """An endpoint that always has something to say, for a module's tests together."""
+    """An endpoint that always has a reply, shared by the tests of a module."""
     with endpoint("", tmp_path_factory.mktemp("talker")) as running:
         yield running

@@ -1,4 +1,4 @@
-"""The endpoint on a port of its own, the official SDK as its client, and plain requests."""
+"""The endpoint on its own port, the official SDK as its client, and plain requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOOL: Block = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back to a plain request."""
+    """The response to a plain HTTP request."""
 
     status: int
     headers: dict[str, str]
@@ -54,19 +54,19 @@ class Endpoint:
     clients: list[Anthropic] = field(default_factory=list)
 
     def client(self, key: str = "sk-test", **options: Any) -> Anthropic:
-        """The official client, which tries everything once unless it is told otherwise."""
+        """Return the official client, without retries unless `options` allow them."""
         made = Anthropic(base_url=self.server.url, api_key=key, **{"max_retries": 0, **options})
         self.clients.append(made)
         return made
 
     def connection(self) -> http.client.HTTPConnection:
-        """A plain connection."""
+        """Open a plain HTTP connection."""
         return http.client.HTTPConnection(LOOPBACK, self.server.server_address[1], timeout=300)
 
     def post(
         self, body: Any, path: str = "/v1/messages", *, beta: str = "", **headers: str | None
     ) -> Answer:
-        """Post a body as it is; a header that is None is left out."""
+        """Post a body; a header that is None is left out."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {**HEADERS, "anthropic-beta": beta, **named}
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -83,7 +83,7 @@ class Endpoint:
         return Answer(reply.status, given, json.loads(text) if is_json else text.decode())
 
     def lines(self) -> list[Any]:
-        """What was recorded."""
+        """Return the requests that the endpoint recorded."""
         return [json.loads(line) for line in self.record.read_text(encoding="utf-8").splitlines()]
 
 
@@ -110,7 +110,7 @@ def endpoint(
 
 
 def user(*content: Block | str) -> Block:
-    """A user message of blocks; strings are texts."""
+    """Return a user message of blocks; strings become text blocks."""
     return {
         "role": "user",
         "content": [text(one) if isinstance(one, str) else one for one in content],
@@ -118,27 +118,27 @@ def user(*content: Block | str) -> Block:
 
 
 def assistant(*content: Block | str) -> Block:
-    """An assistant message."""
+    """Return an assistant message."""
     return {**user(*content), "role": "assistant"}
 
 
 def text(said: str) -> Block:
-    """A text block."""
+    """Return a text block."""
     return {"type": "text", "text": said}
 
 
 def use(use_id: str = "toolu_1", name: str = "read_file", **given: Any) -> Block:
-    """A tool use."""
+    """Return a tool use."""
     return {"type": "tool_use", "id": use_id, "name": name, "input": given}
 
 
 def result(use_id: str = "toolu_1", content: Any = "done") -> Block:
-    """A tool result."""
+    """Return a tool result."""
     return {"type": "tool_result", "tool_use_id": use_id, "content": content}
 
 
 def request(*messages: Block, **others: Any) -> Block:
-    """A request."""
+    """Return a request."""
     return {
         "model": MODEL,
         "max_tokens": 1000,

@@ -1,4 +1,4 @@
-"""Whether the official SDK's own request types take a request."""
+"""A check of requests by the official SDK's own types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _adapter(*, is_beta: bool) -> TypeAdapter[Any]:
 
 
 def sdk_takes(body: Any, *, is_beta: bool = False) -> bool:
-    """Whether a request fits the types; their lists are read lazily, so all of it is."""
+    """Return whether a request fits the SDK's types; lists, which are lazy, are read to the end."""
     try:
         _exhaust(_adapter(is_beta=is_beta).validate_python(body))
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Preserved thinking: a block that comes back behind a changed past."""
+"""Preserved thinking: thinking blocks that are sent back after a change before them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOUND = "The block is bound to a different conversation."
 
 
 def played(running: Endpoint, rounds: int, **others: Any) -> Block:
-    """A request with so many rounds behind it, ready for the next."""
+    """Return a request after this many rounds, ready for the next."""
     body = request(user("Begin."), system="You work.", tools=[TOOL], **others)
     for _ in range(rounds):
         body = continued(running, body)
@@ -35,7 +35,7 @@ def played(running: Endpoint, rounds: int, **others: Any) -> Block:
 
 
 def continued(running: Endpoint, body: Block, **options: Any) -> Block:
-    """The request, its reply, and the results of the tools that this used."""
+    """Return the request, extended by its reply and the results of its tools."""
     answer = running.post(body, **options)
     assert answer.status == 200, answer.body
     content = answer.body["content"]
@@ -45,7 +45,7 @@ def continued(running: Endpoint, body: Block, **options: Any) -> Block:
 
 
 def without_thinking(body: Block, *rounds: int) -> Block:
-    """The request without the thinking of these rounds, counted from 0."""
+    """Return the request without the thinking of these rounds, counted from 0."""
     body = copy.deepcopy(body)
     replies = [message for message in body["messages"] if message["role"] == "assistant"]
     for number in rounds:
@@ -56,7 +56,7 @@ def without_thinking(body: Block, *rounds: int) -> Block:
 
 @pytest.fixture(scope="module")
 def thinker(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """An endpoint that thinks in every round."""
+    """An endpoint whose model thinks in every round."""
     with endpoint(SCENARIO, tmp_path_factory.mktemp("thinker")) as running:
         yield running
 
@@ -108,37 +108,37 @@ def test_the_last_thinking_may_be_removed_but_what_follows_it_is_signed_anew(
 
 
 def say_more(body: Block) -> None:
-    """Another system prompt."""
+    """Change the system prompt."""
     body["system"] = "You work. It is 12:31."
 
 
 def add_a_tool(body: Block) -> None:
-    """Another set of tools."""
+    """Change the set of tools."""
     body["tools"] = [*body["tools"], {**TOOL, "name": "other"}]
 
 
 def describe_anew(body: Block) -> None:
-    """Another description of a tool."""
+    """Change the description of a tool."""
     body["tools"] = [{**TOOL, "description": "Read a file, ~200 left."}]
 
 
 def trim(body: Block) -> None:
-    """The oldest round removed."""
+    """Remove the oldest round."""
     del body["messages"][1:3]
 
 
 def summarize(body: Block) -> None:
-    """An old result made shorter."""
+    """Shorten an old result."""
     body["messages"][2]["content"][0]["content"] = "d"
 
 
 def insert(body: Block) -> None:
-    """A reminder in an old message."""
+    """Insert a reminder into an old message."""
     body["messages"][2]["content"].append(text("Mind the budget."))
 
 
 def reorder(body: Block) -> None:
-    """The keys of an old tool's input in another order."""
+    """Reorder the keys of an old tool's input."""
     block = body["messages"][1]["content"][-1]
     block["input"] = dict(sorted(block["input"].items()))
 

@@ -1,4 +1,4 @@
-"""Usage: what was read from the prompt cache, what was written, and why it missed."""
+"""Usage: tokens read from the prompt cache, tokens written, and why the cache missed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ HOUR = {"type": "ephemeral", "ttl": "1h"}
 
 
 def words(seed: str, count: int = 1000) -> str:
-    """A text of about so many tokens."""
+    """Return a text of about this many tokens."""
     return " ".join(f"{seed} word {number}" for number in range(count // 3))
 
 
 def usage(running: Endpoint, body: Block, **options: Any) -> Any:
-    """The counts of a reply."""
+    """Return the usage of a reply."""
     answer = running.post(body, **options)
     assert answer.status == 200, answer.body
     return answer.body["usage"]
@@ -109,7 +109,7 @@ def test_counting_agrees_with_usage(talker: Endpoint) -> None:
 
 
 def diagnosed(running: Endpoint, body: Block, previous: str | None) -> Any:
-    """What a reply says of its cache."""
+    """Return the cache diagnostics of a reply."""
     asked = {**body, "diagnostics": {"previous_message_id": previous}}
     return running.post(asked).body["diagnostics"]
 

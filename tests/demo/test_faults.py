@@ -1,4 +1,4 @@
-"""Errors on demand, and what is left of a stream that breaks."""
+"""Errors on demand, and the rest of a stream that breaks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_error_says_when_to_come_again_as_a_date(play: Play) -> None:
 
 
 def broken(running: Endpoint) -> str:
-    """What arrives of a stream until its connection drops."""
+    """Return the part of a stream that arrives before its connection drops."""
     with pytest.raises(http.client.IncompleteRead) as caught:
         running.post(request(stream=True, tools=[TOOL]))
     return caught.value.partial.decode()

@@ -1,4 +1,4 @@
-"""What the endpoint refuses, and that the SDK's own types agree on the shape."""
+"""The requests that the endpoint refuses; the SDK's own types agree on their shape."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ USED = (ASKED, assistant("I will.", use()))
 
 
 def system(said: str = "Mind the budget.", **others: Any) -> Block:
-    """A message at system level."""
+    """Return a message at system level."""
     return {"role": "system", "content": [text(said)], **others}
 
 
 def picture() -> Block:
-    """An image block."""
+    """Return an image block."""
     raw = io.BytesIO()
     Image.new("RGB", (300, 200)).save(raw, "PNG")
     data = base64.b64encode(raw.getvalue()).decode()
@@ -148,7 +148,7 @@ def test_what_is_in_beta_needs_its_header(talker: Endpoint, name: str) -> None:
 
 
 def tools(count: int, **others: Any) -> list[Block]:
-    """So many tools."""
+    """Return this many tools."""
     return [{**TOOL, "name": f"tool_{number}", **others} for number in range(count)]
 
 
@@ -302,11 +302,11 @@ RICH = request(
 )
 WRONG: list[Any] = [None, True, 7, -1.5, "", "wrong", [], ["wrong"], {}, {"type": "wrong"}]
 FREE = (("messages", 1, "content", 2, "input"), ("tools", 0, "input_schema"))
-"""Below these places anything goes."""
+"""The places below which any value is allowed."""
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value inside a value."""
+    """Return the path of every value inside a value."""
     if isinstance(value, dict):
         inner = list(value.items())
     else:
@@ -316,7 +316,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def changed(path: tuple[Any, ...], value: Any, *, removes: bool) -> Block:
-    """The rich request with another value there, or none."""
+    """Return the rich request with another value at a place, or without that place."""
     body = copy.deepcopy(RICH)
     holder: Any = body
     for key in path[:-1]:
@@ -329,7 +329,7 @@ def changed(path: tuple[Any, ...], value: Any, *, removes: bool) -> Block:
 
 
 def we_take(body: Block) -> bool:
-    """Whether the shape is right for us."""
+    """Return whether our own check accepts the shape of a request."""
     try:
         check_shape(body, MessageRequest)
     except ApiError:
@@ -357,7 +357,7 @@ def test_what_the_sdks_types_refuse_is_refused_by_ours(
 
 
 def is_free(path: tuple[Any, ...]) -> bool:
-    """Whether anything goes at that place."""
+    """Return whether any value is allowed at this place."""
     return any(path[: len(free)] == free for free in FREE)
 
 

@@ -1,4 +1,4 @@
-"""Scenario files: what is played, in what order, to whom."""
+"""Scenario files: the replies, their order, and the clients that get them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ COUNTING = '[[reply]]\nrepeat = 50\ntext = "{n}"'
 
 
 def said(running: Endpoint, body: Block) -> str:
-    """The first text of a reply."""
+    """Return the first text of the reply to a request."""
     answer = running.post(body)
     assert answer.status == 200, answer.body
     return next(str(one["text"]) for one in answer.body["content"] if one["type"] == "text")
 
 
 def going_on(running: Endpoint, *messages: Block, **others: Any) -> list[Block]:
-    """The messages with a reply and the results of its tools behind them."""
+    """Return the messages, extended by a reply and the results of its tools."""
     content = running.post(request(*messages, **others)).body["content"]
     results = [result(one["id"], "ok") for one in content if one["type"] == "tool_use"]
     said = {"role": "assistant", "content": content}

@@ -25,7 +25,7 @@ WORD = "incomprehensible"
 
 @dataclass
 class Client:
-    """What the loop of a client does, in short."""
+    """A minimal client that runs a session against the endpoint."""
 
     sidecar: Connection
     running: Endpoint
@@ -34,7 +34,7 @@ class Client:
     messages: list[Block] = field(default_factory=list)
 
     def turn(self, said: str | None = None, **others: Any) -> Block:
-        """One turn: the request, its reply, its tools."""
+        """Run one turn: the request, its reply, its tools."""
         given = {} if said is None else {"user_message": said}
         begun = self.request("turn/begin", model=self.model, system="You work.", **given)
         if begun["rewrite"] is not None:
@@ -83,17 +83,17 @@ class Client:
         assert envelope["status"] == "success", (block, envelope)
 
     def request(self, method: str, **params: Any) -> Any:
-        """A request on the session."""
+        """Send a request about the session."""
         return self.sidecar.request(method, session_id=self.session, **params)
 
 
 MODELS = [(MODEL, 1.6), ("claude-sonnet-5", 1.0)][: soak.amount(1, 2)]
-"""Each model, and the tokens it counts for each of ours."""
+"""The models, each with the tokens it counts for each of ours."""
 
 
 @pytest.fixture
 def big_project(project: Path) -> Path:
-    """A repository whose listings and searches are far more than a window holds."""
+    """A repository whose listings and searches are far larger than a window."""
     for number in range(FILES):
         folder = project / f"part_{number % 30}"
         folder.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def big_project(project: Path) -> Path:
 
 @pytest.fixture
 def long_one(tmp_path: Path, factor: float) -> Iterator[Endpoint]:
-    """The model that plays the long scenario."""
+    """An endpoint that plays the long scenario."""
     text = (BUILT_IN / "long.toml").read_text(encoding="utf-8")
     with endpoint(text, tmp_path, factor=factor) as running:
         yield running
@@ -143,18 +143,18 @@ def test_the_tour_goes_through_this_checkout(sidecar: Connection, tmp_path: Path
 
 
 def prompt_limit(budget: Block) -> int:
-    """What a prompt may have: all but the reserve for the reply."""
+    """Return the most tokens of a prompt: all but the reserve for the reply."""
     return int(budget["total"] - budget["tiers"]["response"]["limit"])
 
 
 def read_share(lines: list[Any]) -> float:
-    """How much of the prompts was read from the cache."""
+    """Return the share of the prompts' tokens that was read from the cache."""
     read = sum(line["usage"]["cache_read_input_tokens"] for line in lines)
     return float(read / sum(prompt_of(line) for line in lines))
 
 
 def raw_tokens(home: Path) -> int:
-    """About how many tokens the stored results would have had in whole."""
+    """Return about how many tokens the stored results have in full."""
     database = home / "efrit" / "state" / "efrit-budget.sqlite3"
     query = "SELECT sum(size) FROM results JOIN blobs ON blobs.hash = results.blob"
     with closing(sqlite3.connect(database)) as connection:
@@ -164,6 +164,6 @@ def raw_tokens(home: Path) -> int:
 
 
 def prompt_of(line: Any) -> int:
-    """The tokens of a request, as the model counted them."""
+    """Return the tokens of a request, as the model counted them."""
     names = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
     return sum(line["usage"][name] for name in names)

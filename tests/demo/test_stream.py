@@ -24,7 +24,7 @@ SUMMARIZED = {"type": "adaptive", "display": "summarized"}
 
 
 def streamed(running: Endpoint, **others: Any) -> tuple[list[Any], Any]:
-    """The raw events and the final message of a streamed request."""
+    """Return the raw events and the final message of a streamed request."""
     body = request(**others)
     with running.client().messages.stream(**body) as stream:
         events = [event for event in stream if event.type in RAW]

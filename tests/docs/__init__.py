@@ -1,1 +1,1 @@
-"""The documents, held against what they describe."""
+"""Tests that compare the documents with the program."""

@@ -1,15 +1,15 @@
-"""Console blocks of the documents: commands behind `$ `, and below each all that it prints.
+"""Console blocks of the documents: commands after `$ `, and below each all of its output.
 
-In what a block shows
+In the output that a block shows
 
 * `...` as a line stands for any lines, or none;
 * `…` within a line stands for any part of that line;
 * each number, time and bar stands for any other one where the paragraph above the block says
   that they vary ("the numbers vary", "the number of the port varies").
 
-Everything else is compared to the letter. Commands run in the folder of `tests.docs.example`.
-Other fenced blocks are of the languages in `LANGUAGES`. `docs/benchmarks.md` has no block but
-tables: they are the record of one run on one machine, and are not printed anew.
+Everything else is compared literally. Commands run in the folder of `tests.docs.example`. Other
+fenced blocks have the languages in `LANGUAGES`. `docs/benchmarks.md` is not checked: it has only
+tables, which record one run on one machine.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ LANGUAGES = {
     "text": "a drawing",
 }
 TIME_LIMIT = 120
-"""Guards against a hang, in seconds."""
+"""The limit against hangs, in seconds."""
 SERVES = "efrit-budget demo-model"
-"""Begins a command that goes on after it has printed its lines."""
+"""The beginning of a command that keeps running after it has printed its lines."""
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 VARIES = re.compile(r"\bnumbers? (?:[a-z ]+ )?var(?:y|ies)\b")
 FREE = re.compile(r"\d[\d,.]* (?:ms|s|min)\b|\d+(?:[.,]\d+)*k?|[▓░]+")
@@ -45,7 +45,7 @@ FREE = re.compile(r"\d[\d,.]* (?:ms|s|min)\b|\d+(?:[.,]\d+)*k?|[▓░]+")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block, and where it stands."""
+    """A fenced block and its place."""
 
     page: Path
     line: int
@@ -60,17 +60,17 @@ class Block:
 
     @property
     def numbers_vary(self) -> bool:
-        """Whether the page says so."""
+        """Return whether the page says that the numbers vary."""
         return VARIES.search(self.paragraph_above.replace("\n", " ")) is not None
 
 
 def documents() -> list[Path]:
-    """The pages that are read by people."""
+    """Return the pages written for people."""
     return [*sorted(pages.ROOT.glob("*.md")), *sorted(pages.FOLDER.glob("*.md"))]
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The fenced blocks of a page, in order."""
+    """Yield the fenced blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
     for found in FENCE.finditer(text):
         above = text[: found.start()]
@@ -79,7 +79,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with what it is shown to print."""
+    """Return the commands of a console block, each with the output shown below it."""
     before, *parts = re.split(r"^\$ ", block, flags=re.MULTILINE)
     assert parts, "a console block without a command"
     assert not before, "a console block begins with a command"
@@ -88,7 +88,7 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def is_as_shown(shown: str, printed: str, *, numbers_vary: bool = False) -> bool:
-    """Whether that is what a command printed."""
+    """Return whether a command printed what the page shows."""
     if numbers_vary:
         shown, printed = FREE.sub("#", shown), FREE.sub("#", printed)
     pattern = "".join(map(_pattern, shown.splitlines()))
@@ -113,7 +113,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def _recipe(command: str) -> list[str]:
-    """What make would run in a checkout that is set up."""
+    """Return the commands that make would run in a checkout that is set up."""
     lines = _shell(f"{command} --dry-run --no-print-directory", pages.ROOT).stdout.splitlines()
     return [line for line in lines if not line.startswith(".ci/setup")]
 
@@ -146,7 +146,7 @@ def _first_line(command: str, folder: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """A person's, with the program on the PATH, and no key for a real model."""
+    """Return a person's environment, with the program on PATH and no key for a real model."""
     left_out = {"ANTHROPIC_API_KEY", "TASK", "MAKEFLAGS", "MAKELEVEL"}
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     programs = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"

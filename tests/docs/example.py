@@ -1,4 +1,4 @@
-"""The project and the memory that the examples of the documents are about: somebody's thesis."""
+"""The project and the memory that the documents' examples use: somebody's thesis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "thesis"
 FILES = pages.ROOT / "tests" / "docs" / NAME
 MEMORIES = pages.ROOT / "tests" / "docs" / "thesis.jsonl"
 MODIFIED = 1_795_015_148
-"""2026-11-18T15:19:08Z, when all files of the project were last written."""
+"""2026-11-18T15:19:08Z, the time when all files of the project were last written."""
 
 
 def make_thesis(parent: Path) -> Path:

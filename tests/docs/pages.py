@@ -1,4 +1,4 @@
-"""The documents' files, and the parts they are cut into."""
+"""The files of the documents, and functions that split them into parts."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Part:
-    """A heading and what stands below it, up to the next heading of its level or above."""
+    """A heading and the text below it, up to the next heading of its level or above."""
 
     heading: str
     text: str
 
     def blocks(self, language: str) -> list[str]:
-        """The fenced blocks in that language."""
+        """Return the fenced blocks in this language."""
         return [found[2] for found in BLOCK.finditer(self.text) if found[1] == language]
 
 
 def read(name: str) -> str:
-    """A document's text."""
+    """Return a document's text."""
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def parts(text: str, level: int) -> Iterator[Part]:
-    """The parts whose headings have that many signs."""
+    """Yield the parts whose headings have this level."""
     pattern = re.compile(rf"^#{{{level}}} (.+)$|^#{{1,{level}}} ", re.MULTILINE)
     # A comment in a block looks like a heading, so the blocks are hidden while cutting.
     hidden = BLOCK.sub(lambda block: re.sub(r"^#", " ", block[0], flags=re.MULTILINE), text)
@@ -42,11 +42,11 @@ def parts(text: str, level: int) -> Iterator[Part]:
 
 
 def cell(text: str) -> str:
-    """A text as it may stand in a table's cell."""
+    """Return a text escaped for a table's cell."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "\n".join("| " + " | ".join(map(cell, line)) + " |" for line in lines)

@@ -1,4 +1,4 @@
-"""The table of `docs/tools.md` that sets another agent's tools beside these."""
+"""The table of `docs/tools.md` that compares another agent's tools with these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADING = ("there", "here", "how", "test")
 
 @dataclass(frozen=True)
 class Row:
-    """Some of the peer's tools, and what takes their place."""
+    """Some of the peer's tools, and the tools that replace them."""
 
     peer: tuple[str, ...]
     ours: tuple[str, ...]
@@ -28,7 +28,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     found = tomllib.loads(ROWS.read_text(encoding="utf-8"))["row"]
     return [
         Row(tuple(row["peer"]), tuple(row["ours"]), row["beside"], row["test"]) for row in found
@@ -36,7 +36,7 @@ def rows() -> list[Row]:
 
 
 def part() -> str:
-    """The part of the page."""
+    """Return the part of the page that contains the table."""
     cells = [(_names(row.peer), _names(row.ours), row.beside, f"`{row.test}`") for row in rows()]
     return f"{INTRODUCTION}\n{table(HEADING, cells)}\n"
 

@@ -1,7 +1,7 @@
-"""The conversations of `docs/protocol.md`, held with a real sidecar.
+"""The conversations of `docs/protocol.md`, run with a real sidecar.
 
-`python -m tests.docs.protocol_page` writes the replies that the sidecar gives into the page:
-write a request, and below it a reply that has its `id` alone.
+`python -m tests.docs.protocol_page` writes the sidecar's replies into the page: write a request,
+and below it a reply that has only its `id`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ PAGE = pages.FOLDER / "protocol.md"
 SLOW_TOOL = pages.ROOT / "tests" / "tools_for_tests" / "wait.py"
 FROM_THE_SERVER = {"$/progress"}
 WHAT_VARIES = re.compile(r"^What varies from run to run: (.+?)\.$", re.MULTILINE | re.DOTALL)
+MODIFIED = 1_795_074_105
+"""The time when the project's file was last written; it appears in text that is counted."""
 WIDTH = 96
 HOME = "/home/ann"
-"""Stands on the page for the folder that holds the project."""
+"""The page's name for the folder that contains the project."""
 SHOWN_ELSEWHERE = "..."
-"""Stands in a reply for a value that is shown in full elsewhere, or for a list's further ones."""
+"""The page's sign for a value shown in full elsewhere, or for the rest of a list."""
 
 NUMBERS = re.compile(r"\d[\d,.:TZ+-]*")
 Answer = Callable[[Any, Any], None]
-"""Takes what the page shows and what the sidecar said."""
+"""A function called with the block on the page and the sidecar's message."""
 
 
 def conversations(page: str) -> list[pages.Part]:
-    """The parts of the page that are a connection each."""
+    """Return the parts of the page that show one connection each."""
     return [part for part in pages.parts(page, 2) if part.blocks("json")]
 
 
 def varying(page: str) -> frozenset[str]:
-    """The members whose numbers and times the page does not promise."""
+    """Return the members whose numbers and times may differ from the page."""
     named = WHAT_VARIES.search(page)
     assert named, "the page does not say what varies"
     return frozenset(re.findall(r"`([^`]+)`", named[1]))
@@ -50,7 +52,7 @@ def varying(page: str) -> frozenset[str]:
 
 
 def differences(page: Any, real: Any, free: Set[str], place: str = "") -> Iterator[str]:
-    """Where a reply is not what the page shows; below a free member numbers and times are free."""
+    """Yield the differences between the page and a reply; below a free member values may differ."""
     if page == SHOWN_ELSEWHERE:
         return
     if isinstance(page, dict) and isinstance(real, dict):
@@ -66,7 +68,7 @@ def differences(page: Any, real: Any, free: Set[str], place: str = "") -> Iterat
 
 
 def kinds_differ(page: Any, real: Any, free: Set[str], place: str) -> Iterator[str]:
-    """Where two values differ in kind or wording; a list's first element stands for all."""
+    """Yield the differences in kind or wording; a list's first element stands for all."""
     if page == SHOWN_ELSEWHERE:
         return
     if kind(page) != kind(real) or wording(page) != wording(real):
@@ -82,29 +84,29 @@ def kinds_differ(page: Any, real: Any, free: Set[str], place: str) -> Iterator[s
 
 
 def wording(value: Any) -> str:
-    """A text with a sign for each number and time in it; empty for what is no text."""
+    """Return a text with a sign for each number and time; empty if the value is no text."""
     return NUMBERS.sub("#", value) if isinstance(value, str) else ""
 
 
 def is_cut(page: list[Any]) -> bool:
-    """Whether a list of the page shows only its first elements."""
+    """Return whether a list of the page shows only its first elements."""
     return page[-1:] == [SHOWN_ELSEWHERE]
 
 
 def same_length(page: list[Any], real: list[Any]) -> bool:
-    """Whether two lists can be compared one by one."""
+    """Return whether two lists can be compared one by one."""
     return len(page) == len(real) or (is_cut(page) and len(page) - 1 <= len(real))
 
 
 def names_differ(page: dict[str, Any], real: dict[str, Any], place: str) -> Iterator[str]:
-    """Whether two objects have the same members."""
+    """Yield a difference if two objects have different members."""
     if page.keys() != real.keys():
         lacking, extra = sorted(real.keys() - page.keys()), sorted(page.keys() - real.keys())
         yield f"{place}: the page lacks {lacking}, and has {extra} that the sidecar did not give"
 
 
 def kind(value: Any) -> str:
-    """What JSON calls a value."""
+    """Return the JSON name of a value's kind."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "number"
     return {dict: "object", list: "array", str: "string", bool: "boolean"}.get(type(value), "null")
@@ -115,12 +117,13 @@ def kind(value: Any) -> str:
 
 @contextmanager
 def connected(folder: Path) -> Iterator[Sidecar]:
-    """A sidecar in the project of the page, where the session `demo` is open."""
+    """Yield a sidecar in the page's project with an open session `demo`."""
     tools, root = folder / "tools", folder / "project"
     tools.mkdir()
     root.mkdir()
     shutil.copy(SLOW_TOOL, tools)
     (root / "README.md").write_text("# Example\n", encoding="utf-8")
+    os.utime(root / "README.md", (MODIFIED, MODIFIED))
     environment = {"EFRIT_BUDGET_TOOLS__PATH": json.dumps([str(tools)])}
     with Sidecar(cwd=root, env=environment) as first:
         first.request("session/open", root=".", session_id="demo")
@@ -129,7 +132,7 @@ def connected(folder: Path) -> Iterator[Sidecar]:
 
 
 def hold(conversation: pages.Part, folder: Path, answer: Answer) -> None:
-    """Say what the client says in a conversation, and hand on what the sidecar says to it."""
+    """Send the client's messages of a conversation and pass the sidecar's messages to `answer`."""
     with connected(folder) as connection:
         for block in conversation.blocks("json"):
             page = json.loads(block)
@@ -140,18 +143,18 @@ def hold(conversation: pages.Part, folder: Path, answer: Answer) -> None:
 
 
 def at_home(reply: Any, folder: Path) -> Any:
-    """A reply as if the folder of the conversation were a person's home."""
+    """Return a reply as if the folder of the conversation were a person's home."""
     return json.loads(json.dumps(reply).replace(str(folder), HOME))
 
 
 def is_sent(message: Any) -> bool:
-    """Whether a block is what the client says."""
+    """Return whether a block of the page is sent by the client."""
     members = message if isinstance(message, list) else [message]
     return any(member.get("method", "$/progress") not in FROM_THE_SERVER for member in members)
 
 
 def awaited(connection: Sidecar, page: Any) -> Any:
-    """The message of the sidecar that belongs to a block."""
+    """Wait for the sidecar's message that corresponds to a block."""
     if isinstance(page, list):
         replies = connection.wait_for(lambda message: isinstance(message, list)).value
         order = [reply["id"] for reply in page]
@@ -166,7 +169,7 @@ def awaited(connection: Sidecar, page: Any) -> Any:
 
 
 def pretty(value: Any, indent: int = 0) -> str:
-    """JSON on one line where that fits, and else a line for each member."""
+    """Return JSON on one line if it fits, else with a line for each member."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(flat) + indent <= WIDTH or not isinstance(value, dict | list) or not value:
         return flat
@@ -178,7 +181,7 @@ def pretty(value: Any, indent: int = 0) -> str:
 
 
 def shortened(page: Any, real: Any) -> Any:
-    """What the sidecar said, without what the page leaves out."""
+    """Return the sidecar's reply without the parts that the page leaves out."""
     if page == SHOWN_ELSEWHERE:
         return page
     if isinstance(page, dict) and isinstance(real, dict):
@@ -190,7 +193,7 @@ def shortened(page: Any, real: Any) -> Any:
 
 
 def renewed(page: str) -> str:
-    """The page with a new reply in the place of each that a sidecar does not give any more."""
+    """Return the page with each outdated reply replaced by the sidecar's present one."""
     free = varying(page)
     replies: list[tuple[Any, Any]] = []
     for conversation in conversations(page):

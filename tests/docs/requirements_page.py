@@ -1,7 +1,7 @@
-"""The tests that `docs/requirements.md` names, and whether each of them ran and passed.
+"""A check that the tests named in `docs/requirements.md` ran and passed.
 
-`python -m tests.docs.requirements_page PYTEST.XML PASSED...` reads what pytest and each Emacs
-reported of the run that has just ended, and fails where a test is not among those that passed.
+`python -m tests.docs.requirements_page PYTEST.XML PASSED...` reads the reports of pytest and of
+each Emacs about the run that has just ended, and fails if a test did not pass.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ERT = re.compile(r"`(tests/elisp/[\w-]+-tests\.el)::([\w-]+)`")
 
 
 def passed_in_pytest(report: Path) -> set[str]:
-    """The tests that passed in each of their cases; one that was skipped did not."""
+    """Return the tests that passed in all their cases; skipped ones did not pass."""
     passed: dict[str, bool] = {}
     for case in ElementTree.parse(report).iter("testcase"):
         file = case.get("classname", "").replace(".", "/")
@@ -32,12 +32,12 @@ def passed_in_pytest(report: Path) -> set[str]:
 
 
 def passed_in_emacs(reports: Iterable[Path]) -> set[str]:
-    """The tests that passed in any of the Emacsen, which share them."""
+    """Return the tests that passed in at least one Emacs; the versions share the tests."""
     return {name for report in reports for name in report.read_text(encoding="utf-8").split()}
 
 
 def missing(in_pytest: set[str], in_emacs: set[str]) -> list[str]:
-    """The tests that the page names and that are not among those."""
+    """Return the tests named on the page that are in neither set."""
     named = {f"{file}::{test}": test for file, test in ERT.findall(PAGE)}
     lost = [name for name, test in named.items() if test not in in_emacs]
     wanted = {f"{file}::{test}" for file, test in PYTEST.findall(PAGE)}
@@ -45,7 +45,7 @@ def missing(in_pytest: set[str], in_emacs: set[str]) -> list[str]:
 
 
 def main(pytest_report: Path, *emacs_reports: Path) -> int:
-    """Say which tests are missing."""
+    """Print the tests that are missing and return the exit code."""
     for report in (pytest_report, *emacs_reports):
         if not report.exists():
             print(f"there is no report {report}; the tests run first", file=sys.stderr)

@@ -40,12 +40,12 @@ HEADING = ("key", "kind", "default", "a project may", "meaning")
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([INTRODUCTION, *map(group_part, Settings.model_fields)])
 
 
 def group_part(group: str) -> str:
-    """The part about one group, such as `budget`."""
+    """Return the part about one group, such as `budget`."""
     model = Settings.model_fields[group].annotation
     assert isinstance(model, type)
     assert issubclass(model, BaseModel)
@@ -57,13 +57,13 @@ def group_part(group: str) -> str:
 
 
 def row(key: str, field: FieldInfo, member: dict[str, Any]) -> tuple[str, ...]:
-    """One setting."""
+    """Return the row of one setting."""
     narrowing = "make it stricter" if key in settings_a_project_may_narrow() else ""
     return f"`{key}`", kind(member), default_of(field), narrowing, field.description or ""
 
 
 def default_of(field: FieldInfo) -> str:
-    """The default as TOML has it; of a path only what does not depend on the machine."""
+    """Return the default as TOML; of a path only the part that is the same on every machine."""
     value = field.get_default(call_default_factory=True)
     if isinstance(value, Path):
         return f"`{value.name}` in the {FOLDERS[value.suffix]} folder"

@@ -17,7 +17,7 @@ PAGE = pages.Part("", pages.read("adding-a-tool.md"))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the page's two files in the places it gives them."""
+    """A folder with the page's two files, where the page says to put them."""
     tool, test = PAGE.blocks("python")
     for name, text in {"tools/line_count.py": tool, "tests/test_line_count.py": test}.items():
         file = tmp_path / name
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_tool_of_the_page_is_offered_and_runs_in_a_sidecar(folder: Path) -> None:
-    """With its folder on `tools.path`, as the page says."""
+    """The folder is on `tools.path`, as the page says."""
     (folder / "notes.txt").write_text("one\ntwo\n", encoding="utf-8")
     environment = {"EFRIT_BUDGET_TOOLS__PATH": json.dumps([str(folder / "tools")])}
     with Sidecar(cwd=folder, env=environment) as sidecar:

@@ -1,4 +1,4 @@
-"""What the documents show of the program is what it prints; `console.py` has the rules."""
+"""The documents show what the program prints; `console.py` has the rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_refusal_on_the_page_is_what_the_scripted_model_says(tmp_path: Path)
 
 @pytest.mark.parametrize("page", documents(), ids=lambda page: page.name)
 def test_every_block_says_what_it_is(page: Path) -> None:
-    """So that none that shows output goes unseen."""
+    """A block without a language could show output that nothing compares."""
     text = page.read_text(encoding="utf-8")
     found = list(blocks(page))
     assert sum(line.lstrip().startswith(("```", "~~~")) for line in text.splitlines()) == 2 * len(

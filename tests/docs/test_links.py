@@ -1,4 +1,4 @@
-"""What the documents point to is there."""
+"""The links in the documents lead to something."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TARGETS = set(
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_leads_to_a_file(document: Path) -> None:
-    """All of them are relative."""
+    """All links are relative."""
     links = re.findall(r"\]\(([^)#]+)", BLOCK.sub("", document.read_text(encoding="utf-8")))
     assert not [link for link in links if not (document.parent / link).exists()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_make_command_that_is_named_exists(document: Path) -> None:
-    """As a target of the Makefile."""
+    """Each `make` command is a target of the Makefile."""
     named = re.findall(
         r"(?:`|^)make ([a-z]+)(?:`|$)", document.read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -32,6 +32,6 @@ def test_every_make_command_that_is_named_exists(document: Path) -> None:
 
 
 def test_the_readme_names_every_document() -> None:
-    """So that each is found from there."""
+    """A reader finds every document from the README."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert not [page.name for page in FOLDER.glob("*.md") if f"(docs/{page.name})" not in readme]

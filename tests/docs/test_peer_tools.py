@@ -1,4 +1,4 @@
-"""Every tool of the peer has its place in the table, and every test named there is there."""
+"""The table of the peer's tools is complete, and every test it names exists."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ TEST = re.compile(r"^\(ert-deftest (\S+)", re.MULTILINE)
 
 
 def test_every_tool_of_the_peer_has_a_row() -> None:
-    """Each stands in one row."""
+    """No tool stands in two rows."""
     named = [name for row in rows() for name in row.peer]
     assert len(named) == len(set(named)) == PEERS_TOOLS
 
 
 def test_every_tool_named_beside_the_peers_is_offered() -> None:
-    """By the sidecar or by Emacs."""
+    """The sidecar or Emacs offers it."""
     offered = {tool.name for tool in discover()} | {tool["name"] for tool in emacs_tools()}
     assert {name for row in rows() for name in row.ours} <= offered
 
 
 def test_every_test_named_in_the_table_is_one_that_a_batch_emacs_runs() -> None:
-    """It is defined in tests/elisp, where `run.el` finds it."""
+    """The test is defined in tests/elisp, where `run.el` finds it."""
     defined = {
         name
         for file in (ROOT / "tests" / "elisp").glob("*-tests.el")

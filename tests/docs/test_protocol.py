@@ -1,4 +1,4 @@
-"""`docs/protocol.md`: what it shows is sent to a real sidecar, and the replies are compared."""
+"""`docs/protocol.md`: its requests are sent to a real sidecar, and the replies compared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METHOD_PARTS = {part.heading.strip("`"): part for part in pages.parts(PAGE, 3)}
 
 
 def methods() -> dict[str, list[str]]:
-    """Every method a sidecar has, with the names of its params."""
+    """Return every method a sidecar has, with the names of its params."""
     application = efrit_budget.app.open_application(load())
     try:
         found = {
@@ -44,7 +44,7 @@ def methods() -> dict[str, list[str]]:
 def test_a_conversation_of_the_page_goes_as_it_is_shown(
     conversation: pages.Part, tmp_path: Path
 ) -> None:
-    """Each part of the second level is one connection, and each reply of it is compared."""
+    """Each part of the second level is one connection, and each of its replies is compared."""
 
     def compare(page: Any, real: Any) -> None:
         found = "\n".join(differences(page, real, varying(PAGE)))
@@ -56,14 +56,14 @@ def test_a_conversation_of_the_page_goes_as_it_is_shown(
 
 
 def test_every_method_of_the_sidecar_stands_in_the_page_and_the_other_way_round() -> None:
-    """As a heading of the third level."""
+    """Each method is a heading of the third level."""
     real, documented = set(methods()), set(METHOD_PARTS) - FROM_THE_SERVER
     assert not real - documented, "methods that docs/protocol.md lacks"
     assert not documented - real, "methods in docs/protocol.md that the sidecar lacks"
 
 
 def test_every_method_is_shown_with_a_request_below_its_heading() -> None:
-    """So that each is really sent to a sidecar here."""
+    """Every method is therefore really called here."""
     sent = {
         name
         for name, part in METHOD_PARTS.items()
@@ -74,7 +74,7 @@ def test_every_method_is_shown_with_a_request_below_its_heading() -> None:
 
 
 def test_every_parameter_of_a_method_is_named_below_its_heading() -> None:
-    """In backquotes."""
+    """The names stand in backquotes."""
     lacking = {
         f"{name}: {field}"
         for name, fields in methods().items()
@@ -85,26 +85,26 @@ def test_every_parameter_of_a_method_is_named_below_its_heading() -> None:
 
 
 def error_codes(error: type[EfritError] = EfritError) -> Iterator[int]:
-    """The codes of an error and of those derived from it."""
+    """Yield the codes of an error and of those derived from it."""
     yield error.code
     for derived in error.__subclasses__():
         yield from error_codes(derived)
 
 
 def test_the_table_of_errors_has_every_code_that_an_error_carries() -> None:
-    """And no other."""
+    """The table has no other codes."""
     documented = re.findall(r"^\| `(-\d+)` \|", PAGE, re.MULTILINE)
     assert sorted(set(error_codes()), reverse=True) == [int(code) for code in documented]
 
 
 def test_what_the_page_says_varies_stands_in_its_replies() -> None:
-    """Each is a member of one of them."""
+    """Each varying member occurs in one of the replies."""
     shown = "".join(pages.Part("", PAGE).blocks("json"))
     assert not [name for name in varying(PAGE) if f'"{name}": ' not in shown]
 
 
 def test_a_reply_in_other_words_is_a_difference_and_one_with_other_numbers_is_none() -> None:
-    """For the members that vary; in all others each figure counts."""
+    """Numbers may differ in varying members only."""
     page = {"text": "2 files, ~30 tokens", "total": 2}
     assert not [*differences(page, {"text": "3 files, ~41 tokens", "total": 2}, {"text"})]
     assert [*differences(page, {"text": "2 folders, ~30 tokens", "total": 2}, {"text"})]

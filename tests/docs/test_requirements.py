@@ -38,13 +38,13 @@ HELD_BACK = {"skip", "skipif", "xfail"}
 
 
 def rows() -> list[tuple[str, str]]:
-    """Each row's name and what stands for its proof."""
+    """Return the name and the proof of each row."""
     return [(found[1], found[3]) for found in ROW.finditer(PAGE)]
 
 
 @cache
 def defined(file: str) -> frozenset[str]:
-    """The tests that a file defines, and that no mark holds back."""
+    """Return the tests that a file defines and no mark skips."""
     tree = ast.parse((pages.ROOT / file).read_text(encoding="utf-8"))
     marks = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not HELD_BACK & marks, f"{file} has marks that hold tests back"

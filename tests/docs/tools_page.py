@@ -42,7 +42,7 @@ IN_EMACS = """\
 
 Each is an `efrit-define-tool` form in `elisp/`. They are offered by `efrit-do`; the sidecar counts
 and keeps what they give like any other result. What a tool says itself it gives through
-`efrit-tool-own`; all else counts as found.
+`efrit-tool-mark-own`; all else counts as found.
 """
 SCHEMAS = """
 (progn (setq locale-coding-system 'utf-8-unix)
@@ -58,7 +58,7 @@ EFFECTS = {True: "It has effects: it is never run twice for one call.", False: "
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     in_sidecar = (described(tool) for tool in discover())
     in_emacs = (described_in_emacs(tool) for tool in emacs_tools())
     parts = [
@@ -74,13 +74,13 @@ def page() -> str:
 
 
 def shared_part() -> str:
-    """The part about what every tool takes."""
+    """Return the part about the arguments that every tool takes."""
     rows = [(*row[:3], EVERY_TOOL_TAKES[name]) for name, row in arguments(Arguments).items()]
     return f"## Every tool\n\n{table(HEADING, rows)}\n"
 
 
 def described(tool: Tool) -> str:
-    """The part about one tool."""
+    """Return the part about one tool."""
     own = [row for name, row in arguments(tool.arguments).items() if name not in EVERY_TOOL_TAKES]
     parts = [
         f"## {tool.name}",
@@ -92,7 +92,7 @@ def described(tool: Tool) -> str:
 
 
 def emacs_tools() -> list[dict[str, Any]]:
-    """What the tools of Emacs are offered as, by their names."""
+    """Return the schemas of Emacs's tools, sorted by name."""
     command = [os.environ.get("EMACS", "emacs"), "-Q", "--batch", "-L", str(ROOT / "elisp")]
     asked = [*command, "-l", "efrit-do", "--eval", SCHEMAS]
     found: list[dict[str, Any]] = json.loads(subprocess.check_output(asked))
@@ -100,7 +100,7 @@ def emacs_tools() -> list[dict[str, Any]]:
 
 
 def described_in_emacs(tool: dict[str, Any]) -> str:
-    """The part about one tool that runs in Emacs."""
+    """Return the part about one tool that runs in Emacs."""
     rows = list(rows_of(tool["input_schema"]).values())
     parts = [
         f"### {tool['name']}",
@@ -112,12 +112,12 @@ def described_in_emacs(tool: dict[str, Any]) -> str:
 
 
 def arguments(model: type[Arguments]) -> dict[str, tuple[str, ...]]:
-    """A row for each argument of a tool of the sidecar, by its name."""
+    """Return a row for each argument of a tool of the sidecar, by its name."""
     return rows_of(schema(model))
 
 
 def rows_of(found: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """A row for each argument in a schema, by its name."""
+    """Return a row for each argument in a schema, by its name."""
     required = found.get("required", [])
     return {
         name: (f"`{name}`", kind(member), needed(member, required=name in required), about(member))
@@ -126,7 +126,7 @@ def rows_of(found: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def kind(member: dict[str, Any]) -> str:
-    """What a value must be, in words."""
+    """Return the kind of value that a member takes, in words."""
     choices = member.get("enum", [member["const"]] if "const" in member else [])
     if choices:
         return "one of " + ", ".join(f"`{value}`" for value in choices)
@@ -145,7 +145,7 @@ def kind(member: dict[str, Any]) -> str:
 
 
 def bounds(member: dict[str, Any], least: str, most: str, unit: str = "") -> str:
-    """The least and the most of a value, of its length or of its items."""
+    """Return the minimum and the maximum of a value, of its length or of its items."""
     over = member.get("exclusiveMinimum") if least == "minimum" else None
     limits = [
         f"at least {member[least]:,}" if least in member else "",
@@ -157,7 +157,7 @@ def bounds(member: dict[str, Any], least: str, most: str, unit: str = "") -> str
 
 
 def needed(member: dict[str, Any], *, required: bool) -> str:
-    """The default, or that there is none."""
+    """Return the default of an argument, or say that it is required or has none."""
     if required:
         return "required"
     default = member.get("default")
@@ -165,7 +165,7 @@ def needed(member: dict[str, Any], *, required: bool) -> str:
 
 
 def about(member: dict[str, Any]) -> str:
-    """What the model is told of an argument."""
+    """Return the description of an argument that the model reads."""
     return str(member.get("description", ""))
 
 

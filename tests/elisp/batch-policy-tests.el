@@ -9,7 +9,7 @@
 (require 'editing)
 (require 'ert)
 (require 'looping)
-(require 'efrit-batch)
+(require 'efrit-do)
 
 (defconst batch-policy--uses
   '(("compile" . "{ command = \"touch ran\" }")

@@ -10,7 +10,8 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-budget-view)
+(require 'efrit-budget)
+(require 'text-property-search)
 
 (defconst efrit-budget-tests--script "
 [[reply]]
@@ -92,8 +93,8 @@ That counts every result anew with each reply, and a line keeps its first count.
     (let ((sum (apply #'+ (mapcar (lambda (entry)
                                     (cadr (efrit-budget-tests--tokens (aref (cadr entry) 0))))
                                   tabulated-list-entries)))
-          (used (efrit-show-used (plist-get (efrit-session-status (efrit-loop-id loop))
-                                            :budget))))
+          (used (efrit-show-used-tokens (plist-get (efrit-session-status (efrit-loop-id loop))
+                                                   :budget))))
       (should (< (abs (- used sum)) (/ used 50))))))
 
 (ert-deftest efrit-budget-shows-tiers-as-bars-and-the-error-of-the-estimate ()
@@ -243,9 +244,9 @@ text = \"Back.\"
           (efrit-budget-view-interval 3600)
           (asked 0))
       (efrit-budget-view--stop-timer)
-      (setq efrit-budget-view--refreshed (float-time))
+      (setq efrit-budget-view--refresh-time (float-time))
       (cl-letf (((symbol-function 'efrit-budget-view-refresh)
-                 (lambda () (cl-incf asked) (setq efrit-budget-view--refreshed (float-time)))))
+                 (lambda () (cl-incf asked) (setq efrit-budget-view--refresh-time (float-time)))))
         (dotimes (_ 30)
           (efrit-budget-view--event loop '(price 1)))
         (should (= 0 asked))

@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'support)
-(require 'efrit-json)
+(require 'efrit-rpc)
 
 (ert-deftest efrit-a-session-is-opened-asked-about-and-closed ()
   "A session opens, tells its budget, and closes."

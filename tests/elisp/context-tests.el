@@ -11,7 +11,8 @@
 
 (require 'scripted)
 (require 'cl-lib)
-(require 'efrit-context)
+(require 'efrit-do)
+(require 'project)
 
 (defconst efrit-context-tests--script "
 [[reply]]
@@ -213,7 +214,7 @@ Both are strings."
 (defun efrit-context-tests--of (loop)
   "Return the context that this buffer is for a message in LOOP, a string."
   (mapconcat (lambda (block) (plist-get block :text))
-             (butlast (efrit-context-blocks loop "Task." (efrit-context-here))) "|"))
+             (butlast (efrit-context-blocks loop "Task." (efrit-context-current))) "|"))
 
 (ert-deftest efrit-context-names-files-as-the-tools-open-them ()
   "From the root on, whole outside of it; never with a tilde."

@@ -10,8 +10,8 @@
 (require 'ert)
 (require 'looping)
 (require 'viewing)
-(require 'efrit-revise)
-(require 'efrit-undo-view)
+(require 'efrit-ask)
+(require 'efrit-undo)
 
 (defconst edit-session--asking "
 [[reply]]
@@ -26,7 +26,7 @@ text = \"I see.\"
   (declare (indent 1) (debug (form body)))
   `(efrit-viewing-with-view ,script
      (efrit-viewing-type "Go on.")
-     (should (efrit-test-wait-until (lambda () (efrit-run-asking view-loop))))
+     (should (efrit-test-wait-until (lambda () (efrit-run-pending-use view-loop))))
      ,@body))
 
 (ert-deftest efrit-view-shows-a-change-as-a-coloured-diff-before-it-is-made ()
@@ -130,9 +130,9 @@ tool = [{ name = \"create_file\", input = { path = \".env\", content = \"KEY=1\\
 text = \"Done.\"
 " loop
     (efrit-do-say loop "Make it.")
-    (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+    (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
     (should-not (editing-bytes ".env"))
-    (efrit-run-answer loop (efrit-run-asking loop) 'deny)
+    (efrit-run-answer loop (efrit-run-pending-use loop) 'deny)
     (efrit-test-rest loop)
     (should-not (editing-bytes ".env"))))
 

@@ -262,11 +262,11 @@
 
 (ert-deftest efrit-edit-wants-a-file-read-again-that-changed-since ()
   (editing-with '(("a.txt" . "one\ntwo\n"))
-    (efrit-seen-take editing-loop "read_file" "{\"path\":\"a.txt\"}")
+    (efrit-read-files-record editing-loop "read_file" "{\"path\":\"a.txt\"}")
     (efrit-test-write "a.txt" "one\ntwo\nthree\n")
     (edit-test-refused "changed since you read it; read it again"
       (editing-use "edit_file" :path "a.txt" :old_text "two" :new_text "2"))
-    (efrit-seen-take editing-loop "read_file" "{\"path\":\"a.txt\"}")
+    (efrit-read-files-record editing-loop "read_file" "{\"path\":\"a.txt\"}")
     (edit-test-done (editing-use "edit_file" :path "a.txt" :old_text "two" :new_text "2"))
     ;; What it changed itself it knows.
     (edit-test-done (editing-use "edit_file" :path "a.txt" :old_text "2" :new_text "zwei"))

@@ -13,10 +13,9 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'scripted)
-(require 'efrit-edit-tools)
-(require 'efrit-file)
-(require 'efrit-json)
-(require 'efrit-plan)
+(require 'efrit-edit)
+(require 'efrit-change)
+(require 'efrit-rpc)
 (require 'efrit-tools)
 (require 'efrit-undo)
 (require 'seq)
@@ -43,7 +42,7 @@
 
 (defun editing-plan (tool arguments)
   "Return the plan of a use of TOOL with ARGUMENTS, or what is wrong with it."
-  (let ((tool (efrit-tool-named tool))
+  (let ((tool (efrit-tool-get tool))
         planned)
     (if (null (efrit-tool-plan tool))
         t

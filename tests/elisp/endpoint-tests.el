@@ -8,6 +8,7 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'looping)
+(require 'auth-source)
 
 ;;; Proxies
 
@@ -181,7 +182,7 @@
                      (call-process (expand-file-name invocation-name invocation-directory)
                                    nil '(t nil) nil "-Q" "--batch"
                                    "-L" (expand-file-name "elisp" efrit-test-root)
-                                   "-l" "efrit-http" "--eval"
+                                   "-l" "efrit-backend" "--eval"
                                    "(princ (expand-file-name efrit-http-directory))"))
                    (buffer-string))))
         (mine (make-temp-file "efrit-mine-" t)))
@@ -221,11 +222,11 @@
          (other (start-process "endpoint-test-emacs" nil
                                (expand-file-name invocation-name invocation-directory)
                                "-Q" "--batch" "-L" (expand-file-name "elisp" efrit-test-root)
-                               "-l" "efrit-http" "--eval" sends)))
+                               "-l" "efrit-backend" "--eval" sends)))
     (set-process-query-on-exit-flag other nil)
     (set-process-sentinel other #'ignore)
     (should (efrit-test-wait-until #'endpoint-test--bodies))
-    (efrit-http--sweep)
+    (efrit-http--delete-stale-files)
     (should (endpoint-test--bodies))
     (signal-process other 9)
     (should (efrit-test-await-end other))

@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-eval)
+(require 'efrit-tools)
 
 (defun efrit-eval-tests--run (code)
   "Run the tool with CODE, and return its result, a plist."
@@ -100,7 +100,7 @@ once; ERT, which needs it for a test that fails, is to have that here."
   (with-temp-buffer
     (call-process
      (expand-file-name invocation-name invocation-directory) nil t nil "-Q" "--batch"
-     "-L" (expand-file-name "elisp" efrit-test-root) "-l" "efrit-eval" "--eval"
+     "-L" (expand-file-name "elisp" efrit-test-root) "-l" "efrit-tools" "--eval"
      (format "%S" `(let ((efrit-eval-seconds 1)
                          (debug-on-event 'sigusr1))
                      (prin1 (mapcar (lambda (code)

@@ -34,10 +34,12 @@ from pydantic import BaseModel
 import efrit_budget
 from efrit_budget.__main__ import main
 from efrit_budget.budget.prices import dollars
-from efrit_budget.settings.places import HOME_VARIABLE, database_file, private_folder
-from efrit_budget.storage.database import Database
+from efrit_budget.settings.places import HOME_VARIABLE, database_file
 from efrit_budget.tools.registry import discover, schema
 from efrit_budget.tools.validation import schema_problem
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from tests.databases import copy_template, template
 
 LENGTH_BYTES = 4
 SIGNAL_BYTES = 64
@@ -45,7 +47,7 @@ SIGNAL_BYTES = 64
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks for."""
+    """The request of a client."""
 
     client: int
     arguments: list[str]
@@ -66,8 +68,8 @@ def receive(client: socket.socket) -> Request:
     return Request(client_pid, arguments, environment, folder, streams)
 
 
-def become(request: Request, database: bytes) -> NoReturn:
-    """Be the program that was asked for, in a session of its own like what Emacs starts."""
+def become(request: Request) -> NoReturn:
+    """Become the requested program, in a session of its own like the processes of Emacs."""
     os.setsid()
     for number, descriptor in enumerate(request.streams):
         os.dup2(descriptor, number)
@@ -81,8 +83,8 @@ def become(request: Request, database: bytes) -> NoReturn:
     os.environb.update(request.environment)
     sys.argv[1:] = request.arguments
     try:
-        if "serve" in request.arguments:
-            put_database(database)
+        if "serve" in request.arguments and HOME_VARIABLE in os.environ:
+            copy_template(database_file())
         code = main()
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001  the frames below are the server's
@@ -91,27 +93,11 @@ def become(request: Request, database: bytes) -> NoReturn:
     os._exit(code)
 
 
-def put_database(content: bytes) -> None:
-    """Put an empty database in its usual place, unless something is there or it is no place."""
-    place = database_file()
-    if HOME_VARIABLE not in os.environ or place.exists():
-        return
-    with suppress(OSError):
-        private_folder(place.parent)
-        unfinished = place.with_name(f".{os.getpid()}.unfinished")
-        unfinished.touch(mode=0o600)
-        unfinished.write_bytes(content)
-        with suppress(FileExistsError):
-            place.hardlink_to(unfinished)
-        unfinished.unlink()
-
-
 class ForkServer:
     """The children that run, and their clients."""
 
-    def __init__(self, folder: Path, database: bytes) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._database = database
         self._clients: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = socket.socket(socket.AF_UNIX)
@@ -121,7 +107,7 @@ class ForkServer:
         self._waker.setblocking(False)
 
     def run(self) -> None:
-        """Serve until standard input ends, which it does right after the signal of Emacs's exit."""
+        """Serve until standard input ends, which happens when Emacs exits."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
@@ -144,14 +130,14 @@ class ForkServer:
             client.close()
             self._leave()
             self._note(request.client)
-            become(request, self._database)
+            become(request)
         for stream in request.streams:
             os.close(stream)
         self._clients[pid] = client
         self._selector.register(client, selectors.EVENT_READ, lambda: self._pass_on(pid))
 
     def _leave(self) -> None:
-        """Let go, in a child, of what is the server's."""
+        """Close, in a child, everything that belongs to the server."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -177,7 +163,7 @@ class ForkServer:
             self._selector.unregister(self._clients[pid])
 
     def _collect(self) -> None:
-        """Tell the clients of the children that have ended how they ended."""
+        """Send the clients of ended children the exit codes."""
         self._woken.recv(SIGNAL_BYTES)
         for pid in list(self._clients):
             ended, status = os.waitpid(pid, os.WNOHANG)
@@ -185,7 +171,7 @@ class ForkServer:
                 self._tell(self._clients.pop(pid), os.waitstatus_to_exitcode(status))
 
     def _tell(self, client: socket.socket, code: int) -> None:
-        """Tell a client, unless it is gone, the exit code or the negative number of a signal."""
+        """Send a client the exit code or the negative number of a signal, unless it is gone."""
         with suppress(KeyError):
             self._selector.unregister(client)
         with suppress(BrokenPipeError):
@@ -209,18 +195,12 @@ def load_everything() -> None:
     for tool in discover():
         schema_problem(schema(tool.arguments))
     dollars("claude-sonnet-5", {})
+    template()
     gc.collect()
     gc.freeze()
-
-
-def make_database(folder: Path) -> bytes:
-    """Return the content of an empty database."""
-    file = folder / "empty.db"
-    Database(file, 5000).close()
-    return file.read_bytes()
 
 
 if __name__ == "__main__":
     load_everything()
     with tempfile.TemporaryDirectory(prefix="efrit-fork-") as made:
-        ForkServer(Path(made), make_database(Path(made))).run()
+        ForkServer(Path(made)).run()

@@ -1,6 +1,6 @@
 """Has the fork server run efrit-budget: SOCKET ARGUMENT..., with this process's own streams.
 
-It is started as `python -I -S`, and imports next to nothing, so that it costs little: `socket` and
+It is started as `python -I -S`, and imports next to nothing, to start quickly: `socket` and
 `signal` would load `enum`, and take longer than the interpreter itself.
 """
 
@@ -11,14 +11,14 @@ import os
 import sys
 
 SIGNALS = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
-"""Those that are passed on."""
+"""The signals that are passed on to the child."""
 
 
 def ask(server: _socket.socket) -> None:
-    """Ask for a child, and leave it the standard streams.
+    """Ask for a child, and pass it the standard streams.
 
-    Standard input stays open here too: Emacs, which learns of the end of this process alone, may
-    write to a child that has ended, and in batch would be killed for it.
+    Standard input stays open here too: Emacs, which notices only the end of this process, may write
+    to a child that has ended, and in batch would be killed for it.
     """
     folder = os.getcwdb()  # noqa: PTH109  loading pathlib takes as long as all the rest
     request = marshal.dumps((os.getpid(), sys.argv[2:], dict(os.environb), folder))

@@ -148,7 +148,7 @@ After it the loop must be of use, with a reply as it should be."
 (ert-deftest efrit-hostile-endpoint-a-reply-without-end-is-given-up ()
   "A line, an event of many lines, all events together: once, and not again."
   (hostile-endpoint-test loop
-    (let ((efrit-sse--most-bytes 100000)
+    (let ((efrit-sse--max-event-bytes 100000)
           (efrit-claude-most-bytes 1000000)
           (long (make-string 5000 ?x)))
       (pcase-dolist (`(,problem . ,pieces)

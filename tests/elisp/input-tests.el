@@ -72,12 +72,12 @@ tool = [ { name = \"list_diagnostics\", input = { path = \"a.txt\" } } ]
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((tool (copy-sequence (efrit-tool-named "checkpoint"))))
+    (let ((tool (copy-sequence (efrit-tool-get "checkpoint"))))
       (setf (efrit-tool-name tool) "list_diagnostics"
             (efrit-tool-parameters tool) '(:type "object" :properties (:path (:type "string")))
             (efrit-tool-async tool) nil
             (efrit-tool-function tool) (lambda (_arguments _call) (y-or-n-p "Really? ")))
-      (let ((efrit-tools--all (list (cons "list_diagnostics" tool))))
+      (let ((efrit-tools--by-name (list (cons "list_diagnostics" tool))))
         (efrit-test-finish loop "Go.")))
     (should (string-match-p "asks the person for something in the minibuffer"
                             (plist-get (efrit-use-result (car (efrit-loop-run loop))) :text)))))

@@ -1,7 +1,7 @@
 """A language server for the tests of formatting: it removes blanks at the ends of lines.
 
-What it is asked to format has to be open. Columns count UTF-16, as by default.
-With the argument `cannot`, formatting fails.
+It formats open documents only. Columns count UTF-16, as by default. With the argument `cannot`,
+formatting fails.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 
 def units(text: str) -> int:
-    """How many UTF-16 units a text has."""
+    """Count the UTF-16 units of a text."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def edits(text: str) -> list[dict[str, Any]]:
-    """An edit for each line that ends in blanks, and one that adds a last line."""
+    """Return an edit for each line that ends in blanks, and one that adds a last line."""
     found = []
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -33,7 +33,7 @@ def edits(text: str) -> list[dict[str, Any]]:
 
 
 def receive() -> dict[str, Any]:
-    """The next message."""
+    """Read the next message."""
     length = 0
     while line := sys.stdin.buffer.readline().strip():
         name, _, value = line.partition(b":")

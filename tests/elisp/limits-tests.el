@@ -10,9 +10,9 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-limits)
-(require 'efrit-preview)
-(require 'efrit-session-view)
+(require 'efrit-sidecar)
+(require 'efrit-do)
+(require 'efrit-view)
 
 (defun efrit-limits-tests--status (loop)
   "Return how the session of LOOP stands."
@@ -46,7 +46,7 @@
   "The defaults that Emacs shows are those of the sidecar."
   (efrit-test-with-project nil
     (let ((loop (efrit-test-loop)))
-      (pcase-dolist (`(,option . ,name) efrit-limits--names)
+      (pcase-dolist (`(,option . ,name) efrit-limits--wire-names)
         (should (custom-variable-p option))
         (should (assq option (get 'efrit-session 'custom-group)))
         (should (= (symbol-value option) (efrit-limits-tests--limit loop name)))))))

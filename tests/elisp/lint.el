@@ -7,11 +7,11 @@
 
 ;; Run it in a batch Emacs: -Q --batch -l tests/elisp/lint.el
 ;;
-;; Byte-compiles each file of the package as a person's Emacs would, in a
-;; process of its own, runs checkdoc and package-lint on it, and prints each
-;; finding as FILE:LINE: MESSAGE, the compiler's warnings among them.  Exits
-;; with 1 if there is any.  The tests and benchmarks are compiled and
-;; checked by checkdoc, too.  EFRIT_QUEUE names a folder over which several
+;; Byte-compiles the files, runs checkdoc on them, and package-lint on those of
+;; the package, and prints each finding as FILE:LINE: MESSAGE, the compiler's
+;; warnings among them.  Exits with 1 if there is any.  With EFRIT_SOAK=1 it
+;; only compiles each file of the package in an Emacs of its own, where it has
+;; to require all that it uses.  EFRIT_QUEUE names a folder over which several
 ;; Emacsen share the files.
 
 ;;; Code:
@@ -33,7 +33,7 @@
 
 (defconst efrit-lint--other-folders
   (mapcar (lambda (folder) (expand-file-name folder efrit-lint--root))
-          '("tests/elisp" "tests/emacs" "tests/benchmarks/elisp"))
+          '("elisp/demo" "tests/elisp" "tests/emacs" "tests/benchmarks/elisp"))
   "Folders with Lisp files that are no part of the package.")
 
 (defconst efrit-lint--not-held
@@ -60,22 +60,13 @@
 
 ;;; Byte-compiling
 
-(defun efrit-lint--compile-package (folder)
-  "Byte-compile the package into FOLDER, for the files that require it.
-What is compiled is read much faster than its source."
-  (let ((files (seq-remove #'efrit-lint--script-p
-                           (efrit-lint--files efrit-lint--package-folder))))
-    (efrit-lint--run-compiler folder files "-L" efrit-lint--package-folder)))
-
-(defun efrit-lint--compile (file folder)
-  "Byte-compile FILE in a fresh Emacs; print every warning.
-The package is in FOLDER, compiled."
-  (let ((own (expand-file-name "own" folder)))
-    (make-directory own t)
-    (with-temp-buffer
-      (let ((code (efrit-lint--run-compiler own (list file) "-L" folder
-                                            "-L" (file-name-directory file))))
-        (efrit-lint--compiler-findings file (eql code 0))))))
+(defun efrit-lint--compile (files folder &rest options)
+  "Byte-compile FILES, of one folder, into FOLDER; print every warning.
+It is done in a fresh Emacs that is started with OPTIONS."
+  (with-temp-buffer
+    (let ((code (apply #'efrit-lint--run-compiler folder files
+                       (append options (list "-L" (file-name-directory (car files)))))))
+      (efrit-lint--compiler-findings files (eql code 0)))))
 
 (defun efrit-lint--run-compiler (folder files &rest options)
   "Byte-compile FILES into FOLDER in an Emacs that is started with OPTIONS.
@@ -89,18 +80,20 @@ Return its exit code; what it says goes to the current buffer."
                              folder)
            "-f" "batch-byte-compile" ,@files)))
 
-(defun efrit-lint--compiler-findings (file compiled)
-  "Print the findings about FILE in the output of its compiler, in this buffer.
-COMPILED is nil where it says that FILE does not compile."
+(defun efrit-lint--compiler-findings (files compiled)
+  "Print the findings about FILES in the output of their compiler, in this buffer.
+COMPILED is nil where it says that one of FILES does not compile."
   (goto-char (point-min))
-  (let ((before efrit-lint--findings))
+  (let ((before efrit-lint--findings)
+        (folder (file-name-directory (car files))))
     (while (re-search-forward
-            "^[^\n:]+\\.el:\\([0-9]+\\):\\(?:[0-9]+:\\)? \\(.*\\(?:\n    .*\\)*\\)" nil t)
-      (efrit-lint--find file (match-string 1)
-                        (replace-regexp-in-string "\n *" " " (match-string 2))))
+            "^\\([^\n:]+\\.el\\):\\([0-9]+\\):\\(?:[0-9]+:\\)? \\(.*\\(?:\n    .*\\)*\\)" nil t)
+      (efrit-lint--find (expand-file-name (file-name-nondirectory (match-string 1)) folder)
+                        (match-string 2)
+                        (replace-regexp-in-string "\n *" " " (match-string 3))))
     (unless (or compiled (< before efrit-lint--findings))
-      (efrit-lint--find file 1 (concat "does not compile: "
-                                       (string-trim (buffer-string)))))))
+      (efrit-lint--find (car files) 1 (concat "does not compile: "
+                                              (string-trim (buffer-string)))))))
 
 ;;; Documentation
 
@@ -121,10 +114,6 @@ COMPILED is nil where it says that FILE does not compile."
       (setq buffer-file-name nil))))
 
 ;;; Packaging
-
-(defun efrit-lint--script-p (file)
-  "Return non-nil if FILE is a script, no library."
-  (equal (file-name-nondirectory file) "demo.el"))
 
 (defun efrit-lint--package-lint (file)
   "Print the findings of package-lint about FILE, but those not held."
@@ -150,24 +139,46 @@ COMPILED is nil where it says that FILE does not compile."
 
 (defun efrit-lint ()
   "Check every file, print a summary, and exit."
-  (efrit-lint--load-package-lint)
   (let ((folder (make-temp-file "efrit-lint-" t))
         (own (efrit-lint--files efrit-lint--package-folder))
-        (checked 0))
+        (others (mapcar #'efrit-lint--files efrit-lint--other-folders)))
     (unwind-protect
-        (progn
-          (with-temp-buffer
-            (efrit-lint--compile-package folder))
-          (dolist (file (append own (mapcan #'efrit-lint--files efrit-lint--other-folders)))
-            (when (efrit-share-take (file-relative-name file efrit-lint--root))
-              (setq checked (1+ checked))
-              (efrit-lint--compile file folder)
-              (efrit-lint--checkdoc file)
-              (when (and (member file own) (not (efrit-lint--script-p file)))
-                (efrit-lint--package-lint file)))))
+        (if (equal (getenv "EFRIT_SOAK") "1")
+            (efrit-lint--each-alone own folder)
+          (when (efrit-share-take "compile")
+            (efrit-lint--compile-all own others folder))
+          (efrit-lint--texts own (apply #'append others)))
       (delete-directory folder t))
-    (princ (format "%d Lisp files, %d findings\n" checked efrit-lint--findings))
+    (princ (format "%d findings\n" efrit-lint--findings))
     (kill-emacs (if (zerop efrit-lint--findings) 0 1))))
+
+(defun efrit-lint--each-alone (files folder)
+  "Compile each of FILES, the package, in an Emacs of its own.
+FOLDER is an empty one."
+  (let ((alone (expand-file-name "alone" folder)))
+    (make-directory alone)
+    (with-temp-buffer
+      (efrit-lint--run-compiler folder files
+                                "-L" efrit-lint--package-folder))
+    (dolist (file files)
+      (when (efrit-share-take (file-name-nondirectory file))
+        ;; What is compiled is read faster than the sources.
+        (efrit-lint--compile (list file) alone "-L" folder)))))
+
+(defun efrit-lint--compile-all (own others folder)
+  "Compile OWN, the files of the package, and OTHERS, lists of files, into FOLDER."
+  (efrit-lint--compile own folder)
+  (dolist (files others)
+    (efrit-lint--compile files (make-temp-file (concat folder "/") t) "-L" folder)))
+
+(defun efrit-lint--texts (own others)
+  "Check the texts of the files OWN, which are the package, and OTHERS."
+  (efrit-lint--load-package-lint)
+  (dolist (file (append own others))
+    (when (efrit-share-take (file-relative-name file efrit-lint--root))
+      (efrit-lint--checkdoc file)
+      (unless (member file others)
+        (efrit-lint--package-lint file)))))
 
 (when noninteractive
   (efrit-lint))

@@ -7,6 +7,7 @@
 
 (require 'ert)
 (require 'live)
+(require 'xref)
 
 (defconst live-code-tests--lisp
   '(("live-code-sample.el" . ";;; -*- lexical-binding: t; -*-

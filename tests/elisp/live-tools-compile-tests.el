@@ -57,8 +57,8 @@ text = \"Then not.\"
     (efrit-test-write ".dir-locals.el" "((nil . ((compile-command . \"touch compiled\"))))")
     (efrit-test-with-rules loop nil
       (efrit-do-say loop "Compile.")
-      (let ((use (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
-        (should (equal "command: touch compiled" (efrit-ask-shown use)))
+      (let ((use (efrit-test-wait-until (lambda () (efrit-run-pending-use loop)))))
+        (should (equal "command: touch compiled" (efrit-ask-arguments-text use)))
         (efrit-run-answer loop use 'deny))
       (should (eq 'idle (efrit-test-rest loop)))
       (should-not (file-exists-p "compiled")))))

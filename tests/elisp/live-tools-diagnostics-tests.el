@@ -7,6 +7,7 @@
 
 (require 'ert)
 (require 'live)
+(require 'flymake)
 
 (defconst live-diagnostics-tests--sloppy
   '(("sloppy.el" . ";;; sloppy.el --- Sloppy  -*- lexical-binding: t; -*-

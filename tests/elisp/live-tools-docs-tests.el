@@ -7,6 +7,7 @@
 
 (require 'ert)
 (require 'live)
+(require 'info)
 
 (ert-deftest efrit-live-docs-a-model-looks-something-up ()
   (live-test-model-uses "elisp_docs" "{ name = \"car\" }" "Return the car of LIST."))

@@ -7,6 +7,7 @@
 
 (require 'ert)
 (require 'live)
+(require 'diff-mode)
 
 (defun live-show-tests--highlighted ()
   "Return the text that is highlighted in this buffer."
@@ -93,7 +94,7 @@ text = \"Done.\"
   (live-test-in '(("a.txt" . "one\n") (".env" . "KEY=hunter2\n"))
     (live-test-has (live-test-refused "show_in_emacs" :path "a.txt" :start_line 2)
                    "a.txt has 1 lines, and no line 2")
-    (live-test-has (live-test-refused "show_in_emacs" :path "a.txt" :start_line 0) "are none")
+    (live-test-has (live-test-refused "show_in_emacs" :path "a.txt" :start_line 0) "Invalid line range 0-")
     (live-test-has (live-test-refused "show_in_emacs" :path "../a.txt") "outside")
     (live-test-has (live-test-refused "show_in_emacs" :path ".env") "secrets")
     (live-test-has (live-test-refused "show_in_emacs") "Give one of")

@@ -8,7 +8,7 @@
 (require 'ert)
 (require 'live)
 (require 'efrit-permissions)
-(require 'efrit-show)
+(require 'efrit-status)
 
 (defvar live-web-tests--site nil
   "The address of the site of the test that runs, without a slash at its end.")
@@ -69,7 +69,7 @@ text = \"Then not.\"
       (setf (efrit-loop-rules loop) '((t t ask)))
       (efrit-do-say loop "Look.")
       (dotimes (_ 2)
-        (let ((use (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
+        (let ((use (efrit-test-wait-until (lambda () (efrit-run-pending-use loop)))))
           (push (efrit-show-question use) asked)
           (efrit-run-answer loop use 'deny)))
       (should (equal '("May web_search ask html.duckduckgo.com?  cats"
@@ -83,11 +83,11 @@ text = \"Then not.\"
                                                table))))
          (subjects (lambda (url)
                      (efrit-permissions-subjects "fetch_url" (funcall ask url))))
-         (grants (efrit-permissions-grants
+         (grants (efrit-permissions-offers
                   "fetch_url" (funcall subjects "https://example.org/a?b")))
          (rules (list (nth 1 (assq 'alike grants)))))
     (should (equal "any address of https://example.org" (nth 2 (assq 'alike grants))))
-    (should-not (assq 'alike (efrit-permissions-grants
+    (should-not (assq 'alike (efrit-permissions-offers
                               "fetch_url" (funcall subjects "https://example.org@evil.net/"))))
     (pcase-dolist (`(,url . ,decision)
                    '(("https://example.org" . allow)

@@ -13,8 +13,8 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'looping)
-(require 'efrit-json)
-(require 'efrit-live-tools)
+(require 'efrit-rpc)
+(require 'efrit-do)
 
 (defvar live-test-root nil
   "The folder of the project of the test that runs, with a slash at its end.")
@@ -57,7 +57,7 @@ Return the `efrit-tool-call'."
   (let ((call (efrit-tool-call-create
                :owner (efrit-loop-make live-test--session live-test-root) :id "use" :name name
                :finish then)))
-    (efrit-tools-run call (efrit-tool-resolved
+    (efrit-tools-run call (efrit-tool-resolve-arguments
                            name (efrit-tool-call-owner call)
                            (decode-coding-string
                             (efrit-json-write (or arguments efrit-json-empty-object))
@@ -115,7 +115,7 @@ text = \"Done.\"
     (let ((live-test-root efrit-test-project))
       (efrit-loop-observe loop (lambda (loop event)
                                  (when (eq (car event) 'ask)
-                                   (efrit-later #'efrit-run-answer loop (cadr event) 'allow))))
+                                   (efrit-defer #'efrit-run-answer loop (cadr event) 'allow))))
       (efrit-test-finish loop "Look.")
       (should (equal "Done." (loop-test--said)))
       (should-not (memql 400 (loop-test--statuses))))))

@@ -14,7 +14,7 @@
 (require 'ert)
 (require 'scripted)
 (require 'efrit-run)
-(require 'efrit-show)
+(require 'efrit-status)
 
 (defconst long-session-test--files 600
   "How many files the project has.")
@@ -72,7 +72,7 @@ For each, BEGUN tells whether it begins an epoch."
 
 (defun long-session-test--used (loop)
   "Return the size of the prompt of LOOP by the sidecar's count."
-  (efrit-show-used (efrit-loop-budget loop)))
+  (efrit-show-used-tokens (efrit-loop-budget loop)))
 
 (defun long-session-test--check-notices (requests)
   "Check that notices stand at most once per epoch in REQUESTS, as system messages."

@@ -186,8 +186,8 @@ text = \"Then not.\"
 " loop
     (efrit-test-with-rules loop '(("eval_sexp" t ask))
       (efrit-do-say loop "Go.")
-      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
-      (efrit-run-answer loop (efrit-run-asking loop) 'deny)
+      (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
+      (efrit-run-answer loop (efrit-run-pending-use loop) 'deny)
       (should (eq 'idle (efrit-test-rest loop)))
       (should-not (boundp 'loop-test--evil))
       (should (equal "Then not." (loop-test--said))))))
@@ -201,9 +201,9 @@ text = \"Done.\"
 " loop
     (efrit-test-with-rules loop nil
       (efrit-do-say loop "Go.")
-      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+      (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
       (should-not (file-exists-p (expand-file-name "made.txt" efrit-test-project)))
-      (efrit-run-answer loop (efrit-run-asking loop) 'allow)
+      (efrit-run-answer loop (efrit-run-pending-use loop) 'allow)
       (should (eq 'idle (efrit-test-rest loop)))
       (should (file-exists-p (expand-file-name "made.txt" efrit-test-project)))
       (should (= 1 (cl-count 'ask loop-test--events :key #'car))))))
@@ -218,10 +218,10 @@ text = \"Done.\"
     (efrit-test-with-rules loop nil
       (efrit-test-write ".env" "KEY=xyzzy\n")
       (efrit-do-say loop "Go.")
-      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
-      (should (string-match-p "\\.env" (efrit-use-question (efrit-run-asking loop))))
+      (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
+      (should (string-match-p "\\.env" (efrit-use-question (efrit-run-pending-use loop))))
       (should-not (string-match-p "xyzzy" (efrit-test-sent-text)))
-      (efrit-run-answer loop (efrit-run-asking loop) 'allow)
+      (efrit-run-answer loop (efrit-run-pending-use loop) 'allow)
       (should (eq 'idle (efrit-test-rest loop)))
       (should (string-match-p "xyzzy" (efrit-test-sent-text))))))
 

@@ -7,7 +7,7 @@
 
 (require 'cl-lib)
 (require 'ert)
-(require 'efrit-limits)
+(require 'efrit-sidecar)
 (require 'efrit-memory)
 (require 'looping)
 
@@ -73,8 +73,8 @@
 
 (defun memory-test--completions (typed)
   "Return what is offered where TYPED stands in the minibuffer."
-  (let ((efrit-memory--latest nil))
-    (efrit-memory--all typed #'efrit-memory--table nil (length typed))))
+  (let ((efrit-memory--last-search nil))
+    (efrit-memory--all-completions typed #'efrit-memory--table nil (length typed))))
 
 (ert-deftest efrit-memory-search-offers-what-holds-the-words-typed-so-far ()
   (memory-test-with

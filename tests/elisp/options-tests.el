@@ -71,5 +71,26 @@
     (should-not (options-test--elsewhere
                  `(seq-remove #'risky-local-variable-p ',risky)))))
 
+(ert-deftest efrit-options-compiled-files-that-are-outdated-are-not-loaded ()
+  "Neither efrit.elc itself nor another."
+  (let* ((folder (make-temp-file "efrit-outdated-" t))
+         (sources (mapcar (lambda (name) (expand-file-name name folder))
+                          '("efrit.el" "efrit-do.el" "efrit-run.el")))
+         (run (lambda (&rest arguments)
+                (apply #'call-process (expand-file-name invocation-name invocation-directory)
+                       nil nil nil "-Q" "--batch" "-L" folder arguments))))
+    (unwind-protect
+        (progn
+          (dolist (source sources)
+            (copy-file (expand-file-name "elisp/efrit.el" efrit-test-root) source))
+          (apply run "-f" "batch-byte-compile" sources)
+          (dolist (source (butlast sources))
+            (write-region "(defvar efrit-outdated-test t)\n" nil source t 'silent)
+            (set-file-times (concat source "c") 0))
+          (should (eql 0 (funcall run "-l" "efrit" "--eval"
+                                  "(kill-emacs (if (boundp 'efrit-outdated-test) 0 1))")))
+          (should (equal '("efrit-run.elc") (directory-files folder nil "\\.elc\\'"))))
+      (delete-directory folder t))))
+
 (provide 'options-tests)
 ;;; options-tests.el ends here

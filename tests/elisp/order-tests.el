@@ -63,7 +63,7 @@ text = \"Done.\"
 " loop
     (setf (efrit-loop-rules loop) '(("run_command" t ask)))
     (efrit-do-say loop "Go.")
-    (let ((asked (efrit-test-wait-until (lambda () (efrit-run-asking loop)))))
+    (let ((asked (efrit-test-wait-until (lambda () (efrit-run-pending-use loop)))))
       (should (efrit-test-wait-until
                (lambda () (eq 'done (efrit-use-state (order-test--use loop "read_file"))))))
       (should (eq 'waiting (efrit-use-state (car (last (efrit-loop-run loop))))))
@@ -111,11 +111,11 @@ tool = [ { name = \"run_command\", input = { command = \"echo run > a.txt\" } },
 [[reply]]
 text = \"Done.\"
 " loop
-    (let ((efrit-run--listed '((nil ("read_file" :policy "allow")))))
+    (let ((efrit-run--tool-lists '((nil ("read_file" :policy "allow")))))
       (efrit-test-finish loop "Go.")
       (let ((use (order-test--use loop "run_command")))
         (should (eq 'ask (efrit-run-policy loop use)))
-        (should (efrit-run-effects-p loop use))))
+        (should (efrit-run--effects-p loop use))))
     (should (string-match-p "run" (cadr (order-test--results loop))))))
 
 (provide 'order-tests)

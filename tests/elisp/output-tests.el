@@ -98,7 +98,7 @@ text = \"Done.\"
       (should (efrit-test-wait-until
                (lambda () (equal '(running running) (mapcar #'efrit-use-state (efrit-loop-run view-loop))))))
       (goto-char (point-max))
-      (should (string-match-p "2 tools run"
+      (should (string-match-p "2 tools are running"
                               (cadr (should-error (efrit-stop-tool) :type 'user-error))))
       (efrit-viewing-to "… wait seconds=600")
       (efrit-stop-tool)
@@ -128,7 +128,7 @@ text = \"Done.\"
 (defmacro output-test-waiting (&rest body)
   "Run BODY in the buffer of a loop at work on an Emacs tool that waits."
   (declare (indent 0) (debug (body)))
-  `(let ((efrit-tools--all efrit-tools--all)
+  `(let ((efrit-tools--by-name efrit-tools--by-name)
          (output-test--calls nil))
      (output-test--offer-waiting)
      (efrit-viewing-with-view "

@@ -66,7 +66,7 @@ The sidecars are processes of the program itself."
          (efrit-remote-commands (list (cons "\\`/mock:" (efrit-over-there-command home)))))
     (unwind-protect
         (funcall body)
-      (mapc #'efrit-do-forget (efrit-do-loops))
+      (mapc #'efrit-do-forget (efrit-loops))
       (efrit-sidecar-stop efrit-over-there-host)
       (mapc #'efrit-supervisor-forget (efrit-supervisor-sessions efrit-over-there-host))
       (tramp-cleanup-all-connections))))

@@ -30,7 +30,7 @@ class Pages(BaseHTTPRequestHandler):
     asked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        """Give the page of the path."""
+        """Send the page of the path."""
         Pages.asked.append(self.path)
         path, _, query = self.path.partition("?")
         answer = getattr(self, f"page_{path.strip('/').replace('-', '_')}", None)
@@ -41,28 +41,28 @@ class Pages(BaseHTTPRequestHandler):
                 answer(query)
 
     def page_article(self, _: str) -> None:
-        """HTML in UTF-8."""
+        """Send HTML in UTF-8."""
         self.give(ARTICLE, "text/html; charset=utf-8")
 
     def page_latin(self, _: str) -> None:
-        """HTML in Latin-1, which only the page says."""
+        """Send HTML in Latin-1, which only the page says."""
         self.give(LATIN.encode("latin-1"), "text/html")
 
     def page_untold(self, _: str) -> None:
-        """Text in Latin-1, which nobody says."""
+        """Send text in Latin-1 without naming the encoding."""
         self.give("Grüße\r\nalle".encode("latin-1"), "text/plain")
 
     def page_zipped(self, _: str) -> None:
-        """Compressed JSON."""
+        """Send compressed JSON."""
         body = gzip.compress(json.dumps({"größe": 3}, ensure_ascii=False).encode())
         self.give(body, "application/json", {"Content-Encoding": "gzip"})
 
     def page_binary(self, _: str) -> None:
-        """An image."""
+        """Send an image."""
         self.give(b"\x89PNG\r\n\x1a\n\0\0", "image/png")
 
     def page_headers(self, _: str) -> None:
-        """What was asked with, and all paths that were asked for."""
+        """Answer with the request's headers and all paths requested so far."""
         said = {"headers": dict(self.headers), "asked": Pages.asked}
         self.give(json.dumps(said), "application/json", {"Set-Cookie": "seen=1; Path=/"})
 
@@ -80,24 +80,24 @@ class Pages(BaseHTTPRequestHandler):
         self.give("Who are you?", "text/plain", asked, status=401)
 
     def page_endless(self, _: str) -> None:
-        """Text that does not end."""
+        """Send text without end."""
         self.begin("text/plain", 200, {})
         while True:
             self.wfile.write(b"and so on\n" * 1000)
 
     def page_slow(self, _: str) -> None:
-        """The beginning of a text, and nothing more."""
+        """Send the beginning of a text, and nothing more."""
         self.begin("text/plain", 200, {})
         self.wfile.write(b"begun\n")
         self.wfile.flush()
         threading.Event().wait()
 
     def page_mute(self, _: str) -> None:
-        """Nothing at all."""
+        """Send nothing at all."""
         threading.Event().wait()
 
     def page_search(self, query: str) -> None:
-        """What was found."""
+        """Answer with the results of a search."""
         self.give(f"<p>For {query}:</p>{ARTICLE}", "text/html; charset=utf-8")
 
     def give(
@@ -120,7 +120,7 @@ class Pages(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        """Write no log."""
 
 
 def main() -> None:

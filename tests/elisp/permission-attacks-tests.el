@@ -12,7 +12,7 @@
 
 (require 'looping)
 (require 'efrit-ask)
-(require 'efrit-live-tools)
+(require 'efrit-do)
 
 (defvar attack-test--asked nil
   "What was asked, the latest first: tools and what they would do, as shown.")
@@ -37,8 +37,8 @@ asked `attack-test--asked' tells."
    (lambda (loop event)
      (pcase event
        (`(ask ,use)
-        (push (list (efrit-use-name use) (efrit-ask-shown use)) attack-test--asked)
-        (apply #'efrit-later #'attack-test--answer loop use (or (pop answers) '(deny)))))))
+        (push (list (efrit-use-name use) (efrit-ask-arguments-text use)) attack-test--asked)
+        (apply #'efrit-defer #'attack-test--answer loop use (or (pop answers) '(deny)))))))
   (efrit-do-say loop "Go.")
   (should (eq 'idle (efrit-test-rest loop))))
 
@@ -363,7 +363,7 @@ DECISION may be a function, which returns it."
             (should-not (assoc "x-api-key" (efrit-endpoint-headers nil)))
             (should-not (assoc "x-evil" (efrit-endpoint-headers nil))))
           (let ((made-here (efrit-loop-make "x" "/")))
-            (dolist (option efrit-loop-owned-options)
+            (dolist (option efrit-loop-own-options)
               (should (equal (default-value option) (efrit-loop-option made-here option))))))))
     (should (equal '("run_command") (mapcar #'car attack-test--asked)))
     (should-not (attack-test--there-p "PWNED"))
@@ -379,7 +379,7 @@ DECISION may be a function, which returns it."
                 efrit-memory-tools nil
                 efrit-visit-secret-files nil
                 efrit-buffer-secret-modes nil)
-    (should (string-search "duckduckgo" (efrit-tool-asked "web_search" nil "{\"query\":\"x\"}")))
+    (should (string-search "duckduckgo" (efrit-tool-ask-text "web_search" nil "{\"query\":\"x\"}")))
     (should-not (efrit-limits))
     (should-not (efrit-limits-denied))
     (rename-buffer "key.pem")

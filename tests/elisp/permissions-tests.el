@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-eval)
+(require 'efrit-tools)
 (require 'efrit-permissions)
 (require 'efrit-run)
 
@@ -31,7 +31,7 @@ POLICY is the tool's own, by default `ask'."
 
 (defun efrit-permissions-tests--grant (name tool arguments)
   "Return (RULE WORDS) of the grant NAME for a use of TOOL with ARGUMENTS, or nil."
-  (cdr (assq name (efrit-permissions-grants
+  (cdr (assq name (efrit-permissions-offers
                    tool (efrit-permissions-subjects tool arguments)))))
 
 (defun efrit-permissions-tests--command (command &optional cwd)
@@ -43,7 +43,7 @@ POLICY is the tool's own, by default `ask'."
   "Reads are allowed, evaluation is asked about."
   (should (eq 'allow (efrit-permissions-tests--decide "read_file" "{}" nil 'allow)))
   (should (eq 'ask (efrit-permissions-tests--decide "eval_sexp" "{\"code\":\"1\"}")))
-  (should (eq 'ask (efrit-tool-policy (efrit-tool-named "eval_sexp")))))
+  (should (eq 'ask (efrit-tool-policy (efrit-tool-get "eval_sexp")))))
 
 (ert-deftest efrit-permissions-the-session-comes-before-the-project-before-the-option ()
   "The first rule that fits decides, in this order."
@@ -311,7 +311,7 @@ Return a function that gives how many questions there were."
      (lambda (loop event)
        (when (eq (car event) 'ask)
          (cl-incf asked)
-         (apply #'efrit-later #'efrit-run-answer loop (cadr event)
+         (apply #'efrit-defer #'efrit-run-answer loop (cadr event)
                 (or (pop answers) '(deny))))))
     (lambda () asked)))
 

@@ -10,8 +10,8 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-preview)
-(require 'efrit-session-view)
+(require 'efrit-do)
+(require 'efrit-view)
 
 (defconst efrit-preview-tests--script "
 [[reply]]
@@ -44,7 +44,7 @@ text = \"Done again.\"
 (defun efrit-preview-tests--told ()
   "Return the buffer of a dry run that waits for the person, or nil."
   (seq-find (lambda (buffer)
-              (buffer-local-value 'efrit-preview--waits buffer))
+              (buffer-local-value 'efrit-preview--send-function buffer))
             (buffer-list)))
 
 (defun efrit-preview-tests--requests ()
@@ -61,14 +61,14 @@ text = \"Done again.\"
         (ert-info ((format "missing: %s in:\n%s" regexp text))
           (should (string-match-p regexp text)))))
     (should (= 0 (efrit-preview-tests--requests)))
-    (should (eq 'idle (efrit-loop-state (efrit-do-loop))))))
+    (should (eq 'idle (efrit-loop-state (efrit-loop-latest))))))
 
 (ert-deftest efrit-preview-sends-what-it-showed ()
   "After a yes the message goes out once, as it was shown."
   (efrit-preview-tests--with-dry-run buffer
     (with-current-buffer buffer
       (call-interactively #'efrit-preview-send))
-    (should (eq 'idle (efrit-test-rest (efrit-do-loop))))
+    (should (eq 'idle (efrit-test-rest (efrit-loop-latest))))
     (should (= 1 (efrit-preview-tests--requests)))
     (should (string-match-p "Tidy the shed" (efrit-test-sent-text)))
     (should-not (buffer-live-p buffer))))
@@ -79,14 +79,14 @@ text = \"Done again.\"
     (with-current-buffer buffer
       (call-interactively #'efrit-preview-drop))
     (should (= 0 (efrit-preview-tests--requests)))
-    (efrit-test-finish (efrit-do-loop) "Paint it.")
+    (efrit-test-finish (efrit-loop-latest) "Paint it.")
     (should (string-match-p "Use tabs" (efrit-test-sent-text)))
     (should-not (string-match-p "Tidy the shed" (efrit-test-sent-text)))))
 
 (ert-deftest efrit-preview-commands-of-a-list-know-their-buffers ()
   "By name, in any other buffer, they say so and change nothing, here and in the lists."
   (require 'efrit-sessions)
-  (require 'efrit-undo-view)
+  (require 'efrit-undo)
   (with-temp-buffer
     (insert "mine")
     (dolist (command '(efrit-preview-send efrit-preview-drop
@@ -106,13 +106,13 @@ text = \"Done again.\"
                    (re-search-forward "prompt would have \\([0-9,]+\\) tokens")
                    (string-to-number (string-replace "," "" (match-string 1)))))
           begun)
-      (efrit-loop-observe (efrit-do-loop)
+      (efrit-loop-observe (efrit-loop-latest)
                           (lambda (loop event)
                             (when (eq (car event) 'begun)
-                              (setq begun (efrit-show-used (efrit-loop-budget loop))))))
+                              (setq begun (efrit-show-used-tokens (efrit-loop-budget loop))))))
       (with-current-buffer buffer
         (efrit-preview-send))
-      (efrit-test-rest (efrit-do-loop))
+      (efrit-test-rest (efrit-loop-latest))
       (should (= shown begun)))))
 
 (defun efrit-preview-tests--priced (loop)
@@ -152,14 +152,14 @@ text = \"Done again.\"
           (efrit-do "Tidy the shed.")
           (should (efrit-test-wait-until
                    (lambda () (= 1 (efrit-preview-tests--requests)))))
-          (should (eq 'idle (efrit-test-rest (efrit-do-loop)))))
+          (should (eq 'idle (efrit-test-rest (efrit-loop-latest)))))
         (let ((efrit-do-ask-above 100))
           (efrit-do "Paint it.")
           (with-current-buffer (efrit-preview-tests--buffer)
             (should (= 1 (efrit-preview-tests--requests)))
             (efrit-preview-send))
           (efrit-test-wait-until (lambda () (= 2 (efrit-preview-tests--requests))))
-          (should (eq 'idle (efrit-test-rest (efrit-do-loop)))))))))
+          (should (eq 'idle (efrit-test-rest (efrit-loop-latest)))))))))
 
 (ert-deftest efrit-preview-holds-what-is-typed-before-it-is-known ()
   "It is shown at once where the person asks for it, and sends nothing yet."
@@ -216,7 +216,7 @@ tool = [{ name = \"read_file\", input = { path = \"two.txt\" } }]
 text = \"Read.\"
 "
       (save-window-excursion
-        (let* ((efrit-budget-total-target 27000)
+        (let* ((efrit-budget-total-target 25000)
                (efrit-budget-per-tool-default 10500)
                (loop (efrit-test-loop)))
           (efrit-test-finish loop "Read them.")

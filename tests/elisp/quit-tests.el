@@ -13,7 +13,7 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'looping)
-(require 'efrit-process)
+(require 'efrit-rpc)
 (require 'efrit-run)
 (require 'efrit-sidecar)
 (require 'seq)
@@ -105,10 +105,10 @@ Return what it gave, or `quit'."
                                    (setq quit-flag t))))
       (unwind-protect
           (progn
-            (advice-add 'efrit-http--give :after wait)
+            (advice-add 'efrit-http--send-config :after wait)
             (quit-test--swallowing (efrit-do-say loop "Go."))
             (quit-test--rest loop))
-        (advice-remove 'efrit-http--give wait))
+        (advice-remove 'efrit-http--send-config wait))
       (should (eq (efrit-loop-state loop) 'idle))
       (should (equal "Done." (loop-test--said))))))
 
@@ -156,10 +156,10 @@ Return what it gave, or `quit'."
 
 (ert-deftest efrit-quit-where-the-loop-asks-for-something-stops-it-and-it-goes-on-later ()
   "As where the passphrase of the file with the key is asked for."
-  (dolist (place '(efrit-turn-system-function efrit-turn-registered-tools))
+  (dolist (place '(efrit-system-prompt efrit-tools-schemas))
     (loop-test-with "[[reply]]\ntext = \"Done.\"\n" loop
       (ert-info ((symbol-name place))
-        (cl-progv (list place) (list (lambda (&rest _) (signal 'quit nil)))
+        (cl-letf (((symbol-function place) (lambda (&rest _) (signal 'quit nil))))
           (quit-test--swallowing (efrit-do-say loop "Go."))
           (quit-test--rest loop)
           (should (eq (efrit-loop-state loop) 'failed))
@@ -192,10 +192,10 @@ text = \"Done.\"
 " loop
     (efrit-test-with-rules loop nil
       (efrit-do-say loop "Go.")
-      (should (efrit-test-wait-until (lambda () (efrit-run-asking loop))))
+      (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
       (efrit-loop-observe loop (lambda (_ event)
                                  (when (eq (car event) 'use) (setq quit-flag t))))
-      (quit-test--swallowing (efrit-run-answer loop (efrit-run-asking loop) 'allow))
+      (quit-test--swallowing (efrit-run-answer loop (efrit-run-pending-use loop) 'allow))
       (quit-test--rest loop)
       (should (eq (efrit-loop-state loop) 'idle))
       (should (equal "Done." (loop-test--said))))))
@@ -222,7 +222,7 @@ text = \"Done.\"
   (dolist (row '(("session_complete" . "summary = \"x\"") ("todo_write" . "todos = []")
                  ("eval_sexp" . "code = \"1\"")))
     (let* ((name (car row))
-           (tool (efrit-tool-named name))
+           (tool (efrit-tool-get name))
            (function (efrit-tool-function tool)))
       (loop-test-with (format "
 [[reply]]

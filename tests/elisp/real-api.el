@@ -17,8 +17,8 @@
                                                                    buffer-file-name))))
 
 (require 'cl-lib)
-(require 'efrit-batch)
-(require 'efrit-show)
+(require 'efrit-do)
+(require 'efrit-status)
 
 (defconst efrit-real-api--task
   "Call file_info for README.md and LICENSE at once, then read the first 20 lines of README.md, \
@@ -34,7 +34,8 @@ then tell me its title in one short sentence."
 (defun efrit-real-api--observe (loop event)
   "Print the size of a prompt of LOOP when EVENT is the end of a reply."
   (pcase event
-    (`(begun . ,_) (push (efrit-show-used (efrit-loop-budget loop)) efrit-real-api--estimates))
+    (`(begun . ,_)
+     (push (efrit-show-used-tokens (efrit-loop-budget loop)) efrit-real-api--estimates))
     (`(ended ,reply)
      (let ((counted (+ (efrit-reply-count reply "input_tokens")
                        (efrit-reply-count reply "cache_read_input_tokens")

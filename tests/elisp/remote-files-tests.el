@@ -15,8 +15,8 @@
 (require 'compile)
 (require 'editing)
 (require 'over-there)
-(require 'efrit-child)
-(require 'efrit-compile)
+(require 'efrit-tools)
+(require 'efrit-tools-build)
 (require 'efrit-sync)
 
 ;; From Emacs 30 on, without it no timer runs while TRAMP waits.
@@ -82,8 +82,8 @@ Nothing may be asked."
   (efrit-remote-files-tests--with '(("a.txt" . "one\ntwo\n"))
     (efrit-remote-files-tests--edit "a.txt" "one" "six")
     (efrit-over-there-shell (efrit-loop-id editing-loop) "cp -p a.txt b.txt && sed -i s/two/ten/ a.txt && touch -r b.txt a.txt")
-    (efrit-remote-afresh
-      (efrit-seen-note editing-loop (editing-file "a.txt")))
+    (efrit-remote-without-cache
+      (efrit-read-files-note editing-loop (editing-file "a.txt")))
     (efrit-remote-files-tests--edit "a.txt" "six" "one")
     (should (equal "one\nten\n" (efrit-remote-files-tests--text "a.txt")))))
 

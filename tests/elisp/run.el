@@ -176,6 +176,11 @@
     (setq inhibit-automatic-native-compilation t
           ;; Else a quarter of the time goes into collecting garbage.
           gc-cons-threshold (* 64 1024 1024))
+    ;; Each Emacs would compile a way to the replacement of each primitive.
+    (let ((trampolines (if (boundp 'native-comp-enable-subr-trampolines)
+                           'native-comp-enable-subr-trampolines
+                         'comp-enable-subr-trampolines)))
+      (set trampolines nil))
     (require 'support)
     (setq efrit-http-directory (expand-file-name "requests" home))
     (efrit-test-start-fork-server)

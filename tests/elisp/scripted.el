@@ -13,9 +13,9 @@
 
 (require 'cl-lib)
 (require 'support)
-(require 'efrit-claude)
+(require 'efrit-anthropic)
 (require 'efrit-do)
-(require 'efrit-executable)
+(require 'efrit-rpc)
 (require 'efrit-permissions)
 
 (defvar efrit-test-project nil
@@ -70,7 +70,7 @@ the `default-directory', too.  Then forget its loops."
         (efrit-test-write name text))
       (unwind-protect
           (funcall body)
-        (mapc #'efrit-do-forget (efrit-do-loops))
+        (mapc #'efrit-do-forget (efrit-loops))
         (efrit-test-kill-others buffers)
         (delete-directory efrit-test-project t)))))
 
@@ -82,7 +82,7 @@ the `default-directory', too.  Then forget its loops."
         (with-current-buffer buffer
           (set-buffer-modified-p nil))
         (kill-buffer buffer))))
-  (mapc #'cancel-function-timers '(delete-overlay efrit-turn--say-it-hangs)))
+  (mapc #'cancel-function-timers '(delete-overlay efrit-turn--warn-slow-stop)))
 
 (defun efrit-test-kill-buffers (buffers)
   "Kill those of BUFFERS that visit files of the project, modified or not."
@@ -108,7 +108,7 @@ the `default-directory', too.  Then forget its loops."
     (unwind-protect
         (let ((efrit-claude-url (concat (efrit-test--url model) "/v1/messages"))
               (efrit-claude-features '(cache thinking effort binding diagnostics)))
-          (mapc #'efrit-loop-take-options (efrit-do-loops))
+          (mapc #'efrit-loop-take-options (efrit-loops))
           (funcall body))
       (kill-buffer (process-buffer model))
       (delete-process model)

@@ -92,7 +92,7 @@ text = \"And again.\"
      (let ((last (efrit-json-text (car (last (efrit-test-sent))))))
        (should (string-match-p "Work\\." last))
        (should (string-match-p "Text of a file" last)))
-     (should (eq loop (efrit-do-loop efrit-test-project))))))
+     (should (eq loop (efrit-loop-latest efrit-test-project))))))
 
 (ert-deftest efrit-sessions-can-be-stopped-and-continued-after-the-sidecar-was-killed ()
   "While the tool is called again in a new sidecar, stop stops, continue goes on."
@@ -155,9 +155,9 @@ text = \"The second answer.\"
   (efrit-test-with-project nil
     (let ((first (efrit-test-loop))
           (second (efrit-test-loop)))
-      (should (eq second (efrit-do-loop efrit-test-project)))
+      (should (eq second (efrit-loop-latest efrit-test-project)))
       (should (eq first (efrit-resume (efrit-loop-id first))))
-      (should (eq first (efrit-do-loop efrit-test-project))))))
+      (should (eq first (efrit-loop-latest efrit-test-project))))))
 
 (ert-deftest efrit-sessions-are-offered-by-title-the-latest-first ()
   "What can be resumed is told by id, title, age and state."
@@ -170,7 +170,7 @@ text = \"The second answer.\"
         (efrit-test-wait-until
          (lambda () (equal "Name it so."
                            (plist-get (car (efrit-sessions-tests--list)) :title))))
-        (let ((offers (mapcar #'efrit-sessions--offer (efrit-sessions-tests--list))))
+        (let ((offers (mapcar #'efrit-sessions--candidate (efrit-sessions-tests--list))))
           (should (string-match-p "  Name it so\\.  (just now, here, 0 calls)" (car offers)))
           (should (string-match-p (concat old "  -  (just now, closed,") (cadr offers))))))))
 
@@ -200,7 +200,7 @@ text = \"The second answer.\"
                      "in use by another Emacs"
                      (cadr (should-error (efrit-do-resume-loop "shared" efrit-test-project)
                                          :type 'user-error))))
-            (should-not (efrit-do-loops))
+            (should-not (efrit-loops))
             (let ((noninteractive nil)
                   (asked nil))
               (cl-letf (((symbol-function 'yes-or-no-p)
@@ -248,7 +248,7 @@ text = \"The second answer.\"
           (should-error (efrit-stop) :type 'user-error)
           (should-error (efrit-allow-once) :type 'user-error)
           (efrit-do-forget other)
-          (should (eq one (efrit-do-loop-here)))
+          (should (eq one (efrit-loop-current)))
           (setf (efrit-loop-run one)
                 (list (efrit-use-create :name "eval_sexp" :state 'asking)))
           (should-not shown)
@@ -324,7 +324,7 @@ text = \"The second answer.\"
   (efrit-sessions-tests--with-list ids
     (efrit-sessions-tests--go (cadr ids))
     (efrit-sessions-resume)
-    (should (equal (cadr ids) (efrit-loop-id (efrit-do-loop efrit-test-project))))))
+    (should (equal (cadr ids) (efrit-loop-id (efrit-loop-latest efrit-test-project))))))
 
 (ert-deftest efrit-sessions-at-work-are-not-deleted ()
   "A session at work has to be stopped before."

@@ -19,7 +19,7 @@
 
 (require 'scripted)
 (require 'tramp-sh)
-(require 'efrit-revert)
+(require 'efrit-sync)
 (require 'efrit-run)
 (require 'seq)
 
@@ -44,8 +44,10 @@
   "Work on the session ASKED, a plist; return how it ended, a plist.
 Where connections are shared by the person's will, TRAMP has no say."
   (when (eq t (plist-get asked :shared))
-    ;; An alias from Emacs 30 on.
-    (set 'tramp-use-ssh-controlmaster-options nil))
+    (let ((option (if (boundp 'tramp-use-connection-share)
+                      'tramp-use-connection-share
+                    'tramp-use-ssh-controlmaster-options)))
+      (set option nil)))
   (let* ((efrit-test-project (plist-get asked :root))
          (efrit-claude-url (plist-get asked :url))
          (default-directory efrit-test-project)

@@ -11,10 +11,8 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-connection)
+(require 'efrit-rpc)
 (require 'efrit-doctor)
-(require 'efrit-executable)
-(require 'efrit-process)
 (require 'lisp-mnt)
 
 (defun efrit-test--script (home text)
@@ -128,7 +126,7 @@ sys.stdin.read()
               (should-not (string-match-p "hidden" (buffer-string))))))
       (setq-default process-environment before)
       (let (kill-buffer-query-functions)
-        (kill-buffer "*efrit sidecar stderr*")))))
+        (kill-buffer " *efrit sidecar stderr*")))))
 
 (ert-deftest efrit-the-version-is-the-same-everywhere ()
   "The package's header, its constant and the sidecar tell one version."
@@ -189,7 +187,7 @@ sys.stdin.read()
         (efrit-test-kill)
         (should (efrit-test-wait-until (lambda () (not (efrit-call-open-p token))))))
       (funcall sentinel process "killed\n")
-      (should-not (seq-some (lambda (buffer) (string-match-p "events" (buffer-name buffer)))
+      (should-not (seq-some (lambda (buffer) (string-match-p "\\`\\*.*events" (buffer-name buffer)))
                             (buffer-list))))))
 
 (ert-deftest efrit-emacs-never-asks-about-the-sidecar ()

@@ -17,12 +17,8 @@
 (require 'ert)
 (require 'json)
 (require 'efrit)
-(require 'efrit-call)
-(require 'efrit-handover)
-(require 'efrit-process)
-(require 'efrit-session)
+(require 'efrit-rpc)
 (require 'efrit-sidecar)
-(require 'efrit-supervisor)
 
 (defconst efrit-test-root
   (expand-file-name "../../" (file-name-directory (or load-file-name buffer-file-name)))
@@ -71,6 +67,7 @@ The sidecar is a process of the program itself."
   "Call BODY with a temporary folder that is the sidecar's home."
   (let* ((home (make-temp-file "efrit-test-" t))
          (efrit-sidecar-command (and efrit-test--forks (efrit-test--forked-command)))
+         (efrit-sidecar-start-timeout 120)
          (process-environment
           (append (list (concat "EFRIT_BUDGET_HOME=" home)
                         ;; For what an Emacs that is killed leaves.

@@ -182,7 +182,7 @@ text = \"Read.\"
           (with-current-buffer (find-file-noselect (expand-file-name "b.txt" other))
             (insert "of another project\n")
             (efrit-sync-flush)
-            (should-not efrit-sync--told)
+            (should-not efrit-sync--sent)
             (set-buffer-modified-p nil)
             (kill-buffer))
         (delete-directory other t)))))
@@ -201,7 +201,7 @@ text = \"Read.\"
   "With the last session gone, no hook stays behind."
   (efrit-sync-tests--with-buffer loop
     (should (memq 'efrit-sync--changed (default-value 'after-change-functions)))
-    (mapc #'efrit-do-forget (efrit-do-loops))
+    (mapc #'efrit-do-forget (efrit-loops))
     (should-not (memq 'efrit-sync--changed (default-value 'after-change-functions)))))
 
 ;;; Long buffers
@@ -295,7 +295,7 @@ text = \"Read.\"
           (efrit-sync-flush)
           (should (efrit-test-wait-until
                    (lambda () (equal "first" (efrit-sync-tests--begins loop)))))
-          (should efrit-handover--refused)
+          (should efrit-handover--disabled)
           (should-not (directory-files efrit-handover--folder nil "[0-9]"))
           (efrit-sync-tests--insert "second\n")
           (efrit-sync-flush)
@@ -309,7 +309,7 @@ text = \"Read.\"
     (delete-directory efrit-handover--folder t)
     (efrit-sync-flush)
     (should (efrit-sync-tests--unsaved-p loop))
-    (should-not efrit-handover--refused)))
+    (should-not efrit-handover--disabled)))
 
 (ert-deftest efrit-sync-a-buffer-that-is-too-long-is-said-once-and-withdrawn ()
   "The model reads the file then, and the person knows."

@@ -83,7 +83,7 @@ text = \"So it is.\"
       (with-temp-buffer
         (let ((here (current-buffer)))
           (efrit-do-say view-loop "Evaluate.")
-          (efrit-test-wait-until (lambda () (efrit-run-asking view-loop)))
+          (efrit-test-wait-until (lambda () (efrit-run-pending-use view-loop)))
           (should (efrit-test-wait-until
                    (lambda ()
                      (with-current-buffer "*Messages*"
@@ -122,7 +122,7 @@ text = \"Both.\"
 (ert-deftest efrit-view-makes-hidden-characters-of-a-question-visible ()
   (let ((use (efrit-use-create :name "eval_sexp"
                                :arguments "{\"code\":\"(a)\\u202e;b\\u200b\"}")))
-    (should (equal "code: (a)<U+202E>;b<U+200B>" (efrit-ask-shown use)))))
+    (should (equal "code: (a)<U+202E>;b<U+200B>" (efrit-ask-arguments-text use)))))
 
 (ert-deftest efrit-view-hides-nothing-in-the-title-the-buttons-and-the-diff-of-a-question ()
   "Nor are letters put in another order while it is asked."
@@ -330,14 +330,14 @@ text = \"That is all.\"
 
 (ert-deftest efrit-view-says-in-one-line-that-older-results-gave-way ()
   (efrit-viewing-with-view efrit-viewing-short
-    (efrit-view-take view-loop '(begun t ("A note for you.")))
+    (efrit-view-observe view-loop '(begun t ("A note for you.")))
     (efrit-viewing-in-order "older results gave way to a line each" "— A note for you.")))
 
 (ert-deftest efrit-view-warns-of-what-the-api-changed ()
   (efrit-viewing-with-view efrit-viewing-short
     (let ((reply (efrit-reply-create
                   :extras '(("input_transformations" . [#s(hash-table test equal data ("type" "thinking_dropped"))])))))
-      (efrit-view-take view-loop (list 'ended reply))
+      (efrit-view-observe view-loop (list 'ended reply))
       (with-current-buffer "*Warnings*"
         (should (string-search "thinking_dropped" (buffer-string)))))))
 

@@ -11,8 +11,8 @@
 ;;; Code:
 
 (require 'viewing)
-(require 'efrit-budget-bars)
-(require 'efrit-menu)
+(require 'efrit-status)
+(require 'efrit-view)
 
 ;;; A session
 
@@ -177,17 +177,17 @@
           (text (efrit-block--create :type "text")))
       (cl-flet ((think (string)
                   (push string (efrit-block-pieces block))
-                  (efrit-view-take view-loop (list 'piece block string))))
-        (efrit-view-take view-loop (list 'begin block))
+                  (efrit-view-observe view-loop (list 'piece block string))))
+        (efrit-view-observe view-loop (list 'begin block))
         (think "One")
         (efrit-viewing-to "Thinking")
         (efrit-viewing-press "TAB")
         (think " and two")
         (efrit-viewing-in-order "▾ Thinking" "One and two\n")
         (think "\nand three")
-        (efrit-view-take view-loop (list 'end block))
-        (efrit-view-take view-loop (list 'piece text "So it is"))
-        (efrit-view-take view-loop (list 'piece text ", indeed.")))
+        (efrit-view-observe view-loop (list 'end block))
+        (efrit-view-observe view-loop (list 'piece text "So it is"))
+        (efrit-view-observe view-loop (list 'piece text ", indeed.")))
       (efrit-viewing-in-order "▾ Thinking  21 characters\nOne and two\nand three\n"
                               "\nSo it is, indeed.\n")
       (efrit-viewing-to "Thinking")

@@ -11,7 +11,7 @@
 ;;; Code:
 
 (require 'scripted)
-(require 'efrit-session-view)
+(require 'efrit-view)
 
 (defmacro efrit-viewing-with-view (script &rest body)
   "Run BODY in the buffer of a new loop, `view-loop', whose model plays SCRIPT."

@@ -1,1 +1,1 @@
-"""Tests that use the Emacs package as a person would: with keys and eyes."""
+"""Tests that use the Emacs package as a person would, by keys and by reading the screen."""

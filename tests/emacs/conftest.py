@@ -17,9 +17,9 @@ Open = Callable[..., Terminal]
 
 @pytest.fixture
 def open_emacs(tmp_path: Path, project: Path) -> Iterator[Open]:
-    """Open an Emacs in a terminal on a small project; its model plays the scenario given.
+    """A function that opens an Emacs in a terminal on a small project, with a scripted model.
 
-    The terminal is as large as is said, in columns and lines.
+    Its arguments are the scenario and the size of the terminal in columns and lines.
     """
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
     (project / "README.md").write_text("# Sample\n\nA line.\n", encoding="utf-8")

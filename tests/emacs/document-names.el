@@ -16,11 +16,10 @@
 (require 'seq)
 
 (defun document-names-load-package (folder)
-  "Load every file of the package in FOLDER, except the demo."
+  "Load every file of the package in FOLDER."
   (add-to-list 'load-path folder)
   (dolist (file (directory-files folder nil "\\.el\\'"))
-    (unless (equal file "demo.el")
-      (require (intern (file-name-sans-extension file))))))
+    (require (intern (file-name-sans-extension file)))))
 
 (defun document-names-in (text)
   "Return the names of the package that are symbols in TEXT, or t if it is no Lisp."

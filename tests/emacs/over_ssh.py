@@ -45,7 +45,7 @@ Host {host}
   StrictHostKeyChecking accept-new
 """
 SHARED = "  ControlMaster auto\n  ControlPath {folder}/%C\n  ControlPersist 60\n"
-"""What a person has in ~/.ssh/config whose connections to a host share one."""
+"""The lines of a person's ~/.ssh/config that make connections to a host share one."""
 
 
 def script(name: str) -> str:
@@ -57,9 +57,9 @@ def script(name: str) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is of the other machine: in its folder are keys, settings, and a home.
+    """The folder of the other machine, with keys, settings and a home.
 
-    Where connections are shared, that is the person's will, and not TRAMP's.
+    If `shared`, the person's ssh settings let connections share one, not TRAMP's.
     """
 
     folder: Path
@@ -90,7 +90,7 @@ class Machine:
         (self.folder / "home/.local/bin/rg").symlink_to(ROOT / ".venv" / "bin" / "rg")
 
     def environment(self) -> dict[str, str]:
-        """The environment of its sshd."""
+        """Return the environment of the machine's sshd."""
         passwd, group = str(self.folder / "passwd"), str(self.folder / "group")
         return os.environ | {"NSS_WRAPPER_PASSWD": passwd, "NSS_WRAPPER_GROUP": group}
 
@@ -143,20 +143,20 @@ def running(sshd: Path, there: Machine) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens on the port."""
+    """Return whether something listens on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Driver:
-    """A batch Emacs that works on whole sessions."""
+    """A batch Emacs that runs whole sessions."""
 
     def __init__(self, process: subprocess.Popen[str], shared: bool) -> None:
         self._process = process
@@ -185,7 +185,7 @@ class Driver:
         self._process.stdin.flush()
 
     def next(self, word: str, seconds: float) -> dict[str, Any]:
-        """What it says next, after the word; that comes within so many seconds."""
+        """Return the value of Emacs's next line; fail if it is late or begins with another word."""
         try:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:

@@ -14,9 +14,9 @@
 (require 'cl-lib)
 (require 'efrit)
 (require 'efrit-do)
-(require 'efrit-limits)
+(require 'efrit-sidecar)
 (require 'efrit-run)
-(require 'efrit-session-view)
+(require 'efrit-view)
 
 (defun efrit-screenshot--set-up ()
   "Make the frame plain, and of a size that fits a page."
@@ -41,7 +41,7 @@
   (goto-char (point-min))
   (search-forward "read_file")
   (efrit-session-view-return)
-  (goto-char (efrit-ask-place))
+  (goto-char (efrit-ask-position))
   (message nil)
   (redisplay t)
   (let ((coding-system-for-write 'binary))
@@ -51,7 +51,7 @@
 
 (defun efrit-screenshot--wait (loop seconds)
   "Wait until LOOP asks for a permission, for SECONDS at most, then exit."
-  (cond ((efrit-run-asking loop)
+  (cond ((efrit-run-pending-use loop)
          (run-with-timer 1 nil (lambda ()
                                  (unwind-protect (efrit-screenshot--take loop)
                                    (efrit-screenshot--exit)))))

@@ -19,13 +19,13 @@ from tests.emacs.batch import ROOT
 
 PICTURE = ROOT / "docs" / "session.png"
 COLOURS = 64
-"""So many are enough for text, and keep the file small."""
+"""The number of colours: enough for text, and the file stays small."""
 TASK = "Do all of our errors have a test? Begin with the errors of the sidecar."
 SCENARIO = Path(__file__).with_suffix(".toml")
 
 
 def picture(folder: Path) -> Path:
-    """What the frame showed."""
+    """Run a session in Emacs and return the picture of its frame."""
     shown = folder / "session.png"
     home = folder / "home"
     project = home / "src" / "efrit-budget"

@@ -1,4 +1,4 @@
-"""Random sessions of a model that edits files and runs commands, and what is to come of them."""
+"""Random sessions of a model that edits files and runs commands, and their expected outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tree = dict[str, str]
 Given = dict[str, Any]
 NAMES = ("a.txt", "b.txt", "new/c.txt", "new/deep/d.txt")
 LONG, SHORT = 1057, 3
-"""Lines of the files."""
+"""The numbers of lines of a long and of a short file."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Change:
-    """What a tool changed: the files concerned before and after; None is no file."""
+    """A change by a tool: its files before and after; None means no file."""
 
     before: dict[str, str | None]
     after: dict[str, str | None]
@@ -35,14 +35,14 @@ class Change:
 
 @dataclass
 class Session:
-    """The uses so far, and how the files stand after them."""
+    """The uses so far, and the files after them."""
 
     chance: random.Random
     tree: Tree = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     _changes: list[Change] = field(default_factory=list)
     _unread: set[str] = field(default_factory=set)
-    """The files that commands changed since the model has read them."""
+    """The files changed by commands since the model last read them."""
     _number: int = 0
 
     def step(self) -> None:
@@ -57,7 +57,7 @@ class Session:
         self.chance.choice(steps)()
 
     def scenario(self) -> str:
-        """The scenario of a model that does all this, one use in each reply."""
+        """Return the scenario of a model that makes all these uses, one in each reply."""
         replies = [
             f"[[reply]]\n[[reply.tool]]\nname = {json.dumps(use.tool)}\n"
             f"input_json = {json.dumps(json.dumps(use.given))}\n"
@@ -66,7 +66,7 @@ class Session:
         return "\n".join([*replies, '[[reply]]\ntext = "Done."\n'])
 
     def text(self) -> str:
-        """The text of a file, short or long, of lines that stand nowhere else."""
+        """Return the text of a new file, short or long, in lines that no other file has."""
         self._number += 1
         lines = self.chance.choice((SHORT, LONG))
         return "".join(f"text {self._number}, line {line}.\n" for line in range(lines))
@@ -75,7 +75,7 @@ class Session:
         return self.chance.choice(sorted(self.tree))
 
     def _known(self) -> str:
-        """A file that is there, read again where a command changed it."""
+        """Return an existing file, and have it read again if a command changed it."""
         path = self._there()
         if path in self._unread:
             self._unread.remove(path)
@@ -121,7 +121,7 @@ class Session:
         self._change("rename_file", after, path=path, to=to)
 
     def _undo(self) -> None:
-        """Take back the last change that is still there, if its files are as it left them."""
+        """Undo the last change still in force; it fails if the files were changed since."""
         there = [change for change in self._changes if not self._stand(change.before)]
         success = bool(there) and self._stand(there[-1].after)
         if success:
@@ -134,7 +134,7 @@ class Session:
         return all(self.tree.get(name) == text for name, text in files.items())
 
     def _command(self) -> None:
-        """A command that changes a file, or none, and prints much, or little."""
+        """Run a command that changes a file or none, and prints much or little."""
         lines = self.chance.choice((10, 4500))
         command = f"seq {lines}"
         kind = self.chance.choice(("nothing", "remove", "write", "move"))
@@ -160,7 +160,7 @@ class Session:
 
 
 def session(chance: random.Random, steps: int) -> Session:
-    """A session of so many steps, the first of which makes a file."""
+    """Return a session of this many steps, the first of which creates a file."""
     made = Session(chance)
     made.create()
     for _ in range(steps - 1):

@@ -21,13 +21,13 @@ from tests.sidecar import forked
 
 Size = tuple[int, int]
 SIZE: Size = (110, 44)
-"""Columns and lines."""
+"""The size of a terminal in columns and lines."""
 LONGEST_PAUSE = 1.0
-"""Seconds until the screen is looked at again, though nothing was written to it."""
+"""The seconds until the screen is looked at again although nothing was written to it."""
 
 
 def settings(url: str) -> str:
-    """The Lisp with which an Emacs talks to the model at a URL, and to forked sidecars."""
+    """Return the Lisp with which an Emacs talks to the model at a URL, and to forked sidecars."""
     command = " ".join(json.dumps(word) for word in forked())
     return f"""(setq efrit-claude-url "{url}/v1/messages"
   efrit-sidecar-command '({command})
@@ -37,7 +37,7 @@ def settings(url: str) -> str:
 
 
 class Terminal:
-    """A terminal with a program in it, which one tmux client looks at and presses keys in."""
+    """A terminal that runs a program, seen and typed into through one tmux client."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,7 +80,7 @@ class Terminal:
         return (self.screen().split("\n") + [""] * (row + 1))[row]
 
     def kill(self) -> None:
-        """Kill the program as a closed window does, without a question."""
+        """Kill the program without a question, as closing its window does."""
         subprocess.run(
             ["tmux", "-L", self.name, "kill-server"], check=False, stderr=subprocess.DEVNULL
         )
@@ -89,7 +89,7 @@ class Terminal:
             pass
 
     def _wait(self, look: Callable[[], str], fits: Callable[[str], bool]) -> str:
-        """Look again whenever something changed, until what is seen fits."""
+        """Look at the screen after each change until what it shows fits, and return that."""
         deadline = time.monotonic() + TIMEOUT
         while True:
             self._changed.clear()
@@ -127,7 +127,7 @@ def _answer(first: str, lines: Iterator[str]) -> str:
 
 @contextmanager
 def emacs(folder: Path, url: str, size: Size = SIZE) -> Iterator[Terminal]:
-    """An Emacs in a terminal on a folder, whose model is at a URL."""
+    """Yield an Emacs in a terminal on a folder, which talks to the model at a URL."""
     name = f"efrit-test-{uuid.uuid4().hex[:12]}"
     command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q"]
     command += ["-L", str(ROOT / "elisp"), "-l", "efrit", "--eval", settings(url)]

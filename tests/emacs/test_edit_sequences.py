@@ -1,4 +1,4 @@
-"""Whatever is edited, by the model's tools and by hand, can be taken back."""
+"""All edits, by the model's tools and by hand, can be undone."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Step = list[Any]
 
 
 class Driver:
-    """A batch Emacs that does sequences of edits."""
+    """A batch Emacs that makes sequences of edits."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def run(self, root: Path, steps: list[Step]) -> dict[str, Any]:
-        """What came of the steps in the project there."""
+        """Run the steps in the project at `root` and return the outcome."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"root": str(root), "steps": steps}) + "\n")
@@ -87,7 +87,7 @@ BY_HAND = ("hand", "disk")
 
 @contextmanager
 def project(files: dict[str, bytes]) -> Iterator[Path]:
-    """A project that holds these files."""
+    """Yield a project with these files."""
     root = Path(tempfile.mkdtemp(prefix="efrit-edits-")).resolve()
     try:
         for name, data in files.items():
@@ -99,7 +99,7 @@ def project(files: dict[str, bytes]) -> Iterator[Path]:
 
 
 def tree_of(root: Path) -> Tree:
-    """What the project holds."""
+    """Return a hash of each file in the project."""
     return {
         str(path.relative_to(root)): hashlib.md5(path.read_bytes()).hexdigest()
         for path in root.rglob("*")
@@ -108,25 +108,25 @@ def tree_of(root: Path) -> Tree:
 
 
 def paths_of(change: dict[str, Any]) -> list[str]:
-    """The paths that a change is about."""
+    """Return the paths that a change concerns."""
     return [path for path in (change["path"], change["to"]) if path is not None]
 
 
 def step_of(result: dict[str, Any], number: int) -> dict[str, Any]:
-    """The step that made a change."""
+    """Return the step that made a change."""
     made: dict[str, Any] = [step for step in result["steps"] if step["before"] < number][-1]
     return made
 
 
 def in_force(result: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Tree]]:
-    """Each change in force, the latest first, and the tree before it."""
+    """Yield each change in force, the latest first, and the tree before it."""
     for change in reversed(result["changes"]):
         if change["state"] == "done":
             yield change, step_of(result, change["number"])["tree"]
 
 
 def with_(tree: Tree, others: Tree, paths: list[str]) -> Tree:
-    """A tree where some paths are as in another one."""
+    """Return a tree in which these paths are as in another tree."""
     kept = {path: digest for path, digest in tree.items() if path not in paths}
     return kept | {path: others[path] for path in paths if path in others}
 
@@ -139,7 +139,7 @@ def with_(tree: Tree, others: Tree, paths: list[str]) -> Tree:
 def test_all_edits_can_be_taken_back_and_nothing_of_the_persons_is_lost(
     driver: Driver, files: dict[str, bytes], asked: list[Step]
 ) -> None:
-    """Undo gives back each file as it was, or leaves it alone where a hand was at it since."""
+    """Undo restores each file, or leaves it alone if it was edited by hand since."""
     with project(files) as root:
         first = tree_of(root)
         result = driver.run(root, asked)

@@ -1,4 +1,4 @@
-"""A child of the fork server is to Emacs what the program itself would be."""
+"""Emacs sees a child of the fork server like the program itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def start(server: Path, *arguments: str, **variables: str) -> subprocess.Popen[b
 
 
 def child_of(server: Path, client: subprocess.Popen[bytes]) -> int:
-    """The process id of a client's child, once it runs."""
+    """Return the process id of a client's child, once it runs."""
     file = server.parent / str(client.pid)
     assert until(file.exists)
     return int(file.read_text())

@@ -1,4 +1,4 @@
-"""Whenever Emacs is killed, a file that it edits is whole, and can be put back."""
+"""If Emacs is killed during an edit, the file is whole and can be restored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AFTER = BEFORE.replace("A", "B")
 
 
 def kill_while_it_edits(project: Path, home: Path, seconds: float) -> str:
-    """Kill an Emacs that edits, so long after it began; its session."""
+    """Kill an Emacs this long after it began to edit, and return its session."""
     with batch("edit-forever.el", home, str(project)) as emacs:
         assert emacs.stdout is not None
         session = emacs.stdout.readline().strip()
@@ -28,7 +28,7 @@ def kill_while_it_edits(project: Path, home: Path, seconds: float) -> str:
 
 @pytest.mark.soak
 def test_a_file_is_whole_whenever_emacs_is_killed_and_can_be_put_back(tmp_path: Path) -> None:
-    """It is as it was or as it should be; what is begun can be undone in another Emacs."""
+    """It has its old or its new contents; another Emacs can undo an unfinished change."""
     project, home = tmp_path / "project", tmp_path / "home"
     home.mkdir()
     project.mkdir()

@@ -1,4 +1,4 @@
-"""Over a real ssh, with TRAMP as Emacs comes with it, nothing hangs and every file is right."""
+"""Over a real ssh, with the TRAMP of this Emacs, nothing hangs and every file is right."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tests.soak import LENGTH
 SESSIONS = max(1, round(4 * LENGTH))
 STEPS = 12
 SECONDS = 120
-"""After so long without a word, Emacs hangs."""
+"""The seconds without output after which Emacs counts as hanging."""
 
 
 def digests(tree: Tree) -> dict[str, str]:
-    """The files of a project by digests."""
+    """Return a digest of each file of a project."""
     return {name: hashlib.md5(text.encode()).hexdigest() for name, text in tree.items()}
 
 
 def work(emacs: Driver, there: Machine, asked: Session, number: int) -> None:
-    """Have the session worked on; each step ends, and leaves the files as they should be."""
+    """Run the session in Emacs; each step must end and leave the files as expected."""
     folder = there.folder / f"session{number}"
     root = folder / "project"
     root.mkdir(parents=True)
@@ -40,7 +40,7 @@ def work(emacs: Driver, there: Machine, asked: Session, number: int) -> None:
 
 
 def emacsen() -> list[str]:
-    """The Emacs of the tests, and an Emacs 30 where that is older."""
+    """Return the Emacs of the tests, and an Emacs 30 if the former is older."""
     own = os.environ.get("EMACS", "emacs")
     return [own, *filter(None, [script("emacs30")])]
 
@@ -48,7 +48,7 @@ def emacsen() -> list[str]:
 @pytest.mark.soak(alone=True)
 @pytest.mark.parametrize("shared", [False, True], ids=["tramp", "own-settings"])
 def test_nothing_hangs_and_every_file_is_right_over_ssh(shared: bool) -> None:
-    """Edits, commands and undos in any order; the person's connections may share one, too."""
+    """Edits, commands and undos come in any order, with and without shared connections."""
     for emacs in emacsen():
         chance = random.Random(7)
         with machine(shared) as there, driver(there, emacs) as running:

@@ -21,11 +21,11 @@ SHORT = (
 )
 REVIEW = "Review the question, then repeat the command"
 SOON = 1.0
-"""Seconds before which a key may have been meant for what stood there before."""
+"""The seconds after a question appears in which a key may still be meant for the text before."""
 
 
 def allow(terminal: Terminal) -> None:
-    """Allow what is asked from wherever the person is."""
+    """Allow the request, from whichever buffer is current."""
     terminal.press("M-x")
     terminal.type("efrit-allow-once")
     terminal.press("Enter")

@@ -1,4 +1,4 @@
-"""The runner of the Lisp tests: what it chooses, what it shares, what it lets no test leave."""
+"""The runner of the Lisp tests: the tests it selects, what they share, what none may leave."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TAGGED = """
 
 
 def evaluate(folder: Path, tests: str, form: str, **environment: str) -> str:
-    """What an Emacs prints that defines the tests, has the runner loaded, and evaluates a form."""
+    """Return the output of an Emacs that has tests, loads the runner and evaluates a form."""
     file = folder / "tests.el"
     file.write_text(f"(require 'ert)\n{tests}", encoding="utf-8")
     runner = ROOT / "tests" / "elisp" / "run.el"

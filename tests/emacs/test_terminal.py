@@ -31,7 +31,7 @@ text = "I go on from there."
 
 
 def do(terminal: Terminal, task: str) -> None:
-    """Have the model do a task."""
+    """Give the model a task."""
     terminal.press("M-x")
     terminal.type("efrit-do")
     terminal.press("Enter")
@@ -83,7 +83,7 @@ def test_a_question_leaves_who_types_alone(open_emacs: Open) -> None:
 
 
 def test_an_answer_in_words_is_what_was_typed(open_emacs: Open) -> None:
-    """Each of its letters is a key above the reply box."""
+    """Each of its letters is a key of the buffer above the reply box."""
     terminal = open_emacs(
         '[[reply]]\ntool = [{ name = "ask_user", input = { question = "Which?", '
         'options = ["the old", "the new"] } }]\n[[reply]]\ntext = "As you say."\n'

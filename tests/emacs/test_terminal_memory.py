@@ -1,4 +1,4 @@
-"""Memory, and taking back edits, in a terminal by keys."""
+"""Memory and undo, used by keys in a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ text = "It is another line now."
 
 
 def give(terminal: Terminal, command: str) -> None:
-    """Give a command by its name."""
+    """Run a command by its name."""
     terminal.press("M-x")
     terminal.type(command)
     terminal.press("Enter")
@@ -145,7 +145,7 @@ def test_what_was_selected_is_opened_where_a_person_uses_another_display(
 
 SLOWLY = """(advice-add 'efrit-memory--ask :before
   (lambda (&rest _) (let ((end (+ (float-time) 900)))
-    (while (< (float-time) end) (accept-process-output nil 0.05)))))"""
+    (while (< (float-time) end) (sit-for 0.05)))))"""
 
 
 def test_a_slow_query_is_dropped_when_more_is_typed(remembering: Terminal) -> None:
@@ -154,7 +154,7 @@ def test_a_slow_query_is_dropped_when_more_is_typed(remembering: Terminal) -> No
     remembering.press("Enter")
     give(remembering, "efrit-memory-search")
     typed = ""
-    for more in ("retr", "ies ", "back"):
+    for more in "retries back":  # Emacs 30 loses keys that interrupt in quick succession
         remembering.type(more)
         typed += more
         remembering.rest_on(f"Search memory: {typed}".rstrip())

@@ -1,4 +1,4 @@
-"""A store of its own for each test of memory."""
+"""A memory store for each test."""
 
 from __future__ import annotations
 

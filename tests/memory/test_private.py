@@ -1,4 +1,4 @@
-"""What stands between the marks is on no disk, by whichever way it came."""
+"""Private text is never written to disk, whatever way it came."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from efrit_budget.memory.private import public, without_private
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.memory.transfer import imported, records
 from tests.connection import Connection
+from tests.conversation.client import Client, text
 from tests.databases import open_database
-from tests.window.client import Client, text
 
 SECRET = "hunter2x"
 
@@ -55,7 +55,7 @@ OUTSIDE = st.sampled_from(["", "a ", "b < c ", "<b>", "ü\n"])
 
 @st.composite
 def hiding(draw: st.DrawFn) -> str:
-    """A text in which the secret stands between marks, nested ones and stray ones around it."""
+    """A text with the secret in a private stretch, among nested and stray marks."""
     before = "".join(draw(st.lists(st.one_of(MARKS, OUTSIDE), max_size=4)))
     opening = draw(st.sampled_from(["<private>", "<PRIVATE>", '<private a="<b>">', "< private >"]))
     nested = draw(st.sampled_from(["", "<private>x</private>", "<Private>", "<b>"]))
@@ -67,32 +67,32 @@ def hiding(draw: st.DrawFn) -> str:
 
 @st.composite
 def split(draw: st.DrawFn) -> tuple[str, str]:
-    """Two texts: a stretch begins in one and ends in the other."""
+    """Return two texts: a private stretch begins in the first and ends in the second."""
     opening = draw(st.sampled_from(["<private>", "<PRIVATE a='1'>"]))
     closing = draw(st.sampled_from(["</private>", "</Private >"]))
     return f"x {opening} {SECRET}", f"{SECRET} {closing} y"
 
 
 def held(folder: Path) -> bytes:
-    """All bytes of the database, of its journal and of the journal's index."""
+    """Return all bytes of the database, of its journal and of the journal's index."""
     files = list(folder.glob("memory.db*"))
     assert len(files) == 3, "the file, its journal and the journal's index"
     return b"".join(file.read_bytes() for file in files)
 
 
 def record(line: dict[str, Any]) -> bytes:
-    """A line of an export."""
+    """Return a value as a line of an export."""
     return json.dumps(line).encode()
 
 
 def revision(words: str) -> dict[str, Any]:
-    """An earlier revision that says it in every field."""
+    """Return an earlier revision with these words in every field."""
     kept = Revision(1, words, 0.5, 1.0, words, words, (words,), words, words)
     return asdict(kept)
 
 
 def line(number: int, words: str, **more: Any) -> dict[str, Any]:
-    """An observation that says it in every field."""
+    """Return an observation with these words in every field."""
     texts = dict.fromkeys(
         ("kind", "project", "scope", "session", "tool", "topic_key", "title", "content"), words
     )
@@ -144,7 +144,7 @@ def test_nothing_private_in_a_request_is_kept_or_sent(hidden: str) -> None:
 
 
 def files_with_the_secret(folder: Path) -> list[str]:
-    """The files of the sidecar's home that hold it."""
+    """Return the files of the sidecar's home that contain the secret."""
     return [
         file.name
         for file in folder.rglob("*")

@@ -1,4 +1,4 @@
-"""What is looked for: words in any form, beginnings as they are spelled, side by side or not."""
+"""Queries: words in any form, beginnings as they are spelled, phrases and separate words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = st.one_of(st.sampled_from(STEMMED), st.text(LETTERS, min_size=1, max_siz
 
 
 def found(store: MemoryStore, query: str, filters: Filters | None = None) -> list[int]:
-    """The ids of what a query finds, the best first."""
+    """Return the ids of a query's matches, the best first."""
     return [one.observation.id for one in store.search(query, filters or Filters()).candidates]
 
 
@@ -61,7 +61,7 @@ def test_whatever_words_are_saved_every_beginning_of_each_finds_them(
 
 @pytest.fixture
 def three(store: MemoryStore) -> MemoryStore:
-    """A memory of three."""
+    """A memory with three observations."""
     store.save(Draft("Authentication", "Tokens rotate.", project="lab"))
     store.save(Draft("Sessions", "Authentic users keep rotating tokens.", project="lab"))
     store.save(Draft("Caches", "They are configured by rotation.", project="office"))

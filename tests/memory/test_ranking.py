@@ -1,4 +1,4 @@
-"""The order of what is found: relevance first, then age, importance and how often it was read."""
+"""The order of matches: relevance first, then age, importance and the number of reads."""
 
 from __future__ import annotations
 

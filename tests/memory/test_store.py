@@ -1,4 +1,4 @@
-"""What is saved is found again, once, in its latest form."""
+"""Saved observations are found again, once, in their latest form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported comes in again without loss, and a later export over an earlier one."""
+"""An export is imported without loss, and a later export over an earlier one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPIC = replace(BACKOFF, topic_key="retry")
 
 @contextmanager
 def opened() -> Iterator[MemoryStore]:
-    """An empty memory."""
+    """Yield an empty memory."""
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(Path(folder) / "memory.db")
         try:
@@ -43,7 +43,7 @@ def other() -> Iterator[MemoryStore]:
 
 
 def lines(store: MemoryStore, filters: Filters = EVERYTHING) -> list[str]:
-    """All of it as lines."""
+    """Export a memory and return the lines."""
     return list(Export(store, filters).lines())
 
 
@@ -58,7 +58,7 @@ def take(target: MemoryStore, given: list[str]) -> Merged:
 
 
 def changed(line: str, **members: Any) -> str:
-    """A line with other members."""
+    """Return a line with other members."""
     return json.dumps({**json.loads(line), **members})
 
 
@@ -88,7 +88,7 @@ ACTS = st.lists(
 
 
 def acted(store: MemoryStore, acts: list[tuple[str, str, str | None, list[int], int]]) -> None:
-    """Do these, one after the other."""
+    """Carry out these changes of a memory, in order."""
     for at, (act, said, topic, others, minutes) in enumerate(acts):
         now = 1e9 + 600 * at * minutes
         if act == "save":
@@ -128,12 +128,12 @@ def test_a_later_export_brings_an_earlier_one_up_to_it(
 
 
 def numbers(store: MemoryStore) -> list[int]:
-    """The ids of all, deleted ones too."""
+    """Return the ids of all observations, deleted ones too."""
     return [one.id for one in store.every(deleted=True)]
 
 
 def store_row(store: MemoryStore, number: int) -> Any:
-    """What an observation says and said before, and what it has to do with."""
+    """Return an observation with its revisions and relations."""
     one = store.get(number)
     assert one is not None
     facts = (one.title, one.content, one.revision, one.created, one.deleted is None)
@@ -213,7 +213,7 @@ def test_what_was_deleted_there_is_deleted_here_and_what_was_here_stays_so(
 
 @pytest.fixture
 def conflict(store: MemoryStore, other: MemoryStore) -> list[str]:
-    """Lines of which the second has a topic that is taken in the other memory."""
+    """Lines of which the second has a topic that the other memory has already."""
     store.save(Draft("Jitter", "Add noise."))
     store.save(TOPIC)
     other.save(replace(TOPIC, content="Never wait."))

@@ -1,4 +1,4 @@
-"""The lines that end an answer, word for word, and the price that holds for every estimate."""
+"""The lines that end an answer, word for word, and their price, which holds for every estimate."""
 
 from __future__ import annotations
 

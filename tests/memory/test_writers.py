@@ -1,4 +1,4 @@
-"""Many writers at once, and a writer that is killed: nothing that was answered is lost."""
+"""Many writers at once, and a writer that is killed: nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def saving(sidecar: Connection, session: str, name: str) -> int:
 
 
 def opened(sidecar: Connection, project: Path) -> str:
-    """A session; its tool results stay small, and no turn comes."""
+    """Open a session; its tool results stay small, and no turn comes."""
     limits = {"total": 9_000_000, "response": 1_000}
     return str(sidecar.request("session/open", root=str(project), limits=limits)["session_id"])
 
 
 def saved(sidecar: Connection, request: int) -> dict[str, Any]:
-    """The envelope of a save that was begun."""
+    """Wait for a save that was begun and return its envelope."""
     envelope: dict[str, Any] = sidecar.result(request, timeout=300)
     assert envelope["status"] == "success", envelope["text"]
     return envelope

@@ -21,7 +21,7 @@ from tests.mutants.reach import Reach, RecordError, loaded, record
 from tests.mutants.sites import sites_under
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ROOMS = tuple(f"efrit_budget/{room}" for room in ("budget", "worklog", "window", "results"))
+ROOMS = tuple(f"efrit_budget/{room}" for room in ("budget", "conversation", "results"))
 KEPT = Path(".mutants")
 
 
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says."""
+    """Run the check that the command line describes and return the exit code."""
     options = parser().parse_args(arguments)
     mutants = drawn(sites_under(options.root, options.rooms), options.count, options.seed)
     if options.list:
@@ -81,7 +81,7 @@ def recorded(options: argparse.Namespace) -> Reach:
 
 
 def judged(mutants: Sequence[Mutant], reach: Reach, options: argparse.Namespace) -> list[Result]:
-    """Judge the mutants that have no result yet; gives the results of all."""
+    """Judge the mutants that have no result yet and return the results of all."""
     if not options.resume:
         options.results.unlink(missing_ok=True)
     found = results.read(options.results, mutants)
@@ -98,7 +98,7 @@ def judged(mutants: Sequence[Mutant], reach: Reach, options: argparse.Namespace)
 def judged_at_once(
     mutants: Sequence[Mutant], reach: Reach, options: argparse.Namespace
 ) -> Iterable[Result]:
-    """Judge several mutants at a time, and tell of each."""
+    """Judge several mutants at a time and report each."""
     with ThreadPoolExecutor(options.jobs) as pool:
         waiting = [pool.submit(judge, mutant, reach, options.seconds) for mutant in mutants]
         try:
@@ -113,7 +113,7 @@ def judged_at_once(
 
 
 def unsure(found: Iterable[Result], judged_now: Sequence[Mutant], reach: Reach) -> list[Mutant]:
-    """Take tests that fail without a mutant out of the record; gives what they seemed to notice."""
+    """Drop tests that fail without a mutant from the record; return the mutants they judged."""
     names = {mutant.id for mutant in judged_now}
     dead = [result for result in found if result.mutant.id in names and result.test]
     failing = failing_without_mutants((result.test for result in dead if result.test), reach)

@@ -1,4 +1,4 @@
-"""What a piece of syntax can be changed into."""
+"""The changes that can be made to a piece of syntax."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Change:
 
 
 def changes_of(node: ast.AST) -> Iterator[Change]:
-    """Give what can be changed in a node itself, its parts left out."""
+    """Yield the changes of a node itself, leaving out its parts."""
     if isinstance(node, ast.stmt):
         yield from _of_statement(node)
     elif isinstance(node, ast.expr):
@@ -73,12 +73,12 @@ def _of_statement(node: ast.stmt) -> Iterator[Change]:
 
 
 def _is_false(value: ast.expr) -> bool:
-    """Whether a value is one that a reader of None would not tell from it."""
+    """Return whether a value is None or False, which a reader of None cannot tell apart."""
     return isinstance(value, ast.Constant) and (value.value is None or value.value is False)
 
 
 def _is_removable(node: ast.stmt) -> bool:
-    """Whether the code still has all its names without a statement."""
+    """Return whether the code still defines all its names without a statement."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call) and not is_log(node.value)
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -88,7 +88,7 @@ def _is_removable(node: ast.stmt) -> bool:
 
 
 def is_log(call: ast.Call) -> bool:
-    """Whether a call writes to the log."""
+    """Return whether a call writes to the log."""
     function = call.func
     owner = function.value if isinstance(function, ast.Attribute) else None
     return isinstance(owner, ast.Name) and owner.id in LOGS
@@ -122,7 +122,7 @@ def _compared(node: ast.Compare) -> Iterator[Change]:
 
 
 def _calculated(node: ast.BinOp) -> Iterator[Change]:
-    """Texts and lists that are joined are left: they can only be added."""
+    """Yield changes of an operator; joined texts and lists are left, as they can only be added."""
     if type(node.op) in CALCULATED and not (_is_joined(node.left) or _is_joined(node.right)):
         other = _with(node, op=CALCULATED[type(node.op)]())
         yield Change("arithmetic", node, (_text(other),))
@@ -145,7 +145,7 @@ def _constant(node: ast.Constant) -> Iterator[Change]:
 
 
 def _negated(test: ast.expr) -> Iterator[Change]:
-    """A single comparison or a `not` is left: these are negated as what they are."""
+    """Yield negations of a test, except single comparisons and `not`, which have their own."""
     is_negation = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     if not is_negation and not (isinstance(test, ast.Compare) and len(test.ops) == 1):
         yield Change("condition", test, (f"(not {_text(test)})",))

@@ -19,9 +19,9 @@ def run_pytest(
     output: Path,
     limit: float | None = None,
 ) -> int | None:
-    """Run pytest in a checkout and give its exit code; None where it took longer than the limit.
+    """Run pytest in a checkout and return its exit code, or None if it exceeds the limit.
 
-    What it started and left behind is ended with it. Nothing is written into the checkout.
+    Processes that it started and left behind are ended. Nothing is written into the checkout.
     """
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     with output.open("wb") as file:
@@ -43,7 +43,7 @@ def run_pytest(
 
 
 def _environment(root: Path, folder: Path) -> dict[str, str]:
-    """Have all that is temporary in a folder, and every process look for modules in `inside`.
+    """Return an environment that puts temporary files into a folder and loads `inside`.
 
     With `CI` set, Hypothesis tries the same examples each time and doesn't look at the clock.
     """

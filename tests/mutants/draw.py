@@ -1,7 +1,7 @@
-"""Which mutants are tried: a draw that every machine repeats.
+"""The choice of mutants to try, which is the same on every machine.
 
-A site is known by what it says and where in which function, not by its line: a change elsewhere
-leaves its place in the draw, and what was found out about it, as they were.
+A site is identified by its text and its place in the function, not by its line: a change elsewhere
+in the file alters neither the draw nor the results recorded for it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class ChangedError(Exception):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A site, and what is put there."""
+    """A site, and the text that replaces it."""
 
     id: str
     site: Site
     after: str
 
     def text(self, root: Path) -> str:
-        """Give the whole file with the change in it."""
+        """Return the whole file with the change made."""
         data = (root / self.site.path).read_bytes()
         if data[self.site.start : self.site.end].decode(errors="replace") != self.site.before:
             raise ChangedError(f"{self.site.path} was edited since the draw; run with --resume")
@@ -39,7 +39,7 @@ class Mutant:
         return changed.decode()
 
     def __str__(self) -> str:
-        """Where it is, and what stands there before and after."""
+        """Return the place of the mutant, and the code before and after."""
         before, after = (" ".join(text.split()) for text in (self.site.before, self.after))
         return f"{self.site.path}:{self.site.line}  {before}  ->  {after or '(nothing)'}"
 

@@ -1,4 +1,4 @@
-"""Running tests against a mutant, and what comes of it."""
+"""Running tests against a mutant, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.mutants.draw import Mutant
 from tests.mutants.reach import Reach
 
 PATIENCE = 30.0
-"""Seconds that any test may take, however fast it was when it was recorded."""
+"""The seconds that any test may take, however fast it was when recorded."""
 SLOWER = 20
-"""How many times as long as it took then it may take besides."""
+"""The factor by which a mutant's tests may be slower than in the recorded run."""
 FIRST_SECONDS = 10.0
-"""How much is run first of a mutant's tests: to gather fewer of them takes less time."""
+"""The seconds of tests that are run first, because a smaller set is collected faster."""
 FAILED = 1
 
 
@@ -28,7 +28,7 @@ class JudgeError(Exception):
 
 
 class Verdict(StrEnum):
-    """What became of a mutant."""
+    """The outcome of testing a mutant."""
 
     KILLED = "killed"
     TIMED_OUT = "timed out"
@@ -37,18 +37,18 @@ class Verdict(StrEnum):
 
     @property
     def is_dead(self) -> bool:
-        """Whether the tests noticed it."""
+        """Return whether the tests noticed the mutant."""
         return self in (Verdict.KILLED, Verdict.TIMED_OUT)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a mutant, and by which test."""
+    """The outcome of a mutant, and the test that decided it."""
 
     mutant: Mutant
     verdict: Verdict
     test: str | None
-    """The test that noticed; None also where the module no longer loads."""
+    """The test that noticed; None if none did, or if the module no longer loads."""
     seconds: float
 
 
@@ -65,13 +65,13 @@ def judge(mutant: Mutant, reach: Reach, most_seconds: float) -> Result:
 
 
 def failing_without_mutants(tests: Iterable[str], reach: Reach) -> set[str]:
-    """Name the tests that fail though nothing was changed: what they noticed says nothing."""
+    """Return the tests that fail without any change; their failures prove nothing."""
     chosen = sorted(set(tests))
     return {str(end["test"]) for end in _run(chosen, reach, None, [])[1]} if chosen else set()
 
 
 def _batches(tests: Sequence[str], reach: Reach, most_seconds: float) -> Iterator[list[str]]:
-    """The tests in two parts, as far as the time goes."""
+    """Return the tests in two batches, the quick ones first, as far as the time allows."""
     parts: tuple[list[str], list[str]] = ([], [])
     spent = 0.0
     for test in tests:

@@ -1,4 +1,4 @@
-"""Which tests reach which lines: recorded in one run of the tests, and kept in a file."""
+"""The lines that each test reaches, recorded in one run of the tests and stored in a file."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from tests.mutants.child import run_pytest
 from tests.mutants.sites import Site, module_of
 
 LOADING = ""
-"""Stands in a record for what is reached outside of all tests, when modules are loaded."""
+"""The name in a record for lines reached outside of all tests, when modules are loaded."""
 
 
 class RecordError(Exception):
-    """There is no record to judge by, or none that fits the code."""
+    """There is no record of reached lines, or it does not fit the code."""
 
 
 @dataclass
 class Reach:
-    """What each test reaches, and how long it takes."""
+    """The lines that each test reaches, and the time it takes."""
 
     root: Path
     rooms: tuple[str, ...]
     files: dict[str, str] = field(default_factory=dict)
-    """The digest of each file of the rooms as it was recorded."""
+    """The digest of each file of the rooms at the time of the record."""
     seconds: dict[str, float] = field(default_factory=dict)
     places: dict[str, set[str]] = field(default_factory=dict)
 
     def tests_for(self, site: Site) -> list[str]:
-        """Name the tests that reach a site: those of its room first, then the fastest.
+        """Return the tests that reach a site: those of its room first, then the fastest.
 
-        What runs on loading matters to all who reach its file, or one that imports from it.
+        Code that runs on loading counts as reached by all tests that reach its file, or one that
+        imports from it.
         """
         place = f"{site.module}:{site.reached_at}"
         wanted = {place}
@@ -57,7 +58,7 @@ class Reach:
                 yield module_of(Path(path))
 
     def check(self) -> None:
-        """Refuse a record of other code."""
+        """Raise `RecordError` if the record is of other code."""
         changed = [
             path
             for path, digest in _digests(self.root, self.rooms).items()
@@ -96,9 +97,9 @@ def loaded(root: Path, rooms: Sequence[str], file: Path) -> Reach:
 
 
 def record(reach: Reach, tests: Sequence[str], jobs: int) -> list[str]:
-    """Run tests and put what they reach in the place of what was recorded of them before.
+    """Run tests and replace what was recorded about them.
 
-    Gives the tests that did not pass, which judge nothing. A record of other code is begun anew.
+    Returns the tests that did not pass, which judge nothing. A record of other code is begun anew.
     """
     digests = _digests(reach.root, reach.rooms)
     if reach.files != digests:
@@ -137,7 +138,7 @@ def _run(
 
 
 def _noted(folder: Path) -> dict[str, set[str]]:
-    """Gather what all processes noted."""
+    """Gather the records of all processes."""
     found: dict[str, set[str]] = defaultdict(set)
     for file in folder.iterdir():
         places = found[LOADING]
@@ -150,7 +151,7 @@ def _noted(folder: Path) -> dict[str, set[str]]:
 
 
 def _is_among(test: str, chosen: Sequence[str]) -> bool:
-    """Whether a test is in one of the folders, files or tests that were chosen."""
+    """Return whether a test is one of, or lies in one of, the chosen folders, files and tests."""
     return any(
         test == one or test.startswith((f"{one.rstrip('/')}/", f"{one}::")) for one in chosen
     )
@@ -165,7 +166,7 @@ def _digests(root: Path, rooms: Sequence[str]) -> dict[str, str]:
 
 
 def _imported(file: Path) -> set[str]:
-    """Name the modules that a file imports, or imports from."""
+    """Return the modules that a file imports, or imports from."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""What became of mutants: a file with a line for each, and a table."""
+"""The outcomes of mutants: a file with a line for each, and a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.mutants.draw import Mutant
 from tests.mutants.judge import Result, Verdict
 
 BAR = 80
-"""How many of a hundred mutants the tests have to notice."""
+"""The percentage of mutants that the tests have to notice."""
 
 
 def append(file: Path, result: Result) -> None:
@@ -45,13 +45,13 @@ def read(file: Path, mutants: Iterable[Mutant]) -> dict[str, Result]:
 
 
 def percentage(results: Sequence[Result]) -> float:
-    """How many of a hundred were noticed."""
+    """Return the percentage of mutants that were noticed."""
     dead = sum(result.verdict.is_dead for result in results)
     return 100 * dead / len(results) if results else 0.0
 
 
 def table(results: Sequence[Result]) -> str:
-    """The counts for each room and for all, as a Markdown table."""
+    """Return the counts for each room and in total, as a Markdown table."""
     rooms: dict[str, list[Result]] = {}
     for result in results:
         rooms.setdefault(str(Path(result.mutant.site.path).parent), []).append(result)

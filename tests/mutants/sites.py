@@ -1,7 +1,7 @@
-"""Where in a file something can be changed.
+"""The sites in a file that can be changed.
 
-Left out are texts and what is formatted into them, log calls, annotations, `__all__`, imports for
-types only, and arguments that say how a mistake in the code itself is to show (`UNSEEN`).
+Excluded are texts and the values formatted into them, log calls, annotations, `__all__`, imports
+for types only, and arguments that only decide how a defect of the code shows (`UNSEEN`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.mutants.changes import Change, changes_of, is_log
 
 UNSEEN = ("frozen", "slots", "kw_only", "strict")
-"""Arguments of `dataclass` and `zip` that change nothing for code without such a mistake."""
+"""The arguments of `dataclass` and `zip` that change nothing in code without defects."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Site:
     path: str
     module: str
     function: str
-    """The qualified name of the function or class around it; nothing at the module's level."""
+    """The qualified name of the function or class around it; empty at the module's level."""
     line: int
     reached_at: int | None
     """The line of the statement that a test must reach; None for what runs on loading."""
@@ -37,7 +37,7 @@ class Site:
 
 @dataclass(frozen=True)
 class _Around:
-    """What stands around a node."""
+    """The syntax around a node."""
 
     names: tuple[str, ...] = ()
     in_function: bool = False
@@ -75,7 +75,7 @@ def sites_of(file: Path, path: Path) -> Iterator[Site]:
 
 
 def module_of(path: Path) -> str:
-    """Name the module in a file."""
+    """Return the name of the module in a file."""
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -99,7 +99,7 @@ def _walk(node: ast.AST, around: _Around) -> Iterator[tuple[Change, _Around]]:
 def _walk_function(
     node: ast.FunctionDef | ast.AsyncFunctionDef, around: _Around
 ) -> Iterator[tuple[Change, _Around]]:
-    """A default matters where the function runs; a decorator where it is made."""
+    """Yield a function's changes: defaults count as inside the function, decorators as outside."""
     for decorator in node.decorator_list:
         yield from _walk(decorator, around)
     first = node.body[min(ast.get_docstring(node) is not None, len(node.body) - 1)]
@@ -125,7 +125,7 @@ def _is_left_out(node: ast.AST) -> bool:
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that are no annotation."""
+    """Yield the parts of a node except annotations."""
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns"):
             values = value if isinstance(value, list) else [value]

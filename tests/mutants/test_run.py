@@ -1,4 +1,4 @@
-"""A whole run on a small checkout: what strong tests notice, weak ones let live."""
+"""A whole run on a small checkout: strong tests notice mutants that weak ones let live."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WEAK = """
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of one file, without tests; pytest starts faster without what is installed."""
+    """A package of one file, without tests; pytest loads no plugins, to start faster."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / "room").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
@@ -61,13 +61,13 @@ def write(file: Path, text: str) -> None:
 
 
 def run(checkout: Path, *options: str) -> int:
-    """Try every mutant of the checkout; gives the exit code."""
+    """Try every mutant of the checkout and return the exit code."""
     kept = [f"--map={checkout / 'kept' / 'map'}", f"--results={checkout / 'kept' / 'results'}"]
     return main([f"--root={checkout}", "--rooms=room", "--jobs=1", *kept, *options])
 
 
 def results(checkout: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The results, by what stood there before and after."""
+    """Return the results by the code before and after."""
     lines = (checkout / "kept" / "results").read_text(encoding="utf-8").splitlines()
     return {(line["before"], line["after"]): line for line in map(json.loads, lines)}
 
@@ -75,7 +75,7 @@ def results(checkout: Path) -> dict[tuple[str, str], dict[str, Any]]:
 def test_strong_tests_notice_what_they_reach_in_all_processes(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What no test reaches is not noticed, and nothing is written into the checkout."""
+    """Code that no test reaches counts as not noticed; nothing is written into the checkout."""
     write(checkout / "tests" / "test_toy.py", STRONG)
     files = set(checkout.rglob("*"))
     assert run(checkout) == 1, "the function that is never called counts"
@@ -91,7 +91,7 @@ def test_strong_tests_notice_what_they_reach_in_all_processes(
 
 
 def test_a_change_that_hangs_is_noticed(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that goes on for much longer than it did is ended."""
+    """A test that runs much longer than recorded is ended."""
     monkeypatch.setattr(judge, "PATIENCE", 1.0)
     loop = """
         def last(number):
@@ -112,7 +112,7 @@ def test_a_change_that_hangs_is_noticed(checkout: Path, monkeypatch: pytest.Monk
 
 
 def test_weak_tests_let_a_mutant_live_until_they_are_made_strong(checkout: Path) -> None:
-    """Tests that changed are recorded anew, and what lived is judged anew."""
+    """Changed tests are recorded anew, and mutants that lived are judged anew."""
     write(checkout / "tests" / "test_toy.py", WEAK)
     run(checkout)
     before = results(checkout)
@@ -129,7 +129,7 @@ def test_weak_tests_let_a_mutant_live_until_they_are_made_strong(checkout: Path)
 def test_a_test_that_fails_by_itself_notices_nothing(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor does one that passed only while it was recorded."""
+    """A test that passed only while it was recorded notices nothing either."""
     fickle = """
         import os
         from room.toy import is_more
@@ -152,7 +152,7 @@ def test_a_test_that_fails_by_itself_notices_nothing(
 def test_code_that_changed_since_is_refused(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its lines are others."""
+    """The recorded lines are no longer those of the file."""
     write(checkout / "tests" / "test_toy.py", WEAK)
     assert run(checkout, "--only-record") == 0
     write(checkout / "room" / "toy.py", TOY.replace(">", "<"))

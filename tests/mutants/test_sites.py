@@ -1,4 +1,4 @@
-"""What can be changed in a file, what is left alone, and what is drawn."""
+"""The sites in a file that can be changed, those that are excluded, and the draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.mutants.sites import sites_under
 
 
 def changes(folder: Path, text: str) -> set[tuple[str, str]]:
-    """All that a file of this text can be changed in: what stands there, before and after."""
+    """Return all changes of a file with this text, as the code before and after."""
     room = folder / "room"
     room.mkdir(exist_ok=True)
     (room / "toy.py").write_text(textwrap.dedent(text), encoding="utf-8")
@@ -48,12 +48,12 @@ def changes(folder: Path, text: str) -> set[tuple[str, str]]:
     ],
 )
 def test_a_line_can_be_changed(tmp_path: Path, line: str, before: str, after: str) -> None:
-    """Each kind of change, at the level of the module."""
+    """Each kind of change is tried, at the level of the module."""
     assert (before, after) in changes(tmp_path, line)
 
 
 def test_functions_loops_and_defaults_can_be_changed(tmp_path: Path) -> None:
-    """What stands in functions alone."""
+    """Only code inside functions is changed."""
     found = changes(
         tmp_path,
         """
@@ -71,7 +71,7 @@ def test_functions_loops_and_defaults_can_be_changed(tmp_path: Path) -> None:
 
 
 def test_texts_annotations_and_logs_are_left_alone(tmp_path: Path) -> None:
-    """Nothing in this file can be changed."""
+    """The file has no site."""
     text = '''
         """A text."""
         from __future__ import annotations
@@ -96,7 +96,7 @@ def test_texts_annotations_and_logs_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_every_mutant_is_a_program(tmp_path: Path) -> None:
-    """Whatever stands around what is changed, and however many bytes a letter has."""
+    """The code around a change, and letters of several bytes, do not matter."""
     text = """
         def ä(one, two=(1, 2)):
             word = "ä"; rest = [each for each in one if each > 1 and not two]
@@ -116,13 +116,13 @@ def test_every_mutant_is_a_program(tmp_path: Path) -> None:
 
 
 def drawn_from(folder: Path, text: str, count: int, seed: int) -> list[Mutant]:
-    """Mutants of a file of this text."""
+    """Draw mutants from a file with this text."""
     changes(folder, text)
     return drawn(sites_under(folder, ["room"]), count, seed)
 
 
 def test_a_draw_is_the_same_each_time_and_another_for_another_number(tmp_path: Path) -> None:
-    """It depends on the code and the number alone."""
+    """The draw depends on the code and the number alone."""
     text = "\n".join(f"x{number} = a < {number}" for number in range(50))
     first = drawn_from(tmp_path, text, 20, seed=1)
     assert first == drawn_from(tmp_path, text, 20, seed=1)
@@ -131,7 +131,7 @@ def test_a_draw_is_the_same_each_time_and_another_for_another_number(tmp_path: P
 
 
 def test_a_mutant_keeps_its_name_when_lines_move(tmp_path: Path) -> None:
-    """What was found out about it is still about it."""
+    """Results recorded for a mutant still belong to it."""
     before = drawn_from(tmp_path, "def a(b):\n    return b < 1", 9, seed=1)
     after = drawn_from(tmp_path, "import c\n\n\ndef a(b):\n    return b < 1", 9, seed=1)
     assert [mutant.id for mutant in before] == [mutant.id for mutant in after]
@@ -139,7 +139,7 @@ def test_a_mutant_keeps_its_name_when_lines_move(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_edited_since_the_draw_gives_no_mutant(tmp_path: Path) -> None:
-    """Another place would be changed than the one that is told of."""
+    """The change would hit another place than the one reported."""
     (mutant,) = drawn_from(tmp_path, "def a(b):\n    return b", 9, seed=1)
     assert mutant.text(tmp_path) == "def a(b):\n    return None"
     changes(tmp_path, "import c\ndef a(b):\n    return b")

@@ -1,4 +1,4 @@
-"""Texts that are left in files: what is taken, and what is not."""
+"""Texts that a client leaves in files: those that are taken, and those that are refused."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.local_sidecar import LocalSidecar
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder as a client makes it."""
+    """A folder as a client creates it."""
     made = tmp_path / "left"
     made.mkdir(mode=0o700)
     return made
 
 
 def left(folder: Path, text: str | bytes, name: str = "one") -> Path:
-    """A file as a client leaves it."""
+    """Write a file as a client leaves it."""
     file = folder / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     file.chmod(0o600)
@@ -103,7 +103,7 @@ def greet(sidecar: Connection, **members: Any) -> None:
 
 
 def read(sidecar: Connection, session: str, use: str) -> Any:
-    """What the model would read of the file."""
+    """Return the lines of the file as the model would read them."""
     arguments = {"path": "a"}
     params = {"session_id": session, "name": "read_file", "arguments": arguments}
     return sidecar.request("tools/call", tool_use_id=use, **params)["data"]["lines"]

@@ -1,4 +1,4 @@
-"""Tests of names as text, and of paths that stay inside the project."""
+"""Tests of names as text, and of paths that must stay inside the project."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_names_are_quoted_as_git_does_and_only_when_needed(name: str, shown: str
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project beside things that are none of its business."""
+    """A project beside files that it may not reach."""
     (tmp_path / "secret").write_text("xyzzy", encoding="utf-8")
     (tmp_path / "project-other").mkdir()
     root = tmp_path / "project"

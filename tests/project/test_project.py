@@ -1,4 +1,4 @@
-"""Tests of a project's files: located, opened without a way out, shown as Emacs holds them."""
+"""Tests of a project's files: located, opened without escaping, and shown as Emacs has them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def read(project: Project, shown: str) -> str:
-    """What a file holds."""
+    """Return the contents of a file."""
     with os.fdopen(project.open(project.locate(shown)), encoding="utf-8") as file:
         return file.read()
 

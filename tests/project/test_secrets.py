@@ -1,4 +1,4 @@
-"""Tests of which files count as holding secrets."""
+"""Tests of the files that count as secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a result's parts."""
+"""The offsets of a result's items."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_source_has_changed_when_its_size_or_time_has_or_it_is_gone(tmp_path: 
 
 
 def pages_of(body: Body, allowance: int) -> list[str]:
-    """What is delivered of a body, page by page, at a token for each character."""
+    """Return all pages of a body, with a token for each character."""
     terms = Terms("s", allowance, len, None)
     pages, start = [], 0
     while start < len(body.text):

@@ -1,4 +1,4 @@
-"""Where a page is cut, with a character for a token."""
+"""The places where a page is cut, with a token for each character."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from efrit_budget.results.pages import continued_header, furthest, page, rest
 
 
 def lines_of(count: int, length: int = 10) -> Body:
-    """Items of one line each."""
+    """Return a body of items of one line each."""
     line = "x" * (length - 1) + "\n"
     return Body(line * count, "lines", tuple(range(0, count * length, length)))
 
 
 def folders_of(count: int, files: int) -> Body:
-    """Folders, each a header of 8 characters and its files of 10."""
+    """Return a body of folders, each with a header of 8 characters and files of 10."""
     text, items, headers = "", [], []
     for folder in range(count):
         headers.append(len(text))

@@ -1,4 +1,4 @@
-"""What stands around a page: how much it shows, how to go on, and what it costs."""
+"""The text around a page: how much it shows, how to go on, and its cost."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def delivered(
     *,
     pressed: bool = False,
 ) -> Delivery:
-    """A page of result r7, at a token for each character."""
+    """Deliver a page of result r7, with a token for each character."""
     return deliver(body, 7, start, Terms("s", allowance, len, remaining, pressed), ())
 
 
 def lines_behind(delivery: Delivery, body: Body) -> list[str]:
-    """The lines behind the page itself."""
+    """Return the lines after the page itself."""
     page = body.text[delivery.start : delivery.end]
     assert delivery.text.startswith(page)
     return delivery.text.removeprefix(page).lstrip("\n").splitlines()
@@ -137,7 +137,7 @@ def test_notes_stand_before_the_line_that_says_how_to_go_on() -> None:
 
 
 def test_a_footer_that_can_agree_with_no_figure_gets_an_empty_line() -> None:
-    """Here 99 counts as 100, and 100 as 101."""
+    """By this counter 99 costs 100, and 100 costs 101."""
 
     def cost(text: str) -> int:
         return len(text) + text.endswith(("~99 tokens", "~100 tokens"))

@@ -1,4 +1,4 @@
-"""Packing items into a budget by a ladder of renderings."""
+"""Packing items into a budget by choosing among renderings of different lengths."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from efrit_budget.budget.estimate import estimate
+from tests.conversation.client import Client
+from tests.conversation.recalled import TAIL, is_same, read
+from tests.conversation.texts import KINDS_OF_TEXT, Kind
 from tests.soak import amount
-from tests.window.client import Client
-from tests.window.recalled import TAIL, is_same, read
-from tests.window.texts import KINDS_OF_TEXT, Kind
 
 FIRST_FACTOR = 1.3
-"""What a model is taken to need for one of our estimated tokens, before any reply was seen."""
+"""The real tokens assumed for one estimated token before any reply was seen."""
 ALLOWANCES = st.sampled_from([150, 200, 400, 1_000, 3_000, 8_000])
 FEW = settings(max_examples=amount(8, 100))
 ROOMY = {"total": 10_000_000, "per_tool_default": 1_000_000}
@@ -51,23 +51,23 @@ def test_the_figure_in_the_footer_is_what_the_whole_delivered_text_costs(
 
 @dataclass
 class Folders:
-    """What the catalogue lists."""
+    """The folders and files that the catalogue lists."""
 
     max_files: int
     per_folder: int
     longest: int = 0
 
     def item(self, file: int) -> str:
-        """The line of a file."""
+        """Return the line of a file in the listing."""
         padding = " x" * (self.longest // 2) if file % 7 == 3 else ""
         return f"  file-{file}.el  {file * 37:,} bytes{padding}\n"
 
     def header(self, file: int) -> str:
-        """The line above the files of its folder."""
+        """Return the header above the files of a folder."""
         return f"folder-{file // self.per_folder}/\n"
 
     def text(self) -> str:
-        """The whole listing."""
+        """Return the whole listing."""
         parts = []
         for file in range(self.max_files):
             parts += [self.header(file)] * (file % self.per_folder == 0) + [self.item(file)]
@@ -102,7 +102,7 @@ def test_the_pages_of_a_listing_hold_each_item_once_under_its_header(
 
 
 def is_inside(folders: Folders, seen: list[str]) -> bool:
-    """Whether the next item is not the first of its folder."""
+    """Return whether the next item lies in the same folder as the last one."""
     return len(seen) % folders.per_folder != 0
 
 
@@ -149,7 +149,7 @@ def test_an_item_longer_than_a_page_is_cut_and_those_behind_it_follow(
 
 
 def listed(client: Client, folders: Folders, allowance: int) -> list[dict[str, Any]]:
-    """The pages of a listing, one after the other."""
+    """Return the pages of a listing in order."""
     arguments = {
         "max_files": folders.max_files,
         "per_folder": folders.per_folder,

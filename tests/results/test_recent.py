@@ -1,4 +1,4 @@
-"""Which results are held in memory, so that their next page is not read from the database."""
+"""The results held in memory, so that their next page is not read from the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CREATE TABLE results (
 
 
 class Stored:
-    """Results of one session, and how often one of them was read from the database."""
+    """The results of one session, and the reads of the database."""
 
     def __init__(self, *sizes: int) -> None:
         self.connection = sqlite3.connect(":memory:")
@@ -34,7 +34,7 @@ class Stored:
         self.connection.set_trace_callback(self.reads.append)
 
     def is_read(self, recent: RecentBodies, number: int) -> bool:
-        """Whether getting a result takes reading it."""
+        """Return whether getting a result reads it from the database."""
         self.reads.clear()
         assert recent.get(self.connection, "s", number) == self.bodies[number]
         return any("blobs.data" in read for read in self.reads)
@@ -42,7 +42,7 @@ class Stored:
 
 @pytest.fixture
 def three() -> Iterator[Stored]:
-    """Three results of the same size."""
+    """Three stored results of the same size."""
     stored = Stored(SIZE, SIZE, SIZE)
     yield stored
     stored.connection.close()

@@ -1,4 +1,4 @@
-"""Sections that share one budget: the whole answer fits it, and every item is accounted for."""
+"""Sections that share one budget: the whole answer fits, and every item is counted."""
 
 from __future__ import annotations
 

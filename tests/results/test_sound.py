@@ -1,4 +1,4 @@
-"""Texts as they can be stored."""
+"""Replacing characters that cannot be stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How results are stored: each text once, for as long as a result holds it."""
+"""The storage of results: each text once, for as long as a result needs it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.window.client import Client
-from tests.window.recalled import read
+from tests.conversation.client import Client
+from tests.conversation.recalled import read
 
 SIZE = 400_000
 
 
 @pytest.fixture
 def own_client(tmp_path: Path) -> Iterator[Client]:
-    """A client with a database that holds nothing else."""
+    """A client with a database of its own."""
     made = Client(tmp_path)
     yield made
     made.close()
 
 
 def noise(seed: int) -> str:
-    """A text that compresses to half its size."""
+    """Return a text that compresses to half its size."""
     return random.Random(seed).randbytes(SIZE // 2).hex()
 
 
 def bytes_held(client: Client) -> int:
-    """What the database holds, its free pages left out."""
+    """Return the size of the database without its free pages."""
     database = sqlite3.connect(client.folder / "db.sqlite")
     pages, free, size = (
         database.execute(f"PRAGMA {name}").fetchone()[0]

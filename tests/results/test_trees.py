@@ -1,4 +1,4 @@
-"""Tests of bodies of many paths."""
+"""Bodies of many paths."""
 
 from __future__ import annotations
 

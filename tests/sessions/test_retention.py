@@ -1,4 +1,4 @@
-"""What is kept, and for how long."""
+"""The retention of sessions and results."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from efrit_budget.errors import SessionClosedError
-from tests.window.client import Client, text, words
-from tests.window.recalled import read
+from tests.conversation.client import Client, text, words
+from tests.conversation.recalled import read
 
 DAY = 86_400
 MIB = 2**20
@@ -22,14 +22,14 @@ MIB = 2**20
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    """Results are kept for 30 days, and a mebibyte of them."""
+    """A client that keeps results for 30 days, and at most a mebibyte of them."""
     made = Client(tmp_path, configured={"retention.max_bytes": MIB})
     yield made
     made.close()
 
 
 def session(client: Client, closed_days_ago: float | None, given: str = "done\n") -> str:
-    """A session with a result, closed so long ago."""
+    """Record a result in a new session, close it so many days ago and return its id."""
     client.anew().record("use", given)
     if closed_days_ago is not None:
         client.call("session/close")
@@ -44,12 +44,12 @@ def session(client: Client, closed_days_ago: float | None, given: str = "done\n"
 
 
 def noise(seed: int) -> str:
-    """Half a mebibyte that no compression makes smaller."""
+    """Return half a mebibyte that does not compress."""
     return random.Random(seed).randbytes(MIB // 4).hex()
 
 
 def listed(client: Client) -> dict[str, dict[str, Any]]:
-    """Every session by its id, after another was opened."""
+    """Open another session and return all sessions by id."""
     client.anew()
     client.app.finish_removing()
     sessions = client.app.call("session/list", {"include_closed": True})["sessions"]
@@ -80,7 +80,7 @@ def test_a_session_that_is_worked_in_is_never_touched(client: Client) -> None:
 
 
 def at_rest(client: Client, days: float, given: str = "done\n") -> str:
-    """A session with a result, not used for so many days, and left by a process that ended."""
+    """Record a result in a new session, leave it unused for days and return its id."""
     client.anew().record("use", given)
     change(client, "UPDATE sessions SET touched = ?, owner = NULL WHERE id = ?", days)
     return client.session
@@ -102,7 +102,7 @@ def start_again(client: Client) -> list[str]:
 
 
 def calls(client: Client, session_id: str) -> int:
-    """How many calls a session holds."""
+    """Return the number of a session's calls."""
     sessions = client.app.call("session/list", {"include_closed": True})["sessions"]
     return next(int(found["calls"]) for found in sessions if found["session_id"] == session_id)
 
@@ -227,7 +227,7 @@ def test_what_a_killed_process_began_to_remove_is_removed_before_it_is_used(
 
 
 def held_bytes(file: Path) -> int:
-    """How much the database holds."""
+    """Return the size of the database without its free pages."""
     with closing(sqlite3.connect(file)) as database:
         pages, free, size = (
             int(database.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,4 +1,4 @@
-"""Tests of `session/*`: opening, finding, ending, and what outlives a sidecar."""
+"""Tests of `session/*`: opening, listing and closing sessions, and the next sidecar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored of a session outlives a version, and what is not ends with it."""
+"""The stored part of a session survives a restart; the rest ends with the sidecar."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Settings."""
+"""Tests of the settings room."""

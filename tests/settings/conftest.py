@@ -1,4 +1,4 @@
-"""The files that settings are read from."""
+"""The files from which settings are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def config(home: Path) -> Path:
-    """The path of the person's own config.toml, in a folder that exists."""
+    """The path of the person's config.toml, in an existing folder."""
     folder = home / "efrit" / "config"
     folder.mkdir(parents=True)
     return folder / "config.toml"
@@ -17,5 +17,5 @@ def config(home: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """The path of a project's own file."""
+    """The path of a project's settings file."""
     return tmp_path / ".efrit.toml"

@@ -1,4 +1,4 @@
-"""Settings: their sources in rising order, and what a mistake is told."""
+"""The sources of settings, in order of precedence, and the errors for mistakes."""
 
 from __future__ import annotations
 

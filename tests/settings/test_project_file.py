@@ -1,4 +1,4 @@
-"""What an untrusted project may do to a person's settings."""
+"""The effect of an untrusted project's file on a person's settings."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _literal(value: Any) -> str:
 
 
 def assert_not_wider(own: Settings, narrowed: Settings) -> None:
-    """A project gave nothing that the person had not given."""
+    """Fail if a project allowed anything that the person had not allowed."""
     assert narrowed.budget.total <= own.budget.total
     assert narrowed.budget.per_tool_default <= own.budget.per_tool_default
     for tool in {*TOOLS, *own.budget.per_tool, *narrowed.budget.per_tool}:
@@ -178,7 +178,7 @@ def assert_not_wider(own: Settings, narrowed: Settings) -> None:
 
 @pytest.fixture(scope="module")
 def junkyard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for a person and a project, used over and over."""
+    """A folder for a person and a project, reused by all examples."""
     folder = tmp_path_factory.mktemp("junkyard")
     (folder / "config").mkdir()
     return folder

@@ -1,1 +1,1 @@
-"""Tests of the room of that name."""
+"""Tests of the storage room."""

@@ -1,4 +1,4 @@
-"""Tests of the database under real sidecars: several at once, locked, full, broken, killed."""
+"""The database under real sidecars: several at once, locked, full, broken, killed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STORAGE_ERROR = -32003
 
 @pytest.fixture
 def database(home: Path) -> Path:
-    """Where the sidecars of this test keep their sessions."""
+    """The database of this test's sidecars."""
     return home / "efrit" / "state" / "efrit-budget.sqlite3"
 
 
@@ -130,7 +130,7 @@ def _locked(database: Path) -> Iterator[None]:
 
 @pytest.fixture
 def impatient(tools_for_tests: Path) -> Iterator[Sidecar]:
-    """A sidecar that waits only a moment for the database."""
+    """A sidecar that waits only briefly for the database."""
     with Sidecar(env={"EFRIT_BUDGET_STORAGE__BUSY_TIMEOUT_MS": "100"}) as sidecar:
         sidecar.request("session/open", root="/", session_id="before")
         yield sidecar
@@ -190,9 +190,9 @@ def test_the_end_of_the_input_ends_a_sidecar_that_waits_for_a_lock(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """A folder that holds little, and the command of a sidecar that is confined so.
+    """A small folder, and the start of a command that confines a sidecar to it.
 
-    Where no file system can be mounted, the size of the sidecar's files is limited instead.
+    If no file system can be mounted, the size of the sidecar's files is limited instead.
     """
     folder = tmp_path / "small"
     folder.mkdir()
@@ -244,7 +244,7 @@ def _fill(sidecar: Connection) -> RpcError:
 
 
 def _refusal(database: Path) -> str:
-    """What a sidecar says that cannot work with this database."""
+    """Return the errors of a sidecar that cannot work with this database."""
     with Sidecar("--db", str(database)) as sidecar:
         sidecar.begin("session/list")
         sidecar.close_stdin()

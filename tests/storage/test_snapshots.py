@@ -1,4 +1,4 @@
-"""What is read while others write is of one state; and what waits for a lock delays no reading."""
+"""Reads during others' writes see one state, and work that waits for a lock delays no read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from efrit_budget.storage.owner import Owner
+from tests.conversation.api_rules import violations
+from tests.conversation.client import Client, words
 from tests.local_sidecar import LocalSidecar
 from tests.soak import amount
-from tests.window.api_rules import violations
-from tests.window.client import Client, words
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    """A small session, so that it is rewritten often."""
+    """A client with a small window, which is rewritten often."""
     made = Client(tmp_path, total=12_000, per_tool_default=1_500)
     yield made
     made.close()
@@ -59,14 +59,14 @@ def test_messages_that_are_read_beside_turns_and_rewrites_are_always_valid(clien
 
 
 def _wrong(messages: list[dict[str, Any]]) -> list[str]:
-    """What the API would refuse of all but a reply at the end, whose results are still to come."""
+    """Return what the API would refuse, leaving out a last reply that awaits results."""
     whole = messages[:-1] if messages[-1]["role"] == "assistant" else messages
     return violations(whole, system_messages=True)
 
 
 @contextmanager
 def locked(database: Path) -> Iterator[None]:
-    """Hold the write lock, as another process does."""
+    """Hold the write lock, as another process might."""
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield

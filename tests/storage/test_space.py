@@ -1,4 +1,4 @@
-"""How the file of the database shrinks."""
+"""The shrinking of the database file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 
 from efrit_budget.storage import space
 from efrit_budget.storage.database import Database
+from tests.databases import open_database
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """A database in which most is free."""
-    with closing(Database(tmp_path / "db.sqlite", 5000)) as made:
+    """A database with mostly free pages."""
+    with closing(open_database(tmp_path / "db.sqlite")) as made:
         with made.writing() as connection:
             connection.execute("CREATE TABLE filling (data BLOB)")
             connection.execute("INSERT INTO filling VALUES (randomblob(4000000))")

@@ -1,4 +1,4 @@
-"""What tests of tools share: calling one, and a repository to call it on."""
+"""Fixtures for tests of tools: functions that call a tool, and a repository to call it on."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def repository(project: Path) -> Repository:
 
 
 def shown(envelope: dict[str, Any]) -> str:
-    """The text without its footer and the marks of its own lines."""
+    """Return the text without its footer and the marks of its own lines."""
     text: str = envelope["text"]
     return unmarked(text[: text.rindex("📏")]).rstrip("\n")
 
 
 @pytest.fixture
 def shrunk(sidecar: Connection, session: str) -> Callable[[dict[str, Any]], str]:
-    """What the window would keep of a result, without the note with its handle."""
+    """A function that returns the line that replaces a result, without the note with its handle."""
 
     def line(envelope: dict[str, Any]) -> str:
         entries = sidecar.request("worklog/list", session_id=session, limit=1000)["entries"]

@@ -1,4 +1,4 @@
-"""What the tests of the memory tools share."""
+"""Helpers shared by the tests of the memory tools."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def save(call: Call, title: str, content: str | None = None, **more: Any) -> int
 
 
 def most(text: str) -> int:
-    """The larger of the estimates: ours, and those that the seeds name."""
+    """Return the largest estimate of a text: ours, and those that the seeds name."""
     return max(estimate(text), plain_tokens(text), plain_tokens_ceil(text))
 
 
 def listed(envelope: dict[str, Any]) -> list[int]:
-    """The ids of the observations in an answer, in its order."""
+    """Return the ids of the observations in an answer, in its order."""
     data = envelope["data"]
     return [one["id"] for one in data.get("results", data.get("observations", []))]
 
 
 def number(figure: str) -> int:
-    """A figure with its commas."""
+    """Return a number with thousands separators."""
     return int(figure.replace(",", ""))
 
 
 def shown_of(envelope: dict[str, Any]) -> set[tuple[int, int]]:
-    """Every X of Y in an answer."""
+    """Return the numbers of the "X of Y" in an answer."""
     text = envelope["text"]
     found = [match[2:] for match in BUDGET_LINE.findall(text)] + SHOWING.findall(text)
     return {(number(shown), number(total)) for shown, total in found}
@@ -58,7 +58,7 @@ def shown_of(envelope: dict[str, Any]) -> set[tuple[int, int]]:
 def paged(
     sidecar: Connection, root: Path, tool: str, allowance: int = 400, **arguments: Any
 ) -> Iterator[dict[str, Any]]:
-    """Every page of a call in a session of its own, in which a result may have few tokens."""
+    """Yield all pages of a call, made in a new session with a small allowance."""
     limits = {"per_tool_default": allowance}
     session = sidecar.request("session/open", root=str(root), limits=limits)["session_id"]
     for page in range(MOST_PAGES):

@@ -1,4 +1,4 @@
-"""Calls of `read_file`, and what their answers show."""
+"""Calls of `read_file`, and functions that parse its answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Read = Callable[..., dict[str, Any]]
 
 
 def reader(sidecar: Connection, session: str) -> Read:
-    """What calls the tool with its arguments."""
+    """Return a function that calls `read_file` with its arguments."""
     uses = iter(range(100_000))
 
     def call(confirm_id: str | None = None, use: str = "", **arguments: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def reader(sidecar: Connection, session: str) -> Read:
 
 
 def pages_of(read: Read, **arguments: Any) -> Iterator[dict[str, Any]]:
-    """Every page, from the first on."""
+    """Yield every page, from the first on."""
     envelope = read(**arguments)
     yield envelope
     limit = {"max_tokens": arguments["max_tokens"]} if "max_tokens" in arguments else {}
@@ -39,15 +39,15 @@ def pages_of(read: Read, **arguments: Any) -> Iterator[dict[str, Any]]:
 
 
 def lines_in(envelope: dict[str, Any]) -> list[str]:
-    """The numbered lines of the text."""
+    """Return the lines of the text that have a number."""
     return [line for line in envelope["text"].splitlines() if "\t" in line]
 
 
 def numbers_in(envelope: dict[str, Any]) -> list[int]:
-    """The numbers of the lines."""
+    """Return the numbers at the beginning of the lines."""
     return [int(line.partition("\t")[0]) for line in lines_in(envelope)]
 
 
 def numbered(count: int) -> str:
-    """A text of so many lines."""
+    """Return a text of this many lines."""
     return "".join(f"line {number}\n" for number in range(1, count + 1))

@@ -1,4 +1,4 @@
-"""What tests of tools put into the memory that a sidecar reads."""
+"""Functions that fill the memory that a sidecar reads, for tests of tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from efrit_budget.storage.database import Database
 
 @contextmanager
 def memory_of(home: Path) -> Iterator[MemoryStore]:
-    """The memory of the sidecars of this test."""
+    """Yield the memory of the sidecars of this test."""
     database = Database(home / "efrit" / "state" / "efrit-budget.sqlite3", 5000)
     try:
         yield MemoryStore(database)

@@ -1,4 +1,4 @@
-"""What the tests of `search_content` share."""
+"""Helpers shared by the tests of `search_content`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Search = Callable[..., dict[str, Any]]
 
 
 def searching(sidecar: Connection, session: str) -> Search:
-    """A function that calls the tool with its arguments."""
+    """Return a function that calls the tool with its arguments."""
     uses = count()
 
     def call(pattern: str = "", **arguments: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def searching(sidecar: Connection, session: str) -> Search:
 
 
 def write(project: Path, files: dict[str, str | bytes]) -> None:
-    """Put these files into a folder."""
+    """Write these files into a folder."""
     for name, text in files.items():
         file = project / os.fsdecode(name)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -42,14 +42,14 @@ def write(project: Path, files: dict[str, str | bytes]) -> None:
 
 
 def lines_of(envelope: dict[str, Any]) -> list[str]:
-    """The text without its footer and the marks of its own lines."""
+    """Return the text without its footer and the marks of its own lines."""
     lines = unmarked(envelope["text"]).splitlines()
     assert lines[-1].startswith("📏 ~")
     return lines[:-1]
 
 
 def places_of(envelope: dict[str, Any]) -> list[tuple[str, int]]:
-    """File and line of each match."""
+    """Return the file and the line of each match."""
     return [(match["path"], match["line"]) for match in envelope["data"]["matches"]]
 
 

@@ -1,4 +1,4 @@
-"""Tests of `tools/call`: one outcome for each use, whatever dies in between."""
+"""Tests of `tools/call`: one outcome for each use, even if a process dies meanwhile."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from efrit_budget.wire.server import SLOW_THREADS
 from tests.connection import Connection, RpcError
 from tests.local_sidecar import LocalSidecar
 from tests.processes import until
@@ -309,3 +310,22 @@ def test_odd_arguments_and_ids_come_through(sidecar: Connection, session: str, r
     for use in ("toolu_01é", "\U0001f600", "'; DROP TABLE calls; --", "a\0b", " "):
         assert sidecar.request("tools/call", **_tally(session, runs, use=use))["status"]
     assert _runs(runs) == 5
+
+
+def test_a_call_that_waits_for_its_turn_can_be_stopped(sidecar: Connection, session: str) -> None:
+    def wait(number: int) -> dict[str, Any]:
+        use = {"session_id": session, "tool_use_id": f"use-{number}", "name": "wait"}
+        return use | {"arguments": {"seconds": 600}}
+
+    def stop(number: int) -> bool:
+        use = {"session_id": session, "tool_use_id": f"use-{number}"}
+        return bool(sidecar.request("tools/stop", **use)["stopped"])
+
+    calls = [sidecar.begin("tools/call", **wait(number)) for number in range(SLOW_THREADS + 1)]
+    assert stop(SLOW_THREADS)
+    for number in range(SLOW_THREADS):
+        assert stop(number)
+    for call in calls:
+        envelope = sidecar.result(call)
+        assert (envelope["status"], envelope["message"]) == ("error", "stopped by the person")
+    assert not stop(SLOW_THREADS)

@@ -28,7 +28,7 @@ METHODS = Draft(
 
 @pytest.fixture(name="filled", autouse=True)
 def fill(home: Path) -> None:
-    """Three memories of the project, one of them long, and one of another."""
+    """Fill memory with three observations of the project, one of them long, and one of another."""
     with memory_of(home) as store:
         store.save(Draft("Long", "word " * 3000, project="project", importance=1.0), now=TENTH)
         store.save(METHODS, now=TENTH)

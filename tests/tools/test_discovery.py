@@ -1,4 +1,4 @@
-"""Tests of finding the tools: the catalog's, and a person's own files."""
+"""Tests of finding tools: the catalog's, and files of the person's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAIT = (TOOLS_FOR_TESTS / "wait.py").read_text(encoding="utf-8")
 
 @pytest.fixture
 def own_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of a person's own tools."""
+    """A folder for a person's own tools."""
     folder = tmp_path / "own tools"
     folder.mkdir()
     monkeypatch.setenv("EFRIT_BUDGET_TOOLS__PATH", json.dumps([str(folder)]))

@@ -1,4 +1,4 @@
-"""The characters that are made visible in questions are those that are not seen."""
+"""Questions make exactly the invisible characters visible."""
 
 from __future__ import annotations
 

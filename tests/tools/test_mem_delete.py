@@ -1,4 +1,4 @@
-"""Deleting what was saved, through a real sidecar."""
+"""Deleting observations, through a real sidecar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One observation whole, through a real sidecar."""
+"""Reading one whole observation, through a real sidecar."""
 
 from __future__ import annotations
 

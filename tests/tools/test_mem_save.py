@@ -1,4 +1,4 @@
-"""Saving what was learned, through a real sidecar."""
+"""Saving observations, through a real sidecar."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ SECRET = "hunter2x"
 
 
 def files_with_the_secret(folder: Path) -> list[str]:
-    """The files of the sidecar's home that hold it, the journal and the log among them."""
+    """Return the files of the sidecar's home, journal and log included, that have the secret."""
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert any(file.name.endswith("-wal") for file in files), "the journal is looked at, too"
     return [file.name for file in files if SECRET.encode() in file.read_bytes()]

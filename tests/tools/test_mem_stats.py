@@ -1,4 +1,4 @@
-"""Counting what was saved, through a real sidecar."""
+"""Counting observations, through a real sidecar."""
 
 from __future__ import annotations
 

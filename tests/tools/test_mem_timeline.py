@@ -1,4 +1,4 @@
-"""What was saved around an observation, through a real sidecar."""
+"""The observations saved around another one, read through a real sidecar."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_budget_keeps_the_focus_and_is_spread_evenly(
 
 
 def uneven(found: list[int], focus: int) -> int:
-    """By how many the sides of a focus differ; it fails where something between is missing."""
+    """Return by how many the sides of a focus differ; fail if a number between is missing."""
     assert found == list(range(found[0], found[-1] + 1) if found else [])
     return abs(sum(place < focus for place in found) - sum(place > focus for place in found))
 

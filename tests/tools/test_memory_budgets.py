@@ -1,4 +1,4 @@
-"""For any memory, query, detail level and budget, an answer is within it and tells true counts."""
+"""Answers stay within their budget and count truly, for any memory, query and detail level."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def called(sidecar: Connection, root: Path, tool: str, **arguments: Any) -> dict
 
 
 def check(envelope: dict[str, Any], budget: int, total: int, limit: int) -> None:
-    """The text is within the budget, and its counts are true and agree."""
+    """Check that the text is within its budget and that its counts are true."""
     text = envelope["text"]
     text.encode()
     assert most(text) <= budget
@@ -79,7 +79,7 @@ def check(envelope: dict[str, Any], budget: int, total: int, limit: int) -> None
 
 @dataclass(frozen=True)
 class Asked:
-    """How a model asks."""
+    """The arguments of a model's call."""
 
     query: str
     level: str
@@ -88,7 +88,7 @@ class Asked:
 
 
 def different(most: int) -> st.SearchStrategy[list[Draft]]:
-    """Drafts of which none is a duplicate of another."""
+    """Return a strategy for drafts without duplicates."""
     return st.lists(DRAFTS, max_size=most, unique_by=lambda draft: " ".join(draft.content.split()))
 
 
@@ -133,7 +133,7 @@ FOUND = re.compile(r"([\d,]+) of ([\d,]+) (?:artifacts|findings)")
 
 
 def documents(root: Path, texts: list[str]) -> None:
-    """A project's documents and those of a change."""
+    """Write documents of a project and of a change."""
     (root / "docs" / "changes" / "one").mkdir(parents=True)
     for number, text in enumerate(texts):
         place = "docs/changes/one" if number % 2 else "docs"
@@ -141,7 +141,7 @@ def documents(root: Path, texts: list[str]) -> None:
 
 
 def within_budget(envelope: dict[str, Any], budget: int) -> dict[str, Any]:
-    """The data of an answer whose text keeps to its budget."""
+    """Check that an answer's text keeps to its budget, and return its data."""
     assert most(envelope["text"]) <= budget
     assert FOOTER.search(envelope["text"])
     data: dict[str, Any] = envelope["data"]
@@ -220,7 +220,7 @@ def test_pages_are_disjoint_and_complete(
 
 
 def together(pages: list[dict[str, Any]]) -> list[int]:
-    """What all pages list."""
+    """Return the numbers listed on all pages."""
     return [number for envelope in pages for number in listed(envelope)]
 
 

@@ -1,4 +1,4 @@
-"""Names that a client's tools may have, codes of errors, and tools whose program is missing."""
+"""The names allowed for a client's tools, the codes of errors, and missing programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.errors import EfritError
-from efrit_budget.project import ripgrep
+from efrit_budget.project.search import ripgrep
 from tests.connection import Connection, RpcError
 
 INVALID = -32602

@@ -1,7 +1,7 @@
-"""Whatever files, names, commands and memories hold, the program's own lines can be told from it.
+"""The program's own lines can be told from any text of files, names, commands and memories.
 
-Every tool is called on two projects that differ in texts and names alone: plain ones, and those
-of somebody who writes what the program writes. What the program says of both is the same.
+Every tool is called on two projects that differ in texts and names alone: a plain one, and one
+whose author imitates the program's lines. The program's own lines about both are the same.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ HOSTILE_LINES = (
 
 @dataclass(frozen=True)
 class World:
-    """The texts and names of a project."""
+    """The texts and names that fill a project."""
 
     names: tuple[str, ...]
     lines: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """What files, commits, commands and memories hold."""
+        """The text that files, commits, commands and memories contain."""
         return "".join(f"{line}\n" for line in self.lines)
 
     def make(self, project: Path) -> None:
-        """Fill a project with them."""
+        """Fill a project with the texts and names."""
         repository = Repository(project)
         files = dict.fromkeys(self.names, self.text)
         files |= {"a.txt": self.text, "docs/requirements.md": f"# Requirements\n\n{self.text}"}
@@ -102,7 +102,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("read_file", {"path": "nosuch"}),
     ("read_image", {"path": "a.txt"}),
     ("run_command", {"command": "cat a.txt"}),
-    ("run_command", {"command": "cat a.txt a.txt a.txt a.txt", "max_tokens": 300}),
+    ("run_command", {"command": "cat a.txt a.txt a.txt a.txt", "max_tokens": 200}),
     ("search_content", {"pattern": "needle"}),
     ("search_content", {"pattern": "needle", "context": 2}),
     ("search_content", {"pattern": "needle", "count_only": True}),
@@ -136,11 +136,11 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 FIGURES = re.compile(r"\bsession \w+|\b[rt]?\d[\d,.:]*(?:-\w+)?k?\b|\b[0-9a-f]{7,40}\b")
 ENDINGS = re.compile(r"(?<=N files: ).*")
-"""The endings of names, of which `project_files` tells the most frequent ones."""
+"""The most frequent endings of names, which `project_files` lists."""
 
 
 def results(sidecar: Connection, project: Path, world: World) -> Iterator[dict[str, Any]]:
-    """What each call gives in a project of this world."""
+    """Yield the result of each call in a project of this world."""
     world.make(project)
     session = sidecar.request("session/open", root=str(project))["session_id"]
     saved: list[int] = []
@@ -165,7 +165,7 @@ def _filled(value: Any, world: World) -> Any:
 
 
 def own_lines(text: str, world: World) -> list[str]:
-    """The lines that begin as the program's own do, without figures and the names in them."""
+    """Return the lines that begin as the program's own do, without their figures and names."""
     for name, plain in zip(world.names, PLAIN.names, strict=True):
         text = text.replace(shown_name(name), plain).replace(shown_name(f"new-{name}"), plain)
     lines = [line for line in text.split("\n") if line.startswith(tuple(OWN_SIGNS))]

@@ -47,7 +47,7 @@ def _git(project: Path, *arguments: str) -> None:
 
 
 def _repository(project: Path, *names: str) -> None:
-    """A repository that tracks these files."""
+    """Make a repository that tracks these files."""
     _touch(project, *names)
     _git(project, "init", "-q")
     _git(project, "add", "--force", "--", *names)

@@ -1,4 +1,4 @@
-"""Tests of `read_file`, through a real sidecar: which lines, pages, changes, refusals."""
+"""Tests of `read_file`, through a real sidecar: lines, pages, changes, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tools.reading import Read, lines_in, numbered, numbers_in, pages_of, 
 
 @pytest.fixture(name="read")
 def make_reader(sidecar: Connection, session: str) -> Read:
-    """Calls the tool."""
+    """A function that calls the tool."""
     return reader(sidecar, session)
 
 

@@ -1,4 +1,4 @@
-"""Tests of `read_file`, through a real sidecar: encodings, line ends, and what is no text."""
+"""Tests of `read_file`, through a real sidecar: encodings, line ends, and binary files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tools.reading import Read, reader
 
 @pytest.fixture(name="read")
 def make_reader(sidecar: Connection, session: str) -> Read:
-    """Calls the tool."""
+    """A function that calls the tool."""
     return reader(sidecar, session)
 
 

@@ -1,4 +1,4 @@
-"""What `run_command` leaves behind: no process and no look at a key; and no output is lost."""
+"""The end of `run_command`: no process is left, no key was readable, and no output is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.project import landlock
+from efrit_budget.project.processes import landlock
 from tests.connection import Connection, RpcError
 from tests.local_sidecar import LocalSidecar
 from tests.processes import alive, pid_in, until
@@ -20,7 +20,7 @@ from tests.sidecar import SERVE, Sidecar
 
 
 def _begun(sidecar: Connection, session: str, use: str, command: str) -> int:
-    """The request that runs a command to which the person agrees."""
+    """Start a command that the person allows and return the request."""
     call: dict[str, Any] = {
         "session_id": session,
         "name": "run_command",

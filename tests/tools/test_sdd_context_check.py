@@ -21,7 +21,7 @@ CHANGE = "Let the parser read tables"
 
 @pytest.fixture
 def scene(project: Path, home: Path) -> Path:
-    """Documents, changes, conventions and memories, some of which hold words of the change."""
+    """Documents, changes, conventions and memories, some of which share words with the change."""
     write(project, "docs/requirements.md", "# Requirements\n\nThe parser reads lists.\nNot this.\n")
     write(project, "docs/guide.md", "# Guide\n\nHow to begin.\n")
     write(project, "docs/changes/add-parser/proposal.md", "# Add a parser\n\nIt will read.\n")
@@ -122,7 +122,7 @@ def test_a_description_of_short_words_still_brings_what_needs_none(call: Call, s
 
 
 def counts(text: str) -> set[tuple[int, int]]:
-    """What the lines say of how much is shown."""
+    """Return the numbers of findings shown and found, from each line that names them."""
     said = re.findall(r"([\d,]+) of ([\d,]+) findings", text)
     return {(int(shown.replace(",", "")), int(total.replace(",", ""))) for shown, total in said}
 

@@ -42,7 +42,7 @@ def documents(project: Path) -> Path:
 
 
 def sizes_hidden(text: str) -> str:
-    """The text without the figures, which are the estimator's matter."""
+    """Return the text without token counts, which depend on the estimator."""
     return re.sub(r"~[\d,]+ tokens?", "~N tokens", text)
 
 
@@ -126,7 +126,7 @@ def test_a_stage_without_a_file_says_which_there_are(call: Call, documents: Path
 
 
 def pages(call: Call, envelope: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An envelope and those of the pages behind it."""
+    """Yield an envelope and those of the following pages."""
     yield envelope
     while (token := envelope["data"].get("continuation_token")) is not None:
         envelope = call("sdd_get_context", continuation_token=token)
@@ -148,7 +148,7 @@ def test_the_pages_of_a_stage_are_within_the_budget_disjoint_and_complete(
 
 
 def counts(text: str) -> list[tuple[int, int]]:
-    """What each line says of how much is shown."""
+    """Return the numbers of artifacts shown and found, from each line that names them."""
     said = re.findall(r"([\d,]+) of ([\d,]+) artifacts", text)
     return [(int(shown.replace(",", "")), int(total.replace(",", ""))) for shown, total in said]
 

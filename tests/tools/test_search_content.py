@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.project import searching as on_disk
 from efrit_budget.project.paths import shown_name
+from efrit_budget.project.search import search as on_disk
 from tests.connection import Connection
 from tests.tools.searched import Search, git, lines_of, places_of, searching, write
 
@@ -138,7 +138,7 @@ def test_the_name_of_a_file_looks_like_no_line_of_one(
 ) -> None:
     write(project, {name: "needle\n"})
     envelope = search("needle", context=context)
-    assert lines_of(envelope)[1:] == ["1:needle", "1 matching line in 1 file."]
+    assert lines_of(envelope)[1:3] == ["1:needle", "1 matching line in 1 file."]
     assert not re.match(r"\d+[:-]|\d+, column", lines_of(envelope)[0])
     shown = shown_name(name)
     assert envelope["data"]["matches"][0]["path"] == shown
@@ -268,7 +268,7 @@ def test_a_searched_buffer_whose_file_has_changed_on_disk_says_so(
 
 @pytest.fixture(params=[on_disk.CLOCK_NS, 10**18], ids=["once", "again"])
 def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have files searched once, or again by descriptor as where their folder has just changed."""
+    """Files are searched once, or twice as if their folder had just changed."""
     monkeypatch.setattr(on_disk, "CLOCK_NS", request.param)
 
 

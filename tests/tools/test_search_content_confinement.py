@@ -1,4 +1,4 @@
-"""What `search_content` never does: leave the project, tell of secrets, take data for options."""
+"""`search_content` never leaves the project, shows secrets or takes data for options."""
 
 from __future__ import annotations
 

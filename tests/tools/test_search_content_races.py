@@ -1,4 +1,4 @@
-"""What `search_content` tells while files are swapped for links that lead elsewhere."""
+"""The results of `search_content` while files are swapped for links that lead elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.project import landlock, programs, searching
+from efrit_budget.project.processes import landlock, programs
+from efrit_budget.project.search import search as searching
 from tests.connection import Connection
 from tests.soak import LENGTH, amount
 from tests.tools.searched import Search, write
@@ -49,7 +50,7 @@ def search(sidecar: Connection, session: str) -> Search:
 
 @pytest.fixture(params=["landlock", "by hand"])
 def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have the kernel guard rg, or our own checks alone."""
+    """The kernel guards rg, or our own checks alone do."""
     programs.own_rules.cache_clear()
     if request.param == "by hand":
         monkeypatch.setattr(landlock, "version", lambda: 0)
@@ -61,7 +62,7 @@ def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @contextmanager
 def swapping(place: Path, target: Path) -> Iterator[None]:
-    """Swap what is at a place for a link to the target, and back, again and again."""
+    """Keep replacing a file by a link to the target and back while the block runs."""
     script = SWAP_FOLDER if place.is_dir() else SWAP_FILE
     swapper = subprocess.Popen([sys.executable, "-c", script, place, target])
     try:

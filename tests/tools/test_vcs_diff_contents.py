@@ -1,4 +1,4 @@
-"""Tests of how `vcs_diff` shows what is in files: names, bytes, secrets, what is no text."""
+"""The texts in `vcs_diff`: names, bytes, secrets, binary files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool that asks the person first."""
+"""A tool that asks the person for confirmation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AsksArguments(Arguments):
 
 
 class Asks:
-    """Adds a line to a file once the person has agreed."""
+    """Adds a line to a file if the person agrees."""
 
     name: ClassVar[str] = "asks"
     description: ClassVar[str] = "Ask, then do."
@@ -33,7 +33,7 @@ class Asks:
         return Outcome("written")
 
     def compress(self, arguments: AsksArguments, outcome: Outcome) -> str:
-        """That it ran."""
+        """Return the compressed line."""
         return outcome.text
 
 

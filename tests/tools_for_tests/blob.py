@@ -1,4 +1,4 @@
-"""A tool whose data is as large as it is asked for."""
+"""A tool that returns data of a requested size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BlobArguments(Arguments):
 
 
 class Blob:
-    """Gives a string of that many letters as data."""
+    """Returns a string of this many letters as data."""
 
     name: ClassVar[str] = "blob"
     description: ClassVar[str] = "Give much data."
@@ -28,7 +28,7 @@ class Blob:
         return Outcome(f"{arguments.size} bytes", {"blob": "x" * arguments.size})
 
     def compress(self, arguments: BlobArguments, outcome: Outcome) -> str:
-        """How much."""
+        """Return the outcome's text."""
         return outcome.text
 
 

@@ -23,7 +23,7 @@ class MisbehaveArguments(Arguments):
 
 
 class Panic(BaseException):
-    """What is no `Exception`, as a native extension raises when it panics."""
+    """An error that is no `Exception`, as a native extension raises when it panics."""
 
 
 def _print() -> Outcome:
@@ -74,7 +74,7 @@ HOW: dict[str, Callable[[], Any]] = {
 
 
 class Misbehave:
-    """Prints, raises, returns what is none, or does not stop."""
+    """Prints, raises, returns something invalid, or does not stop."""
 
     name: ClassVar[str] = "misbehave"
     description: ClassVar[str] = "Do wrong."
@@ -84,12 +84,12 @@ class Misbehave:
     hint: ClassVar[Hint | None] = None
 
     def run(self, arguments: MisbehaveArguments, context: ToolContext) -> Outcome:
-        """Do it."""
+        """Misbehave in the requested way."""
         outcome: Outcome = HOW[arguments.how]()
         return outcome
 
     def compress(self, arguments: MisbehaveArguments, outcome: Outcome) -> str:
-        """What it was."""
+        """Return the kind of misbehaviour."""
         return arguments.how
 
 

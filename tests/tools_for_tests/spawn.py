@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from efrit_budget.project.processes import run
+from efrit_budget.project.processes.run import run
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
 
 
@@ -15,11 +15,11 @@ class SpawnArguments(Arguments):
     pid_file: str
     timeout: float | None = None
     deaf: bool = False
-    """Whether both ignore SIGTERM."""
+    """True if both processes ignore SIGTERM."""
 
 
 class Spawn:
-    """Writes the process id of the sleep into a file, and waits for it."""
+    """Writes the process id of the sleep into a file, and waits for the shell."""
 
     name: ClassVar[str] = "spawn"
     description: ClassVar[str] = "Start a child of a child."
@@ -42,7 +42,7 @@ class Spawn:
         return Outcome(f"{finished.stdout.decode()}code {finished.code}")
 
     def compress(self, arguments: SpawnArguments, outcome: Outcome) -> str:
-        """How it ended."""
+        """Return the outcome's text."""
         return outcome.text
 
 

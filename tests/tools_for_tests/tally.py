@@ -42,7 +42,7 @@ class Tally:
         return Outcome("counted")
 
     def compress(self, arguments: TallyArguments, outcome: Outcome) -> str:
-        """That it ran."""
+        """Return the compressed line."""
         return outcome.text
 
 

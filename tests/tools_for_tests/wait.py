@@ -1,4 +1,4 @@
-"""A tool that takes its time."""
+"""A tool that sleeps for a requested time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class WaitArguments(Arguments):
 
 
 class Wait:
-    """Sleeps until its time is over or nobody wants it."""
+    """Sleeps until its time is over or it is cancelled."""
 
     name: ClassVar[str] = "wait"
     description: ClassVar[str] = "Wait."
@@ -24,14 +24,14 @@ class Wait:
     hint: ClassVar[Hint | None] = None
 
     def run(self, arguments: WaitArguments, context: ToolContext) -> Outcome:
-        """Sleep."""
+        """Sleep until the time is over or the call is cancelled."""
         context.progress("waiting", 0, 1)
         context.cancellation.wait(arguments.seconds)
         context.cancellation.check()
         return Outcome(f"waited {arguments.seconds} s")
 
     def compress(self, arguments: WaitArguments, outcome: Outcome) -> str:
-        """How long."""
+        """Return the outcome's text."""
         return outcome.text
 
 

@@ -26,13 +26,13 @@ class Part:
 
 
 def ping(request_id: int, padding: str = "") -> bytes:
-    """A request that is valid, whatever it pads itself with."""
+    """Return a valid request with some padding."""
     member = {"jsonrpc": "2.0", "id": request_id, "method": "ping", "x": padding}
     return json.dumps(member).encode()
 
 
 def drive(framer: Framer, data: Iterable[bytes]) -> Iterator[Piece]:
-    """What the server does with a framer: parse each message, and tell it when one is broken."""
+    """Drive a framer as the server does: parse each message, and report one that is broken."""
     for piece in data:
         yield from _told(framer, framer.feed(piece))
     yield from _told(framer, framer.finish())
@@ -55,7 +55,7 @@ def _told(framer: Framer, pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def answered_ids(pieces: Iterable[Piece]) -> list[Any]:
-    """The ids of the requests among the pieces, in their order."""
+    """Return the ids of the requests among the pieces, in order."""
     return [found for piece in pieces if (found := _id_in(piece)) is not None]
 
 
@@ -70,7 +70,7 @@ def _id_in(piece: Piece) -> Any:
 
 
 def split(data: bytes, cuts: Sequence[int]) -> list[bytes]:
-    """The data in pieces, cut at these places."""
+    """Split the data at these places."""
     places = sorted({cut % (len(data) + 1) for cut in cuts})
     return [data[i:j] for i, j in zip([0, *places], [*places, len(data)], strict=True)]
 
@@ -126,7 +126,7 @@ _headers = st.sampled_from(
 
 @st.composite
 def _wrong_lengths(draw: st.DrawFn) -> bytes:
-    """A message whose header is off by a few bytes, never by so much that it hides the next."""
+    """A message whose header is wrong by too few bytes to hide the next message."""
     body = draw(st.one_of(_bodies, st.just(ping(0))))
     length = max(0, len(body) + draw(st.integers(-20, 20)))
     return b"Content-Length: %d\r\n\r\n%s" % (length, body)
@@ -151,10 +151,10 @@ _VALID = st.tuples(_PADDINGS, st.sampled_from(["header", "line"]))
 
 
 def streams(first_id: int = 1) -> st.SearchStrategy[list[Part]]:
-    """Valid messages, their ids from `first_id` on, with garbage between them.
+    """Valid messages with ids from `first_id` on, and garbage between them.
 
-    After each garbage come two sacrifices: messages that may be lost in the breakage, and bring
-    the stream in step again at the latest.
+    After each garbage come two sacrifices: messages that may be lost in the breakage, and bring the
+    stream in step again at the latest.
     """
     made = st.lists(st.one_of(_VALID, _VALID, GARBAGE), min_size=1, max_size=8)
     return made.map(lambda choices: list(_parts(choices, first_id)))

@@ -51,7 +51,7 @@ def _open_quiet_session(project: Path) -> None:
 
 BLOB: dict[str, Any] = {"session_id": "quiet", "name": "blob", "arguments": {"size": 5_000_000}}
 PIPE_BYTES = 60_000
-"""What is in a pipe that nobody reads, at least."""
+"""The least number of bytes in a pipe that nobody reads."""
 
 
 def _bytes_in(pipe: int) -> int:

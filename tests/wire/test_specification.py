@@ -110,7 +110,7 @@ def server() -> Iterator[Sidecar]:
 
 
 def _as_specified(reply: Any) -> Any:
-    """A reply without our additional `data`; the members of a batch may come in any order."""
+    """Return a reply without our additional `data`, its batch sorted."""
     if isinstance(reply, list):
         return sorted(map(_as_specified, reply), key=lambda member: json.dumps(member["id"]))
     if "error" in reply:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.errors import EfritError, InternalError
-from tests.window.client import Client
+from tests.conversation.client import Client
 
 NUMBERS = (2**63, 2**64, -(2**63) - 1, 10**400)
 NAMES = ("a" * 256, "/" + "a" * 300, "a/" * 2_100, "a\0b", "\ud800", "r" + "9" * 30)
@@ -26,7 +26,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 def refusal(client: Client, method: str, **params: Any) -> str:
-    """What an error says; a defect of ours says nothing of what was wrong."""
+    """Return the message of an error; fail if it is an internal one."""
     with pytest.raises(EfritError) as caught:
         client.app.call(method, params)
     assert not isinstance(caught.value, InternalError), caught.value.__cause__

@@ -1,1 +1,1 @@
-"""What `doctor` looks at: the machine's programs and packages, and this person's files."""
+"""The checks of `doctor`: programs, packages, and the person's files."""

@@ -1,4 +1,4 @@
-"""The outcome of one look."""
+"""The outcome of one check."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at, what was found, and, for a problem, how to fix it."""
+    """One check with its finding and advice for a problem."""
 
     name: str
     found: str
@@ -15,14 +15,14 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing needs fixing."""
+        """Return whether nothing needs fixing."""
         return self.fix is None
 
     @property
     def breaks(self) -> bool:
-        """Whether the sidecar cannot do its work."""
+        """Return whether the sidecar cannot work."""
         return self.required and not self.ok
 
     def as_dict(self) -> dict[str, Any]:
-        """The outcome for machines."""
+        """Return the outcome for programs."""
         return {"ok": self.ok, **asdict(self)}

@@ -1,4 +1,4 @@
-"""The database, the folders and the disk they are on."""
+"""Check the database, the folders and the free disk space."""
 
 import os
 import shutil
@@ -31,13 +31,13 @@ def check_database(path: Path) -> Iterator[Check]:
     try:
         yield from _check_contents(path)
     except sqlite3.Error as error:
-        yield Check("database", f"{path}: {error}", _begin_anew(path))
+        yield Check("database", f"{path}: {error}", _recreate_advice(path))
     yield _check_mode(path)
 
 
 def _check_contents(path: Path) -> Iterator[Check]:
     if path.is_file() and not path.stat().st_size:
-        yield Check("database", f"{path} is empty: what it held is gone", _begin_anew(path))
+        yield Check("database", f"{path} is empty: what it held is gone", _recreate_advice(path))
         return
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         schema = version(connection)
@@ -50,7 +50,7 @@ def _check_contents(path: Path) -> Iterator[Check]:
     if missing:
         verdict = f"it has lost {', '.join(missing)}"
     whole = verdict == "ok"
-    yield Check("database", f"{path}: {verdict}", None if whole else _begin_anew(path))
+    yield Check("database", f"{path}: {verdict}", None if whole else _recreate_advice(path))
     known = schema <= newest()
     yield Check(
         "database schema",
@@ -62,12 +62,12 @@ def _check_contents(path: Path) -> Iterator[Check]:
 
 def _check_space(found: Space) -> Check:
     """Look whether the file is much larger than what it holds."""
-    told = f"{found.size / 2**20:,.1f} MiB, {found.used / 2**20:,.1f} MiB of it in use"
+    sizes = f"{found.size / 2**20:,.1f} MiB, {found.used / 2**20:,.1f} MiB of it in use"
     how = "its file shrinks when a session begins, or 'efrit-budget sessions purge' ends"
-    return Check("database size", told, how if found.is_worth_shrinking else None, required=False)
+    return Check("database size", sizes, how if found.is_worth_shrinking else None, required=False)
 
 
-def _begin_anew(path: Path) -> str:
+def _recreate_advice(path: Path) -> str:
     return f"restore it from a backup, or begin anew: mv '{path}' '{path}.broken'"
 
 
@@ -86,9 +86,9 @@ def check_folder(name: str, folder: Path, *, required: bool = True) -> Check:
     """Look whether files can be made in a folder, or the folder itself can be made."""
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     problem = _cannot_write(existing)
-    made = "" if existing == folder else " will be made"
+    suffix = "" if existing == folder else " will be made"
     if problem is None:
-        return Check(name, f"{folder}{made}")
+        return Check(name, f"{folder}{suffix}")
     fix = f"make {existing} a folder that you may write in, or set EFRIT_BUDGET_HOME"
     return Check(name, f"{folder}: {problem}", fix, required=required)
 

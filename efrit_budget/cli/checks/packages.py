@@ -1,4 +1,4 @@
-"""Python and the packages that the sidecar imports."""
+"""Check Python and the packages that the sidecar imports."""
 
 import re
 import sys

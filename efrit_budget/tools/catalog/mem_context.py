@@ -1,4 +1,4 @@
-"""What there is to know at the start: past sessions, what was asked, what was saved last."""
+"""Past sessions, messages and recent observations."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class MemContextArguments(ReadArguments):
     limit: Limit = 20
 
     def meant(self, own: str) -> Filters:
-        """Which observations are meant: those of the project that asks, unless said otherwise."""
+        """Return the filters: the current project unless another is named."""
         return Filters(own if self.project is None else self.project or None, self.scope or None)
 
 
 class MemContext:
-    """Three sections, of which the observations are counted."""
+    """Returns three sections; observations are counted."""
 
     name: ClassVar[str] = "mem_context"
     description: ClassVar[str] = "This project's latest sessions, requests and observations."
@@ -72,7 +72,7 @@ class MemContext:
         return fitted(found, arguments.max_tokens, context)
 
     def compress(self, arguments: MemContextArguments, outcome: Outcome) -> str:
-        """Which observations were told of."""
+        """Return which observations were listed."""
         facts = outcome.whole.item_data
         names = "; ".join(f"#{one['id']} {one['title']}" for one in facts)
         of = f" of {arguments.project}" if arguments.project else ""
@@ -80,7 +80,7 @@ class MemContext:
 
 
 def _nothing(filters: Filters, context: ToolContext) -> str:
-    """What is said where nothing was saved, or nothing of what is meant."""
+    """Return the text for empty results."""
     others = context.memory.count() if filters != EVERYTHING else 0
     more = f"; of others {others:,}, which an empty project shows" if others else ""
     of = f" of project {filters.project}" if filters.project else ""
@@ -88,7 +88,7 @@ def _nothing(filters: Filters, context: ToolContext) -> str:
 
 
 def _lead(project: str | None, arguments: MemContextArguments, context: ToolContext) -> str:
-    """The sections before the observations, in their share of a budget that is given."""
+    """Return the sections before the observations, within their share of the budget."""
     past = context.memory.past(project, context.origin.session, PAST)
     sessions = [
         f"{one.id} ({minute(one.touched)}) {' '.join(one.title.split())}".rstrip()
@@ -107,15 +107,15 @@ def _lead(project: str | None, arguments: MemContextArguments, context: ToolCont
 
 
 def _part(title: str, lines: Sequence[str], in_all: int, room: int | None, cost: Cost) -> str:
-    """A section's lines, as far as there is room; its title counts them where there are more."""
-    shown, price = tuple(lines), dearest(cost)
+    """Return a section's lines as far as they fit."""
+    visible, price = tuple(lines), dearest(cost)
     if room is not None:
-        left = room - price(f"{own_line(title)} ({len(lines)} of {in_all:,})\n")
-        shown = pack([Item((line,)) for line in lines], max(0, left), price).texts
-    if not shown:
+        remaining = room - price(f"{own_line(title)} ({len(lines)} of {in_all:,})\n")
+        visible = pack([Item((line,)) for line in lines], max(0, remaining), price).texts
+    if not visible:
         return ""
-    counts = f" ({len(shown)} of {in_all:,})" if len(shown) < in_all else ""
-    return "\n".join((own_line(f"{title}{counts}"), *shown, ""))
+    counts = f" ({len(visible)} of {in_all:,})" if len(visible) < in_all else ""
+    return "\n".join((own_line(f"{title}{counts}"), *visible, ""))
 
 
 TOOL = MemContext()

@@ -1,4 +1,4 @@
-"""Taking an observation out of what is found."""
+"""Delete an observation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class MemDeleteArguments(ShortArguments):
 
 
 class MemDelete:
-    """Deletes softly: nothing finds it any more, and its row stays."""
+    """Hides an observation from all searches; the row stays."""
 
     name: ClassVar[str] = "mem_delete"
     description: ClassVar[str] = "Delete an observation."
@@ -32,7 +32,7 @@ class MemDelete:
         return answer(f"Deleted #{one.id} {one.title}", {"id": one.id, "title": one.title})
 
     def compress(self, arguments: MemDeleteArguments, outcome: Outcome) -> str:
-        """Which one."""
+        """Return which observation was deleted."""
         return outcome.text[:500] or f"Deleted #{arguments.id}"
 
 

@@ -29,7 +29,7 @@ class MemGetObservationArguments(Arguments):
 
 
 class MemGetObservation:
-    """All that is known of an observation, and its content."""
+    """Returns an observation with all its details."""
 
     name: ClassVar[str] = "mem_get_observation"
     description: ClassVar[str] = "An observation, whole."
@@ -45,26 +45,28 @@ class MemGetObservation:
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")
         if one.deleted is not None:
             return failure(f"observation #{one.id} was deleted at {minute(one.deleted)}")
-        for name, wanted, there in (
+        for name, requested, there in (
             ("project", arguments.project, one.project),
             ("scope", arguments.scope, one.scope),
         ):
-            if wanted and wanted != there:
+            if requested and requested != there:
                 return failure(f"observation #{one.id} is of {name} {there or '(none)'}")
         return _read(one, arguments, context)
 
     def compress(self, arguments: MemGetObservationArguments, outcome: Outcome) -> str:
-        """Its head, and how its content begins."""
+        """Return the header and the beginning of the content."""
         text = outcome.whole.text
-        told = text.removeprefix(f"{MARK} ")
-        return (told if told.startswith("#") else f"Read observation #{arguments.id}")[:500]
+        unmarked = text.removeprefix(f"{MARK} ")
+        return (unmarked if unmarked.startswith("#") else f"Read observation #{arguments.id}")[:500]
 
 
 def _read(one: Observation, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
-    """The revision that is asked for, as full as is asked for."""
+    """Return the requested revision at the requested detail."""
     earlier = context.memory.revisions(one.id)
-    told = one if arguments.revision in (None, one.revision) else _as(one, earlier, arguments)
-    if told is None:
+    observation = (
+        one if arguments.revision in (None, one.revision) else _at_revision(one, earlier, arguments)
+    )
+    if observation is None:
         numbers = ", ".join(str(each.revision) for each in earlier)
         return failure(
             f"observation #{one.id} has no revision {arguments.revision};"
@@ -72,25 +74,25 @@ def _read(one: Observation, arguments: MemGetObservationArguments, context: Tool
         )
     context.memory.note_access(one.id)
     related = context.memory.related(one.id)[: arguments.limit]
-    head, detail = _head(told, one, related), arguments.detail_level
-    text = f"{head}\n\n{quote(told.content)}" if detail == "full" else head
+    head, detail = _head(observation, one, related), arguments.detail_level
+    text = f"{head}\n\n{quote(observation.content)}" if detail == "full" else head
     if detail == "standard":
-        text = f"{head}\n\n{quote(beginning(told.content))}"
+        text = f"{head}\n\n{quote(beginning(observation.content))}"
     body = paged(f"{text}\n", arguments.max_tokens, context)
-    facts = facts_of(told) if detail == "full" else index_of(told)
+    facts = facts_of(observation) if detail == "full" else index_of(observation)
     return Outcome(body=replace(body, data={**body.data, **facts}))
 
 
-def _as(
+def _at_revision(
     one: Observation, earlier: list[Revision], arguments: MemGetObservationArguments
 ) -> Observation | None:
-    """The observation as it was in a revision."""
+    """Return the observation as it was in a revision."""
     found = next((each for each in earlier if each.revision == arguments.revision), None)
     return None if found is None else replace(one, **vars(found))
 
 
 def _head(told: Observation, latest: Observation, related: list[tuple[int, str]]) -> str:
-    """The lines above the content."""
+    """Return the lines above the content."""
     facts = [
         f"saved {minute(told.created)}",
         f"changed {minute(told.updated)}" if told.updated != told.created else "",

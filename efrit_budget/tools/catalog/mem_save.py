@@ -1,4 +1,4 @@
-"""Keeping what was learned, for this session and all later ones."""
+"""Save an observation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MemSaveArguments(ShortArguments):
 
 
 class MemSave:
-    """Writes one observation."""
+    """Saves one observation."""
 
     name: ClassVar[str] = "mem_save"
     description: ClassVar[str] = (
@@ -67,18 +67,18 @@ class MemSave:
         except ObservationError as error:
             return failure(f"{self.name}: {error.message}")
         data = {"id": saved.id, "revision": saved.revision, "outcome": saved.outcome}
-        return answer(_told(saved, project), data)
+        return answer(_outcome(saved, project), data)
 
     def compress(self, arguments: MemSaveArguments, outcome: Outcome) -> str:
-        """Under which number, and the title."""
+        """Return the number and the title."""
         return f"{outcome.text.strip()} {arguments.title}"[:500]
 
     def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
-        """The arguments without what is private, in which no file may hold them."""
+        """Return the arguments without private text."""
         return dict(public(arguments))
 
 
-def _told(saved: Saved, project: str) -> str:
+def _outcome(saved: Saved, project: str) -> str:
     if saved.left_out:
         return (
             f"#{saved.id} holds the same content since minutes ago and was counted once more; not"

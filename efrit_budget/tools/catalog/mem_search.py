@@ -1,4 +1,4 @@
-"""Looking for observations by their words."""
+"""Search observations by words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MemSearchArguments(ReadArguments):
 
 
 class MemSearch:
-    """The best of what holds the words."""
+    """Returns the best matches."""
 
     name: ClassVar[str] = "mem_search"
     description: ClassVar[str] = (
@@ -69,27 +69,27 @@ class MemSearch:
             [_item(one, arguments, context) for one in found.candidates],
             [_fact(one, arguments) for one in found.candidates],
         )
-        shown = Found(lead, [section], "results", found.total, RESULTS)
+        content = Found(lead, [section], "results", found.total, RESULTS)
         most = _most_tokens(arguments)
         if arguments.token_budget is not None and most is not None:
             context = replace(context, allowance=min(context.allowance, filled(most)))
-        return fitted(shown, most, context)
+        return fitted(content, most, context)
 
     def compress(self, arguments: MemSearchArguments, outcome: Outcome) -> str:
-        """The query, how many there are, and the first of them."""
+        """Return the query, the number of matches and the first ones."""
         body = outcome.whole
         names = "; ".join(f"#{one['id']} {one['title']}" for one in body.item_data)
         return f"Searched memory for {arguments.query!r}: {names or 'nothing'}"[:500]
 
     def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
-        """The arguments without what is private, which is nothing to look for."""
+        """Return the arguments without private text."""
         return dict(public(arguments))
 
 
 def _most_tokens(arguments: MemSearchArguments) -> int | None:
-    """The smaller of the two that mean the same."""
-    given = (arguments.max_tokens, arguments.token_budget)
-    return min((tokens for tokens in given if tokens is not None), default=None)
+    """Return the smaller of the two token limits."""
+    limits = (arguments.max_tokens, arguments.token_budget)
+    return min((tokens for tokens in limits if tokens is not None), default=None)
 
 
 def _item(one: Candidate, arguments: MemSearchArguments, context: ToolContext) -> Item:

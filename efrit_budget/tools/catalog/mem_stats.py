@@ -1,4 +1,4 @@
-"""How much is remembered, of what, and of which projects."""
+"""Statistics of memory."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class MemStatsArguments(ShortArguments):
 
     @property
     def rows(self) -> int | None:
-        """How many counts of a kind are told, those of the most first; None means all."""
+        """The number of rows per kind; None means all."""
         if self.detail_level == "summary":
             return 0
         return self.limit or (STANDARD if self.detail_level == "standard" else None)
 
 
 class MemStats:
-    """Counts, by type, project and scope."""
+    """Counts observations by type, project and scope."""
 
     name: ClassVar[str] = "mem_stats"
     description: ClassVar[str] = "Count memory by type, project and scope."
@@ -48,17 +48,17 @@ class MemStats:
         """Count."""
         filters = Filters(arguments.project or None, arguments.scope or None)
         stats = context.memory.stats(filters)
-        body = paged(_told(stats, arguments.rows), arguments.max_tokens, context)
+        body = paged(_lines(stats, arguments.rows), arguments.max_tokens, context)
         return Outcome(body=replace(body, data={**body.data, **vars(stats)}))
 
     def compress(self, arguments: MemStatsArguments, outcome: Outcome) -> str:
-        """The counts, as far as there is room."""
+        """Return the counts that fit."""
         of = f" of {arguments.project}" if arguments.project else ""
-        told = outcome.whole.text.replace(f"{MARK} ", "")
-        return f"Counted memory{of}: {told}"[:500]
+        text = outcome.whole.text.replace(f"{MARK} ", "")
+        return f"Counted memory{of}: {text}"[:500]
 
 
-def _told(stats: Stats, rows: int | None) -> str:
+def _lines(stats: Stats, rows: int | None) -> str:
     earlier = f"{stats.revisions:,} earlier revisions"
     lines = [f"{stats.observations:,} observations, {earlier}, {stats.deleted:,} deleted"]
     if stats.oldest is not None and stats.newest is not None:
@@ -68,10 +68,10 @@ def _told(stats: Stats, rows: int | None) -> str:
         ("project", stats.projects),
         ("scope", stats.scopes),
     ):
-        told = [f"{key or '(none)'} {number:,}" for key, number in list(counts.items())[:rows]]
-        if told:
-            more = [f"{len(counts) - len(told):,} more"] if len(told) < len(counts) else []
-            lines.append(f"{name}: {', '.join(told + more)}")
+        entries = [f"{key or '(none)'} {number:,}" for key, number in list(counts.items())[:rows]]
+        if entries:
+            more = [f"{len(counts) - len(entries):,} more"] if len(entries) < len(counts) else []
+            lines.append(f"{name}: {', '.join(entries + more)}")
     return "".join(f"{own(line)}\n" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""What was saved before and after an observation."""
+"""Observations before and after another one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MemTimelineArguments(ReadArguments):
 
 
 class MemTimeline:
-    """An observation in the middle of its session."""
+    """Returns an observation between its neighbours in the session."""
 
     name: ClassVar[str] = "mem_timeline"
     description: ClassVar[str] = "Observations before and after one, in its session."
@@ -54,24 +54,24 @@ class MemTimeline:
         )
         if timeline is None:
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")
-        shown = _nearest(timeline, arguments.limit)
+        nearest = _nearest(timeline, arguments.limit)
         section = Section(
             None,
-            [_item(one, timeline.focus, arguments, context) for one in shown],
-            [{**fact_of(one), "focus": one is timeline.focus} for one in shown],
-            shown.index(timeline.focus),
+            [_item(one, timeline.focus, arguments, context) for one in nearest],
+            [{**fact_of(one), "focus": one is timeline.focus} for one in nearest],
+            nearest.index(timeline.focus),
         )
         found = Found("", [section], "observations", timeline.total, IN_SESSION)
         return fitted(found, arguments.max_tokens, context)
 
     def compress(self, arguments: MemTimelineArguments, outcome: Outcome) -> str:
-        """Which observations stand around which."""
+        """Return which observations are around which."""
         names = "; ".join(f"#{one['id']} {one['title']}" for one in outcome.whole.item_data)
         return f"Read the timeline around #{arguments.id}: {names}"[:500]
 
 
 def _nearest(timeline: Timeline, limit: int | None) -> list[Observation]:
-    """The focus and what stands nearest to it, in the order of time."""
+    """Return the focus and its nearest neighbours in time order."""
     window = [*timeline.before, timeline.focus, *timeline.after]
     places = list(outwards(len(timeline.before), len(window)))[:limit]
     return [window[place] for place in sorted(places)]

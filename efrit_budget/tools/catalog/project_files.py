@@ -11,11 +11,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project.globs import Glob, GlobError
-from efrit_budget.project.listing import Listing, files_of
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
-from efrit_budget.project.ripgrep import UnfinishedError
+from efrit_budget.project.search.globs import Glob, GlobError
+from efrit_budget.project.search.listing import Listing, files_of
+from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.results.body import Body
 from efrit_budget.tools import listed
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
@@ -40,7 +40,7 @@ class ProjectFilesArguments(Arguments):
 
 
 class ProjectFiles:
-    """Lists what git knows and what it would, or what rg finds where there is no repository."""
+    """Lists files with git, or with rg outside a repository."""
 
     name: ClassVar[str] = "project_files"
     description: ClassVar[str] = (
@@ -63,17 +63,17 @@ class ProjectFiles:
         if ".git" in located.path.relative_to(located.root).parts:
             return failure(".git holds git's own files, which are not listed.")
         if not located.path.is_dir():
-            return _of_no_folder(located)
+            return _no_folder_failure(located)
         try:
             listing = files_of(located.path, context.rg, context.cancellation)
         except (UnfinishedError, OSError) as error:
-            return _not_listed(located, error)
+            return _listing_failure(located, error)
         if not listing.by_git and arguments.kind in ("tracked", "untracked"):
             return failure("kind tracked or untracked needs a git repository; use all.")
         return _Listed(arguments, located, listing, glob, context).outcome()
 
     def compress(self, _arguments: ProjectFilesArguments, outcome: Outcome) -> str:
-        """How many files there were, and of which types."""
+        """Return how many files there were, by type."""
         body = outcome.whole
         types = ", ".join(f"{name} ({count:,})" for name, count in body.data["types"].items())
         where = body.data["path"]
@@ -81,13 +81,13 @@ class ProjectFiles:
         return f"Listed {body.whole_count:,} {body.noun} in {where}.{ending}"[:500]
 
 
-def _not_listed(located: Located, error: UnfinishedError | OSError) -> Outcome:
+def _listing_failure(located: Located, error: UnfinishedError | OSError) -> Outcome:
     if isinstance(error, UnfinishedError):
         return failure(error.message)
     return failure(f"{located.shown} cannot be listed: {error.strerror}. Try a folder in it.")
 
 
-def _of_no_folder(located: Located) -> Outcome:
+def _no_folder_failure(located: Located) -> Outcome:
     if not os.path.lexists(located.path):
         return failure(f"{located.shown} does not exist; project_files without path lists all.")
     return failure(f"{located.shown} is not a folder; file_info and read_file tell of files.")
@@ -95,7 +95,7 @@ def _of_no_folder(located: Located) -> Outcome:
 
 @dataclass(frozen=True)
 class _Listed:
-    """What of a listing is told, and how."""
+    """A listing and its presentation."""
 
     arguments: ProjectFilesArguments
     located: Located
@@ -104,10 +104,10 @@ class _Listed:
     context: ToolContext
 
     def outcome(self) -> Outcome:
-        """The listing, with what is to be known about it."""
+        """Return the listing with its notes."""
         tree = self._wanted()
         types = listed.types(tree)
-        body = self._body(tree, {"path": self.located.shown, "types": _first(types)})
+        body = self._body(tree, {"path": self.located.shown, "types": _most_frequent(types)})
         notes = tuple(self._notes(types))
         return Outcome(body=replace(body, most=self.arguments.max_files), notes=notes)
 
@@ -116,7 +116,7 @@ class _Listed:
         return "" if self.located.name == "." else f"{self.located.name}/"
 
     def _wanted(self) -> Tree:
-        """The files that were asked for, by their folders from the project on."""
+        """Return the requested files by folder."""
         listing = self.listing
         halves = {"tracked": (listing.tracked, {}), "untracked": ({}, listing.untracked)}
         both = (listing.tracked, listing.untracked)
@@ -143,7 +143,7 @@ class _Listed:
 
     def _notes(self, types: Counter[str]) -> Iterator[str]:
         if types:
-            yield f"{_count(types.total(), 'file')}: {_told(types)}"
+            yield f"{_count(types.total(), 'file')}: {_count_text(types)}"
         else:
             yield self._nothing()
         if self.listing.deleted and self.arguments.kind != "untracked":
@@ -152,14 +152,14 @@ class _Listed:
             yield f"Listed without git: {self.listing.problem}"
 
     def _nothing(self) -> str:
-        """What was looked at in vain."""
+        """Return the text for an empty listing."""
         listing = self.listing
         there = _count(_size(listing.tracked) + _size(listing.untracked), "file")
-        asked = {"pattern": self.arguments.pattern, "kind": self.arguments.kind}
-        given = ", ".join(
-            f"{name} {value}" for name, value in asked.items() if value != "all" and value
+        filters = {"pattern": self.arguments.pattern, "kind": self.arguments.kind}
+        description = ", ".join(
+            f"{name} {value}" for name, value in filters.items() if value != "all" and value
         )
-        limits = f" for {given}" if given else ""
+        limits = f" for {description}" if description else ""
         by = "git ignores" if listing.by_git else ".gitignore and .ignore files name"
         return f"No files in {self.located.shown}{limits}; {there} there, apart from what {by}."
 
@@ -186,17 +186,17 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _first(types: Counter[str]) -> dict[str, int]:
-    """The most frequent endings; of those that are equally frequent, no ending comes last."""
+def _most_frequent(types: Counter[str]) -> dict[str, int]:
+    """Return the most frequent file types."""
     ordered = sorted(types.items(), key=lambda entry: (-entry[1], not entry[0], entry[0]))
     return {shown_name(name) if name else NO_ENDING: n for name, n in ordered[:MOST_TYPES]}
 
 
-def _told(types: Counter[str]) -> str:
-    first = _first(types)
+def _count_text(types: Counter[str]) -> str:
+    first = _most_frequent(types)
     rest = types.total() - sum(first.values())
-    told = ", ".join(f"{name} {count:,}" for name, count in first.items())
-    return told + (f", others {rest:,}" if rest else "")
+    text = ", ".join(f"{name} {count:,}" for name, count in first.items())
+    return text + (f", others {rest:,}" if rest else "")
 
 
 TOOL = ProjectFiles()

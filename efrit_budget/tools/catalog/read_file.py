@@ -1,4 +1,4 @@
-"""A file's lines, a page of any part of it at a time."""
+"""Read the lines of a file, one page at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from efrit_budget.errors import Json
 from efrit_budget.project.contents import Binary
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Located
-from efrit_budget.project.reading import NoFileError, Opened, Pointer, Text, opened
+from efrit_budget.project.text.reading import NoFileError, Opened, Pointer, Text, opened
 from efrit_budget.results.body import Body, Source, marked
 from efrit_budget.tools.asked import Asked, Further, NoLineError, Served
 from efrit_budget.tools.base import (
@@ -48,7 +48,7 @@ class ReadFileArguments(Arguments):
 
 
 class ReadFile:
-    """Serves what fits, and notes where what follows begins; the rest is not read."""
+    """Reads the lines that fit and notes where to continue."""
 
     name: ClassVar[str] = "read_file"
     description: ClassVar[str] = (
@@ -62,52 +62,50 @@ class ReadFile:
     hint: ClassVar[Hint | None] = Hint("lines", tokens_each=12)
 
     def run(self, arguments: ReadFileArguments, context: ToolContext) -> Outcome:
-        """The first page."""
+        """Return the first page."""
         problem = _conflict(arguments)
         if problem is not None:
             return failure(problem)
-        asked = Asked(
+        request = Asked(
             arguments.start_line, arguments.end_line, arguments.around_line, arguments.tail
         )
-        return _served(arguments.path, asked, context, confirmed=context.confirmed)
+        return _serve(arguments.path, request, context, confirmed=context.confirmed)
 
     def resume(self, more: dict[str, Json], context: ToolContext) -> Outcome:
-        """The page behind the one that gave `more`."""
-        return _served(more["path"], Further(more), context, confirmed=more["confirmed"])
+        """Return the page behind the one that gave `more`."""
+        return _serve(more["path"], Further(more), context, confirmed=more["confirmed"])
 
     def compress(self, arguments: Arguments, outcome: Outcome) -> str:
-        """Which lines of what, and the first and the last of them."""
+        """Return which lines were read, with the first and last line."""
         del arguments  # a later page has none
         body = outcome.whole
         lines = body.text.split("\n")
         if "start_line" not in body.data:
             return f"Read {outcome.text}"[:MOST_SHORT]
         where = body.position.partition(";")[0].replace("Line", "line")
-        said = f"Read {lines[0]}, {where}"
+        text = f"Read {lines[0]}, {where}"
         head, tail = lines[1 : 1 + EDGE_LINES], lines[1 + EDGE_LINES :][-EDGE_LINES:]
-        room = (MOST_SHORT - len(said) - 10) // (len(head) + len(tail)) - 1
+        room = (MOST_SHORT - len(text) - 10) // (len(head) + len(tail)) - 1
         if room <= 0:
-            return said[:MOST_SHORT]
+            return text[:MOST_SHORT]
         edges = [*(line[:room] for line in head), "…", *(line[:room] for line in tail)]
-        return "\n".join((said, *edges))[:MOST_SHORT]
+        return "\n".join((text, *edges))[:MOST_SHORT]
 
 
 def _conflict(arguments: ReadFileArguments) -> str | None:
-    """What contradicts itself in the arguments, and what to give instead."""
+    """Return why the arguments contradict each other and what to give instead."""
     start, end = arguments.start_line, arguments.end_line
     has_range = start is not None or end is not None
-    given = has_range + (arguments.around_line is not None) + (arguments.tail is not None)
-    if given > 1:
+    choices = has_range + (arguments.around_line is not None) + (arguments.tail is not None)
+    if choices > 1:
         return "give one of: start_line and end_line; around_line; tail"
     if start is not None and end is not None and end < start:
         return f"end_line {end:,} is before start_line {start:,}; give end_line {start:,} or more"
     return None
 
 
-def _served(
-    path: str, finder: Asked | Further, context: ToolContext, *, confirmed: bool
-) -> Outcome:
-    """The page that is found at a path, or why there is none."""
+def _serve(path: str, finder: Asked | Further, context: ToolContext, *, confirmed: bool) -> Outcome:
+    """Return the page of a file, or why there is none."""
     try:
         located = context.project.locate(path)
         if context.project.is_secret(located) and not confirmed:
@@ -115,7 +113,7 @@ def _served(
         with opened(context.project, located, context.cancellation.check) as found:
             if isinstance(found.content, Text) and found.content.end > found.content.begin:
                 return _page(found.content, finder, context, confirmed=confirmed)
-            return _described(found)
+            return _describe(found)
     except (NoFileError, OutsideError) as error:
         return failure(error.message)
     except NoLineError as error:
@@ -131,19 +129,19 @@ def _reason(error: OSError) -> str:
 
 
 def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirmed: bool) -> Outcome:
-    about = _about(text)
+    about = _heading(text)
     room = context.allowance - context.cost(about + TAIL)
     for _ in range(ATTEMPTS):
-        served = finder.page(text, max(room, context.allowance // 4), context)
-        body, notes = _body(text, served, about), _notes(text, served)
+        current = finder.page(text, max(room, context.allowance // 4), context)
+        body, notes = _body(text, current, about), _notes(text, current)
         whole = "\n".join((body.text, *notes, body.position + TAIL))
         excess = context.cost(whole) - context.allowance
         if excess <= 0:
             break
         room -= excess + 1
-    if served.more is not None:
+    if current.more is not None:
         name = text.located.shown
-        more = {**served.more, "path": name, "state": text.state, "confirmed": confirmed}
+        more = {**current.more, "path": name, "state": text.state, "confirmed": confirmed}
         body = replace(body, more=more)
     return Outcome(body=body, notes=tuple(notes))
 
@@ -173,8 +171,8 @@ def _source(located: Located, text: Text) -> Source:
     return Source(located.name, text.modified_ns or 0, text.size)
 
 
-def _about(text: Text) -> str:
-    """The line that names a file once, but for how its lines end."""
+def _heading(text: Text) -> str:
+    """Return the line that names a file and its line ends."""
     total = text.known_lines()
     lines = None if total is None else counted(total, "line")
     known = filter(None, (lines, sized(text.size), text.coding.label))
@@ -235,13 +233,13 @@ def _is_last(text: Text, stretch: Stretch) -> bool:
     return stretch.last_line == (-1 if total is None else total)
 
 
-def _described(found: Opened) -> Outcome:
-    """What is said of a file that has no lines to show."""
+def _describe(found: Opened) -> Outcome:
+    """Return the description of a file without lines."""
     path, size, content = found.located.shown, found.size, found.content
     facts: dict[str, Json] = {"path": path, "size": size, "lines": []}
     if isinstance(content, Pointer):
-        said = f"{path}: a Git LFS pointer to {content.size:,} bytes; the content is not here"
-        return answer(f"{said} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
+        text = f"{path}: a Git LFS pointer to {content.size:,} bytes; the content is not here"
+        return answer(f"{text} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
     if isinstance(content, Text):
         name = marked(path, unsaved=content.is_buffer, stale=content.stale)
         unsaved: dict[str, Json] = {"unsaved": content.is_buffer, "stale": content.stale}

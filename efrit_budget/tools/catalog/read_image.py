@@ -1,4 +1,4 @@
-"""An image of the project, for the model to look at."""
+"""Show an image of the project to the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReadImageArguments(Arguments):
 
 
 class ReadImage:
-    """The image itself, scaled down to what the API takes and the allowance pays for."""
+    """Returns the image, scaled to the API's limits and the allowance."""
 
     name: ClassVar[str] = "read_image"
     description: ClassVar[str] = "See an image file, scaled down where it is large."
@@ -77,7 +77,7 @@ class ReadImage:
                 return failure(f"{located.shown} was changed meanwhile; call again.")
             image = prepared(file, most, context.cancellation.check)
         body = Body(
-            f"{located.shown}: {_told(image, found.st_size)}\n",
+            f"{located.shown}: {_description(image, found.st_size)}\n",
             data=_facts(located, image, found.st_size),
             sources=(Source(located.name, found.st_mtime_ns, found.st_size),),
             content=(image.block(),),
@@ -86,14 +86,14 @@ class ReadImage:
         return Outcome(body=body)
 
     def compress(self, arguments: ReadImageArguments, outcome: Outcome) -> str:
-        """What it was."""
+        """Return which image it was."""
         facts = outcome.whole.data
         size = f"{facts['format']} {facts['width']}x{facts['height']}"
         path = same_form(arguments.path)[:400]
         return f"Saw the image {path} ({size}, {facts['bytes']:,} bytes)."
 
 
-def _told(image: Shown, size: int) -> str:
+def _description(image: Shown, size: int) -> str:
     width, height = image.size
     smaller = "" if image.shown_size == image.size else ", shown at {}x{}".format(*image.shown_size)
     return f"{image.kind} {width}x{height}, {size:,} bytes{smaller}, sha256 {image.digest}"

@@ -1,4 +1,4 @@
-"""Bringing back what left the window."""
+"""Recall compressed results and evicted turns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.project.ripgrep import PatternError, UnfinishedError, matching_lines
+from efrit_budget.project.search.ripgrep import PatternError, UnfinishedError, matching_lines
 from efrit_budget.results.body import Body
 from efrit_budget.results.tokens import TokenError
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
@@ -23,7 +23,7 @@ class RecallArguments(Arguments):
 
 
 class RecallResult:
-    """Pages of a stored result, its matching lines, or the work log."""
+    """Returns pages or matching lines of a stored result, or the work log."""
 
     name: ClassVar[str] = "recall_result"
     description: ClassVar[str] = (
@@ -60,7 +60,7 @@ class RecallResult:
         return Outcome(body=Body("".join(f"{line}\n" for line in lines), noun="matching lines"))
 
     def compress(self, arguments: RecallArguments, outcome: Outcome) -> str:
-        """What was recalled, and how much of it."""
+        """Return what was recalled and how much."""
         what = arguments.handle or "the work log"
         sought = f" matching {arguments.pattern!r}" if arguments.pattern else ""
         body = outcome.whole

@@ -1,4 +1,4 @@
-"""Runs a shell command once the person has agreed to it."""
+"""Run a shell command after the person agreed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pydantic import Field
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.characters import all_seen
-from efrit_budget.project.environment import unattended
 from efrit_budget.project.paths import OutsideError, shown_name
-from efrit_budget.project.processes import SHELL, Finished, follow
+from efrit_budget.project.processes.environment import unattended
+from efrit_budget.project.processes.run import SHELL, Finished, follow
 from efrit_budget.project.project import Located
-from efrit_budget.project.terminal import Kept
+from efrit_budget.project.text.terminal import Kept
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import MARK, own, quote
 from efrit_budget.tools.base import (
@@ -48,7 +48,7 @@ class RunCommandArguments(Arguments):
 
 
 class RunCommand:
-    """Asks always; what a command leaves running is ended with it."""
+    """Always asks; ends everything the command leaves running."""
 
     name: ClassVar[str] = "run_command"
     description: ClassVar[str] = (
@@ -76,24 +76,24 @@ class RunCommand:
                 f"Run in {shown_name(str(folder.path))}:\n{all_seen(arguments.command)}"
             )
         try:
-            return _ran(arguments, folder.path, context).outcome(context)
+            return _run(arguments, folder.path, context).outcome(context)
         except OSError as error:
             return failure(f"{SHELL} was not started: {error.strerror or error}")
 
     def compress(self, arguments: RunCommandArguments, outcome: Outcome) -> str:
-        """The command, how it ended, and the edges of what it wrote."""
+        """Return the command, its exit and the edges of its output."""
         body = outcome.whole
-        ended, _, output = body.text.removeprefix(f"{MARK} ").partition("\n")
+        exit_text, _, output = body.text.removeprefix(f"{MARK} ").partition("\n")
         lines = counted(body.count(0, len(body.text)) - 1, "line")
         command = " ".join(arguments.command.split())[:EDGE]
-        said = f"Ran '{command}': {ended}, {lines}."
+        text = f"Ran '{command}': {exit_text}, {lines}."
         if len(output) <= 2 * EDGE:
-            return f"{said}\n{output}"[:500]
-        return f"{said}\n{output[: EDGE - 20]} … {output[-EDGE:]}"[:500]
+            return f"{text}\n{output}"[:500]
+        return f"{text}\n{output[: EDGE - 20]} … {output[-EDGE:]}"[:500]
 
 
 class NoFolderError(Exception):
-    """There is no folder to run a command in."""
+    """The folder to run in does not exist."""
 
 
 def _folder(path: str, context: ToolContext) -> Located:
@@ -107,18 +107,18 @@ def _folder(path: str, context: ToolContext) -> Located:
     return located
 
 
-def _ran(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> _Ran:
+def _run(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> _Ran:
     """Run the command, and tell now and then what it has written."""
-    kept, begun = Kept(), time.monotonic()
-    context.progress.shows(kept.newest)
-    next_report = begun + REPORT_SECONDS
+    output, start = Kept(), time.monotonic()
+    context.progress.shows(output.newest)
+    next_report = start + REPORT_SECONDS
 
     def take(data: bytes) -> None:
         nonlocal next_report
-        kept.add(data)
+        output.add(data)
         if time.monotonic() >= next_report:
             next_report = time.monotonic() + REPORT_SECONDS
-            context.progress(f"{sized(kept.size)} of output", kept.size)
+            context.progress(f"{sized(output.size)} of output", output.size)
 
     finished = follow(
         arguments.command,
@@ -129,13 +129,13 @@ def _ran(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> 
         env=unattended(os.environ),
         hides_others=context.hide_processes,
     )
-    seconds = time.monotonic() - begun
-    return _Ran(arguments, finished, kept, seconds, context.cancellation)
+    seconds = time.monotonic() - start
+    return _Ran(arguments, finished, output, seconds, context.cancellation)
 
 
 @dataclass(frozen=True)
 class _Ran:
-    """A command that has ended, or was ended."""
+    """A command that ended or was stopped."""
 
     arguments: RunCommandArguments
     finished: Finished
@@ -144,7 +144,7 @@ class _Ran:
     cancellation: Cancellation
 
     def outcome(self, context: ToolContext) -> Outcome:
-        """How it ended, and what it wrote: its beginning, and its end beside it if it is long."""
+        """Return the exit and the output, with the end beside the beginning if it is long."""
         begin, end = self.kept.parts()
         text = f"{own(self._ended(has_output=begin != ''))}\n{quote(begin)}"
         if self.kept.dropped:
@@ -193,8 +193,8 @@ class _Ran:
 
     def _notes(self) -> tuple[str, ...]:
         took = f"Took {self.seconds:,.1f} s."
-        left = " What it left running was ended." if self._left_running else ""
-        return (took + left,)
+        stray_note = " What it left running was ended." if self._left_running else ""
+        return (took + stray_note,)
 
 
 def _signal_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What a change should know of: documents, earlier changes, memory, conventions."""
+"""Find documents, changes, observations and conventions related to a change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_WORD = "No word of four letters to look for in documents and changes."
 
 @dataclass(frozen=True)
 class Place:
-    """A section up to the limit, and how much it would have without one."""
+    """A section cut to a limit, and its uncut count."""
 
     section: Section
     total: int
@@ -46,7 +46,7 @@ class SddContextCheckArguments(Arguments):
 
 
 class SddContextCheck:
-    """Counts which of the description's words stand where; what matters is for others to say."""
+    """Counts which words of the description occur where."""
 
     name: ClassVar[str] = "sdd_context_check"
     description: ClassVar[str] = (
@@ -65,27 +65,27 @@ class SddContextCheck:
         places = _Scan(arguments, context, found, words).places()
         none = [place.section.title or "" for place in places if not place.total]
         unasked = "" if words else own(NO_WORD) + "\n"
-        lead = f"{own('# Context check')}\n{unasked}{_none(none)}{left_out(found)}"
+        lead = f"{own('# Context check')}\n{unasked}{_empty_outcome(none)}{left_out(found)}"
         total = sum(place.total for place in places)
         answer = Found(lead, [place.section for place in places], "findings", total, FINDINGS)
         return fitted(answer, arguments.max_tokens, context)
 
     def compress(self, arguments: SddContextCheckArguments, outcome: Outcome) -> str:
-        """How much was found, and the names of it."""
+        """Return how much was found and its names."""
         facts = outcome.whole.item_data
         names = ", ".join(str(one.get("path") or f"#{one['id']}") for one in facts)
-        asked = arguments.change_description[:100]
-        return f"Checked {asked!r}: {counted(len(facts), 'finding')}: {names}"[:500]
+        description = arguments.change_description[:100]
+        return f"Checked {description!r}: {counted(len(facts), 'finding')}: {names}"[:500]
 
 
-def _none(titles: Sequence[str]) -> str:
+def _empty_outcome(titles: Sequence[str]) -> str:
     names = [title.removeprefix("## ").lower() for title in titles]
     return own(f"None: {', '.join(names)}") + "\n" if names else ""
 
 
 @dataclass(frozen=True)
 class _Scan:
-    """Looks for the words of one description."""
+    """Searches for the words of one description."""
 
     arguments: SddContextCheckArguments
     context: ToolContext
@@ -93,7 +93,7 @@ class _Scan:
     words: tuple[str, ...]
 
     def places(self) -> list[Place]:
-        """What is found, place by place."""
+        """Return the findings, place by place."""
         texts = {one: self._teller.read(one) for one in self.found.documents}
         return [
             self._listed("## Existing documents", self.found.documents, self._lines),
@@ -112,18 +112,18 @@ class _Scan:
         return Teller("summary", self.context)
 
     def _listed(self, title: str, documents: Sequence[Document], teller: Teller) -> Place:
-        """Documents, those of stages first."""
+        """Return the documents, stages first."""
         stages_first = sorted(documents, key=lambda one: one.stage is None)
-        shown = stages_first[: self.arguments.limit]
-        return Place(section(title, shown, teller), len(documents))
+        visible = stages_first[: self.arguments.limit]
+        return Place(section(title, visible, teller), len(documents))
 
     def _changes(self) -> Place:
-        """The changes that hold most of the words first."""
-        held = {change: self._held(change) for change in self.found.changes}
-        those = sorted(filter(held.get, held), key=lambda change: -len(held[change]))
-        shown = those[: self.arguments.limit]
-        items = [self._teller.change(one, f" [{', '.join(held[one])}]") for one in shown]
-        facts = [{**fact(one), "words": list[Json](held[one])} for one in shown]
+        """Return the changes, most matching words first."""
+        matches = {change: self._held(change) for change in self.found.changes}
+        those = sorted(filter(matches.get, matches), key=lambda change: -len(matches[change]))
+        visible = those[: self.arguments.limit]
+        items = [self._teller.change(one, f" [{', '.join(matches[one])}]") for one in visible]
+        facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
         return Place(Section("## Earlier changes with its words", items, facts), len(those))
 
     def _held(self, change: Change) -> list[str]:
@@ -131,25 +131,25 @@ class _Scan:
         return mentioned(self.words, "\n".join([change.name, *texts]))
 
     def _memory(self) -> Place:
-        """What was explored before, as memory ranks it; all of it where there is no word."""
-        given = self.arguments
-        filters = Filters(given.project or None, given.scope or None, kind=EXPLORE)
-        found = self.context.memory.search(given.change_description, filters, given.limit)
+        """Return related observations as memory ranks them."""
+        arguments = self.arguments
+        filters = Filters(arguments.project or None, arguments.scope or None, kind=EXPLORE)
+        found = self.context.memory.search(arguments.change_description, filters, arguments.limit)
         if not found.total and not self.words:
-            found = self.context.memory.search("", filters, given.limit)
+            found = self.context.memory.search("", filters, arguments.limit)
         memories = [each.observation for each in found.candidates]
         own = self.context.origin.project
-        items = [_remembered(one, own, given.detail_level) for one in memories]
+        items = [_observation_item(one, own, arguments.detail_level) for one in memories]
         facts = [index_of(one) for one in memories]
         return Place(Section("## Memory of type explore", items, facts), found.total)
 
     def _excerpts(self, texts: Mapping[Document, str]) -> Place:
-        """Where the words stand in the documents, those that hold most of them first."""
-        held = {document: mentioned(self.words, text) for document, text in texts.items()}
-        those = sorted(filter(held.get, held), key=lambda document: -len(held[document]))
-        shown = those[: self.arguments.limit]
-        items = [self._excerpt(one, held[one], texts[one]) for one in shown]
-        facts = [{**fact(one), "words": list[Json](held[one])} for one in shown]
+        """Return the matching lines of the documents, most words first."""
+        matches = {document: mentioned(self.words, text) for document, text in texts.items()}
+        those = sorted(filter(matches.get, matches), key=lambda document: -len(matches[document]))
+        visible = those[: self.arguments.limit]
+        items = [self._excerpt(one, matches[one], texts[one]) for one in visible]
+        facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
         return Place(Section("## Excerpts", items, facts), len(those))
 
     def _excerpt(self, document: Document, held: Sequence[str], text: str) -> Item:
@@ -160,10 +160,10 @@ class _Scan:
         return Item(shorter, (own(document.name),))
 
 
-def _remembered(memory: Observation, own_project: str, detail: Detail) -> Item:
-    """A memory, from its content down to its number; another project's says so."""
-    elsewhere = f" (project {memory.project})" if memory.project not in ("", own_project) else ""
-    line, name = f"#{memory.id} {name_of(memory)}{elsewhere}", f"#{memory.id}"
+def _observation_item(memory: Observation, own_project: str, detail: Detail) -> Item:
+    """Return an observation with its number, and its project if it is another."""
+    project_note = f" (project {memory.project})" if memory.project not in ("", own_project) else ""
+    line, name = f"#{memory.id} {name_of(memory)}{project_note}", f"#{memory.id}"
     if detail == "summary":
         return Item((own(line),), (own(name),))
     content = memory.content.strip(NEWLINES)

@@ -1,4 +1,4 @@
-"""The project's specification: its stages, changes, conventions and other documents."""
+"""The specification of the project: stages, changes and documents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SddGetContextArguments(Arguments):
     scope: SkipJsonSchema[str | None] = None
 
     def not_here(self, own: str) -> str | None:
-        """What is wrong where other files are meant than those of the project that asks."""
+        """Return why another project cannot be read, or None."""
         if self.project not in (None, "", own):
             return f"project: only {own} has its files here; leave project out"
         if self.scope not in (None, "", DEFAULT_SCOPE):
@@ -51,7 +51,7 @@ class SddGetContextArguments(Arguments):
 
 
 class SddGetContext:
-    """Lists what there is, as full as was asked for, or gives the file of one stage."""
+    """Lists the specification, or returns the file of one stage."""
 
     name: ClassVar[str] = "sdd_get_context"
     description: ClassVar[str] = (
@@ -74,7 +74,7 @@ class SddGetContext:
         return _overview(arguments, found, context)
 
     def compress(self, arguments: SddGetContextArguments, outcome: Outcome) -> str:
-        """What was listed, by its paths; or which file was read."""
+        """Return which paths were listed or which file was read."""
         if arguments.stage is not None:
             paths = outcome.whole.data.get("paths", [])
             return f"Read the stage {arguments.stage}: {', '.join(paths) or 'no file'}"[:500]
@@ -86,7 +86,7 @@ class SddGetContext:
 def _stage(
     stage: str, found: Specification, max_tokens: int | None, context: ToolContext
 ) -> Outcome:
-    """The files of one stage, each behind its path."""
+    """Return the files of one stage with their paths."""
     documents = found.of_stage(stage)
     if not documents:
         return answer(_no_file(stage, found, context.project.specs), {"stage": stage, "paths": []})
@@ -115,12 +115,12 @@ def _folders(specs: Specs) -> str:
 def _overview(
     arguments: SddGetContextArguments, found: Specification, context: ToolContext
 ) -> Outcome:
-    """What there is, up to the limit, section by section."""
+    """Return the sections up to the limit."""
     teller = Teller(arguments.detail_level, context)
-    left, sections = arguments.limit, []
+    remaining, sections = arguments.limit, []
     for title, things in _parts(found):
-        sections.append(section(title, things[:left], teller))
-        left = max(0, left - len(things))
+        sections.append(section(title, things[:remaining], teller))
+        remaining = max(0, remaining - len(things))
     total = sum(len(things) for _, things in _parts(found))
     if not total:
         text = f"{own(_nothing(context.project.specs))}\n{left_out(found)}"
@@ -130,7 +130,7 @@ def _overview(
 
 
 def _parts(found: Specification) -> list[tuple[str, Sequence[Document | Change]]]:
-    """All there is, the most numerous last."""
+    """Return all parts, the largest last."""
     return [
         ("## Stages", [one for one in found.documents if one.stage]),
         ("## Changes", found.changes),

@@ -1,4 +1,4 @@
-"""Lines of the project's files that match a pattern."""
+"""Search the project's files for a pattern."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project.globs import Glob, GlobError
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
-from efrit_budget.project.ripgrep import PatternError, UnfinishedError
-from efrit_budget.project.scope import Scope, scope_of
-from efrit_budget.project.searching import Block, Case, Hits, Query, search
-from efrit_budget.project.walking import Walk
+from efrit_budget.project.search.globs import Glob, GlobError
+from efrit_budget.project.search.hits import Block, Case, Hits, Query
+from efrit_budget.project.search.ripgrep import PatternError, UnfinishedError
+from efrit_budget.project.search.scope import Scope, scope_of
+from efrit_budget.project.search.search import search
+from efrit_budget.project.search.walk import Walk
 from efrit_budget.results.body import Body, marked, unlike_lines
 from efrit_budget.tools import matched
 from efrit_budget.tools.base import (
@@ -51,7 +52,7 @@ class SearchContentArguments(Arguments):
 
 
 class SearchContent:
-    """Runs rg; what Emacs holds unsaved is searched in the place of its file."""
+    """Runs rg; searches unsaved buffers instead of their files."""
 
     name: ClassVar[str] = "search_content"
     description: ClassVar[str] = (
@@ -76,11 +77,11 @@ class SearchContent:
                 glob.check()
         except (OutsideError, GlobError) as error:
             return failure(f"{error.message}. Give a path of the project, and a glob like *.py.")
-        refused = _refused(located, context)
-        return refused or _searched(arguments, context, located, glob)
+        refused = _refusal(located, context)
+        return refused or _search(arguments, context, located, glob)
 
     def compress(self, arguments: SearchContentArguments, outcome: Outcome) -> str:
-        """How many there were, and in which files."""
+        """Return how many matches there were, and in which files."""
         body = outcome.whole
         facts = body.data
         by_file = ", ".join(f"{name} ({count:,})" for name, count in facts["first_files"].items())
@@ -88,7 +89,7 @@ class SearchContent:
         return f"Found {found} in {facts['matching_files']:,} files: {by_file}"[:500]
 
 
-def _refused(located: Located, context: ToolContext) -> Outcome | None:
+def _refusal(located: Located, context: ToolContext) -> Outcome | None:
     if ".git" in located.path.relative_to(located.root).parts:
         return failure(".git holds git's own files, which are not searched.")
     if not os.path.lexists(located.path) and context.project.buffer(located) is None:
@@ -102,7 +103,7 @@ def _refused(located: Located, context: ToolContext) -> Outcome | None:
     return None
 
 
-def _searched(
+def _search(
     arguments: SearchContentArguments, context: ToolContext, located: Located, glob: Glob | None
 ) -> Outcome:
     target = os.path.relpath(located.path, located.root)
@@ -130,7 +131,7 @@ def _searched(
 
 @dataclass(frozen=True)
 class _Told:
-    """What a search came to, as it is told."""
+    """The presentation of a search."""
 
     arguments: SearchContentArguments
     context: ToolContext
@@ -139,7 +140,7 @@ class _Told:
     hits: Hits
 
     def outcome(self) -> Outcome:
-        """Matches below their files, or the files alone."""
+        """Return matches below their files, or the files only."""
         body = replace(self._body(), most=self.arguments.max_matches)
         return Outcome(body=body, notes=tuple(self._notes()))
 
@@ -165,7 +166,7 @@ class _Told:
 
     @cached_property
     def _top(self) -> str:
-        """What stands before names: nothing in the project, the whole path outside of it."""
+        """The prefix of displayed names, empty inside the project."""
         root = self.located.root
         return "" if root == self.context.root.resolve() else f"{root}/"
 
@@ -176,7 +177,7 @@ class _Told:
         return shown_name(self._top + name)
 
     def _headers(self) -> list[str]:
-        """The files' names; all are looked at once, for hardly any has signs to be quoted."""
+        """Return the displayed file names, quoted only if needed."""
         blocks = self.hits.blocks
         together = os.fsdecode(b"\0".join(block.path for block in blocks))
         names = together.split("\0") if blocks else []
@@ -184,11 +185,11 @@ class _Told:
             names = [self._top + name for name in names]
         together = "/".join(names)
         plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
-        shown = names if plain else list(map(shown_name, names))
+        displayed = names if plain else list(map(shown_name, names))
         for index, block in enumerate(blocks):
-            name = unlike_lines(shown[index])
-            shown[index] = marked(name, unsaved=block.unsaved, stale=block.stale)
-        return shown
+            name = unlike_lines(displayed[index])
+            displayed[index] = marked(name, unsaved=block.unsaved, stale=block.stale)
+        return displayed
 
     def _notes(self) -> Iterator[str]:
         hits, arguments = self.hits, self.arguments
@@ -212,7 +213,7 @@ class _Told:
             yield f"{_files(hits.unreadable)} or folders could not be read."
 
     def _counted(self) -> str:
-        """How many lines match; over lines, how many are in matches, or how many matches are."""
+        """Return the number of matches in words."""
         hits, arguments = self.hits, self.arguments
         if not hits.over_lines:
             return f"{hits.matches:,} matching {'line' if hits.matches == 1 else 'lines'}"
@@ -221,7 +222,7 @@ class _Told:
         return f"{counted(hits.matches, 'line')} in matches over lines"
 
     def _where(self) -> str:
-        """What was searched in vain."""
+        """Return what was searched without a match."""
         arguments = self.arguments
         below = "" if arguments.path == "." else f" below {self.located.shown}"
         glob = f" that fit {arguments.glob}" if arguments.glob else ""
@@ -230,9 +231,9 @@ class _Told:
         return f"{_files(self.hits.searched_files)}{below}{glob}{case}{over}; ignored ones left out"
 
     def _some(self, names: Sequence[str]) -> str:
-        shown = [self._shown(name) for name in names[:MOST_NAMED]]
+        displayed = [self._shown(name) for name in names[:MOST_NAMED]]
         more = len(names) - MOST_NAMED
-        return ", ".join(shown) + (f", {more:,} more" if more > 0 else "")
+        return ", ".join(displayed) + (f", {more:,} more" if more > 0 else "")
 
 
 def _files(count: int) -> str:

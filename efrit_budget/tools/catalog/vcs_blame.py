@@ -1,4 +1,4 @@
-"""Who wrote which line, and when."""
+"""Who last changed each line, and when."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project.blame import Run, blamed
-from efrit_budget.project.git import Repository, open_repository
-from efrit_budget.project.git_folder import GitError
-from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.git.blame import Run, blamed
+from efrit_budget.project.git.folder import GitError
+from efrit_budget.project.git.names import name_from_root
+from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.revisions import commit
 from efrit_budget.project.paths import OutsideError, same_form, shown_name
-from efrit_budget.project.revisions import commit
 from efrit_budget.results.body import of_items
 from efrit_budget.tools.base import (
     Arguments,
@@ -47,7 +47,7 @@ class VcsBlameArguments(Arguments):
 
 
 class VcsBlame:
-    """Lines under the commits they come from."""
+    """Lists lines below their commits."""
 
     name: ClassVar[str] = "vcs_blame"
     description: ClassVar[str] = (
@@ -66,7 +66,7 @@ class VcsBlame:
             return failure(error.message)
 
     def compress(self, arguments: VcsBlameArguments, outcome: Outcome) -> str:
-        """Which lines, and how many each author wrote."""
+        """Return which lines were read, and how many per author."""
         body = outcome.whole
         runs = body.data["runs"]
         written: dict[str, int] = {}
@@ -105,7 +105,7 @@ def _runs(repository: Repository, name: str, arguments: VcsBlameArguments) -> li
     try:
         return blamed(repository, _options(repository, arguments), name)
     except GitError as error:
-        raise _explained(error, name, arguments) from error
+        raise _explain(error, name, arguments) from error
 
 
 def _options(repository: Repository, arguments: VcsBlameArguments) -> list[str]:
@@ -117,24 +117,24 @@ def _options(repository: Repository, arguments: VcsBlameArguments) -> list[str]:
     return options
 
 
-def _explained(error: GitError, name: str, arguments: VcsBlameArguments) -> GitError:
-    """What git says of a file, with what to do about it."""
-    shown, then = shown_name(name), arguments.revision or "HEAD"
+def _explain(error: GitError, name: str, arguments: VcsBlameArguments) -> GitError:
+    """Return git's error with advice."""
+    displayed, then = shown_name(name), arguments.revision or "HEAD"
     short = TOO_SHORT.search(error.complaint)
     if short is not None:
-        return GitError(f"{shown} has {short[1]} lines, so none is line {arguments.start_line}")
+        return GitError(f"{displayed} has {short[1]} lines, so none is line {arguments.start_line}")
     if any(words in error.complaint for words in NOT_THERE):
         return GitError(
-            f"{shown} is not a file in {then}. vcs_log with this path names the commits that "
+            f"{displayed} is not a file in {then}. vcs_log with this path names the commits that "
             "changed it; give one that had it as revision."
         )
     if any(words in error.complaint for words in NOT_ON_DISK):
-        return GitError(f"{shown} is not on the disk; revision: HEAD looks at it as committed.")
+        return GitError(f"{displayed} is not on the disk; revision: HEAD looks at it as committed.")
     return error
 
 
 def _length(repository: Repository, name: str, arguments: VcsBlameArguments) -> str:
-    """How many lines a file has, from what git says when asked for one behind its end."""
+    """Return the number of lines from git's error message, or None."""
     try:
         _runs(repository, name, arguments.model_copy(update=BEHIND_ANY_END))
     except GitError as error:

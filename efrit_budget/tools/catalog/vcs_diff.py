@@ -1,4 +1,4 @@
-"""Changes that git sees: not staged, staged, or between commits."""
+"""Changes in git: unstaged, staged or between commits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.project.changes import CONTEXT_LINES, Comparison, counted, patched
-from efrit_budget.project.git import Repository, open_repository
-from efrit_budget.project.git_folder import GitError
-from efrit_budget.project.git_names import name_from_root
+from efrit_budget.project.git.diff import CONTEXT_LINES, Comparison, counted, patched
+from efrit_budget.project.git.folder import GitError
+from efrit_budget.project.git.names import name_from_root
+from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.revisions import difference
 from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.project.revisions import difference
 from efrit_budget.tools.base import (
     Arguments,
     Hint,
@@ -50,7 +50,7 @@ class VcsDiffArguments(Arguments):
 
 
 class VcsDiff:
-    """A stat that is always whole, then hunks."""
+    """Returns a complete stat, then hunks."""
 
     name: ClassVar[str] = "vcs_diff"
     description: ClassVar[str] = (
@@ -70,7 +70,7 @@ class VcsDiff:
             return failure(error.message)
 
     def compress(self, _arguments: VcsDiffArguments, outcome: Outcome) -> str:
-        """How many files and lines, and which files."""
+        """Return the counts of files and lines, and the files."""
         return compressed_diff("Diff", outcome.whole)
 
 

@@ -1,4 +1,4 @@
-"""The commits that led here."""
+"""The commit history."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project.commits import FIELDS, FORMAT, Commit, commit_of
-from efrit_budget.project.git import Repository, open_repository
-from efrit_budget.project.git_folder import GitError
-from efrit_budget.project.git_names import name_from_root
-from efrit_budget.project.patches import COUNT_OPTIONS, Change, changes_of_counts
+from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
+from efrit_budget.project.git.folder import GitError
+from efrit_budget.project.git.names import name_from_root
+from efrit_budget.project.git.patches import COUNT_OPTIONS, Change, changes_of_counts
+from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.revisions import find_commits
 from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.project.revisions import find_commits
 from efrit_budget.results.body import of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
 from efrit_budget.tools.diffs import change_facts, change_line
@@ -42,7 +42,7 @@ class VcsLogArguments(Arguments):
 
 
 class VcsLog:
-    """Commits, the newest first, under their days."""
+    """Lists commits by day, newest first."""
 
     name: ClassVar[str] = "vcs_log"
     description: ClassVar[str] = (
@@ -63,7 +63,7 @@ class VcsLog:
             return failure(error.message)
 
     def compress(self, arguments: VcsLogArguments, outcome: Outcome) -> str:
-        """How many commits, from when to when, and the first subjects."""
+        """Return the number of commits, the dates and the first subjects."""
         commits = outcome.whole.item_data
         if not commits:
             return outcome.text
@@ -77,7 +77,7 @@ class VcsLog:
 
 @dataclass(frozen=True)
 class Entry:
-    """A commit, and the files it changed where those were asked for."""
+    """A commit, with its changed files if requested."""
 
     commit: Commit
     changes: Sequence[Change] = ()
@@ -97,7 +97,7 @@ def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repositor
         return failure(f"git cannot use this: {bad[1]}. {REGEX_HELP}")
     entries = list(_entries(finished.stdout))
     if not entries:
-        return answer(_nothing(arguments, repository), {"commits": []})
+        return answer(_empty_outcome(arguments, repository), {"commits": []})
     return _outcome(arguments, entries, repository)
 
 
@@ -122,7 +122,7 @@ def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:
 
 
 def _entries(printed: bytes) -> Iterator[Entry]:
-    """The commits; behind the fields of each stands what it changed, up to the next one's hash."""
+    """Parse commits, each with its changes up to the next hash."""
     parts = printed.split(b"\0")
     step = len(FIELDS)
     for start in range(0, len(parts) - step, step):
@@ -137,10 +137,10 @@ def _entries(printed: bytes) -> Iterator[Entry]:
 def _outcome(
     arguments: VcsLogArguments, entries: Sequence[Entry], repository: Repository
 ) -> Outcome:
-    shown = entries[: arguments.limit]
+    visible = entries[: arguments.limit]
     groups = [
         (day, [(_lines(entry), _facts(entry)) for entry in of_day])
-        for day, of_day in groupby(shown, lambda entry: entry.commit.date)
+        for day, of_day in groupby(visible, lambda entry: entry.commit.date)
     ]
     notes = []
     if len(entries) > arguments.limit:
@@ -151,7 +151,7 @@ def _outcome(
 
 
 def _lines(entry: Entry) -> str:
-    """A commit's line, and one for each file it changed."""
+    """Return a commit's line and one line per changed file."""
     commit = entry.commit
     refs = f" ({commit.refs})" if commit.refs else ""
     line = f"{commit.short} {commit.author}: {commit.subject}{refs}"
@@ -175,22 +175,26 @@ def _facts(entry: Entry) -> dict[str, Json]:
     return facts
 
 
-def _nothing(arguments: VcsLogArguments, repository: Repository) -> str:
-    """That nothing was found, by what was asked for; a time as git has read it."""
-    asked = []
+def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
+    """Return that nothing was found, with times as git understood them."""
+    filters = []
     if arguments.path is not None:
-        asked.append(f"changed {same_form(arguments.path)}")
+        filters.append(f"changed {same_form(arguments.path)}")
     if arguments.since is not None:
-        asked.append(f"is since {_as_read(arguments.since, repository)}")
+        filters.append(f"is since {_understood_time(arguments.since, repository)}")
     if arguments.author is not None:
-        asked.append(f"has an author like {arguments.author!r}")
+        filters.append(f"has an author like {arguments.author!r}")
     if arguments.grep is not None:
-        asked.append(f"says {arguments.grep!r}")
-    return f"No commit here {' and '.join(asked)}." if asked else "No commit changed anything here."
+        filters.append(f"says {arguments.grep!r}")
+    return (
+        f"No commit here {' and '.join(filters)}."
+        if filters
+        else "No commit changed anything here."
+    )
 
 
-def _as_read(since: str, repository: Repository) -> str:
-    """The moment that git takes a time for: it takes any words, and nonsense for now."""
+def _understood_time(since: str, repository: Repository) -> str:
+    """Return the time that git understands; it accepts any words."""
     printed = repository.run("rev-parse", f"--since={since}").stdout.decode().strip()
     seconds = printed.removeprefix("--max-age=")
     if not seconds.isdigit():

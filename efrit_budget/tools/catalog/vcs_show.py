@@ -1,4 +1,4 @@
-"""One commit, or a file as it was in one."""
+"""One commit, or a file in a commit."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from efrit_budget.errors import Json
-from efrit_budget.project.changes import Comparison, patched
-from efrit_budget.project.commits import FIELDS, FORMAT, Commit, commit_of
-from efrit_budget.project.git import Repository, open_repository
-from efrit_budget.project.git_folder import GitError
-from efrit_budget.project.git_names import name_from_root
-from efrit_budget.project.past_files import split_revision
+from efrit_budget.project.git.commit_files import split_revision
+from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
+from efrit_budget.project.git.diff import Comparison, patched
+from efrit_budget.project.git.folder import GitError
+from efrit_budget.project.git.names import name_from_root
+from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.revisions import commit
 from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.project.revisions import commit
 from efrit_budget.results.body import Body, preceded
 from efrit_budget.results.marks import own, quote
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
@@ -38,7 +38,7 @@ class VcsShowArguments(Arguments):
 
 
 class VcsShow:
-    """Who, when, why, then what changed."""
+    """Returns author, date, message and changes."""
 
     name: ClassVar[str] = "vcs_show"
     description: ClassVar[str] = (
@@ -58,7 +58,7 @@ class VcsShow:
             return failure(error.message)
 
     def compress(self, arguments: VcsShowArguments, outcome: Outcome) -> str:
-        """The commit and what it changed; or the file, and how long it was."""
+        """Return the commit and its changes, or the file and its length."""
         body = outcome.whole
         if "subject" not in body.data:
             size = f"{body.whole_count:,} {body.noun}"
@@ -85,22 +85,22 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
         combined_status="M",
     )
     found = patched(repository, comparison)
-    told = commit_of(found.fields or _fields_alone(repository, digest))
-    preamble = "".join(f"{own(line)}\n" for line in _lines(told))
-    preamble += f"\n{quote(told.message)}\n\n"
+    shown_commit = commit_of(found.fields or _fields_alone(repository, digest))
+    preamble = "".join(f"{own(line)}\n" for line in _lines(shown_commit))
+    preamble += f"\n{quote(shown_commit.message)}\n\n"
     if not found.changes:
         body = preceded(
-            f"{preamble}{own(_no_changes(arguments, told))}\n", Body("", data={"files": []})
+            f"{preamble}{own(_no_changes(arguments, shown_commit))}\n", Body("", data={"files": []})
         )
     else:
         body = diff_body(found, secret_but(context, name), preamble)
-    body.data.update(_facts(told))
-    notes = (MERGE_NOTE.format(short=told.short),) if len(told.parents) > 1 else ()
+    body.data.update(_facts(shown_commit))
+    notes = (MERGE_NOTE.format(short=shown_commit.short),) if len(shown_commit.parents) > 1 else ()
     return Outcome(body=body, notes=(*found.notes, *notes))
 
 
 def _fields_alone(repository: Repository, digest: str) -> list[bytes]:
-    """The fields of a commit that changes nothing of what was asked for, and so was not told."""
+    """Return the fields of a commit without matching changes."""
     finished = repository.run(*COMMAND, "--no-patch", "--end-of-options", digest)
     return finished.stdout.split(b"\0")[: len(FIELDS)]
 

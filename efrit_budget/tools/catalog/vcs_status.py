@@ -1,4 +1,4 @@
-"""Where the working tree stands."""
+"""The state of the working tree."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import ClassVar
 
 from efrit_budget.errors import Json
-from efrit_budget.project.git import Repository, open_repository
-from efrit_budget.project.git_folder import GitError
-from efrit_budget.project.git_status import Entry, Standing, State, read_status
+from efrit_budget.project.git.folder import GitError
+from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.status import Entry, Standing, State, read_status
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
@@ -36,7 +36,7 @@ CUT = "There are more files than are listed."
 
 
 class VcsStatus:
-    """Branch, conflicts, and what is staged, changed and untracked."""
+    """Lists branch, conflicts, and staged, changed and untracked files."""
 
     name: ClassVar[str] = "vcs_status"
     description: ClassVar[str] = (
@@ -51,14 +51,14 @@ class VcsStatus:
         """Ask git."""
         try:
             repository = open_repository(context.root, context.cancellation)
-            standing = read_status(repository)
+            tree_state = read_status(repository)
         except GitError as error:
             return failure(error.message)
-        notes = (CUT,) if standing.cut else ()
-        return Outcome(body=_body(repository, standing), notes=notes)
+        notes = (CUT,) if tree_state.cut else ()
+        return Outcome(body=_body(repository, tree_state), notes=notes)
 
     def compress(self, _arguments: Arguments, outcome: Outcome) -> str:
-        """The branch, how many files are in which state, and the first of them."""
+        """Return the branch, the counts by state and the first files."""
         body = outcome.whole
         counts = ", ".join(f"{body.data['counts'][state]} {state}" for state in body.data["counts"])
         names = ", ".join(dict.fromkeys(entry["path"] for entry in body.item_data))
@@ -96,7 +96,7 @@ def _body(repository: Repository, standing: Standing) -> Body:
 
 
 def _head(repository: Repository, standing: Standing) -> Iterator[str]:
-    """Where it stands, in a few words each."""
+    """Return the state of the branch in a few words."""
     branch = shown_name(standing.branch) if standing.branch else None
     if standing.commit is None:
         yield f"On {branch}, no commits yet"

@@ -15,10 +15,10 @@
 (require 'cl-lib)
 (require 'json)
 (require 'efrit)
-(require 'efrit-budget-view)
+(require 'efrit-budget)
 (require 'efrit-do)
-(require 'efrit-json)
-(require 'efrit-session-view)
+(require 'efrit-rpc)
+(require 'efrit-view)
 (require 'efrit-tools)
 
 (defvar efrit-bench-loop--due nil

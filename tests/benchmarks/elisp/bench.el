@@ -16,9 +16,7 @@
 (require 'cl-lib)
 (require 'json)
 (require 'jsonrpc)
-(require 'efrit-connection)
-(require 'efrit-process)
-(require 'efrit-session)
+(require 'efrit-rpc)
 (require 'efrit-sidecar)
 
 (defconst efrit-bench--root
@@ -39,7 +37,11 @@
                                     :connection-type 'pipe :noquery t
                                     :coding 'utf-8-emacs-unix
                                     :stderr (get-buffer-create "*reference stderr*")))
-           (efrit-connection--log-arguments))))
+           (if (memq '-events-buffer-config
+                     (mapcar #'eieio-slot-descriptor-name
+                             (eieio-class-slots 'jsonrpc-connection)))
+               '(:events-buffer-config (:size 0 :format full))
+             '(:events-buffer-scrollback-size 0)))))
 
 (defun efrit-bench--session ()
   "Open a session with our sidecar and return its id."

@@ -1,4 +1,4 @@
-"""A tool that gives back what it was given."""
+"""A tool that returns its argument."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ class EchoArguments(Arguments):
 
 
 class Echo:
-    """Gives its argument back as data."""
+    """Returns its argument as data."""
 
     name: ClassVar[str] = "echo"
     description: ClassVar[str] = "Give the value back."
@@ -23,11 +23,11 @@ class Echo:
     hint: ClassVar[Hint | None] = None
 
     def run(self, arguments: EchoArguments, context: ToolContext) -> Outcome:
-        """Give it back."""
+        """Return the argument."""
         return Outcome("the value is in the data", {"value": arguments.value})
 
     def compress(self, arguments: EchoArguments, outcome: Outcome) -> str:
-        """That it was given back."""
+        """Return the compressed line."""
         return outcome.text
 
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: run some tests in a given order, each within its limit; name those that fail.
+"""A pytest plugin: run some tests in a given order, each within its limit; report failures.
 
 `MUTANT_TESTS` is a file of JSON: the tests, each with its limit in seconds. Each that fails or
 takes too long gets a line of JSON in the file `MUTANT_KILLERS`.
@@ -42,7 +42,7 @@ def _give_up(test: str) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name a test that fails."""
+    """Write a failing test to the file of killers."""
     if report.failed:
         _name(report.nodeid, timed_out=False)
 

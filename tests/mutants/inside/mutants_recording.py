@@ -1,4 +1,4 @@
-"""A pytest plugin: say which test runs, and write how each ended and how long it took."""
+"""A pytest plugin: announce the test that runs, and write each test's outcome and time."""
 
 from __future__ import annotations
 

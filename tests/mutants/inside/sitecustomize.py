@@ -27,16 +27,16 @@ class Changed(SourceFileLoader):
 
 
 class Recorded(SourceFileLoader):
-    """Loads a module so that each statement of its functions is noted."""
+    """Loads a module so that each statement of its functions is recorded."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the file's text with a note before each statement."""
+        """Compile the file's text with a recording call before each statement."""
         tree = with_notes(ast.parse(self.get_data(self.path)), fullname)
         return compile(tree, self.path, "exec", dont_inherit=True)
 
 
 def with_notes(tree: ast.Module, module: str) -> ast.Module:
-    """Put a note before each statement of a module's functions."""
+    """Insert a recording call before each statement of a module's functions."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     inner = {id(node): node for function in functions for node in ast.walk(function)}
     for node in inner.values():
@@ -55,7 +55,7 @@ def _noted(statement: ast.stmt, module: str) -> list[ast.stmt]:
 
 
 class Finder:
-    """Finds some modules where they are, to be loaded in another way."""
+    """Finds some modules in their usual places, to be loaded in another way."""
 
     def __init__(self, is_wanted: Callable[[str], bool], loader: type[SourceFileLoader]) -> None:
         self._is_wanted = is_wanted
@@ -74,7 +74,7 @@ class Finder:
 
 
 class Recorder:
-    """Notes which places are reached in a test, each once; what is noted is on the disk at once."""
+    """Records the places reached in a test, each once, and writes each to disk at once."""
 
     def __init__(self, folder: str) -> None:
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -84,19 +84,19 @@ class Recorder:
         self.begin(os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])
 
     def begin(self, test: str) -> None:
-        """Note what is reached from here on under a test, or under none."""
+        """Record the places reached from now on under a test, or under none."""
         self._seen.clear()
         os.write(self._file, f"test {test}\n".encode())
 
     def reach(self, place: str) -> None:
-        """Note a place."""
+        """Record a place."""
         if place not in self._seen:
             self._seen.add(place)
             os.write(self._file, f"{place}\n".encode())
 
 
 def install(environment: dict[str, str]) -> None:
-    """Have modules loaded as the environment says."""
+    """Install the import hooks that the environment asks for."""
     if "MUTANT_MODULE" in environment:
         module = environment["MUTANT_MODULE"]
         sys.meta_path.insert(0, Finder(module.__eq__, Changed))

@@ -1,0 +1,1 @@
+"""Store turns and tool calls; plan, rewrite and assemble the model's window."""

@@ -1,0 +1,57 @@
+"""Content blocks of the API: their cost, and which can be sent back."""
+
+from __future__ import annotations
+
+import json
+
+from efrit_budget.budget.estimate import estimate
+from efrit_budget.errors import Json
+
+IMAGE_TOKENS = 1_600
+"""What an image of the usual largest size costs; its bytes are no text."""
+THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
+def block_estimate(block: dict[str, Json]) -> int:
+    """Return a block's estimated tokens."""
+    if block.get("type") == "text":
+        return estimate(block["text"])
+    if block.get("type") == "image":
+        return IMAGE_TOKENS
+    return estimate(valid_json(block))
+
+
+def valid_json(value: Json, separators: tuple[str, str] | None = None) -> str:
+    """Return JSON text that is valid UTF-8 and reads back the same."""
+    text = json.dumps(value, ensure_ascii=False, separators=separators)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=separators)
+    return text
+
+
+def is_blank(block: dict[str, Json]) -> bool:
+    """Return whether a block is a blank text, which the API rejects."""
+    return block.get("type") == "text" and not block["text"].strip()
+
+
+def sendable_blocks(blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Return the blocks of a reply that the API accepts back.
+
+    It refuses blank texts, thinking that was broken off before its signature, and thinking at
+    the end of a message.
+    """
+    accepted = [block for block in blocks if not is_blank(block) and not _is_unsigned(block)]
+    while accepted and accepted[-1].get("type") in THINKING:
+        accepted.pop()
+    return accepted
+
+
+def _is_unsigned(block: dict[str, Json]) -> bool:
+    return block.get("type") == "thinking" and not block.get("signature")
+
+
+def without_thinking(blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Return the blocks of a reply without thinking."""
+    return [block for block in blocks if block.get("type") not in THINKING]

@@ -1,0 +1,216 @@
+"""The conversation of a session: its turns and its window."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from efrit_budget.budget.models import Model
+from efrit_budget.conversation import calls, stored_pieces, turns, windows
+from efrit_budget.conversation.begin import BegunTurn, TurnRequest, begin
+from efrit_budget.conversation.bounds import Bounds, bounds_of
+from efrit_budget.conversation.end import ModelReply, end, measure
+from efrit_budget.conversation.messages import assemble
+from efrit_budget.conversation.pieces import Content, Piece
+from efrit_budget.conversation.preview import cached_tokens, full_results, preview_reply
+from efrit_budget.conversation.prices import session_dollars, session_usage
+from efrit_budget.conversation.snapshot import snapshot
+from efrit_budget.conversation.transcript import transcript
+from efrit_budget.conversation.turn_list import list_turns
+from efrit_budget.conversation.windows import Window
+from efrit_budget.errors import Json
+from efrit_budget.sessions.store import Session, touch
+from efrit_budget.storage.database import Database
+
+ModelNamed = Callable[[str], Model]
+
+
+@dataclass(frozen=True)
+class WindowState:
+    """The window of a session with its bounds and pieces."""
+
+    window: Window
+    bounds: Bounds
+    pieces: Sequence[Piece]
+
+    def snapshot(self) -> dict[str, Json]:
+        """Return the budget as the wire carries it."""
+        return snapshot(self.pieces, self.window, self.bounds)
+
+
+class Conversation:
+    """Begins and ends turns, each in one transaction, and reports the window."""
+
+    def __init__(self, database: Database, model_named: ModelNamed) -> None:
+        self._database = database
+        self._model_named = model_named
+
+    def begin(self, session: Session, request: TurnRequest) -> dict[str, Json]:
+        """Begin a turn and return the next request."""
+        with self._database.writing() as connection:
+            touch(connection, session.id)
+            window, bounds = self.load(connection, session, request.model)
+            begun_turn = begin(connection, window, request, bounds)
+            return (
+                _begin_reply(begun_turn, bounds)
+                | _full_rewrite(connection, begun_turn, bounds)
+                | {
+                    "left_window": begun_turn.window.left_window,
+                    "budget": snapshot(begun_turn.pieces, begun_turn.window, bounds),
+                }
+            )
+
+    def preview(self, session: Session, request: TurnRequest, *, caching: bool) -> dict[str, Json]:
+        """Return what a turn would hold and cost, without storing it."""
+        with self._database.trying() as connection:
+            window, bounds = self.load(connection, session, request.model)
+            before = full_results(connection, session.id)
+            cached_count = cached_tokens(connection, window, bounds.model) if caching else None
+            begun_turn = begin(connection, window, request, bounds)
+            remaining = full_results(connection, session.id)
+            budget = snapshot(begun_turn.pieces, begun_turn.window, bounds)
+        shrinking = [entry for number, entry in before.items() if number not in remaining]
+        return preview_reply(begun_turn, bounds, shrinking, budget, cached_count)
+
+    def end(self, session: Session, reply: ModelReply) -> dict[str, Json]:
+        """Store the model's reply; return the budget for its tools, and the session's cost."""
+        with self._database.writing() as connection:
+            touch(connection, session.id)
+            window, bounds = self.load(connection, session)
+            ended_turn = end(connection, window, reply, bounds)
+        with self._database.reading() as connection:
+            cost = session_dollars(connection, session.id)
+        return {
+            "turn_id": ended_turn.turn,
+            "append": {"messages": ended_turn.messages} if ended_turn.messages else None,
+            "dollars": cost,
+            "budget": snapshot(ended_turn.pieces, ended_turn.window, ended_turn.bounds),
+        }
+
+    def budget(self, session: Session) -> dict[str, Json]:
+        """Return the budget snapshot."""
+        with self._database.reading() as connection:
+            return self.state(connection, session).snapshot()
+
+    def messages(self, session: Session) -> dict[str, Json]:
+        """Return the conversation in the window."""
+        with self._database.reading() as connection:
+            state = self.state(connection, session)
+            return {
+                "epoch": state.window.epoch,
+                "model": state.window.model,
+                "system": json.loads(state.window.system or "[]"),
+                "tools": json.loads(state.window.tools or "[]"),
+                "messages": list(_sent_messages(connection, state.window, state.pieces)),
+            }
+
+    def transcript(self, session: Session) -> dict[str, Json]:
+        """Return everything ever said, in order, thinking and evicted turns included."""
+        with self._database.reading() as connection:
+            return {"turns": list(transcript(connection, session.id))}
+
+    def list_turns(self, session: Session) -> dict[str, Json]:
+        """Return messages and replies with their costs and beginnings."""
+        with self._database.reading() as connection:
+            window, bounds = self.load(connection, session)
+            return {"turns": list_turns(connection, window, bounds.calibration)}
+
+    def usage(self, session_id: str) -> dict[str, int]:
+        """Return the summed usage of all turns."""
+        with self._database.reading() as connection:
+            return session_usage(connection, session_id)
+
+    def count_calls(self) -> dict[str, int]:
+        """Return the number of calls of each session that has any."""
+        with self._database.reading() as connection:
+            return calls.count_by_session(connection)
+
+    def last_time(self, session_id: str) -> float | None:
+        """Return when the latest turn ended or began, or None."""
+        with self._database.reading() as connection:
+            return turns.last_time(connection, session_id)
+
+    def todos(self, session_id: str) -> Json:
+        """Return the latest todo list of the model, or None."""
+        with self._database.reading() as connection:
+            return calls.latest_todos(connection, session_id)
+
+    def dollars(self, session_id: str) -> float | None:
+        """Return the cost of the session, or None if a price is unknown."""
+        with self._database.reading() as connection:
+            return session_dollars(connection, session_id)
+
+    def state(self, connection: sqlite3.Connection, session: Session) -> WindowState:
+        """Return the window with its pieces."""
+        window, bounds = self.load(connection, session)
+        pieces = stored_pieces.load_pieces(connection, session.id, bounds.calibration)
+        return WindowState(window, bounds, pieces)
+
+    def measure_again(
+        self, connection: sqlite3.Connection, session: Session, *, comes_back: bool
+    ) -> WindowState:
+        """Return the window counted anew, after a person changed how its pieces stand.
+
+        An edit that was taken back costs no rewrite; what had left the window and came back does.
+        """
+        state = self.state(connection, session)
+        if comes_back or state.window.must_rewrite == windows.CAME_BACK:
+            must_rewrite = windows.CAME_BACK
+        else:
+            must_rewrite = int(calls.has_user_edits(connection, session.id))
+        window = replace(state.window, must_rewrite=must_rewrite)
+        window = measure(connection, window, state.pieces, state.bounds)
+        windows.save(connection, window)
+        return replace(state, window=window)
+
+    def load(
+        self, connection: sqlite3.Connection, session: Session, model: str | None = None
+    ) -> tuple[Window, Bounds]:
+        """Return the window, and its bounds for a model or for that of the latest request."""
+        window = windows.load(connection, session.id)
+        name = window.model if model is None else model
+        return window, bounds_of(connection, session.limits, name, self._model_named)
+
+
+def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> dict[str, Json]:
+    window, messages = begun_turn.window, begun_turn.assembly.messages
+    appended = {"messages": messages} if messages and not begun_turn.rewritten else None
+    return {
+        "turn_id": begun_turn.turn,
+        "epoch": window.epoch,
+        "system": json.loads(window.system or "[]"),
+        "tools": json.loads(window.tools or "[]"),
+        "rewrite": {"messages": messages} if begun_turn.rewritten else None,
+        "append": appended,
+        "max_tokens": bounds.reply_limit,
+        "model": asdict(bounds.model),
+        "notes": list(begun_turn.notes),
+    }
+
+
+def _full_rewrite(
+    connection: sqlite3.Connection, begun_turn: BegunTurn, bounds: Bounds
+) -> dict[str, Json]:
+    """Return the whole conversation for a client that asks again: it may lack any of it."""
+    if not begun_turn.sent_again or begun_turn.rewritten:
+        return {}
+    pieces = stored_pieces.load_pieces(connection, begun_turn.window.session_id, bounds.calibration)
+    messages = list(_sent_messages(connection, begun_turn.window, pieces))
+    return {"rewrite": {"messages": messages}, "append": None}
+
+
+def _sent_messages(
+    connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece]
+) -> Iterator[dict[str, Json]]:
+    """Yield the messages as they were sent."""
+    by_place: dict[int, list[tuple[Piece, Content]]] = {}
+    for piece in pieces:
+        if piece.place is not None:
+            sent = replace(piece, state=piece.sent_state)
+            content = stored_pieces.load_content(connection, window.session_id, sent)
+            by_place.setdefault(piece.place, []).append((sent, content))
+    for place in range(window.next_place):
+        head = window.head if place == 0 else None
+        yield from assemble(by_place.get(place, ()), head=head).messages

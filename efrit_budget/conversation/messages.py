@@ -1,0 +1,53 @@
+"""Assemble pieces into the API's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from efrit_budget.conversation.blocks import sendable_blocks, without_thinking
+from efrit_budget.conversation.pieces import Content, Phase, Piece, PieceState
+from efrit_budget.errors import Json
+
+
+@dataclass
+class Assembly:
+    """Messages being assembled; adjacent pieces of one role share one."""
+
+    first_place: int
+    messages: list[dict[str, Json]] = field(default_factory=list)
+    places: list[tuple[Piece, int]] = field(default_factory=list)
+
+    def add(self, role: str, blocks: list[Json], piece: Piece | None = None) -> None:
+        """Put blocks behind what is there."""
+        if blocks and self.messages and self.messages[-1]["role"] == role != "system":
+            self.messages[-1]["content"].extend(blocks)
+        elif blocks:
+            self.messages.append({"role": role, "content": list(blocks)})
+        if piece is not None:
+            self.places.append((piece, self.first_place + len(self.messages) - 1))
+
+    @property
+    def next_place(self) -> int:
+        """The number of the next message."""
+        return self.first_place + len(self.messages)
+
+
+def assemble(
+    contents: Iterable[tuple[Piece, Content]], *, head: str | None = None, first_place: int = 0
+) -> Assembly:
+    """Return the messages of these pieces, with the evicted lines first."""
+    assembly = Assembly(first_place)
+    if head:
+        assembly.add("user", [{"type": "text", "text": head}])
+    for piece, content in contents:
+        assembly.add(content.role, _current_blocks(piece, content), piece)
+    return assembly
+
+
+def _current_blocks(piece: Piece, content: Content) -> list[Json]:
+    """Return a piece's blocks, without thinking after a rewrite."""
+    if piece.phase is not Phase.REPLY:
+        return content.blocks
+    accepted = sendable_blocks(content.blocks)
+    return without_thinking(accepted) if piece.state is PieceState.COMPRESSED else accepted

@@ -1,0 +1,85 @@
+"""The pieces of a prompt, in order, with their costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+
+from efrit_budget.errors import Json
+
+
+class Phase(IntEnum):
+    """The order of pieces within a turn."""
+
+    REQUEST = 0
+    NOTICE = 1
+    REPLY = 2
+    RESULT = 3
+
+
+class PieceState(StrEnum):
+    """The state of a piece in the window."""
+
+    ANNOUNCED = "announced"
+    """A tool use whose result is not there yet."""
+    FULL = "full"
+    COMPRESSED = "compressed"
+    """A result shrunken to a line, a reply without its thinking."""
+    GONE = "gone"
+
+
+class UserEdit(StrEnum):
+    """A user edit that the next rewrite applies."""
+
+    DROP = "drop"
+    RESTORE = "restore"
+
+
+Key = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of the prompt; costs are in calibrated tokens."""
+
+    turn: int
+    phase: Phase
+    ordinal: int
+    state: PieceState
+    tokens: int
+    """What it costs as it stands."""
+    least: int
+    """What it costs compressed."""
+    last_use: int
+    pinned: bool = False
+    place: int | None = None
+    """The number of the message that carries it; None until it is sent."""
+    wish: UserEdit | None = None
+    stands_on: frozenset[Key] | None = None
+    """Of a line that says where its text stands in full: the pieces where it does."""
+
+    @property
+    def key(self) -> Key:
+        """The key that orders and identifies the piece."""
+        return self.turn, self.phase, self.ordinal
+
+    @property
+    def sent_state(self) -> PieceState:
+        """The state in which it was sent, before any user edit."""
+        was = {UserEdit.DROP: PieceState.FULL, UserEdit.RESTORE: PieceState.COMPRESSED}
+        return self.state if self.wish is None else was[self.wish]
+
+
+def with_states(pieces: Iterable[Piece], states: Mapping[Key, PieceState]) -> list[Piece]:
+    """Return the pieces in other states, without those that are evicted."""
+    changed = (replace(piece, state=states.get(piece.key, piece.state)) for piece in pieces)
+    return [piece for piece in changed if piece.state is not PieceState.GONE]
+
+
+@dataclass(frozen=True)
+class Content:
+    """A piece in the API's terms."""
+
+    role: str
+    blocks: list[Json]

@@ -1,0 +1,261 @@
+"""Plan a rewrite: a pure function that shrinks the least recently used pieces.
+
+First each tier is brought to its own mark; then, if the whole is still too large, more gives
+way in a fixed order. What the person pinned stays, the latest request never leaves, and what
+belongs to the turn in hand gives way last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from efrit_budget.budget.tiers import Limits, Tier
+from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState, UserEdit
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The limits and costs that a plan works with."""
+
+    limits: Limits
+    prompt_limit: int
+    fixed: int
+    """System prompt and tools: what no rewrite makes smaller."""
+    low_water: float
+    gone: int
+    """Turns that left before."""
+    title: int
+    """What stands above the lines of turns that left costs."""
+    line: int
+    """What the line of a turn that leaves costs, about."""
+    head_limit: int
+    """What the lines of turns that left may cost, title and all."""
+    notice: int
+    """What the alert costs that may follow a rewrite; the history pays for it."""
+
+    def head(self, gone: int) -> int:
+        """Return the cost of the lines of so many evicted turns."""
+        return min(self.title + gone * self.line, self.head_limit) if gone else 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The states of the pieces after a rewrite, and the tiers' sizes."""
+
+    states: Mapping[Key, PieceState]
+    used: Mapping[Tier, int]
+    head: int
+    """What the lines of the turns that left may take."""
+    fits: bool
+
+    @property
+    def total(self) -> int:
+        """The size of the prompt."""
+        return sum(self.used.values())
+
+
+class _PlanDraft:
+    """A plan in the making; sums follow each change."""
+
+    def __init__(self, pieces: Iterable[Piece], frame: Frame, current_turn: int) -> None:
+        self.frame = frame
+        self.pieces = {piece.key: piece for piece in pieces}
+        self.states = {key: _initial_state(piece) for key, piece in self.pieces.items()}
+        requests = [key for key in self.pieces if key[1] == Phase.REQUEST]
+        self.latest_request = max(requests, default=None)
+        self.current_turn = current_turn
+        self.gone = frame.gone
+        self.sums = dict.fromkeys(Tier, 0)
+        self.sums[Tier.SYSTEM] = frame.fixed
+        for key in self.pieces:
+            self._count(key, 1)
+        self.lines = [key for key, piece in self.pieces.items() if piece.stands_on is not None]
+        self._shrink_dangling_lines()
+
+    def _count(self, key: Key, sign: int) -> None:
+        piece, state = self.pieces[key], self.states[key]
+        if state is not PieceState.GONE:
+            self.sums[tier_of(piece, state)] += sign * cost_in(piece, state)
+
+    def _set_state(self, key: Key, state: PieceState) -> None:
+        self._count(key, -1)
+        self.states[key] = state
+        self._count(key, 1)
+
+    def _shrink_dangling_lines(self) -> None:
+        """Shrink "Same as rN" lines whose rN is no longer shown in full."""
+        for key in self.lines:
+            full_places = self.pieces[key].stands_on or ()
+            if self.states[key] is PieceState.FULL and not any(
+                self.states.get(place) is PieceState.FULL for place in full_places
+            ):
+                self._set_state(key, PieceState.COMPRESSED)
+
+    @property
+    def head(self) -> int:
+        """The cost of the lines of evicted turns."""
+        return self.frame.head(self.gone)
+
+    @property
+    def history(self) -> int:
+        """The size of the history tier."""
+        return self.sums[Tier.HISTORY] + self.head
+
+    @property
+    def total(self) -> int:
+        """The size of the prompt."""
+        return sum(self.sums.values()) + self.head
+
+    def is_too_large(self) -> bool:
+        """Return whether the prompt is above its limit."""
+        return self.total > self.frame.prompt_limit
+
+    def is_tier_too_large(self, tier: Tier) -> bool:
+        """Return whether a tier is above its limit."""
+        size = self.history + self.frame.notice if tier is Tier.HISTORY else self.sums[tier]
+        return size > self.frame.limits.of(tier)
+
+    def is_above_low_water(self) -> bool:
+        """Return whether full results are above their low-water mark."""
+        mark = int(self.frame.limits.tool_results * self.frame.low_water)
+        return self.sums[Tier.TOOL_RESULTS] > mark
+
+    def by_last_use(self, keys: Iterable[Key]) -> list[Key]:
+        """Return the keys, least recently used first."""
+        return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
+
+    def compressible_results(self, *, current: bool) -> list[Key]:
+        """Return the results that may shrink, restored ones last."""
+        found = self.by_last_use(
+            key
+            for key, state in self.states.items()
+            if key[1] == Phase.RESULT
+            and state is PieceState.FULL
+            and not self.pieces[key].pinned
+            and (key[0] >= self.current_turn) == current
+        )
+        return sorted(found, key=self.was_restored)
+
+    def was_restored(self, key: Key) -> bool:
+        """Return whether the person restored it since the last rewrite."""
+        return self.pieces[key].wish is UserEdit.RESTORE
+
+    def evictable_turns(self, *, current: bool) -> list[int]:
+        """Return the turns whose reply and results may be evicted, least recently used first."""
+        last_use: dict[int, int] = {}
+        pinned_turns: set[int] = set()
+        for key, state in self.states.items():
+            if key[1] >= Phase.REPLY and state is not PieceState.GONE:
+                last_use[key[0]] = max(last_use.get(key[0], 0), self.pieces[key].last_use)
+                if self.pieces[key].pinned:
+                    pinned_turns.add(key[0])
+        found = [
+            turn
+            for turn in last_use
+            if turn not in pinned_turns and (turn >= self.current_turn) == current
+        ]
+        return sorted(found, key=lambda turn: (last_use[turn], turn))
+
+    def evictable_messages(self) -> list[Key]:
+        """Return the user messages that may be evicted: all but the latest."""
+        return self.by_last_use(
+            key
+            for key, state in self.states.items()
+            if key[1] == Phase.REQUEST
+            and state is not PieceState.GONE
+            and key != self.latest_request
+        )
+
+    def compress(self, key: Key) -> None:
+        """Compress a result."""
+        self._set_state(key, PieceState.COMPRESSED)
+        self._shrink_dangling_lines()
+
+    def evict_turn(self, turn: int) -> None:
+        """Evict a reply and its results."""
+        for key in [key for key in self.pieces if key[0] == turn and key[1] >= Phase.REPLY]:
+            self._set_state(key, PieceState.GONE)
+        self.gone += 1
+        self._shrink_dangling_lines()
+
+    def evict_message(self, key: Key) -> None:
+        """Evict a user message."""
+        self._set_state(key, PieceState.GONE)
+        self.gone += 1
+
+
+def _initial_state(piece: Piece) -> PieceState:
+    """Return the state of a piece at the start of an epoch, without thinking and notices."""
+    if piece.phase is Phase.NOTICE:
+        return PieceState.GONE
+    return PieceState.COMPRESSED if piece.phase is Phase.REPLY else piece.state
+
+
+def cost_in(piece: Piece, state: PieceState) -> int:
+    """Return what a piece costs in a state."""
+    return piece.least if state is PieceState.COMPRESSED else piece.tokens
+
+
+def tier_of(piece: Piece, state: PieceState) -> Tier:
+    """Return the tier that a piece in a state belongs to."""
+    if piece.phase is Phase.REQUEST:
+        return Tier.USER_MESSAGE
+    if piece.phase is Phase.RESULT and state is PieceState.FULL:
+        return Tier.TOOL_RESULTS
+    return Tier.HISTORY
+
+
+def plan(pieces: Sequence[Piece], frame: Frame, current_turn: int) -> Plan:
+    """Return the plan; `current_turn` is the turn whose results are sent next."""
+    draft = _PlanDraft(pieces, frame, current_turn)
+    _bring_to_marks(draft)
+    _bring_within_limit(draft)
+    used = {**draft.sums, Tier.HISTORY: draft.history}
+    return Plan(draft.states, used, draft.head, fits=not draft.is_too_large())
+
+
+def _bring_to_marks(draft: _PlanDraft) -> None:
+    """Bring each tier to its mark; restored results count up to the limit."""
+    results = draft.compressible_results(current=False)
+    restored = [key for key in results if draft.was_restored(key)]
+    _act_while(draft.is_above_low_water, results[: len(results) - len(restored)], draft.compress)
+    _act_while(lambda: draft.is_tier_too_large(Tier.TOOL_RESULTS), restored, draft.compress)
+    _act_while(
+        lambda: draft.is_tier_too_large(Tier.USER_MESSAGE),
+        draft.evictable_messages(),
+        draft.evict_message,
+    )
+    _bring_history_to_its_cap(draft)
+
+
+def _bring_history_to_its_cap(draft: _PlanDraft) -> None:
+    _act_while(
+        lambda: draft.is_tier_too_large(Tier.HISTORY),
+        draft.evictable_turns(current=False),
+        draft.evict_turn,
+    )
+
+
+def _bring_within_limit(draft: _PlanDraft) -> None:
+    """Shrink and evict more until the whole prompt fits."""
+    _act_while(draft.is_too_large, draft.compressible_results(current=False), draft.compress)
+    _bring_history_to_its_cap(draft)
+    _act_while(draft.is_too_large, draft.evictable_turns(current=False), draft.evict_turn)
+    _act_while(draft.is_too_large, draft.evictable_messages(), draft.evict_message)
+    _bring_history_to_its_cap(draft)
+    _act_while(draft.is_too_large, draft.compressible_results(current=True), draft.compress)
+    _act_while(draft.is_too_large, draft.evictable_turns(current=True), draft.evict_turn)
+
+
+def _act_while(
+    needed: Callable[[], bool], candidates: Iterable[T], act: Callable[[T], None]
+) -> None:
+    """Act on the candidates, one by one, for as long as it is needed."""
+    for candidate in candidates:
+        if not needed():
+            return
+        act(candidate)

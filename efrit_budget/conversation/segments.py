@@ -1,0 +1,236 @@
+"""The table `segments`: user messages, notices and replies. All its SQL stands here."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState
+
+EXCERPT_CHARACTERS = 200
+INSERT = """
+INSERT INTO segments (session_id, turn, phase, role, content, raw, bare_raw, exact, place, state,
+  last_use)
+VALUES (:session_id, :turn, :phase, :role, :content, :raw, :bare_raw, :exact, :place, :state,
+  :last_use)
+"""
+NEW = (
+    "session_id = :session AND turn > :first AND turn <= :turn AND state = 'full'"
+    f" AND phase <> {Phase.REPLY.value}"
+)
+TEXTS = (
+    "SELECT substr(json_extract(value, '$.text'), 1, ?) FROM json_each(segments.content)"
+    " WHERE json_extract(value, '$.type') = 'text'"
+)
+EXCERPTS = (
+    "SELECT turn, phase, role, raw, bare_raw, exact, state, last_use,"  # noqa: S608  own words
+    f" CASE phase WHEN 0 THEN ({TEXTS} ORDER BY key DESC LIMIT 1)"
+    f" ELSE ({TEXTS} ORDER BY key LIMIT 1) END AS begins"
+    " FROM segments WHERE session_id = ? ORDER BY turn, phase"
+)
+"""Of a user message the last text is the person's own: what went with it stands before."""
+
+Rows = list[sqlite3.Row]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A row to insert."""
+
+    session_id: str
+    turn: int
+    phase: Phase
+    role: str
+    content: str
+    raw: int
+    bare_raw: int
+    last_use: int
+    exact: int | None = None
+    place: int | None = None
+    state: PieceState = PieceState.FULL
+
+
+def insert(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Insert a row."""
+    connection.execute(INSERT, vars(segment))
+
+
+# Reading
+
+
+def get(
+    connection: sqlite3.Connection, session_id: str, turn: int, phase: Phase
+) -> sqlite3.Row | None:
+    """Return the row of a turn's phase, or None."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT role, content, state, place FROM segments"
+        " WHERE session_id = ? AND turn = ? AND phase = ?",
+        (session_id, turn, phase),
+    ).fetchone()
+    return row
+
+
+def of_turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Rows:
+    """Return the user message and the reply of a turn."""
+    return connection.execute(
+        "SELECT phase, role, content, state FROM segments"
+        " WHERE session_id = ? AND turn = ? AND phase IN (0, 2) ORDER BY phase",
+        (session_id, turn),
+    ).fetchall()
+
+
+def of_session(connection: sqlite3.Connection, session_id: str) -> Rows:
+    """Return all rows of a session in order."""
+    return connection.execute(
+        "SELECT turn, phase, role, content, state FROM segments WHERE session_id = ?"
+        " ORDER BY turn, phase",
+        (session_id,),
+    ).fetchall()
+
+
+def in_window(connection: sqlite3.Connection, session_id: str) -> Rows:
+    """Return the sizes and places of the rows in the window."""
+    return connection.execute(
+        "SELECT turn, phase, raw, bare_raw, exact, state, last_use, place FROM segments"
+        " WHERE session_id = ? AND state <> 'gone'",
+        (session_id,),
+    ).fetchall()
+
+
+def excerpts(connection: sqlite3.Connection, session_id: str) -> Rows:
+    """Return all rows with the beginnings of their texts."""
+    return connection.execute(
+        EXCERPTS, (EXCERPT_CHARACTERS, EXCERPT_CHARACTERS, session_id)
+    ).fetchall()
+
+
+def evicted(connection: sqlite3.Connection, session_id: str) -> Rows:
+    """Return the evicted user messages and replies."""
+    return connection.execute(
+        "SELECT turn, role, content FROM segments"
+        " WHERE session_id = ? AND state = 'gone' AND phase IN (0, 2)",
+        (session_id,),
+    ).fetchall()
+
+
+def evicted_turns(connection: sqlite3.Connection, session_id: str, most: int) -> list[int]:
+    """Return the latest turns that were evicted at least in part, latest first."""
+    rows = connection.execute(
+        "SELECT DISTINCT turn FROM segments WHERE session_id = ? AND state = 'gone'"
+        " AND phase IN (0, 2) ORDER BY turn DESC LIMIT ?",
+        (session_id, most),
+    ).fetchall()
+    return [row["turn"] for row in rows]
+
+
+def count_evicted(connection: sqlite3.Connection, session_id: str) -> int:
+    """Return how many turns were evicted at least in part."""
+    row = connection.execute(
+        "SELECT count(DISTINCT turn) FROM segments WHERE session_id = ? AND state = 'gone'"
+        " AND phase IN (0, 2)",
+        (session_id,),
+    ).fetchone()
+    return int(row[0])
+
+
+# Sums
+
+
+def prompt_sums(connection: sqlite3.Connection, session_id: str) -> tuple[int, int]:
+    """Return the estimated and the exactly known tokens in the prompt."""
+    row = connection.execute(
+        "SELECT coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw"
+        "   WHEN exact IS NULL THEN raw ELSE 0 END), 0),"
+        " coalesce(sum(CASE WHEN state = 'full' THEN coalesce(exact, 0) ELSE 0 END), 0)"
+        " FROM segments WHERE session_id = ? AND state <> 'gone'",
+        (session_id,),
+    ).fetchone()
+    return row[0], row[1]
+
+
+def shrunken_sums(connection: sqlite3.Connection, session_id: str) -> sqlite3.Row:
+    """Return what the replies that are not in full had cost, and what of it is left."""
+    row: sqlite3.Row = connection.execute(
+        "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
+        " coalesce(sum(exact), 0) AS exact,"
+        " coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw ELSE 0 END), 0) AS kept"
+        " FROM segments WHERE session_id = ? AND phase = ? AND state <> 'full'",
+        (session_id, Phase.REPLY),
+    ).fetchone()
+    return row
+
+
+def new_raw(connection: sqlite3.Connection, span: Mapping[str, object]) -> int:
+    """Return the estimate of what was new in the prompt of a turn, replies apart."""
+    row = connection.execute(
+        f"SELECT coalesce(sum(raw), 0) FROM segments WHERE {NEW}",  # noqa: S608  own words
+        span,
+    ).fetchone()
+    return int(row[0])
+
+
+def scale_new(connection: sqlite3.Connection, span: Mapping[str, object], times: float) -> None:
+    """Multiply the estimates of what was new in the prompt of a turn."""
+    connection.execute(
+        "UPDATE segments SET raw = CAST(raw * :times AS INTEGER),"  # noqa: S608  own words
+        f" bare_raw = CAST(bare_raw * :times AS INTEGER) WHERE {NEW}",
+        {**span, "times": times},
+    )
+
+
+# Changing
+
+
+def set_states(
+    connection: sqlite3.Connection, session_id: str, states: Mapping[Key, PieceState]
+) -> None:
+    """Set the states of rows; results are none."""
+    connection.executemany(
+        "UPDATE segments SET state = ? WHERE session_id = ? AND turn = ? AND phase = ?",
+        [
+            (state, session_id, turn, phase)
+            for (turn, phase, _), state in states.items()
+            if phase != Phase.RESULT
+        ],
+    )
+
+
+def set_places(
+    connection: sqlite3.Connection, session_id: str, places: Iterable[tuple[Piece, int]]
+) -> None:
+    """Record which message carries each row."""
+    connection.executemany(
+        "UPDATE segments SET place = ? WHERE session_id = ? AND turn = ? AND phase = ?",
+        [
+            (place, session_id, piece.turn, piece.phase)
+            for piece, place in places
+            if piece.phase is not Phase.RESULT
+        ],
+    )
+
+
+def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
+    """Clear all message places."""
+    connection.execute(
+        "UPDATE segments SET place = NULL WHERE session_id = ? AND place IS NOT NULL",
+        (session_id,),
+    )
+
+
+def restore_reply(connection: sqlite3.Connection, session_id: str, turn: int, clock: int) -> None:
+    """Bring back an evicted reply without its thinking."""
+    connection.execute(
+        "UPDATE segments SET state = 'compressed', last_use = ? WHERE session_id = ?"
+        " AND turn = ? AND phase = 2 AND state = 'gone'",
+        (clock, session_id, turn),
+    )
+
+
+def delete_some(connection: sqlite3.Connection, session_id: str, most: int) -> int:
+    """Delete up to so many rows of a session; return how many."""
+    return connection.execute(
+        "DELETE FROM segments WHERE rowid IN"
+        " (SELECT rowid FROM segments WHERE session_id = ? LIMIT ?)",
+        (session_id, most),
+    ).rowcount

@@ -1,0 +1,141 @@
+"""Load and change the stored pieces of the window: segments and calls together."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from efrit_budget.budget.calibration import Calibration
+from efrit_budget.conversation import calls, segments
+from efrit_budget.conversation.pieces import Content, Key, Phase, Piece, PieceState, UserEdit
+from efrit_budget.conversation.tool_uses import plain_id
+from efrit_budget.errors import Json
+from efrit_budget.results import store as results
+
+EMPTY = Content("user", [])
+
+
+def load_pieces(
+    connection: sqlite3.Connection, session_id: str, calibration: Calibration
+) -> list[Piece]:
+    """Return the pieces in the window, in order, with costs."""
+    found = [_segment_piece(row, calibration) for row in segments.in_window(connection, session_id)]
+    full_places = _full_places(connection, session_id)
+    found += [
+        _call_piece(row, calibration, full_places)
+        for row in calls.in_window(connection, session_id)
+    ]
+    return sorted(found, key=lambda piece: piece.key)
+
+
+def _full_places(connection: sqlite3.Connection, session_id: str) -> dict[Key, frozenset[Key]]:
+    """Return for each "Same as" line where its text is shown in full."""
+    found: dict[Key, frozenset[Key]] = {}
+    for row in calls.full_places(connection, session_id):
+        line = (row[0], Phase.RESULT.value, row[1])
+        full_place = (
+            frozenset() if row[2] is None else frozenset([(row[2], Phase.RESULT.value, row[3])])
+        )
+        found[line] = found.get(line, frozenset()) | full_place
+    return found
+
+
+def _segment_piece(row: sqlite3.Row, calibration: Calibration) -> Piece:
+    state = PieceState(row["state"])
+    full = calibration.tokens(row["raw"]) if row["exact"] is None else row["exact"]
+    bare = calibration.tokens(row["bare_raw"])
+    return Piece(
+        turn=row["turn"],
+        phase=Phase(row["phase"]),
+        ordinal=0,
+        state=state,
+        tokens=full,
+        least=min(full, bare),
+        last_use=row["last_use"],
+        place=row["place"],
+    )
+
+
+def _call_piece(
+    row: sqlite3.Row, calibration: Calibration, standing: Mapping[Key, frozenset[Key]]
+) -> Piece:
+    return Piece(
+        turn=row["turn"],
+        phase=Phase.RESULT,
+        ordinal=row["ordinal"],
+        state=PieceState(row["state"]),
+        tokens=calibration.tokens(row["raw"], results=1) + row["exact"],
+        least=calibration.tokens(row["compressed_raw"], results=1),
+        last_use=row["last_use"],
+        pinned=bool(row["pinned"]),
+        place=row["place"],
+        wish=None if row["wish"] is None else UserEdit(row["wish"]),
+        stands_on=standing.get((row["turn"], Phase.RESULT.value, row["ordinal"])),
+    )
+
+
+def raw_and_exact(connection: sqlite3.Connection, session_id: str) -> tuple[int, int]:
+    """Return the estimated and the exactly known tokens of the prompt."""
+    said, given = (table.prompt_sums(connection, session_id) for table in (segments, calls))
+    return said[0] + given[0], said[1] + given[1]
+
+
+def tokens_saved(connection: sqlite3.Connection, session_id: str, calibration: Calibration) -> int:
+    """Return the tokens saved by eviction and compression.
+
+    Together with what stands in it now that is all that the model has written and been given.
+    """
+    sums = (table.shrunken_sums(connection, session_id) for table in (segments, calls))
+    return sum(
+        max(0, calibration.tokens(row["raw"]) + row["exact"] - calibration.tokens(row["kept"]))
+        for row in sums
+    )
+
+
+def set_states(
+    connection: sqlite3.Connection, session_id: str, states: Mapping[Key, PieceState]
+) -> None:
+    """Put the pieces into the states of a plan."""
+    calls.set_states(connection, session_id, states)
+    segments.set_states(connection, session_id, states)
+
+
+def set_places(
+    connection: sqlite3.Connection, session_id: str, places: Sequence[tuple[Piece, int]]
+) -> None:
+    """Record which message carries each piece; that applies its user edit."""
+    calls.set_places(connection, session_id, places)
+    segments.set_places(connection, session_id, places)
+
+
+def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
+    """Clear all message places; a rewrite sends everything again."""
+    calls.clear_places(connection, session_id)
+    segments.clear_places(connection, session_id)
+
+
+def load_content(connection: sqlite3.Connection, session_id: str, piece: Piece) -> Content:
+    """Return the API's blocks of a piece in its state."""
+    if piece.phase is Phase.RESULT:
+        row = calls.of_piece(connection, session_id, piece)
+        has_blocks = piece.state is PieceState.FULL and row["exact"] > 0
+        extra_blocks = (
+            results.get(connection, session_id, row["number"]).content if has_blocks else ()
+        )
+        return Content("user", [_tool_result(row, piece.state, extra_blocks)])
+    segment = segments.get(connection, session_id, piece.turn, piece.phase)
+    return Content(segment["role"], json.loads(segment["content"])) if segment else EMPTY
+
+
+def _tool_result(row: sqlite3.Row, state: PieceState, beside: Sequence[Json]) -> dict[str, Json]:
+    text = row["compressed"] if state is PieceState.COMPRESSED else row["delivered"]
+    blocks: list[Json] = [*beside, *([{"type": "text", "text": text}] if text else [])]
+    result: dict[str, Json] = {
+        "type": "tool_result",
+        "tool_use_id": plain_id(row["tool_use_id"]),
+        "content": blocks,
+    }
+    if row["status"] == "error":
+        result["is_error"] = True
+    return result

@@ -1,0 +1,109 @@
+"""The table `turns`: the model calls of a session. All its SQL stands here."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+Rows = list[sqlite3.Row]
+
+
+def insert(  # noqa: PLR0913  the columns
+    connection: sqlite3.Connection,
+    session_id: str,
+    number: int,
+    *,
+    epoch: int,
+    model: str,
+    raw: int,
+    exact: int,
+    request: bytes | None,
+) -> None:
+    """Insert a turn that begins."""
+    connection.execute(
+        "INSERT INTO turns (session_id, number, epoch, model, begun, raw, exact, request)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (session_id, number, epoch, model, time.time(), raw, exact, request),
+    )
+
+
+def get(connection: sqlite3.Connection, session_id: str, number: int) -> sqlite3.Row | None:
+    """Return a turn, or None."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT * FROM turns WHERE session_id = ? AND number = ?", (session_id, number)
+    ).fetchone()
+    return row
+
+
+def end(
+    connection: sqlite3.Connection,
+    session_id: str,
+    number: int,
+    *,
+    aborted: bool,
+    usage: str,
+    stop_reason: str | None,
+) -> None:
+    """Store the end of a turn."""
+    connection.execute(
+        "UPDATE turns SET ended = ?, aborted = ?, usage = ?, stop_reason = ?"
+        " WHERE session_id = ? AND number = ?",
+        (time.time(), aborted, usage, stop_reason, session_id, number),
+    )
+
+
+def before(connection: sqlite3.Connection, turn: sqlite3.Row) -> sqlite3.Row | None:
+    """Return the latest ended turn before this one in its epoch, by its model."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT number, raw, exact, usage FROM turns WHERE session_id = ? AND number < ?"
+        " AND epoch = ? AND model = ? AND ended IS NOT NULL ORDER BY number DESC LIMIT 1",
+        (turn["session_id"], turn["number"], turn["epoch"], turn["model"]),
+    ).fetchone()
+    return row
+
+
+def add_raw(connection: sqlite3.Connection, session_id: str, number: int, raw: int) -> None:
+    """Raise the estimate of a turn's prompt."""
+    connection.execute(
+        "UPDATE turns SET raw = raw + ? WHERE session_id = ? AND number = ?",
+        (raw, session_id, number),
+    )
+
+
+def with_usage(connection: sqlite3.Connection, session_id: str) -> Rows:
+    """Return model and usage of the turns that have ended."""
+    return connection.execute(
+        "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",
+        (session_id,),
+    ).fetchall()
+
+
+def latest_with_usage(connection: sqlite3.Connection, session_id: str) -> sqlite3.Row | None:
+    """Return epoch, model and usage of the latest turn that has ended, or None."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT epoch, model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL"
+        " ORDER BY number DESC LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    return row
+
+
+def begun_times(connection: sqlite3.Connection, session_id: str) -> dict[int, float]:
+    """Return when each turn began."""
+    rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))
+    return {row["number"]: row["begun"] for row in rows.fetchall()}
+
+
+def last_time(connection: sqlite3.Connection, session_id: str) -> float | None:
+    """Return when the latest turn ended or began, or None."""
+    row = connection.execute(
+        "SELECT max(coalesce(ended, begun)) AS latest FROM turns WHERE session_id = ?",
+        (session_id,),
+    ).fetchone()
+    latest: float | None = row["latest"]
+    return latest
+
+
+def delete(connection: sqlite3.Connection, session_id: str) -> None:
+    """Delete all turns of a session."""
+    connection.execute("DELETE FROM turns WHERE session_id = ?", (session_id,))

@@ -1,0 +1,82 @@
+"""Store the user message, cut to its tier."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+from efrit_budget.conversation import segments
+from efrit_budget.conversation.blocks import block_estimate, valid_json
+from efrit_budget.conversation.bounds import Bounds
+from efrit_budget.conversation.pieces import Phase
+from efrit_budget.conversation.segments import Segment
+from efrit_budget.conversation.windows import Window
+from efrit_budget.errors import Json
+from efrit_budget.results import store as results
+from efrit_budget.results.body import Body
+from efrit_budget.results.delivery import Delivery, Terms, deliver
+from efrit_budget.results.marks import quote
+from efrit_budget.results.sound import sound_text
+from efrit_budget.results.tokens import handle
+
+LEAST_PAGE = 100
+"""Tokens below which no text is cut."""
+
+
+def store(
+    connection: sqlite3.Connection,
+    window: Window,
+    blocks: list[dict[str, Json]],
+    bounds: Bounds,
+) -> tuple[Window, tuple[str, ...]]:
+    """Keep the request; what is above its tier is stored, and its first page goes."""
+    window, blocks, notes = _fit_to_tier(connection, window, blocks, bounds)
+    raw = sum(block_estimate(block) for block in blocks)
+    key = (window.session_id, window.turn, Phase.REQUEST)
+    segments.insert(connection, Segment(*key, "user", valid_json(blocks), raw, raw, window.clock))
+    return window, notes
+
+
+def _fit_to_tier(
+    connection: sqlite3.Connection,
+    window: Window,
+    blocks: list[dict[str, Json]],
+    bounds: Bounds,
+) -> tuple[Window, list[dict[str, Json]], tuple[str, ...]]:
+    """Return the blocks cut to the user tier, largest texts first.
+
+    What is no text, such as an image, stays as it is; the texts beside it make room.
+    """
+    blocks = list(blocks)
+    notes: list[str] = []
+    costs = [bounds.calibration.tokens(block_estimate(block)) for block in blocks]
+    texts = [index for index, block in enumerate(blocks) if block.get("type") == "text"]
+    for index in sorted(texts, key=lambda index: -costs[index]):
+        over = sum(costs) - bounds.limits.user_message
+        if over <= 0 or costs[index] <= LEAST_PAGE:
+            break
+        number, window = window.next_number, replace(window, next_number=window.next_number + 1)
+        body = Body(quote(sound_text(blocks[index]["text"])))
+        ready = results.packed(connection, body)
+        results.put(connection, window.session_id, number, "user_message", ready)
+        delivery = _first_page(body, number, max(LEAST_PAGE, costs[index] - over), window, bounds)
+        notes.append(_note(costs[index], delivery.end, number, bounds))
+        blocks[index] = {"type": "text", "text": delivery.text}
+        costs[index] = delivery.tokens
+    return window, blocks, tuple(notes)
+
+
+def _first_page(
+    body: Body, number: int, allowance: int, window: Window, bounds: Bounds
+) -> Delivery:
+    terms = Terms(window.session_id, allowance, bounds.cost, remaining=None, rough=bounds.rough)
+    return deliver(body, number, 0, terms, notes=())
+
+
+def _note(tokens: int, sent: int, number: int, bounds: Bounds) -> str:
+    """Return the note for the person about a cut message."""
+    return (
+        f"The request's text of ~{tokens:,} tokens is more than its tier of "
+        f"{bounds.limits.user_message:,}: its first {sent:,} characters were sent, "
+        f"the whole is stored as {handle(number)}."
+    )

@@ -1,0 +1,115 @@
+"""JSON values as text, for clients whose JSON is not exact.
+
+Emacs reads `{}` and `null` alike, and integers of more than 64 bits not at all. Such a client
+passes on what the model wrote, and what is to be sent, as the texts they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator
+
+from efrit_budget.errors import Json, ParseError, field_error
+from efrit_budget.results.sound import sound_text
+from efrit_budget.wire import jsontext
+
+SHOWN: Final = 200
+"""Characters of an input that is none: enough for a model to know it again."""
+
+
+def as_object(value: Json) -> Json:
+    """Return the value, with null and an empty list as an empty object."""
+    return {} if value is None or value == [] else value
+
+
+Members = Annotated[dict[str, Json], BeforeValidator(as_object)]
+"""An object, such as a tool's arguments."""
+
+
+def parse_json(field: str, text: str) -> Json:
+    """Parse a JSON text; name `field` in the error."""
+    try:
+        return jsontext.parse(sound_text(text).encode())
+    except ParseError as error:
+        raise field_error(field, f"is not JSON: {error.message}") from error
+
+
+def parse_object(field: str, text: str) -> dict[str, Json]:
+    """Parse a JSON text that must be an object."""
+    value = as_object(parse_json(field, text))
+    if not isinstance(value, dict):
+        raise field_error(field, "must be the JSON text of an object")
+    return value
+
+
+def parse_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], list[Json]]:
+    """Return the blocks of a reply with each tool's `input_json` parsed.
+
+    A reply that ends at its limit of tokens may end within an input, and some models write what
+    is no JSON, or what two readers would read differently. Such an input stands as an empty
+    object, for the API takes nothing else; which they are is the second value, with what a model
+    can be told of it.
+    """
+    read, unreadable = [], list[Json]()
+    for block in blocks:
+        if block.get("type") == "tool_use" and isinstance(block.get("input_json"), str):
+            others = {name: value for name, value in block.items() if name != "input_json"}
+            tool_input, problem = _input(block["input_json"])
+            if problem is not None:
+                unreadable.append({"tool_use_id": block.get("id"), "problem": problem})
+            read.append({**others, "input": tool_input})
+        else:
+            read.append(block)
+    return read, unreadable
+
+
+def _input(text: str) -> tuple[dict[str, Json], str | None]:
+    """Parse a tool's input; return it with a problem if it is invalid."""
+    try:
+        value = jsontext.parse_for_all(sound_text(text).encode())
+        if isinstance(value, dict):
+            return value, None
+        reason = "it is no object"
+    except ParseError as error:
+        reason = error.message
+    excerpt = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text):,} characters)"
+    return {}, f"its input was cut off or cannot be read ({reason}): {excerpt}"
+
+
+def canonical_inputs(blocks: list[dict[str, Json]]) -> list[Json]:
+    """Return the canonical text of each tool's input, in order.
+
+    A client decides about, shows, records and runs this text, never what the model wrote.
+    """
+    return [
+        {"tool_use_id": block["id"], "input_json": json_text(block["input"])}
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+
+
+def json_text(value: Json) -> str:
+    """Return a value as canonical JSON text."""
+    return jsontext.serialize(value).decode()
+
+
+def json_texts(values: Iterable[Json]) -> list[Json]:
+    """Return several values as JSON texts."""
+    return [json_text(value) for value in values]
+
+
+def as_json_texts(answer: dict[str, Json]) -> dict[str, Json]:
+    """Return a turn's answer with JSON texts for what is sent to the model.
+
+    `system` and `tools` are a text each, and each message is one.
+    """
+    whole = ("system", "tools")
+    texts: dict[str, Json] = {name: json_text(answer[name]) for name in whole if name in answer}
+    for name in ("rewrite", "append"):
+        if answer.get(name) is not None:
+            texts[name] = {**answer[name], "messages": json_texts(answer[name]["messages"])}
+    if "messages" in answer:
+        texts["messages"] = json_texts(answer["messages"])
+    return {**answer, **texts}

@@ -1,0 +1,104 @@
+"""The tools offered to the model: the sidecar's and those the client registered."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import Field
+
+from efrit_budget.conversation import windows
+from efrit_budget.conversation.prefix import Offer
+from efrit_budget.errors import Json, field_error
+from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.storage.database import Database
+from efrit_budget.tools.base import Policy
+from efrit_budget.tools.registry import NAME_PATTERN, Registry, schema
+from efrit_budget.tools.validation import input_problem, schema_problem
+from efrit_budget.wire.method import Call, Lane, Method, Params
+
+
+class RegisteredTool(Params):
+    """A tool that runs in the client."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME_PATTERN.pattern}$")]
+    description: Annotated[str, Field(min_length=1)]
+    input_schema: dict[str, Json]
+    policy: Policy = Policy.ASK
+
+
+class RegisterParams(Params):
+    """The params of `tools/register`."""
+
+    session_id: Annotated[str, Field(min_length=1, max_length=64)]
+    tools: list[RegisteredTool]
+
+
+class Offers:
+    """The tools offered in each session."""
+
+    def __init__(self, registry: Registry, sessions: SessionStore, database: Database) -> None:
+        self._registry = registry
+        self._sessions = sessions
+        self._database = database
+
+    @cached_property
+    def _own(self) -> list[Offer]:
+        """The sidecar's tools, with schemas built on first use."""
+        return [
+            Offer(tool.name, tool.description, schema(tool.arguments), tool.hint)
+            for tool in self._registry
+        ]
+
+    def methods(self) -> list[Method]:
+        """Return the method that registers the client's tools."""
+        return [Method("tools/register", RegisterParams, self._register, Lane.WRITING)]
+
+    def of(self, session: Session) -> list[Offer]:
+        """Return the session's tools: the sidecar's, then the client's, each sorted by name."""
+        ours = [offer for offer in self._own if offer.name not in session.denied]
+        theirs = [
+            Offer(tool["name"], tool["description"], tool["input_schema"])
+            for tool in self._registered(session)
+        ]
+        return [*ours, *theirs]
+
+    def misfits(self, session: Session, content: list[dict[str, Json]]) -> list[Json]:
+        """Return the uses of client tools whose input is invalid, each with its problem."""
+        schemas = {tool["name"]: tool["input_schema"] for tool in self._registered(session)}
+        found: list[Json] = []
+        for block in content:
+            if block["type"] == "tool_use" and block["name"] in schemas:
+                problem = input_problem(schemas[block["name"]], block["input"])
+                if problem is not None:
+                    found.append({"tool_use_id": block["id"], "problem": problem})
+        return found
+
+    def _registered(self, session: Session) -> list[dict[str, Json]]:
+        with self._database.reading() as connection:
+            tools: list[dict[str, Json]] = json.loads(
+                windows.load(connection, session.id).registered
+            )
+        return tools
+
+    def _register(self, params: RegisterParams, _: Call) -> Json:
+        """Replace what the client registered; a changed set ends the epoch at the next turn."""
+        session = self._sessions.get_open(params.session_id)
+        names = [tool.name for tool in params.tools]
+        own_names = {tool.name for tool in self._registry}
+        for index, name in enumerate(names):
+            if name in own_names or name in names[:index]:
+                raise field_error(f"tools.{index}.name", f"two tools are named {name!r}")
+            problem = schema_problem(params.tools[index].input_schema)
+            if problem is not None:
+                raise field_error(f"tools.{index}.input_schema", problem)
+        tools = sorted((tool.model_dump(mode="json") for tool in params.tools), key=_name)
+        with self._database.writing() as connection:
+            window = windows.load(connection, session.id)
+            windows.save(connection, windows.with_registered_tools(window, json.dumps(tools)))
+        return {"session_id": session.id, "registered": sorted(names)}
+
+
+def _name(tool: dict[str, Json]) -> str:
+    return str(tool["name"])

@@ -1,0 +1,76 @@
+"""Keeps what was found by reading files, for as long as the files stay as they were."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+SETTLED_NS = 2_000_000_000
+"""A file that changed so recently may change again without a sign of it, as git knows too."""
+MOST_KEPT = 50
+
+Stamp = tuple[int, int, int, int] | None
+"""Device, inode, size and time of the last change; None if there is no such file."""
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Sources:
+    """The files that a value is found by, each with its stamp from before it was read."""
+
+    def __init__(self) -> None:
+        self.stamps: dict[Path, Stamp] = {}
+        self.complete = True
+        """False if the value depends on something that no stamp shows; it is not kept then."""
+
+    def add(self, file: Path) -> Path:
+        """Stamp a file or folder that is about to be read, and return its path."""
+        if file not in self.stamps:
+            self.stamps[file] = _stamp(file)
+        return file
+
+    def settled(self, moment_ns: int) -> bool:
+        """Tell if a later change of any file would show in its stamp."""
+        latest = max((stamp[3] for stamp in self.stamps.values() if stamp), default=0)
+        return self.complete and latest < moment_ns - SETTLED_NS
+
+    def unchanged(self) -> bool:
+        """Tell if every file is as it was."""
+        return all(_stamp(file) == stamp for file, stamp in self.stamps.items())
+
+
+class FileCache(Generic[Key, Value]):
+    """Values by key, each found again once one of its files has changed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Key, tuple[Sources, Value]] = OrderedDict()
+
+    def get(self, key: Key, find: Callable[[Sources], Value]) -> Value:
+        """Return the value of a key; `find` adds each file to the sources before it reads it."""
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None and kept[0].unchanged():
+            return kept[1]
+        sources, moment_ns = Sources(), time.time_ns()
+        value = find(sources)
+        if sources.settled(moment_ns):
+            with self._lock:
+                self._kept[key] = (sources, value)
+                self._kept.move_to_end(key)
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+        return value
+
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        found = os.stat(file)  # noqa: PTH116  as fast as can be
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns

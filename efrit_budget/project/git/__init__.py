@@ -1,0 +1,1 @@
+"""Runs git in somebody else's repository, and reads what it prints."""

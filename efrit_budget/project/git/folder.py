@@ -1,0 +1,257 @@
+"""Find the repository of a folder without running git.
+
+Git would believe a repository's own configuration about where its working tree lies, and would
+follow its files to other repositories; what is found here is what git is told.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from efrit_budget.errors import EfritError
+from efrit_budget.project.file_cache import FileCache, Sources
+from efrit_budget.project.paths import shown_name
+
+POINTER = "gitdir: "
+MOST_BYTES = 1024 * 1024
+"""The most that git takes of a file that leads to a repository."""
+MOST_LENDERS = 50
+NOT_READ = ("hooks", "lfs", "annex", "modules", "worktrees")
+"""What is in a repository for other programs, or for other working trees."""
+FLAT = ("info", "objects", "objects/pack", "reftable")
+DEEP = ("objects/info", "refs", "logs")
+REMOVE = "git is not asked there. If the person knows how it came there, they can remove it."
+NO_FILE = f"no file, and git would wait for it; {REMOVE}"
+UNDER_WAY = {
+    "rebase-merge": "rebasing",
+    "rebase-apply": "rebasing",
+    "MERGE_HEAD": "merging",
+    "CHERRY_PICK_HEAD": "cherry-picking",
+    "REVERT_HEAD": "reverting",
+    "BISECT_LOG": "bisecting",
+}
+
+
+class GitError(EfritError):
+    """Git cannot do this; the message says what to do.
+
+    Git's own `complaint` may quote any file that a repository leads to: it is for comparing with
+    what is known, never for the message.
+    """
+
+    def __init__(self, message: str, *, complaint: str = "") -> None:
+        super().__init__(message)
+        self.complaint = complaint
+
+
+@dataclass(frozen=True)
+class GitFolder:
+    """A repository: its working tree and its folders."""
+
+    top: Path
+    """The working tree, the folder that holds `.git`."""
+    own: Path
+    """What is this working tree's alone: HEAD, the index, a merge under way."""
+    shared: Path
+    """What linked working trees have in common: objects and branches."""
+    lenders: tuple[Path, ...] = ()
+    """Folders of other repositories that objects are borrowed from."""
+
+    @property
+    def is_shallow(self) -> bool:
+        """Return whether the clone is shallow."""
+        return (self.shared / "shallow").is_file()
+
+    @property
+    def under_way(self) -> str:
+        """The unfinished operation, such as a merge, or an empty text."""
+        begun = [word for name, word in UNDER_WAY.items() if (self.own / name).exists()]
+        return ", ".join(dict.fromkeys(begun))
+
+
+def git_folder(root: Path) -> GitFolder:
+    """Return the repository that contains `root`; raise if there is none or it is elsewhere."""
+    home = root.resolve()
+    found = _folders.get(home, lambda sources: _find(home, sources))
+    if found is None:
+        raise GitError(
+            f"{shown_name(str(root))} is not in a git repository, so there is no history to look "
+            "at. project_files, search_content and read_file work without one."
+        )
+    return found
+
+
+_folders: FileCache[Path, GitFolder | None] = FileCache()
+
+
+def _find(home: Path, sources: Sources) -> GitFolder | None:
+    for folder in (home, *home.parents):
+        found = _kept_in(folder, sources)
+        if found is not None:
+            return found
+    return None
+
+
+def _kept_in(top: Path, sources: Sources) -> GitFolder | None:
+    """Return the repository whose working tree is at `top`, or None."""
+    entry = sources.add(top / ".git")
+    is_pointer = entry.exists() and not entry.is_dir()
+    own = _followed(entry, top, sources, POINTER) if is_pointer else _resolved(entry, sources)
+    if not os.path.lexists(sources.add(own / "HEAD")):
+        return None
+    common = sources.add(own / "commondir")
+    shared = _followed(common, own, sources) if os.path.lexists(common) else own
+    if not sources.add(shared / "objects").is_dir():
+        return None
+    found = GitFolder(top, own, shared, _lenders(shared, sources))
+    if not _belongs(found, sources):
+        raise _elsewhere(found)
+    _check_inside(found, sources)
+    return found
+
+
+def _resolved(path: Path, sources: Sources) -> Path:
+    """Return where a path leads; a link on the way may lead elsewhere at any time."""
+    if any(part.is_symlink() for part in (path, *path.parents)):
+        sources.complete = False
+    return path.resolve()
+
+
+def _followed(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> Path:
+    """Return the path that a gitfile names, read by git's rules."""
+    text = _read(sources.add(pointer)).rstrip(b"\r\n")
+    if not text.startswith(prefix.encode()) or b"\0" in text or b"\n" in text:
+        raise GitError(f"{shown_name(str(pointer))} should hold one path and does not; {REMOVE}")
+    return _resolved(base / os.fsdecode(text.removeprefix(prefix.encode())), sources)
+
+
+def _read(file: Path) -> bytes:
+    """Return the content of a small file of git's; do not wait for special files."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise GitError(f"{shown_name(str(file))} cannot be read: {error.strerror}") from error
+    with open(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise GitError(f"{shown_name(str(file))} is {NO_FILE}")
+        text = opened.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise GitError(f"{shown_name(str(file))} is longer than git's own are; {REMOVE}")
+    return text
+
+
+def _lenders(shared: Path, sources: Sources) -> tuple[Path, ...]:
+    """Return the folders of borrowed objects, recursively."""
+    found: dict[Path, None] = {}
+    waiting = [shared / "objects"]
+    while waiting and len(found) <= MOST_LENDERS:
+        objects = waiting.pop()
+        file = sources.add(objects / "info" / "alternates")
+        for line in _read(file).splitlines() if os.path.lexists(file) else ():
+            if line and not line.startswith(b"#"):
+                lender = _resolved(objects / os.fsdecode(line.replace(b"\0", b"")), sources)
+                if lender not in found:
+                    found[lender] = None
+                    waiting.append(lender)
+    return tuple(found)
+
+
+def _belongs(found: GitFolder, sources: Sources) -> bool:
+    """Return whether a repository belongs to this working tree.
+
+    Else a `.git` file that came with a project could show the history of any other.
+    """
+    if found.shared != found.own and found.shared / "worktrees" != found.own.parent:
+        return False
+    if found.top in found.shared.parents:
+        return True
+    if found.shared != found.own:
+        back, entry = sources.add(found.own / "gitdir"), found.top / ".git"
+        return os.path.lexists(back) and _followed(back, found.own, sources) == entry.resolve()
+    return _stated_work_tree(found, sources) == found.top
+
+
+def _stated_work_tree(found: GitFolder, sources: Sources) -> Path | None:
+    """Return `core.worktree` of the repository's own file."""
+    file = sources.add(found.own / "config")
+    for line in os.fsdecode(_read(file)).splitlines() if os.path.lexists(file) else ():
+        key, _, value = line.partition("=")
+        if key.strip().lower() == "worktree":
+            return _resolved(found.own / value.strip().strip('"'), sources)
+    return None
+
+
+def _check_inside(found: GitFolder, sources: Sources) -> None:
+    """Refuse a repository of which a part is elsewhere, or is a pipe or a device.
+
+    One that is kept outside of its working tree did not come with it, and may borrow objects.
+    """
+    homes = [found.top, found.own, found.shared]
+    if found.top in found.shared.parents:
+        for lender in found.lenders:
+            if found.top not in lender.parents:
+                raise GitError(
+                    f"{shown_name(str(found.top))} borrows objects from {shown_name(str(lender))}, "
+                    "outside the project, so its history is not shown. If it is meant, the person "
+                    "can copy them: git repack -a -d && rm .git/objects/info/alternates"
+                )
+    for entry in _entries(found, sources):
+        if entry.is_symlink():
+            sources.complete = False
+        _check_entry(entry, [*homes, *found.lenders])
+
+
+def _entries(found: GitFolder, sources: Sources) -> Iterator[os.DirEntry[str]]:
+    """Yield what git reads in a repository except single objects."""
+    for kept in dict.fromkeys((found.own, found.shared)):
+        yield from (entry for entry in _inside(kept, sources) if entry.name not in NOT_READ)
+        for name in FLAT:
+            yield from _inside(kept / name, sources)
+        for name in DEEP:
+            yield from _below(kept / name, sources)
+
+
+def _inside(folder: Path, sources: Sources) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(sources.add(folder)) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise GitError(f"{shown_name(str(folder))} cannot be read: {error.strerror}") from error
+
+
+def _below(folder: Path, sources: Sources) -> Iterator[os.DirEntry[str]]:
+    for entry in _inside(folder, sources):
+        yield entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path), sources)
+
+
+def _check_entry(entry: os.DirEntry[str], homes: Sequence[Path]) -> None:
+    is_link = entry.is_symlink()
+    if not is_link and (entry.is_file() or entry.is_dir()):
+        return
+    shown = shown_name(entry.path)
+    if is_link:
+        target = Path(os.path.realpath(entry.path))
+        if not any(target == home or home in target.parents for home in homes):
+            raise GitError(f"{shown} is a link to {shown_name(str(target))}, outside; {REMOVE}")
+    with suppress(OSError):  # a link to nothing
+        mode = entry.stat().st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise GitError(f"{shown} is {NO_FILE}")
+
+
+def _elsewhere(found: GitFolder) -> GitError:
+    top, kept = (shown_name(str(path)) for path in (found.top, found.shared))
+    return GitError(
+        f"{top}/.git leads to the repository {kept}, outside the project, which does not name "
+        f"{top} as a working tree of its own; so its history is not shown. If it is meant, the "
+        f"person can run: git --git-dir={kept} config core.worktree {top}"
+    )

@@ -1,0 +1,69 @@
+"""Convert file names between git's form and ours."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from efrit_budget.project.git.folder import GitError
+from efrit_budget.project.git.repository import Repository
+from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
+from efrit_budget.project.project import Project
+
+ESCAPE = re.compile(rb"(?s)\\([0-7]{3}|.)")
+SIGNS = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"t": b"\t",
+    b"n": b"\n",
+    b"v": b"\v",
+    b"f": b"\f",
+    b"r": b"\r",
+    b'"': b'"',
+    b"\\": b"\\",
+}
+
+
+def unquoted(printed: bytes) -> str:
+    """Return the name that git prints plain or quoted."""
+    if not printed.startswith(b'"'):
+        return os.fsdecode(printed)
+    return os.fsdecode(ESCAPE.sub(_sign, printed[1:-1]))
+
+
+def _sign(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else SIGNS.get(code, code)
+
+
+def name_from_root(project: Project, repository: Repository, shown: str) -> str:
+    """Return git's name for a path, from the project's root.
+
+    Folders are followed where they are links; the last part is not, because for git a link is a
+    file that holds a path. The file need not exist: history may know it.
+    """
+    meant = meant_name(shown)
+    path = Path(meant)
+    if "\0" in meant or path.name in ("", ".."):
+        found = project.locate(shown).path
+    else:
+        found = project.locate(shown_name(str(path.parent))).path / path.name
+    root = project.root.resolve()
+    if found != root and root not in found.parents:
+        raise OutsideError(shown, f"outside the repository of the project {root}")
+    _refuse_inner_repository(found, root, repository, shown)
+    return os.path.relpath(found, root)
+
+
+def _refuse_inner_repository(path: Path, root: Path, repository: Repository, shown: str) -> None:
+    """Raise if the path is in a submodule or nested repository."""
+    for folder in path.parents:
+        if folder in (root, repository.folder.top) or root not in folder.parents:
+            return
+        if (folder / ".git").exists():
+            inner = shown_name(os.path.relpath(folder, root))
+            raise GitError(
+                f"{same_form(shown)} is in {inner}, which is a repository of its own: a submodule "
+                f"or a nested one. Its history is seen in a session on {inner}."
+            )

@@ -1,0 +1,198 @@
+"""Parse git's patches and lists of changed files.
+
+Patches are those of `PATCH_OPTIONS`; there, names hold no line ends, and every line of a file's
+content stands behind a sign, so that a line that begins otherwise is git's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from efrit_budget.project.git.names import unquoted
+
+CHANGE_OPTIONS = (
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "--relative"),
+    *("--ignore-submodules=dirty", "--submodule=short", "--find-renames"),
+)
+PATCH_OPTIONS = (*CHANGE_OPTIONS, "--patch")
+COUNT_OPTIONS = (*CHANGE_OPTIONS, "--raw", "--numstat")
+
+UNMERGED = b"\n* Unmerged path "
+FILE = b"\ndiff --"
+HUNK = b"\n@@"
+PLAIN_HEAD = (b"--- ", b"+++ ", b"similarity ")
+INDEX = b"index "
+BINARY = (b"Binary files ", b"GIT binary patch")
+MEANINGS = {
+    b"old mode ": ("old_mode", ""),
+    b"new mode ": ("mode", ""),
+    b"new file mode ": ("mode", "A"),
+    b"deleted file mode ": ("old_mode", "D"),
+    b"rename from ": ("old_path", "R"),
+    b"rename to ": ("path", "R"),
+    b"copy from ": ("old_path", "C"),
+    b"copy to ": ("path", "C"),
+}
+"""What a line of a file's head tells, and the status that follows from it."""
+LINK, SUBMODULE = "120000", "160000"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed file, with hunks if they were requested."""
+
+    path: str
+    """As the file system has it."""
+    status: str = "M"
+    """A: added, C: copied, D: deleted, M: modified, R: renamed, T: of another kind, U: unmerged."""
+    old_path: str | None = None
+    additions: int = 0
+    deletions: int = 0
+    binary: bool = False
+    old_mode: str = ""
+    mode: str = ""
+    hunks: bytes = b""
+
+    @property
+    def is_submodule(self) -> bool:
+        """Return whether a submodule moved to another commit."""
+        return SUBMODULE in (self.mode, self.old_mode)
+
+
+def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[Change]:
+    """Return the changed files of a patch, by path.
+
+    A file that differs from several parents at once has the status that is given for it.
+    """
+    first, *parts = (b"\n" + printed).split(FILE)
+    changes = _unmerged(first)
+    for part in parts:
+        whole, *unmerged = part.split(UNMERGED)
+        changes.append(_change(whole, combined_status))
+        changes += [Change(_name(path), "U") for path in unmerged]
+    return _with_kinds_joined(sorted(changes, key=lambda change: change.path))
+
+
+def _with_kinds_joined(changes: list[Change]) -> list[Change]:
+    """Join a deletion and an addition of one path into one change."""
+    kept: list[Change] = []
+    for new in changes:
+        old = kept[-1] if kept else None
+        if old is not None and (old.path, old.status, new.status) == (new.path, "D", "A"):
+            kept[-1] = replace(
+                new,
+                status="T",
+                old_mode=old.old_mode,
+                additions=old.additions + new.additions,
+                deletions=old.deletions + new.deletions,
+                binary=old.binary or new.binary,
+                hunks=old.hunks + new.hunks,
+            )
+        else:
+            kept.append(new)
+    return kept
+
+
+def _unmerged(lines: bytes) -> list[Change]:
+    return [Change(_name(path), "U") for path in lines.split(UNMERGED)[1:]]
+
+
+def _name(line: bytes) -> str:
+    return unquoted(line.rstrip(b"\n"))
+
+
+def _change(part: bytes, combined_status: str) -> Change:
+    """Return the change of one file's part of a patch."""
+    end = part.find(HUNK)
+    head, hunks = part, b""
+    if end >= 0:
+        head, hunks = part[:end], part[end + 1 :].removesuffix(b"\n") + b"\n"
+    first, *others = head.split(b"\n")
+    kind, _, names = first.partition(b" ")
+    is_combined = kind != b"git"
+    path = unquoted(names) if is_combined else _same_name(names)
+    facts: dict[str, str] = {"path": path}
+    for line in others:
+        if not line.startswith(PLAIN_HEAD):
+            facts.update(_facts(line))
+    if is_combined:
+        facts.setdefault("status", combined_status)
+    added, deleted = _counts(hunks) if hunks else (0, 0)
+    binary = bool(facts.pop("binary", ""))
+    return Change(**facts, additions=added, deletions=deleted, binary=binary, hunks=hunks)
+
+
+def _same_name(names: bytes) -> str:
+    """Return the name if both sides have it; renames are named in further lines."""
+    return unquoted(names[: len(names) // 2])
+
+
+def _facts(line: bytes) -> dict[str, str]:
+    """Parse a header line of a file."""
+    if line.startswith(BINARY):
+        return {"binary": "yes"}
+    if line.startswith(INDEX):
+        mode = line.split(b" ")[2:]
+        return {"mode": mode[0].decode()} if mode else {}
+    for beginning, (key, status) in MEANINGS.items():
+        if line.startswith(beginning):
+            value = unquoted(line[len(beginning) :])
+            return {key: value, "status": status} if status else {key: value}
+    return {}
+
+
+def _counts(hunks: bytes) -> tuple[int, int]:
+    """Return the added and deleted lines of hunks."""
+    parents = len(hunks) - len(hunks.lstrip(b"@")) - 1
+    if parents == 1:
+        return hunks.count(b"\n+"), hunks.count(b"\n-")
+    signs = [line[:parents] for line in hunks.split(b"\n") if not line.startswith(b"@@")]
+    return sum(b"+" in sign for sign in signs), sum(b"-" in sign for sign in signs)
+
+
+def whole_lines(printed: bytes) -> bytes:
+    """Return a truncated patch up to its last whole line."""
+    return printed[: printed.rfind(b"\n") + 1]
+
+
+def changes_of_counts(printed: bytes) -> list[Change]:
+    """Return the changed files of a raw list with counts, by path."""
+    changes: list[Change] = []
+    counts: list[list[bytes]] = []
+    for line in printed.split(b"\n"):
+        if line.startswith(b":"):
+            changes.append(_raw(line))
+        elif line:
+            counts.append(line.split(b"\t", 2))
+    counted = [
+        replace(change, binary=added == b"-", additions=_number(added), deletions=_number(deleted))
+        for change, (added, deleted, _) in zip(changes, counts, strict=False)
+    ]
+    return _without_doubles(sorted(counted, key=lambda change: change.path))
+
+
+def _raw(line: bytes) -> Change:
+    """Parse a line of the raw list: modes, hashes, status and names."""
+    head, *names = line.split(b"\t")
+    modes = [mode.decode() for mode in head.lstrip(b":").split(b" ")]
+    status = modes[-1][:1]
+    old_path = unquoted(names[0]) if len(names) > 1 else None
+    old_mode, mode = (found if found.strip("0") else "" for found in modes[:2])
+    if status == "M" and old_mode == mode:
+        old_mode = ""
+    return Change(unquoted(names[-1]), status, old_path, old_mode=old_mode, mode=mode)
+
+
+def _number(count: bytes) -> int:
+    return int(count) if count.isdigit() else 0
+
+
+def _without_doubles(changes: list[Change]) -> list[Change]:
+    """Return each file once, joining an unmerged entry with its counts."""
+    kept: list[Change] = []
+    for change in changes:
+        if kept and kept[-1].path == change.path and kept[-1].status == "U":
+            kept[-1] = replace(change, status="U")
+        else:
+            kept.append(change)
+    return kept

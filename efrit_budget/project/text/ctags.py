@@ -1,0 +1,153 @@
+"""Run universal-ctags and read the definitions it finds."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.errors import EfritError, Json
+from efrit_budget.project.processes.confinement import MOST_MEMORY, confined
+from efrit_budget.project.processes.environment import own_without_keys
+from efrit_budget.project.processes.programs import find_program
+from efrit_budget.project.processes.run import Finished, run
+
+NAMES = ("ctags-universal", "universal-ctags", "uctags", "ctags")
+QUIET = ("--quiet=yes", "--options=NONE")
+OUTPUT = ("-G", "--output-format=json", "--fields=+neKSl-P", "--sort=no", "-f", "-")
+EMACS_LISP = (
+    *("--kinddef-EmacsLisp=S,struct,structures", "--kinddef-EmacsLisp=t,test,tests"),
+    *(
+        f"--regex-EmacsLisp=/^{start}[ \\t]+\\(?([^ \\t()]+)/\\1/{kind}/"
+        for start, kind in (
+            (r"\(cl-defun", "f"),
+            (r"\(cl-defmethod", "f"),
+            (r"\(cl-defgeneric", "f"),
+            (r"\(cl-defsubst", "f"),
+            (r"\(cl-defmacro", "m"),
+            (r"\(cl-defstruct", "S"),
+            (r"\(defclass", "S"),
+            (r"\(ert-deftest", "t"),
+            (r"\(defvar-local", "v"),
+            (r"\(defvar-keymap", "v"),
+        )
+    ),
+)
+"""What Emacs Lisp defines by other words than ctags knows of its own."""
+LOOK_SECONDS, MOST_SECONDS = 10, 60
+SAFE_NAME = re.compile(r"[\w.][\w.+-]{0,100}", re.ASCII)
+SAFE_SUFFIX = re.compile(r"\.[\w+-]{1,20}", re.ASCII)
+UNCERTAIN = "unknown"
+
+
+class CtagsError(EfritError):
+    """ctags failed."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A definition found by ctags."""
+
+    name: str
+    kind: str
+    line: int
+    end: int | None
+    scope: str
+    signature: str
+    language: str
+
+
+def find(cancellation: Cancellation) -> Path | None:
+    """Return the ctags to run; raise if it is not universal-ctags with JSON."""
+    for name in NAMES:
+        found = find_program(name)
+        if found is None:
+            continue
+        path = Path(found).resolve()
+        if _speaks_json(path, path.stat().st_mtime_ns, cancellation):
+            return path
+    return None
+
+
+_known: dict[tuple[Path, int], bool] = {}
+
+
+def _speaks_json(path: Path, changed_ns: int, cancellation: Cancellation) -> bool:
+    """Return whether a program is universal-ctags with JSON, from a cache."""
+    key = (path, changed_ns)
+    if key not in _known:
+        command = [str(path), *QUIET, "--list-features"]
+        try:
+            told = run(command, cwd=Path("/"), cancellation=cancellation, timeout=LOOK_SECONDS)
+        except OSError:
+            return False
+        features = {line.split()[0] for line in told.stdout.splitlines() if line.strip()}
+        _known[key] = told.code == 0 and b"json" in features
+    return _known[key]
+
+
+def tags(ctags: Path, name: str, text: str, cancellation: Cancellation) -> list[Tag]:
+    """Return the definitions in a text by line; `name` tells the language.
+
+    The text goes through a file of its own, so that nothing else is read in its place.
+    """
+    with tempfile.TemporaryDirectory(prefix="efrit-") as folder:
+        file = Path(folder, _file_name(name))
+        file.write_text(text, encoding="utf-8", errors="replace", newline="")
+        found = _output(ctags, file, cancellation)
+    best: dict[tuple[int, str], Tag] = {}
+    for tag in sorted(_parsed(found.stdout), key=lambda tag: tag.line):
+        known = best.setdefault((tag.line, tag.name), tag)
+        if known.kind == UNCERTAIN:
+            best[tag.line, tag.name] = tag
+    return list(best.values())
+
+
+def _output(ctags: Path, file: Path, cancellation: Cancellation) -> Finished:
+    """Return the output of ctags, with fewer options for older versions."""
+    for words in (EMACS_LISP, ()):
+        command = [str(ctags), *QUIET, *words, *OUTPUT, str(file)]
+        found = run(
+            command,
+            cwd=file.parent,
+            cancellation=cancellation,
+            timeout=MOST_SECONDS,
+            env=own_without_keys() | {"TMPDIR": str(file.parent)},
+            confinement=confined(ctags, writable=[file.parent]),
+        )
+        if found.out_of_memory:
+            raise CtagsError(f"ctags needs more than {MOST_MEMORY // 2**20} MiB of memory for this")
+        if found.timed_out:
+            raise CtagsError(f"ctags took more than {MOST_SECONDS} seconds")
+        if found.code == 0:
+            return found
+    said = found.stderr.decode("utf-8", "replace").replace(str(file), file.name).strip()
+    raise CtagsError(f"ctags failed: {said[:300] or found.code}")
+
+
+def _file_name(name: str) -> str:
+    """Return a safe file name from which ctags knows the language."""
+    base = PurePath(name).name
+    if SAFE_NAME.fullmatch(base) and base.strip("."):
+        return base
+    suffix = PurePath(base).suffix
+    return f"file{suffix}" if SAFE_SUFFIX.fullmatch(suffix) else "file"
+
+
+def _parsed(output: bytes) -> Iterator[Tag]:
+    for line in output.splitlines():
+        told: dict[str, Json] = json.loads(line.decode("utf-8", "replace"))
+        if told.get("_type") == "tag" and told.get("name"):
+            yield Tag(
+                name=told["name"],
+                kind=told.get("kind", UNCERTAIN),
+                line=int(told.get("line", 1)),
+                end=told.get("end"),
+                scope=told.get("scope", ""),
+                signature=" ".join(told.get("signature", "").split()),
+                language=told.get("language", ""),
+            )

@@ -1,0 +1,169 @@
+"""Find lines of a file without keeping all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from efrit_budget.project.text.coding import Coding, Read
+
+BLOCK = 256 * 1024
+"""Newlines are counted by blocks of so many bytes, and found within one when asked for."""
+SMALL = 1024
+THREADS, MOST_BLOCKS = 3, 64
+MOST_INDEXES = 16
+RACY_NS = 100_000_000
+"""A file changed so shortly ago may change again with the same time."""
+
+Check = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One state of one file."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Identity:
+        """Return the state that the file system reports."""
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class LineIndex:
+    """The number of lines that end before each block read so far.
+
+    Threads may extend it at the same time: each counts a block by itself, the first is kept.
+    """
+
+    def __init__(self, coding: Coding, size: int) -> None:
+        self._coding = coding
+        self._size = size - size % coding.width
+        self._blocks = -(-self._size // BLOCK)
+        self._before = array("Q", [0])
+        self._lock = threading.Lock()
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether every line was counted."""
+        return len(self._before) > self._blocks
+
+    def newlines(self, read: Read, check: Check) -> int:
+        """Return the number of newlines."""
+        self._reach(None, read, check)
+        return self._before[-1]
+
+    def start_of(self, line: int, read: Read, check: Check) -> int | None:
+        """Return the offset of a line, or None behind the last newline's line."""
+        if line <= 1:
+            return self._coding.bom
+        wanted = line - 1
+        self._reach(wanted, read, check)
+        if self._before[-1] < wanted:
+            return None
+        block = bisect_left(self._before, wanted) - 1
+        data = read(block * BLOCK, BLOCK)
+        return block * BLOCK + _end_of(data, wanted - self._before[block], self._coding)
+
+    def _reach(self, wanted: int | None, read: Read, check: Check) -> None:
+        """Count on until so many newlines are known of, or all; ever more blocks at a time."""
+        blocks = 1
+        with ThreadPoolExecutor(THREADS) as pool:
+            while not self.is_whole and (wanted is None or self._before[-1] < wanted):
+                check()
+                first = len(self._before) - 1
+                self._count(range(first, min(first + blocks, self._blocks)), read, pool)
+                blocks = min(2 * blocks, MOST_BLOCKS)
+
+    def _count(self, blocks: range, read: Read, pool: ThreadPoolExecutor) -> None:
+        """Count several blocks; one thread reads while another counts."""
+
+        def counted(part: range) -> list[int]:
+            return [count(read(block * BLOCK, BLOCK), self._coding) for block in part]
+
+        parts = [blocks[at::THREADS] for at in range(THREADS)]
+        found = list((map if len(blocks) == 1 else pool.map)(counted, parts))
+        with self._lock:
+            for at, block in enumerate(blocks):
+                if len(self._before) == block + 1:
+                    self._before.append(self._before[-1] + found[at % THREADS][at // THREADS])
+
+
+def count(data: bytes, coding: Coding) -> int:
+    """Return the number of newlines in whole units."""
+    if coding.width == 1:
+        return data.count(b"\n")
+    return coding.decoded(data[: len(data) - len(data) % coding.width]).count("\n")
+
+
+def _end_of(data: bytes, number: int, coding: Coding) -> int:
+    """Return where the newline of that number ends, by bisection."""
+    low, high = 0, len(data)
+    while high - low > SMALL:
+        middle = (low + high) // 2
+        middle -= middle % coding.width
+        inner = count(data[low:middle], coding)
+        if inner >= number:
+            high = middle
+        else:
+            number -= inner
+            low = middle
+    for _ in range(number):
+        low = _after_newline(data, low, coding)
+    return low
+
+
+def _after_newline(data: bytes, start: int, coding: Coding) -> int:
+    found = data.find(coding.newline, start)
+    while found > 0 and found % coding.width:
+        found = data.find(coding.newline, found + 1)
+    return len(data) if found < 0 else found + coding.width
+
+
+def start_of_last(lines: int, end: int, read: Read, coding: Coding, check: Check) -> int:
+    """Return where the last N lines before an offset begin."""
+    last = read(max(0, end - coding.width), coding.width)
+    wanted = lines + (last == coding.newline)
+    while end > coding.bom:
+        check()
+        begin = (end - 1) // BLOCK * BLOCK
+        data = read(begin, end - begin)
+        inner = count(data, coding)
+        if inner >= wanted:
+            return begin + _end_of(data, inner - wanted + 1, coding)
+        wanted -= inner
+        end = begin
+    return coding.bom
+
+
+class Indexes:
+    """The line indexes of the files read last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, int], tuple[Identity, Coding, LineIndex]] = OrderedDict()
+
+    def of(self, identity: Identity, coding: Coding) -> LineIndex:
+        """Return the index of a file in this state."""
+        if time.time_ns() - identity.modified_ns < RACY_NS:
+            return LineIndex(coding, identity.size)
+        key = (identity.device, identity.inode)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None or kept[:2] != (identity, coding):
+                kept = (identity, coding, LineIndex(coding, identity.size))
+                self._kept[key] = kept
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_INDEXES:
+                self._kept.popitem(last=False)
+            return kept[2]

@@ -1,0 +1,106 @@
+"""Definitions with their line ranges and nesting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from efrit_budget.project.text.ctags import Tag
+
+LISPS = frozenset({"EmacsLisp", "Lisp", "Scheme", "Clojure"})
+CLOSERS = ("}", ")", "]", "end")
+OPENERS = ("{", "(", "[", ":", "=>", "=")
+SINGLE_LINES = frozenset({"enumerator", "field", "member", "package"})
+"""Kinds that reach over one line where ctags does not say otherwise."""
+BETWEEN = re.compile(r"[^\w$?!-]+")
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """One definition."""
+
+    tag: Tag
+    end: int
+    depth: int
+    """How many definitions it stands in."""
+    scope: str
+    """What it belongs to, where that does not stand above it."""
+
+    @property
+    def name(self) -> str:
+        """The name with its parents."""
+        return f"{self.scope}.{self.tag.name}" if self.scope else self.tag.name
+
+
+def nested(tags: Sequence[Tag], text: str) -> list[Symbol]:
+    """Return the definitions in order with their depth."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    above: list[tuple[Tag, int]] = []
+    symbols = []
+    for tag in tags:
+        end = max(tag.line, min(tag.end or _end(tag, lines), len(lines)))
+        while above and not _holds(above[-1], tag):
+            above.pop()
+        is_told = not tag.scope or any(_path(tag.scope)[-1:] == [one.name] for one, _ in above)
+        symbols.append(Symbol(tag, end, len(above), "" if is_told else tag.scope))
+        above.append((tag, end))
+    return symbols
+
+
+def _holds(outer: tuple[Tag, int], tag: Tag) -> bool:
+    """Return whether one definition contains another, by scope and lines."""
+    one, end = outer
+    return bool(tag.scope) and one.name in _path(tag.scope) and tag.line <= end
+
+
+def _path(scope: str) -> list[str]:
+    return BETWEEN.split(scope)
+
+
+def _end(tag: Tag, lines: Sequence[str]) -> int:
+    """Return the last line of a definition if ctags does not give it."""
+    if tag.language in LISPS:
+        return _end_of_form(tag.line, lines)
+    if tag.kind in SINGLE_LINES:
+        return tag.line
+    return _end_of_block(tag.line, lines)
+
+
+def _end_of_form(line: int, lines: Sequence[str]) -> int:
+    """Return the end of a Lisp form: before the next one at a line's start."""
+    end = line
+    for number in range(line, len(lines)):
+        text = lines[number]
+        if text.startswith("("):
+            break
+        if text.strip() and not text.startswith(";"):
+            end = number + 1
+    return end
+
+
+def _end_of_block(line: int, lines: Sequence[str]) -> int:
+    """Return the end of an indented block with its closing line."""
+    if line > len(lines):
+        return line
+    margin = _indentation(lines[line - 1])
+    end = line
+    for number in range(line, len(lines)):
+        text = lines[number].strip()
+        if not text:
+            continue
+        if _indentation(lines[number]) <= margin:
+            closes = _indentation(lines[number]) == margin and text.startswith(CLOSERS)
+            if not closes:
+                break
+            end = number + 1
+            if not text.endswith(OPENERS):
+                break
+        end = number + 1
+    return end
+
+
+def _indentation(text: str) -> int:
+    return len(text) - len(text.lstrip())

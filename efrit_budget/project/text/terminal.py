@@ -1,0 +1,126 @@
+"""Convert terminal output to plain text, and keep its beginning and end."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import deque
+from collections.abc import Iterator
+from itertools import groupby
+
+HEAD_BYTES = TAIL_BYTES = 8 * 1024 * 1024
+"""What is kept of an output from its beginning and from its end."""
+NEWEST_BYTES = 4 * 1024
+"""What is shown of an output while it grows."""
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+RETURN, BACKSPACE = "␍", "␈"
+"""What stands between what was written and what was written over it."""
+FIGURES = re.compile(r"[\d\s.,:;%/=<>#|\\()\[\]*█▏▎▍▌▋▊▉░▒▓━╸╺-]+|[KMGT]i?B")
+"""What changes in a line that tells how far something is."""
+LEAST_ALIKE = 3
+"""Writings of one line, alike but for figures, from which on those in the middle are counted."""
+SEQUENCES = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, movements
+    "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c-\x9f\n]*(?:\x07|\x1b\\\\|\x9c)"  # titles, links
+    "|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x90\x98\x9c-\x9f\n]*(?:\x1b\\\\|\x9c)"  # for devices
+    "|\x1b[ -/]*[0-~]?"
+)
+"""What commands a terminal. A string that nothing ends is text behind what begins it."""
+OVERSTRUCK = re.compile("_\b(?=[^\n\b])|([^\n\b])\b(?=\\1|_)")
+"""What a printer makes bold or underlined by printing twice."""
+BACKSPACES = re.compile("\b+")
+UNFINISHED = re.compile(
+    "(?:(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*\x1b?"
+    "|\x1b[ -/]*)\\Z"
+)
+"""The beginning of a sequence whose rest is still to come."""
+
+
+class Kept:
+    """The beginning and end of an output; the middle is counted and dropped."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._newest = b""
+
+    def add(self, data: bytes) -> None:
+        """Take what was written."""
+        self.size += len(data)
+        self._newest = (self._newest + data[-NEWEST_BYTES:])[-NEWEST_BYTES:]
+        room = HEAD_BYTES - len(self._head)
+        self._head += data[:room]
+        if len(data) > room:
+            self._tail.append(data[room:])
+            self._tail_size += len(data) - room
+        while self._tail and self._tail_size - len(self._tail[0]) >= TAIL_BYTES:
+            self._tail_size -= len(self._tail.popleft())
+
+    @property
+    def dropped(self) -> int:
+        """The number of bytes dropped."""
+        return self.size - len(self._head) - self._tail_size
+
+    def newest(self) -> str:
+        """Return the end of the output so far, in whole lines.
+
+        Any thread may ask for it.
+        """
+        size, newest = self.size, self._newest
+        if size > len(newest):
+            newest = newest.partition(b"\n")[2] or newest.lstrip(bytes(range(0x80, 0xC0)))
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(newest)
+        lines = _plain(UNFINISHED.sub("", text)).split("\n")
+        return "\n".join(line.rpartition(RETURN)[2] for line in lines)
+
+    def parts(self) -> tuple[str, str]:
+        """Return the kept beginning and end as plain text.
+
+        Where nothing was dropped between them, the first part is all of it.
+        """
+        tail = b"".join(self._tail)
+        if not self.dropped:
+            return plain(bytes(self._head) + tail), ""
+        return plain(bytes(self._head)), plain(tail)
+
+
+def plain(data: bytes) -> str:
+    """Return output without terminal control sequences.
+
+    What was written over stays before what is written there; of many writings that differ in
+    figures alone, those between the first and the last are counted.
+    """
+    return _plain(data.decode("utf-8", "replace"))
+
+
+def _plain(text: str) -> str:
+    if CONTROL.search(text) is None:
+        return text
+    text = SEQUENCES.sub("", text)
+    if "\b" in text:
+        text = BACKSPACES.sub(BACKSPACE, OVERSTRUCK.sub("", text))
+    if "\r" in text:
+        text = "\n".join(map(_written_over, text.split("\n")))
+    return CONTROL.sub("", text)
+
+
+def _written_over(line: str) -> str:
+    """Return a line after backspaces and carriage returns."""
+    if "\r" not in line:
+        return line
+    written = filter(str.strip, line.split("\r"))
+    return RETURN.join(part for _, alike in groupby(written, _words) for part in _few(list(alike)))
+
+
+def _words(written: str) -> str:
+    return FIGURES.sub("", written)
+
+
+def _few(alike: list[str]) -> Iterator[str]:
+    if len(alike) < LEAST_ALIKE:
+        yield from alike
+        return
+    yield from (alike[0], f"… {len(alike) - 2:,} like it …", alike[-1])

@@ -1,0 +1,1 @@
+"""Run one tool call: arguments, allowance, confirmation, stopping, keeping the result."""

@@ -1,0 +1,86 @@
+"""Allowances of tool calls: the tool's limit, or a fair share of the window."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from efrit_budget.budget.models import Model
+from efrit_budget.conversation import calls, windows
+from efrit_budget.conversation.bounds import Bounds, bounds_of
+from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.conversation.windows import Window
+from efrit_budget.sessions.store import Session
+from efrit_budget.storage.database import Database
+
+ONE_LINE = 60
+"""What a result costs of which only the handle is shown; kept back for every call of a turn."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The allowance of a call, and the window and the bounds that it comes from."""
+
+    tokens: int
+    pressed: bool
+    window: Window
+    bounds: Bounds
+
+
+def compute_grant(
+    window: Window, bounds: Bounds, requested: int, unfinished: int, reserved: int
+) -> Grant:
+    """Return the grant for one of so many unfinished calls.
+
+    A grant is for a result's text; what stands around it is taken off first. The share counts on
+    the compaction that comes before the next prompt: results of earlier turns give way to those
+    of the turn in hand. The floor counts on all that can give way.
+    """
+    spent = window.turn_tokens + reserved
+    around = bounds.around_a_result
+    share = (bounds.plan_limit - window.kept - spent) // unfinished - around
+    floor = min(requested, bounds.limits.floor)
+    is_pressed = share < floor
+    if is_pressed:
+        share = min(floor, (bounds.plan_limit - window.least - spent) // unfinished - around)
+    tokens = max(min(requested, ONE_LINE), min(requested, share))
+    return Grant(tokens, is_pressed, window, bounds)
+
+
+class Reservations:
+    """The allowances of running calls."""
+
+    def __init__(self, database: Database, model_named: Callable[[str], Model]) -> None:
+        self._database = database
+        self._model_named = model_named
+        self._lock = threading.Lock()
+        self._reserved: dict[tuple[str, str], int] = {}
+
+    def reserve(self, session: Session, call: ToolCall, requested: int) -> Grant:
+        """Reserve the allowance of a call until it is released.
+
+        A call whose result is written counts by that result alone, though it holds its grant a
+        moment longer: so no lock has to be held while it is written.
+        """
+        with self._lock, self._database.reading() as connection:
+            others = {
+                tool_use_id: tokens
+                for (session_id, tool_use_id), tokens in self._reserved.items()
+                if session_id == session.id
+            }
+            window = windows.load(connection, session.id)
+            bounds = bounds_of(connection, session.limits, window.model, self._model_named)
+            for tool_use_id in calls.find_ended(connection, session.id, others):
+                del others[tool_use_id]
+            announced = calls.count_announced(connection, session.id)
+            reserved = sum(others.values()) + len(others) * bounds.around_a_result
+            unfinished = max(1, announced - len(others))
+            grant = compute_grant(window, bounds, requested, unfinished, reserved)
+            self._reserved[call.session_id, call.tool_use_id] = grant.tokens
+        return grant
+
+    def release(self, call: ToolCall) -> None:
+        """Release the allowance of a call that has ended."""
+        with self._lock:
+            self._reserved.pop((call.session_id, call.tool_use_id), None)

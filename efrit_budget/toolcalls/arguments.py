@@ -1,0 +1,100 @@
+"""Check, complete and redact the arguments of a tool call."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+
+from pydantic import ValidationError
+
+from efrit_budget.conversation.prefix import suggested_count
+from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.errors import Json, invalid_params
+from efrit_budget.project.search.ripgrep import NoRipgrepError
+from efrit_budget.sessions.store import Session
+from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, Discreet, Outcome, Tool, failure
+from efrit_budget.tools.registry import Registry, schema
+
+TOO_SMALL = "greater_than_equal"
+"""How pydantic calls a number below its bound."""
+FIRST_HALF, LAST_HALF = "\ud800", "\udfff"
+
+
+def parse(tool: Tool, call: ToolCall, offered: str | None) -> Arguments | Outcome:
+    """Return the validated arguments, or the outcome that explains the problem.
+
+    The count that a tool was offered with holds where none is given. A token alone says which
+    page is wanted, so nothing else is asked for beside it.
+    """
+    suggested = suggested_count(offered, tool.name, tool.hint.parameter) if tool.hint else {}
+    values = suggested | call.arguments
+    token = values.get("continuation_token")
+    if isinstance(token, str):
+        return Arguments.model_construct(continuation_token=token)
+    try:
+        return tool.arguments.model_validate(values)
+    except ValidationError as error:
+        return _invalid_arguments(tool, error)
+
+
+def _invalid_arguments(tool: Tool, error: ValidationError) -> Outcome:
+    """Return the outcome for invalid arguments, short if the budget is small."""
+    problem = f"{tool.name}: {invalid_params(error.errors()).message}"
+    found = next((found for found in error.errors() if found["loc"] == ("max_tokens",)), None)
+    if found is None:
+        return failure(problem)
+    message = f"{problem}; max_tokens is {_max_tokens_range()}"
+    bound = f"at least {LEAST_MAX_TOKENS}" if found["type"] == TOO_SMALL else _max_tokens_range()
+    return replace(failure(f"{tool.name}: max_tokens: {bound}"), message=message)
+
+
+def _max_tokens_range() -> str:
+    allowed = schema(Arguments)["properties"]["max_tokens"]
+    return f"a whole number from {allowed['minimum']:,} to {allowed['maximum']:,}"
+
+
+def requested_tokens(session: Session, call: ToolCall) -> int:
+    """Return the largest allowance of a call: its tool's limit, or less if asked."""
+    most = max(LEAST_MAX_TOKENS, session.limits.for_tool(call.tool))
+    requested = call.arguments.get("max_tokens")
+    try:
+        return min(most, max(LEAST_MAX_TOKENS, int(requested))) if requested is not None else most
+    except (TypeError, ValueError, OverflowError):
+        return most
+
+
+def redact_arguments(tool: Tool, arguments: dict[str, Json]) -> dict[str, Json]:
+    """Return the arguments of a call without what must not be stored."""
+    checked: object = tool
+    return checked.kept_arguments(arguments) if isinstance(checked, Discreet) else arguments
+
+
+def redact_reply(registry: Registry, blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Return a reply with the inputs of its tools redacted."""
+    discreet = {tool.name: tool for tool in registry if isinstance(tool, Discreet)}
+    return [
+        {**block, "input": redact_arguments(discreet[block["name"]], block["input"])}
+        if block["type"] == "tool_use" and block["name"] in discreet
+        else block
+        for block in blocks
+    ]
+
+
+def explain_problem(error: BaseException, arguments: Json) -> str | None:
+    """Return what the model should know of an error that its arguments caused; else None."""
+    if isinstance(error, NoRipgrepError):
+        return error.message
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return "a path among the arguments is longer than names can be here; give a shorter one"
+    if isinstance(error, UnicodeEncodeError) and has_lone_surrogate(arguments):
+        return "an argument holds half of a character (a lone surrogate); leave it out"
+    return None
+
+
+def has_lone_surrogate(value: Json) -> bool:
+    """Return whether half of a character stands in a value, which JSON can write."""
+    if isinstance(value, str):
+        return any(FIRST_HALF <= letter <= LAST_HALF for letter in value)
+    if isinstance(value, dict):
+        return any(has_lone_surrogate(each) for pair in value.items() for each in pair)
+    return isinstance(value, list) and any(map(has_lone_surrogate, value))

@@ -1,0 +1,39 @@
+"""Questions to the person before a tool call runs."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+
+from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.errors import Json
+from efrit_budget.tools.base import Outcome
+
+
+class Confirmations:
+    """Signs the questions of this process, so that no other yes is taken for an answer."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(16)
+
+    def confirms(self, call: ToolCall, confirm_id: str | None) -> bool:
+        """Return whether a client confirms the question that was asked for this call."""
+        expected = self._confirm_id(call).encode()
+        return confirm_id is not None and hmac.compare_digest(confirm_id.encode(), expected)
+
+    def envelope(self, call: ToolCall, question: Outcome) -> dict[str, Json]:
+        """Return the envelope that asks the question; nothing is stored of it."""
+        return {
+            "status": str(question.status),
+            "text": question.text,
+            "data": question.data,
+            "tokens": 0,
+            "handle": None,
+            "confirm": {"id": self._confirm_id(call), "question": question.message},
+        }
+
+    def _confirm_id(self, call: ToolCall) -> str:
+        identity = "\0".join(
+            (call.session_id, call.tool_use_id, call.tool, call.canonical_arguments)
+        )
+        return hmac.new(self._key, identity.encode(), "sha256").hexdigest()[:16]

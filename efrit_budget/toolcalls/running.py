@@ -1,0 +1,109 @@
+"""The tool calls that run in this process: stopped by a person, started only once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+from efrit_budget.cancellation import Cancellation
+from efrit_budget.conversation import calls, tool_uses
+from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.storage.database import Database
+from efrit_budget.storage.owner import Owner
+
+
+class RunningCalls:
+    """The calls that have arrived, and those with effects that were started."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._arrived: WeakValueDictionary[tuple[str, str], Cancellation] = WeakValueDictionary()
+        self._started: Counter[tuple[str, str]] = Counter()
+
+    @cached_property
+    def _owner(self) -> Owner:
+        return Owner(self._database.path)
+
+    # Stopping
+
+    def arrive(self, session_id: str, tool_use_id: str, cancellation: Cancellation) -> None:
+        """Let a call be stopped before a thread begins on it."""
+        with self._lock:
+            self._arrived.setdefault((session_id, tool_use_id), cancellation)
+
+    @contextmanager
+    def tracked(
+        self, session_id: str, tool_use_id: str, cancellation: Cancellation
+    ) -> Iterator[None]:
+        """Let a call be stopped until the block ends."""
+        key = (session_id, tool_use_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._arrived.get(key) is cancellation:
+                    del self._arrived[key]
+
+    def stop(self, session_id: str, tool_use_id: str) -> bool:
+        """Stop a call; return false if there is none."""
+        with self._lock:
+            cancellation = self._arrived.get((session_id, tool_use_id))
+        if cancellation is not None:
+            cancellation.cancel(by_person=True)
+        return cancellation is not None
+
+    # Starting once
+
+    @contextmanager
+    def start(self, call: ToolCall) -> Iterator[bool]:
+        """Record that a call with effects runs while the block does; false if it did before.
+
+        It counts as running before its row is written, so that `is_running` never misses it.
+        """
+        key = (call.session_id, call.tool_use_id)
+        self._count(key, 1)
+        try:
+            with self._database.writing() as connection:
+                starts = tool_uses.start(connection, call, self._owner.name)
+        except BaseException:
+            self._count(key, -1)
+            raise
+        if not starts:
+            self._count(key, -1)
+        try:
+            yield starts
+        finally:
+            if starts:
+                self._count(key, -1)
+
+    def _count(self, key: tuple[str, str], change: int) -> None:
+        with self._lock:
+            self._started[key] += change
+            if not self._started[key]:
+                del self._started[key]
+
+    def undo_start(self, call: ToolCall) -> None:
+        """Undo `start`: the call only asked a question."""
+        with self._database.writing() as connection:
+            calls.undo_start(connection, call)
+
+    def is_running(self, call: ToolCall) -> bool:
+        """Return whether an unfinished call runs here or in another sidecar."""
+        with self._database.reading() as connection:
+            row = tool_uses.get_row(connection, call)
+        if row is None or tool_uses.has_result(row):
+            return False
+        if row["owner"] != self._owner.name:
+            return self._owner.alive(row["owner"])
+        with self._lock:
+            return (call.session_id, call.tool_use_id) in self._started
+
+    def close(self) -> None:
+        """Give up the mark of this process as alive."""
+        if "_owner" in self.__dict__:
+            self._owner.close()

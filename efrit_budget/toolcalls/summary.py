@@ -1,0 +1,42 @@
+"""Summarize a result for its compressed line."""
+
+from __future__ import annotations
+
+import logging
+
+from efrit_budget.characters import one_line_each
+from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.results.sound import sound_text
+from efrit_budget.tools.base import Arguments, Outcome, Status, Tool
+
+log = logging.getLogger(__name__)
+
+MOST = 500
+"""Characters of the longest summary."""
+HEAD, TAIL = 320, 120
+
+
+def summarize(tool: Tool, call: ToolCall, arguments: Arguments | None, outcome: Outcome) -> str:
+    """Return the summary that the tool writes, or head and tail where it cannot."""
+    if arguments is None or outcome.status is not Status.SUCCESS:
+        return shortened(head_and_tail(outcome.text or outcome.whole.text))
+    if outcome.stored is not None:
+        return shortened(f"A page of {tool.name} {call.canonical_arguments}")
+    try:
+        return shortened(tool.compress(arguments, outcome))
+    except Exception:  # one tool's compressor never costs a result
+        log.exception("the compressor of %s failed", tool.name)
+        return head_and_tail(sound_text(outcome.whole.text))
+
+
+def shortened(summary: str) -> str:
+    """Return a summary of the length that is kept, without control characters."""
+    return one_line_each(sound_text(summary[:MOST]))
+
+
+def head_and_tail(text: str) -> str:
+    """Return the beginning and the end of a text with the omitted size between."""
+    if len(text) <= MOST:
+        return text
+    left_out = f" … {len(text) - HEAD - TAIL:,} characters … "
+    return text[:HEAD].rstrip() + left_out + text[-TAIL:].lstrip()

@@ -1,1 +1,0 @@
-"""What happened in a session, and how it shrinks."""

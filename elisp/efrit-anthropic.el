@@ -1,0 +1,585 @@
+;;; efrit-anthropic.el --- The Messages API  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; One request of the Messages API, and the reply put together from its
+;; events.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-backend)
+(require 'efrit-rpc)
+(require 'subr-x)
+
+;;; Replies
+
+;; The Messages API streams a reply as blocks, each with a beginning, pieces
+;; and an end.  What the model wrote is kept as the text it came as.  The
+;; input of a tool goes to the sidecar unread; what it says the input is,
+;; and no other text, is decided about, shown, recorded and run.
+
+(cl-defstruct (efrit-block (:constructor efrit-block--create) (:copier nil))
+  "A block of a reply.
+TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
+input as they came, the latest first.  ID and NAME are a tool use's,
+SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
+DONE says whether its end has come.  INPUT is a tool use's input as the
+sidecar read it, a JSON text, PROBLEM says what is wrong with it, if the
+sidecar could not, and MISFIT what does not fit the tool's schema."
+  type pieces id name signature object done input problem misfit)
+
+(cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
+  "A reply as far as it has come.
+BLOCKS are in order, the latest first.  USAGE is a hash table,
+STOP-REASON a string once it is there.  PROBLEM is what an error event
+said, a hash table where the server keeps to the API.  OVER says whether the last event has come, EXTRAS is
+an alist of other things the API reported."
+  id blocks (usage (make-hash-table :test #'equal)) stop-reason problem over extras)
+
+(defun efrit-reply-take (reply event)
+  "Take EVENT, a hash table, into REPLY, and return what it changed.
+That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
+  (pcase (gethash "type" event)
+    ("message_start" (efrit-reply--start reply (gethash "message" event)))
+    ("content_block_start" (efrit-reply--begin reply (gethash "content_block" event)))
+    ("content_block_delta" (efrit-reply--add-delta reply (gethash "delta" event)))
+    ("content_block_stop" (efrit-reply--end reply))
+    ("message_delta" (efrit-reply--delta reply event))
+    ("message_stop" (efrit-reply--finish reply) nil)
+    ("error" (setf (efrit-reply-problem reply) (gethash "error" event "")) nil)))
+
+(defun efrit-block-text (block)
+  "Return what has come of BLOCK: its text, thinking, or input as JSON."
+  (let ((text (apply #'concat (reverse (efrit-block-pieces block)))))
+    (setf (efrit-block-pieces block) (list text))
+    (if (and (equal (efrit-block-type block) "tool_use") (string-blank-p text))
+        "{}"
+      text)))
+
+(defun efrit-reply-tool-uses (reply)
+  "Return the blocks of REPLY in which a tool is called, in order."
+  (cl-remove-if-not (lambda (block)
+                      (and (equal (efrit-block-type block) "tool_use")
+                           (efrit-block-done block)))
+                    (reverse (efrit-reply-blocks reply))))
+
+(defun efrit-reply-take-inputs (reply inputs unreadable misfits)
+  "Take the inputs of the tools in REPLY as the sidecar read them.
+INPUTS has each of them, in order; UNREADABLE says what is wrong with some,
+and MISFITS which do not fit their tool's schema: vectors of plists.  A use
+of which INPUTS says nothing cannot be run."
+  (cl-loop for block in (efrit-reply-tool-uses reply)
+           for index from 0
+           for input = (and (< index (length inputs)) (aref inputs index))
+           do (setf (efrit-block-input block) (plist-get input :input_json)
+                    (efrit-block-misfit block) (efrit-reply--problem block misfits)
+                    (efrit-block-problem block)
+                    (cond ((efrit-reply--problem block unreadable))
+                          ((equal (efrit-block-id block) (plist-get input :tool_use_id)) nil)
+                          (t "the sidecar did not say what its input is")))))
+
+(defun efrit-reply-content (reply)
+  "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
+What was broken off counts where it can stand by itself, as a text can.
+The input of a tool is in it as a text, `input_json': it may be no JSON."
+  (concat "["
+          (mapconcat #'identity
+                     (delq nil (mapcar #'efrit-reply--block-json
+                                       (reverse (efrit-reply-blocks reply))))
+                     ",")
+          "]"))
+
+(defun efrit-reply-counts (reply)
+  "Return the usage of REPLY as a hash table of numbers alone."
+  (let ((counts (make-hash-table :test #'equal)))
+    (maphash (lambda (name value)
+               (when (integerp value)
+                 (puthash name value counts)))
+             (efrit-reply-usage reply))
+    counts))
+
+(defun efrit-reply-count (reply name)
+  "Return the number NAME, a string, of the usage of REPLY, or 0."
+  (let ((count (gethash name (efrit-reply-usage reply))))
+    (if (integerp count) count 0)))
+
+(defun efrit-reply--problem (block found)
+  "Return what is wrong with BLOCK by FOUND, a vector of plists, or nil."
+  (plist-get (cl-find (efrit-block-id block) found :test #'equal
+                      :key (lambda (one) (plist-get one :tool_use_id)))
+             :problem))
+
+(defun efrit-reply--start (reply message)
+  "Take MESSAGE, the beginning of REPLY."
+  (setf (efrit-reply-id reply) (gethash "id" message))
+  (efrit-reply--count reply (gethash "usage" message))
+  (efrit-reply--take-extras reply message)
+  nil)
+
+(defun efrit-reply--count (reply usage)
+  "Take USAGE, a hash table or nothing, into REPLY; later counts stand."
+  (when (hash-table-p usage)
+    (maphash (lambda (name value)
+               (unless (eq value :null)
+                 (puthash name value (efrit-reply-usage reply))))
+             usage)))
+
+(defun efrit-reply--take-extras (reply object)
+  "Keep what OBJECT reports beside the reply of REPLY itself."
+  (dolist (name '("input_transformations" "diagnostics"))
+    (let ((value (gethash name object)))
+      (when (and value (not (memq value '(:null))) (not (equal value [])))
+        (setf (alist-get name (efrit-reply-extras reply) nil nil #'equal) value)))))
+
+(defun efrit-reply--begin (reply object)
+  "Begin a block of REPLY: OBJECT, a hash table, is its beginning."
+  (efrit-reply--check-strings object (if (equal (gethash "type" object) "tool_use")
+                                         '("type" "id" "name")
+                                       '("type")))
+  (let* ((type (gethash "type" object))
+         (first (pcase type
+                  ("text" (gethash "text" object))
+                  ("thinking" (gethash "thinking" object))))
+         (block (efrit-block--create
+                 :type type :object object
+                 :id (gethash "id" object) :name (gethash "name" object)
+                 :signature (gethash "signature" object)
+                 :pieces (and first (not (string-empty-p first)) (list first)))))
+    (push block (efrit-reply-blocks reply))
+    (list 'begin block)))
+
+(defun efrit-reply--check-strings (object names)
+  "Signal an error unless each member of OBJECT that is in NAMES is a string."
+  (dolist (name names)
+    (unless (stringp (gethash name object))
+      (error "A block has no %s" name))))
+
+(defun efrit-reply--add-delta (reply delta)
+  "Take DELTA, a hash table, into the latest block of REPLY."
+  (let* ((block (car (efrit-reply-blocks reply)))
+         (piece (pcase (gethash "type" delta)
+                  ("text_delta" (gethash "text" delta))
+                  ("thinking_delta" (gethash "thinking" delta))
+                  ("input_json_delta" (gethash "partial_json" delta))
+                  ("signature_delta"
+                   (setf (efrit-block-signature block)
+                         (concat (efrit-block-signature block) (gethash "signature" delta)))
+                   nil))))
+    (when (and block piece (not (string-empty-p piece)))
+      (push piece (efrit-block-pieces block))
+      (list 'piece block piece))))
+
+(defun efrit-reply--end (reply)
+  "End the latest block of REPLY."
+  (when-let* ((block (car (efrit-reply-blocks reply))))
+    (setf (efrit-block-done block) t)
+    (list 'end block)))
+
+(defun efrit-reply--finish (reply)
+  "Note that REPLY is whole, and so is each of its blocks.
+Some servers do not say it of a block."
+  (dolist (block (efrit-reply-blocks reply))
+    (setf (efrit-block-done block) t))
+  (setf (efrit-reply-over reply) t))
+
+(defun efrit-reply--delta (reply event)
+  "Take EVENT, the reply's own news, into REPLY."
+  (let* ((delta (gethash "delta" event))
+         (reason (and (hash-table-p delta) (gethash "stop_reason" delta))))
+    (when (stringp reason)
+      (setf (efrit-reply-stop-reason reply) reason))
+    (efrit-reply--count reply (gethash "usage" event))
+    (efrit-reply--take-extras reply event)
+    nil))
+
+(defun efrit-reply--block-json (block)
+  "Return BLOCK as JSON text, or nil where it cannot be sent back."
+  (let ((text (efrit-block-text block))
+        (done (efrit-block-done block)))
+    (pcase (efrit-block-type block)
+      ("text" (and (not (string-blank-p text))
+                   (efrit-reply--object "type" "text" "text" text)))
+      ("thinking" (and done (not (member (efrit-block-signature block) '(nil "")))
+                       (efrit-reply--object "type" "thinking" "thinking" text
+                                            "signature" (efrit-block-signature block))))
+      ("tool_use" (and done (efrit-reply--object "type" "tool_use" "id" (efrit-block-id block)
+                                                 "name" (efrit-block-name block)
+                                                 "input_json" text)))
+      (_ (and done (efrit-json-text (efrit-block-object block)))))))
+
+(defun efrit-reply--object (&rest members)
+  "Return the object with the string MEMBERS, names and values, as JSON text."
+  (concat "{"
+          (mapconcat (lambda (pair)
+                       (concat (efrit-json-text (car pair)) ":" (efrit-json-text (cadr pair))))
+                     (seq-partition members 2)
+                     ",")
+          "}"))
+
+;;; Requests
+
+;; Sends one request and gives its reply, retrying what may be retried.
+;; System text, tools and messages come from the sidecar as JSON texts and
+;; go out as they are: the models bind their thinking to those bytes.
+;;
+;; A local server that speaks the same API works too: set
+;; `efrit-claude-url' and `efrit-claude-model'; no key is needed there.
+
+(defconst efrit-claude--transient-errors
+  '("overloaded_error" "api_error" "rate_limit_error" "timeout_error")
+  "Kinds of errors after which a request may be sent again.")
+
+(defconst efrit-claude--most-raw 1000000
+  "The most bytes that are kept of what comes in the place of events.")
+
+(defconst efrit-claude--most-error-characters 1000
+  "The most characters that are shown of an endpoint's error.")
+
+(cl-defstruct (efrit-claude (:constructor efrit-claude--create) (:copier nil))
+  "A request and its retries.
+BODY is a list of strings.  ON-EVENT is called with what comes, see
+`efrit-claude-send', ON-END once.  HTTP, READER and REPLY are those of the
+attempt under way, and RAW what came in place of events; TIMER waits for
+the next one.  RECEIVED counts the bytes of the attempt.  LOST are the
+counts that attempts which broke off reported.  ENDED says whether ON-END
+was called.  MODEL, RETRIES, DELAY, MOST and AFTER-MOST are the options when
+it was sent: the model, how often and how long apart it is tried again, and
+how long a server may have it wait."
+  url headers body on-event on-end (attempt 0) http reader reply raw (received 0)
+  timer lost ended model retries delay most after-most)
+
+(cl-defun efrit-claude-send
+    (&key system tools messages max-tokens model left-window previous-id
+          on-event on-end)
+  "Send a request and return an `efrit-claude'.
+SYSTEM and TOOLS are JSON texts, MESSAGES a list of them; MAX-TOKENS is
+the most the reply may have, MODEL a plist of what the model can do, from
+the sidecar, LEFT-WINDOW the tokens that rewrites took out of the messages,
+PREVIOUS-ID the reply before.  ON-EVENT is called with lists: (begin
+BLOCK), (piece BLOCK STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).
+ON-END is called once with the `efrit-reply' and nil, or with an empty one
+and the problem, a plist of `:message', `:type' and `:status'; what
+attempts that broke off had reported is in `efrit-claude-lost'."
+  (let ((request (efrit-claude--create
+                  :url efrit-claude-url
+                  :headers (efrit-endpoint-headers (efrit-claude--betas model))
+                  :body (efrit-claude--body
+                         (list :system system :tools tools :messages messages :model model
+                               :max-tokens max-tokens :left-window left-window
+                               :previous-id previous-id))
+                  :on-event on-event :on-end on-end
+                  :model efrit-claude-model :retries efrit-claude-retries
+                  :delay efrit-claude-retry-delay :most efrit-claude-retry-most
+                  :after-most efrit-claude-retry-after-most)))
+    (efrit-claude--attempt request)
+    request))
+
+(defun efrit-claude-cancel (request)
+  "Stop REQUEST, and return what had come of its reply.
+Nobody is told of its end any more."
+  (setf (efrit-claude-ended request) t)
+  (efrit-claude--stop-timer request)
+  (when-let* ((http (efrit-claude-http request)))
+    (efrit-http-cancel http))
+  (efrit-claude-reply request))
+
+(defun efrit-claude-keep-lost-usage (request)
+  "Keep what the latest attempt of REQUEST has reported, whose reply is dropped."
+  (let ((counts (efrit-reply-counts (efrit-claude-reply request))))
+    (setf (efrit-claude-reply request) (efrit-reply-create))
+    (unless (zerop (hash-table-count counts))
+      (push counts (efrit-claude-lost request)))))
+
+(defun efrit-claude-retry-now (request)
+  "Send REQUEST, which waits before a retry, at once."
+  (when (efrit-claude-timer request)
+    (efrit-claude--stop-timer request)
+    (efrit-claude--retry request)))
+
+;;;; The request
+
+(defun efrit-claude--betas (model)
+  "Return the betas that a request to MODEL asks for."
+  (append (and efrit-claude-task-budget
+               (efrit-endpoint-feature-p 'task-budget model)
+               '("task-budgets-2026-03-13"))
+          (and (efrit-endpoint-feature-p 'binding model)
+               '("thinking-binding-controls-2026-08-01"))
+          (and (equal efrit-claude-thinking-display "updates")
+               (efrit-endpoint-feature-p 'thinking model)
+               '("thinking-display-updates-2026-08-18"))
+          efrit-claude-betas))
+
+(defun efrit-claude--body (parts)
+  "Return the body of a request with PARTS, a plist, as a list of strings."
+  (let ((first t)
+        strings)
+    (push "{" strings)
+    (pcase-dolist (`(,name . ,value) (efrit-claude--members parts))
+      (push (format "%s\"%s\":" (if first "" ",") name) strings)
+      (setq first nil)
+      (dolist (string (if (listp value) value (list value)))
+        (push string strings)))
+    (push "}" strings)
+    (nreverse strings)))
+
+(defun efrit-claude--members (parts)
+  "Return the members of a request with PARTS: an alist of JSON texts.
+One that is long is a list of strings, to be joined."
+  (let ((model (plist-get parts :model))
+        (most (plist-get parts :max-tokens)))
+    (delq nil
+          (list (cons "model" (efrit-json-text efrit-claude-model))
+                (cons "max_tokens" (format "%d" (min most (or efrit-claude-max-tokens most))))
+                (cons "stream" "true")
+                (and (efrit-endpoint-feature-p 'cache model)
+                     '("cache_control" . "{\"type\":\"ephemeral\"}"))
+                (efrit-claude--thinking model)
+                (efrit-claude--output model (plist-get parts :left-window))
+                (efrit-claude--diagnostics (plist-get parts :previous-id))
+                (cons "tools" (plist-get parts :tools))
+                (cons "system" (plist-get parts :system))
+                (cons "messages" (efrit-claude--list (plist-get parts :messages)))))))
+
+(defun efrit-claude--list (texts)
+  "Return the strings that make a list of TEXTS."
+  (nconc (list "[")
+         (cdr (cl-mapcan (lambda (text) (list "," text)) texts))
+         (list "]")))
+
+(defun efrit-claude--thinking (model)
+  "Return how MODEL is asked to think, a member, or nil."
+  (when (efrit-endpoint-feature-p 'thinking model)
+    (cons "thinking"
+          (efrit-json-text
+           `((type . "adaptive")
+             (display . ,efrit-claude-thinking-display)
+             ,@(and (efrit-endpoint-feature-p 'binding model)
+                    '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
+
+(defun efrit-claude--output (model left)
+  "Return how MODEL is to write, a member, or nil.
+The API counts what it is sent against the task budget itself.  Only of
+what has LEFT the messages, in tokens, it has to be told."
+  (let ((effort (and efrit-claude-effort
+                     (efrit-endpoint-feature-p 'effort model)
+                     `((effort . ,efrit-claude-effort))))
+        (budget (and efrit-claude-task-budget
+                     (efrit-endpoint-feature-p 'task-budget model)
+                     `((task_budget
+                        . ((type . "tokens")
+                           (total . ,efrit-claude-task-budget)
+                           ,@(and left (> left 0)
+                                  `((remaining
+                                     . ,(max 0 (- efrit-claude-task-budget left)))))))))))
+    (and (or effort budget)
+         (cons "output_config" (efrit-json-text (append effort budget))))))
+
+(defun efrit-claude--diagnostics (previous)
+  "Return what is asked about the cache, a member.
+PREVIOUS is the reply before; without one, null has the API keep this
+request to compare the next one with."
+  (and (efrit-endpoint-feature-p 'diagnostics)
+       (cons "diagnostics"
+             (efrit-json-text `((previous_message_id . ,(or previous :null)))))))
+
+;;;; Attempts
+
+(defun efrit-claude--attempt (request)
+  "Send REQUEST, once more.
+A quit waits until REQUEST knows what it sends."
+  (cl-incf (efrit-claude-attempt request))
+  (let ((inhibit-quit t)
+        (reader (efrit-sse-create)))
+    (setf (efrit-sse-on-event reader)
+          (lambda (data)
+            (when (eq reader (efrit-claude-reader request))
+              (efrit-claude--event request data)))
+          (efrit-claude-reply request) (efrit-reply-create)
+          (efrit-claude-raw request) nil
+          (efrit-claude-received request) 0
+          (efrit-claude-reader request) reader
+          (efrit-claude-http request)
+          (efrit-http-post (efrit-claude-url request) (efrit-claude-headers request)
+                           (efrit-claude-body request)
+                           (lambda (bytes)
+                             (efrit-claude--guard request #'efrit-claude--data bytes))
+                           (lambda (problem)
+                             (efrit-claude--guard
+                              request #'efrit-claude--attempt-ended problem))))))
+
+(defun efrit-claude--guard (request function argument)
+  "Call FUNCTION with REQUEST and ARGUMENT; an error in it fails REQUEST.
+Nobody would hear of one in a process filter or sentinel, and the loop
+would wait for ever."
+  (condition-case err
+      (funcall function request argument)
+    (error (efrit-claude--drop request
+                               (list :message (format "The reply cannot be read: %s"
+                                                      (error-message-string err)))))))
+
+(defun efrit-claude--drop (request problem)
+  "Take nothing more of the attempt of REQUEST under way, which has PROBLEM."
+  (setf (efrit-claude-reader request) nil)
+  (efrit-http-cancel (efrit-claude-http request))
+  (efrit-claude--retry-or-fail request problem))
+
+(defun efrit-claude--data (request bytes)
+  "Take BYTES of the reply to REQUEST: events, or what stands in their place."
+  (let ((http (efrit-claude-http request))
+        (received (cl-incf (efrit-claude-received request) (length bytes))))
+    (cond
+     ((not (and (eql (efrit-http-status http) 200)
+                (string-match-p "event-stream" (or (efrit-http-header http "content-type") ""))))
+      (push bytes (efrit-claude-raw request))
+      (when (> received efrit-claude--most-raw)
+        (efrit-http-cancel http)
+        (efrit-claude--attempt-ended request nil)))
+     ((> received efrit-claude-most-bytes)
+      (efrit-claude--drop request
+                          (list :message (format "The reply has more than %d bytes; see \
+`efrit-claude-most-bytes'" efrit-claude-most-bytes))))
+     (t (efrit-sse-feed (efrit-claude-reader request) bytes)))))
+
+(defun efrit-claude--event (request data)
+  "Take an event of the reply to REQUEST, whose JSON is DATA.
+What comes behind its last event, or in no form of one, is no part of it."
+  (unless (or (efrit-claude-ended request)
+              (efrit-reply-over (efrit-claude-reply request))
+              (efrit-reply-problem (efrit-claude-reply request)))
+    (pcase (condition-case nil
+               (list (efrit-reply-take (efrit-claude-reply request) (efrit-json-parse data)))
+             (error 'broken))
+      ('broken
+       (efrit-claude--drop request (list :message "The stream had an event that cannot be read"
+                                         :passing t)))
+      (`(,change)
+       (when change
+         (funcall (efrit-claude-on-event request) change))))))
+
+(defun efrit-claude--attempt-ended (request problem)
+  "The attempt of REQUEST under way has ended, with PROBLEM or nil."
+  (let* ((reply (efrit-claude-reply request))
+         (status (efrit-http-status (efrit-claude-http request))))
+    (cond
+     ((efrit-claude-ended request))
+     ((efrit-reply-problem reply)
+      (efrit-claude--retry-or-fail request (efrit-claude--api-problem
+                                            request (efrit-reply-problem reply) nil)))
+     ((efrit-reply-over reply) (efrit-claude--finish request nil))
+     ((and status (/= status 200))
+      (efrit-claude--retry-or-fail request (efrit-claude--refusal request status)))
+     ((efrit-claude-raw request)
+      (efrit-claude--retry-or-fail
+       request (list :message (format "%s answered with no event stream" (efrit-claude-url request)))))
+     (t (efrit-claude--retry-or-fail
+         request (efrit-claude--broken-stream-problem problem status))))))
+
+(defun efrit-claude--broken-stream-problem (problem status)
+  "Return the problem of a stream that broke off with PROBLEM, after STATUS."
+  (list :message (cond ((null problem) "The stream ended before the reply did")
+                       (status (format "The stream broke off: %s" problem))
+                       (t (format "The endpoint cannot be reached: %s" problem)))
+        :passing t))
+
+(defun efrit-claude--retry-or-fail (request problem)
+  "The attempt of REQUEST failed with PROBLEM: try again, or give up.
+What it cost until then is kept."
+  (efrit-claude-keep-lost-usage request)
+  (if (and (plist-get problem :passing)
+           (<= (efrit-claude-attempt request) (efrit-claude-retries request)))
+      (let ((delay (or (plist-get problem :retry-after)
+                       (min (efrit-claude-most request)
+                            (* (efrit-claude-delay request)
+                               (expt 2 (1- (efrit-claude-attempt request))))))))
+        (setf (efrit-claude-timer request)
+              (run-at-time delay nil #'efrit-claude--retry request))
+        (funcall (efrit-claude-on-event request) (list 'retry delay problem)))
+    (efrit-claude--finish request problem)))
+
+(defun efrit-claude--retry (request)
+  "Send REQUEST again, after a delay."
+  (setf (efrit-claude-timer request) nil)
+  (unless (efrit-claude-ended request)
+    (funcall (efrit-claude-on-event request) '(again))
+    (condition-case err
+        (efrit-claude--attempt request)
+      (error (efrit-claude--finish request (list :message (error-message-string err)))))))
+
+(defun efrit-claude--finish (request problem)
+  "Tell that REQUEST has ended, with PROBLEM or nil."
+  (unless (efrit-claude-ended request)
+    (setf (efrit-claude-ended request) t)
+    (funcall (efrit-claude-on-end request) (efrit-claude-reply request) problem)))
+
+(defun efrit-claude--stop-timer (request)
+  "Stop waiting before a retry of REQUEST."
+  (when (efrit-claude-timer request)
+    (cancel-timer (efrit-claude-timer request))
+    (setf (efrit-claude-timer request) nil)))
+
+;;;; Errors
+
+(defun efrit-claude--refusal (request status)
+  "Return the problem of REQUEST, which was answered with STATUS."
+  (let* ((said (decode-coding-string
+                (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
+         (object (ignore-errors (efrit-json-parse said)))
+         (after (efrit-claude--retry-after
+                 (efrit-http-header (efrit-claude-http request) "retry-after")
+                 (efrit-claude-after-most request))))
+    (append (efrit-claude--api-problem
+             request (and (hash-table-p object) (gethash "error" object)) status)
+            (and after (list :retry-after after)))))
+
+(defun efrit-claude--retry-after (said most)
+  "Return the seconds to wait that SAID, a retry-after header, asks for, or nil.
+It is a number, or a date; what is neither, or past, asks for nothing.  More
+than MOST seconds are not waited."
+  (let ((seconds (cond
+                  ((null said) nil)
+                  ((string-match-p "\\`[0-9]+\\(?:\\.[0-9]*\\)?\\'" said)
+                   (string-to-number said))
+                  ((when-let* ((date (ignore-errors (date-to-time said)))
+                               (left (ceiling (- (float-time date) (float-time)))))
+                     (and (> left 0) left))))))
+    (and seconds (min seconds most))))
+
+(defun efrit-claude--api-problem (request problem status)
+  "Return PROBLEM, what the endpoint gives as its error, as a plist.
+It may have any form.  It came with STATUS, or with nil, for REQUEST."
+  (let* ((kind (and (hash-table-p problem) (gethash "type" problem)))
+         (message (if (hash-table-p problem) (gethash "message" problem) problem))
+         (said (if (and (stringp message) (not (string-blank-p message)))
+                   (truncate-string-to-width message efrit-claude--most-error-characters nil nil t)
+                 "no reason was given"))
+         (advice (efrit-claude--advice request status said)))
+    (list :status status :type kind
+          :message (concat (if status (format "%d: " status) "") said
+                           (and advice (concat "  " advice)))
+          :passing (or (memql status '(408 429))
+                       (and status (>= status 500))
+                       (and (null status) (member kind efrit-claude--transient-errors))))))
+
+(defun efrit-claude--advice (request status said)
+  "Return what a person can do about an error of REQUEST, or nil.
+It has STATUS, and SAID what is wrong."
+  (pcase status
+    (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
+    ((or 402 403) "The account may not do this: check its credit and permissions.")
+    (404 (format "Is there a model %s?  Set `efrit-claude-model', then M-x efrit-take-options."
+                 (efrit-claude-model request)))
+    (413 "Lower `efrit-budget-total-target'.")
+    (400 (cond
+          ((string-match-p "prompt is too long" said) "Lower `efrit-budget-total-target'.")
+          ((string-match-p "credit" said) "Check the account's credit.")
+          ((string-match-p "Invalid signature in thinking" said)
+           "The conversation's past was changed: this is a defect of efrit's.")))))
+
+(provide 'efrit-anthropic)
+;;; efrit-anthropic.el ends here

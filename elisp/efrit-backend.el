@@ -1,0 +1,441 @@
+;;; efrit-backend.el --- Send requests to a model  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Where requests go, the key, posting by curl, and the events that come
+;; back.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-rpc)
+(require 'subr-x)
+
+;; Those of url-parse.el, which `url-generic-parse-url' loads.
+(declare-function url-host "url-parse" (url))
+(declare-function url-type "url-parse" (url))
+
+;;; The endpoint
+
+;; The address that requests go to, what is known there besides plain
+;; messages, and the key: one for exactly that host, which never goes over
+;; the network for everybody to read.
+
+(defconst efrit-endpoint--vendor "api.anthropic.com"
+  "The host of the vendor's own endpoint.")
+
+(defconst efrit-endpoint--all-features
+  '(cache thinking effort task-budget binding diagnostics)
+  "All values that `efrit-claude-features' may have.")
+
+(defconst efrit-endpoint--secret-headers '("x-api-key" "authorization" "proxy-authorization")
+  "Headers with a key in them.")
+
+(defun efrit-endpoint-host ()
+  "Return the host of the endpoint.
+Signal a `user-error' where `efrit-claude-url' does not name one."
+  (let* ((url (url-generic-parse-url efrit-claude-url))
+         (host (url-host url)))
+    (unless (and (member (url-type url) '("http" "https"))
+                 host (not (string-empty-p host)))
+      (user-error "`efrit-claude-url' is %s: it must begin with http:// or https:// and a host, \
+such as http://localhost:11434/v1/messages" efrit-claude-url))
+    host))
+
+(defun efrit-endpoint-headers (betas)
+  "Return the headers of a request that asks for BETAS, a list of names.
+Signal a `user-error' where the vendor's endpoint would get no key, or
+another machine a key that everybody can read."
+  (let* ((host (efrit-endpoint-host))
+         (key (efrit-endpoint--key host)))
+    (when (and (null key) (equal host efrit-endpoint--vendor))
+      (user-error "There is no key: put `machine %s login apikey password KEY' \
+into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
+    (when (or key (efrit-endpoint-own-secret-p))
+      (efrit-endpoint--check-secret host))
+    (append '(("content-type" . "application/json")
+              ("anthropic-version" . "2023-06-01"))
+            (and key (list (cons "x-api-key" key)))
+            (and betas (list (cons "anthropic-beta" (string-join betas ","))))
+            efrit-claude-headers)))
+
+(defun efrit-endpoint-feature-p (feature &optional model)
+  "Return non-nil if the endpoint has FEATURE, and MODEL can do it.
+MODEL is a plist of what the model can do, from the sidecar."
+  (and (memq feature (if (eq efrit-claude-features 'auto)
+                         (and (efrit-endpoint--own-api-p) efrit-endpoint--all-features)
+                       efrit-claude-features))
+       (pcase feature
+         ('thinking (eq (plist-get model :adaptive_thinking) t))
+         ('task-budget (eq (plist-get model :task_budgets) t))
+         ('binding (eq (plist-get model :binding) t))
+         (_ t))))
+
+(defun efrit-endpoint-note ()
+  "Return what a person is told of the endpoint once in a session, or nil."
+  (and (eq efrit-claude-features 'auto)
+       (not (efrit-endpoint--own-api-p))
+       (format "%s gets plain messages: no prompt cache, no thinking, no effort; \
+`efrit-claude-features' says what it knows"
+               (efrit-endpoint-host))))
+
+(defun efrit-endpoint--own-api-p ()
+  "Return non-nil if the endpoint is the vendor's own."
+  (equal (efrit-endpoint-host) efrit-endpoint--vendor))
+
+(defun efrit-endpoint--key (host)
+  "Return the key for HOST, or nil."
+  (let* ((found (efrit-endpoint--auth-source-key host))
+         (secret (plist-get found :secret))
+         (key (if (functionp secret) (funcall secret) secret)))
+    (or key
+        (and (member host efrit-claude-key-hosts)
+             (getenv "ANTHROPIC_API_KEY")))))
+
+(declare-function auth-source-search "auth-source" (&rest spec))
+(declare-function auth-source-forget "auth-source" (spec))
+
+(defun efrit-endpoint--auth-source-key (host)
+  "Return what `auth-source' has for HOST, or nil.
+It keeps in mind what it did not find, so that is looked for again: the
+person may have put the key there since."
+  (require 'auth-source)
+  (let ((wanted (list :host host :user "apikey" :max 1)))
+    (or (car (apply #'auth-source-search wanted))
+        (progn
+          (auth-source-forget wanted)
+          (car (apply #'auth-source-search wanted))))))
+
+(defun efrit-endpoint-own-secret-p ()
+  "Return non-nil if the person's own headers have a key among them."
+  (cl-some (lambda (header)
+             (member (downcase (car header)) efrit-endpoint--secret-headers))
+           efrit-claude-headers))
+
+(defun efrit-endpoint--check-secret (host)
+  "Signal a `user-error' where others could read what only HOST is to know."
+  (unless (or efrit-claude-key-in-clear
+              (equal (url-type (url-generic-parse-url efrit-claude-url)) "https")
+              (efrit-endpoint--loopback-p host))
+    (user-error "The key for %s would go there over plain http, for everybody on the way to \
+read: use https, or set `efrit-claude-key-in-clear'" host)))
+
+(defun efrit-endpoint--loopback-p (host)
+  "Return non-nil if HOST is this machine."
+  (or (member (downcase host) '("localhost" "::1" "[::1]"))
+      (string-match-p "\\`127\\.[0-9]+\\.[0-9]+\\.[0-9]+\\'" host)))
+
+;;; curl
+
+;; curl reads its options and the headers, the key among them, from its
+;; standard input; the body comes from a file that only its owner can read.
+;; So nothing of either stands in a process list.
+
+(defconst efrit-http--most-head 1000000
+  "The most bytes that may come of a reply before its body.")
+
+(cl-defstruct (efrit-http (:constructor efrit-http--create) (:copier nil))
+  "A request under way.
+ON-DATA is called with each stretch of the reply's body, a unibyte
+string, and ON-END once, with nil or what went wrong, a string.  STATUS is
+the reply's status and HEADERS an alist with lower-case names, once they
+are there.  HEAD collects the headers, and HEAD-BYTES counts all that came
+before the body; STDERR is the buffer with curl's
+own messages, BODY-FILE holds the request's body."
+  process on-data on-end status headers (head "") (head-bytes 0) stderr body-file ended)
+
+(defvar efrit-http--warm nil
+  "A curl that waits for its options, or nil.")
+
+(defun efrit-http-warm ()
+  "Start the curl of the next request, so that it need not be waited for."
+  (unless (or (process-live-p efrit-http--warm)
+              (not (executable-find (default-value 'efrit-http-program))))
+    (setq efrit-http--warm (efrit-http--spawn))))
+
+(defun efrit-http-cool ()
+  "End the curl that was started for a request that does not come."
+  (when (process-live-p efrit-http--warm)
+    (efrit-http--kill efrit-http--warm))
+  (setq efrit-http--warm nil))
+
+(defun efrit-http-post (url headers body on-data on-end)
+  "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
+HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
+struct.  Signal a `user-error' where there is no curl."
+  (unless (executable-find (default-value 'efrit-http-program))
+    (user-error "There is no %s: install curl, or set `efrit-http-program'"
+                (default-value 'efrit-http-program)))
+  (let ((request (efrit-http--create
+                  :on-data on-data :on-end on-end
+                  :body-file (efrit-http--write-body body))))
+    (condition-case err
+        (efrit-http--start request url headers)
+      (error (efrit-http--clean request)
+             (signal (car err) (cdr err))))
+    request))
+
+(defun efrit-http-cancel (request)
+  "Stop REQUEST; nobody is told of its end any more."
+  (setf (efrit-http-ended request) t)
+  (when (process-live-p (efrit-http-process request))
+    (delete-process (efrit-http-process request)))
+  (efrit-http--clean request))
+
+(defun efrit-http-header (request name)
+  "Return the header NAME, in lower case, of the reply to REQUEST, or nil."
+  (cdr (assoc name (efrit-http-headers request))))
+
+(declare-function server-ensure-safe-dir "server" (dir))
+
+(defun efrit-http--write-body (body)
+  "Write the strings of BODY to a new file, and return its name.
+Only its owner can read it, and its name says whose it is: an Emacs that is
+killed cannot delete it.  A buffer joins them: strings of that size would
+be garbage."
+  (require 'server)
+  (server-ensure-safe-dir (default-value 'efrit-http-directory))
+  (efrit-http--delete-stale-files)
+  (let ((file (make-temp-file (expand-file-name (format "body-%d-" (emacs-pid))
+                                                (default-value 'efrit-http-directory))))
+        (coding-system-for-write 'utf-8-unix))
+    (with-temp-buffer
+      (mapc #'insert body)
+      (write-region nil nil file nil 'silent))
+    file))
+
+(defun efrit-http--delete-stale-files ()
+  "Delete what an Emacs that is gone was sending."
+  (dolist (file (directory-files (default-value 'efrit-http-directory) t "\\`body-[0-9]+-" t))
+    (string-match "body-\\([0-9]+\\)-[^/]*\\'" file)
+    (unless (efrit-http--writer-lives-p (string-to-number (match-string 1 file)) file)
+      (ignore-errors (delete-file file)))))
+
+(defun efrit-http--writer-lives-p (pid file)
+  "Return non-nil if the process PID, which wrote FILE, is still there.
+One that began after FILE was written has got the number anew."
+  (let ((attributes (process-attributes pid))
+        (written (file-attribute-modification-time (file-attributes file))))
+    (or (eql pid (emacs-pid))
+        (and attributes
+             (let ((start (alist-get 'start attributes)))
+               (or (null start) (null written)
+                   (time-less-p start (time-add written 2))))))))
+
+(defun efrit-http--start (request url headers)
+  "Start curl for REQUEST to URL with HEADERS.
+One that waits is taken, unless it has ended meanwhile."
+  (let ((config (efrit-http--config request url headers))
+        (warm efrit-http--warm))
+    (setq efrit-http--warm nil)
+    (unless (and (process-live-p warm)
+                 (ignore-errors (efrit-http--send-config request warm config) t))
+      (efrit-http--send-config request (efrit-http--spawn) config))))
+
+(defun efrit-http--send-config (request process config)
+  "Give PROCESS, a curl that waits, the CONFIG of REQUEST."
+  (process-send-string process config)
+  (process-send-eof process)
+  (setf (efrit-http-process request) process
+        (efrit-http-stderr request) (process-get process 'stderr))
+  (set-process-filter process (lambda (_ data) (efrit-http--receive request data)))
+  (set-process-sentinel process (lambda (_ _event) (efrit-http--finish request)))
+  (efrit-process-watch process (lambda () (efrit-http--finish request))))
+
+(defun efrit-http--spawn ()
+  "Start a curl that waits for its options, and return its process."
+  (let* ((default-directory temporary-file-directory)
+         ;; A project's own may have another curl.
+         (exec-path (default-value 'exec-path))
+         (process-environment (default-value 'process-environment))
+         (stderr (generate-new-buffer " *efrit-curl-stderr*" t))
+         (process (make-process
+                   :name "efrit-curl"
+                   :command (list (default-value 'efrit-http-program) "-q" "--config" "-")
+                   :connection-type 'pipe
+                   :coding 'no-conversion
+                   :noquery t
+                   :stderr stderr
+                   :filter #'ignore
+                   :sentinel #'ignore)))
+    (process-put process 'stderr stderr)
+    (when-let* ((errors (get-buffer-process stderr)))
+      (set-process-query-on-exit-flag errors nil)
+      (set-process-sentinel errors #'ignore))
+    process))
+
+(defun efrit-http--kill (process)
+  "End PROCESS, a curl, and what belongs to it."
+  (set-process-sentinel process #'ignore)
+  (delete-process process)
+  (efrit-http--drop-buffer (process-get process 'stderr)))
+
+(defun efrit-http--config (request url headers)
+  "Return curl's options for REQUEST to URL with HEADERS, a unibyte string."
+  (efrit-http-options
+   url (cons '("expect" . "") headers)
+   "show-error\n"
+   (efrit-http-option "request" "POST")
+   (efrit-http-option "data-binary" (concat "@" (efrit-http-body-file request)))
+   (efrit-http-option "connect-timeout" (format "%s" efrit-http-connect-timeout))
+   (efrit-http-option "speed-limit" "1")
+   (efrit-http-option "speed-time" (format "%d" efrit-http-silence-timeout))))
+
+(defun efrit-http-options (url headers &rest more)
+  "Return curl's configuration for URL with HEADERS, a unibyte string.
+MORE are further lines.  `efrit-http-parse' reads the output."
+  (encode-coding-string
+   (concat
+    ;; What a proxy answers to CONNECT would stand before the reply's own head.
+    "silent\nno-buffer\ninclude\nsuppress-connect-headers\n"
+    (efrit-http-option "url" url)
+    (apply #'concat more)
+    (mapconcat (lambda (header)
+                 (efrit-http-option "header" (format "%s: %s" (car header) (cdr header))))
+               headers ""))
+   'utf-8-unix))
+
+(defun efrit-http-option (name value)
+  "Return the line of curl's configuration for NAME with VALUE."
+  (when (string-match-p "[\n\r\0]" value)
+    (user-error "The %s of the request has a line break in it" name))
+  (format "%s = \"%s\"\n" name (replace-regexp-in-string "[\\\"]" "\\\\\\&" value)))
+
+(defun efrit-http--receive (request data)
+  "Take DATA of the reply to REQUEST: headers first, then the body."
+  (cond
+   ((efrit-http-ended request))
+   ((efrit-http-status request) (funcall (efrit-http-on-data request) data))
+   ((> (cl-incf (efrit-http-head-bytes request) (length data)) efrit-http--most-head)
+    (efrit-http-cancel request)
+    (funcall (efrit-http-on-end request)
+             (format "more than %d bytes came before the reply" efrit-http--most-head)))
+   (t
+    (setf (efrit-http-head request) (concat (efrit-http-head request) data))
+    (efrit-http--read-head request))))
+
+(defun efrit-http--read-head (request)
+  "Read the headers of the reply to REQUEST, if they are there."
+  (pcase (efrit-http-parse (efrit-http-head request))
+    (`(,status ,headers ,body)
+     (setf (efrit-http-status request) status
+           (efrit-http-headers request) headers
+           (efrit-http-head request) body)
+     (unless (string-empty-p body)
+       (funcall (efrit-http-on-data request) body)))))
+
+(defun efrit-http-parse (output)
+  "Return the reply in OUTPUT of curl as (STATUS HEADERS BODY), or nil.
+HEADERS is an alist with names in lower case.  Informational replies that
+the server sends first are skipped."
+  (let ((start 0)
+        end reply)
+    (while (and (null reply) (setq end (string-search "\r\n\r\n" output start)))
+      (let ((lines (split-string (substring output start end) "\r\n")))
+        (setq start (+ end 4))
+        (when (string-match "\\`HTTP/[0-9.]+ \\([02-9][0-9]*\\)" (car lines))
+          (setq reply (list (string-to-number (match-string 1 (car lines)))
+                            (efrit-http--parse-headers (cdr lines))
+                            (substring output start))))))
+    reply))
+
+(defun efrit-http--parse-headers (lines)
+  "Return the headers in LINES, an alist with names in lower case."
+  (cl-loop for line in lines
+           when (string-match "\\`\\([^:]+\\):[ \t]*\\(.*\\)\\'" line)
+           collect (cons (downcase (match-string 1 line)) (match-string 2 line))))
+
+(defun efrit-http--finish (request)
+  "Tell that REQUEST has ended, once its process has."
+  (let ((process (efrit-http-process request)))
+    (unless (or (efrit-http-ended request) (process-live-p process))
+      (setf (efrit-http-ended request) t)
+      (accept-process-output (get-buffer-process (efrit-http-stderr request)) 0)
+      (let ((problem (efrit-http--problem request process)))
+        (efrit-http--clean request)
+        (funcall (efrit-http-on-end request) problem)))))
+
+(defun efrit-http--problem (request process)
+  "Return what went wrong with REQUEST, whose PROCESS has ended, or nil."
+  (unless (and (eq (process-status process) 'exit)
+               (zerop (process-exit-status process)))
+    (let ((said (string-trim (if (buffer-live-p (efrit-http-stderr request))
+                                 (with-current-buffer (efrit-http-stderr request)
+                                   (buffer-string))
+                               ""))))
+      (if (string-empty-p said)
+          (format "%s ended with %s" (default-value 'efrit-http-program)
+                  (process-exit-status process))
+        said))))
+
+(defun efrit-http--clean (request)
+  "Remove what REQUEST left behind."
+  (when (efrit-http-process request)
+    (efrit-process-unwatch (efrit-http-process request)))
+  (ignore-errors (delete-file (efrit-http-body-file request)))
+  (efrit-http--drop-buffer (efrit-http-stderr request)))
+
+(defun efrit-http--drop-buffer (buffer)
+  "Kill BUFFER, of a curl's messages, if it is there."
+  (when-let* ((errors (and (buffer-live-p buffer) (get-buffer-process buffer))))
+    (delete-process errors))
+  (when (buffer-live-p buffer)
+    (kill-buffer buffer)))
+
+;;; Server-sent events
+
+;; Takes the bytes of a stream in whatever pieces they come, and gives the
+;; data of each event as a decoded string.
+
+(defconst efrit-sse--max-event-bytes 16000000
+  "The most bytes of an event; one that is longer is an error.")
+
+(cl-defstruct (efrit-sse (:constructor efrit-sse-create) (:copier nil))
+  "A reader of events.
+ON-EVENT is called with the data of each, a string.  PIECES are the bytes
+of a line that has not ended yet, the latest first; DATA the lines of
+data of an event that has not ended yet, likewise.  SIZE counts the bytes
+of both."
+  on-event pieces data (size 0))
+
+(defun efrit-sse-feed (reader bytes)
+  "Have READER read BYTES, a unibyte string.
+Signal an error where an event is too long."
+  (let ((start 0)
+        end)
+    (while (setq end (string-search "\n" bytes start))
+      (let ((line (apply #'concat (reverse (cons (substring bytes start end)
+                                                 (efrit-sse-pieces reader))))))
+        (setf (efrit-sse-pieces reader) nil)
+        (efrit-sse--count reader (- end start))
+        (efrit-sse--line reader (string-remove-suffix "\r" line)))
+      (setq start (1+ end)))
+    (when (< start (length bytes))
+      (efrit-sse--count reader (- (length bytes) start))
+      (push (substring bytes start) (efrit-sse-pieces reader)))))
+
+(defun efrit-sse--count (reader bytes)
+  "Count BYTES more of the event at which READER is."
+  (when (> (cl-incf (efrit-sse-size reader) bytes) efrit-sse--max-event-bytes)
+    (error "An event has more than %d bytes" efrit-sse--max-event-bytes)))
+
+(defun efrit-sse--line (reader line)
+  "Have READER take LINE; an empty one ends an event."
+  (cond
+   ((string-empty-p line)
+    (setf (efrit-sse-size reader) 0)
+    (when-let* ((data (efrit-sse-data reader)))
+      (setf (efrit-sse-data reader) nil)
+      (funcall (efrit-sse-on-event reader)
+               (decode-coding-string (mapconcat #'identity (reverse data) "\n") 'utf-8))))
+   ((not (string-prefix-p "data:" line))
+    (setf (efrit-sse-size reader) (max 0 (- (efrit-sse-size reader) (length line)))))
+   (t
+    (push (string-remove-prefix " " (substring line 5)) (efrit-sse-data reader)))))
+
+(provide 'efrit-backend)
+;;; efrit-backend.el ends here

@@ -1,0 +1,682 @@
+;;; efrit-rpc.el --- JSON-RPC with a sidecar: JSON, calls, connections  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; JSON as the wire needs it, the calls that are made of a sidecar, and the
+;; connection to its process.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-remote)
+(require 'seq)
+(require 'subr-x)
+
+;;; JSON
+
+;; Objects are plists with keyword keys, arrays vectors, false
+;; `:json-false', true t, null nil.  The empty object is read as nil, too;
+;; `efrit-json-empty-object' writes one.
+;;
+;; Emacs's native functions are quick, but some JSON they refuse: Emacs 28
+;; and 29 the character NUL, when reading, and integers beyond 64 bits; all
+;; of them halves of surrogate pairs, which is how Python writes file names
+;; that are not UTF-8.  A refused reply would be lost, and the call wait for
+;; its time-out; so json.el does these few.
+
+(defconst efrit-json-empty-object (make-hash-table :size 1)
+  "The empty JSON object, {}, for parameters.  It is not to be changed.")
+
+(defun efrit-json-read ()
+  "Read JSON from point on and move to its end."
+  (let ((start (point)))
+    (condition-case nil
+        (json-parse-buffer :object-type 'plist
+                           :null-object nil :false-object :json-false)
+      (json-error
+       (goto-char start)
+       (efrit-json--read-fallback)))))
+
+(defun efrit-json-write (object)
+  "Return OBJECT as JSON, a unibyte string.
+Signal an error where it has what JSON does not know, such as raw bytes."
+  (condition-case nil
+      (json-serialize object :null-object nil :false-object :json-false)
+    (args-out-of-range
+     (encode-coding-string (efrit-json--encode object nil :json-false) 'utf-8-unix))))
+
+(defun efrit-json-parse (text)
+  "Return the value of the JSON TEXT, such that it can be written again.
+Objects are hash tables, arrays vectors, null `:null', false `:false'."
+  (condition-case nil
+      (json-parse-string text :null-object :null :false-object :false)
+    (json-error (efrit-json--decode text 'hash-table 'string :null :false))))
+
+(defun efrit-json-plist (text)
+  "Return the object of the JSON TEXT as a plist with keyword keys.
+Arrays are vectors, true t, null and false nil: what a function reads."
+  (condition-case nil
+      (json-parse-string text :object-type 'plist :null-object nil :false-object nil)
+    (json-error (efrit-json--decode text 'plist 'keyword nil nil))))
+
+(defun efrit-json-text (value)
+  "Return VALUE, as `efrit-json-parse' gives it, as JSON text, a string.
+What no JSON can hold, such as raw bytes, is replaced first."
+  (let ((written (condition-case nil
+                     (json-serialize value :null-object :null :false-object :false)
+                   ((args-out-of-range wrong-type-argument)
+                    (efrit-json--encode
+                     (if (stringp value) (efrit-json-replace-invalid value) value)
+                     :null :false)))))
+    (if (multibyte-string-p written)
+        written
+      (decode-coding-string written 'utf-8-unix t))))
+
+(defun efrit-json-replace-invalid (string)
+  "Return STRING with what UTF-8 cannot hold replaced by U+FFFD."
+  (if (string-match-p "[^\0-\ud7ff\ue000-\U0010ffff]" string)
+      (replace-regexp-in-string "[^\0-\ud7ff\ue000-\U0010ffff]" "\ufffd" string t t)
+    string))
+
+(defvar json-object-type)
+(defvar json-array-type)
+(defvar json-key-type)
+(defvar json-null)
+(defvar json-false)
+(declare-function json-encode "json" (object))
+(declare-function json-read-from-string "json" (string))
+
+(defun efrit-json--decode (text object key null false)
+  "Return the value of the JSON TEXT by json.el.
+OBJECT is the type of objects, KEY that of their keys; NULL and FALSE stand
+for null and false."
+  (require 'json)
+  (let ((json-object-type object)
+        (json-array-type 'vector)
+        (json-key-type key)
+        (json-null null)
+        (json-false false))
+    (json-read-from-string text)))
+
+(defun efrit-json--encode (value null false)
+  "Return VALUE as JSON by json.el; NULL and FALSE stand for null and false."
+  (require 'json)
+  (let ((json-null null)
+        (json-false false))
+    (json-encode value)))
+
+(defun efrit-json--read-fallback ()
+  "Read JSON from point to the end of the buffer by json.el."
+  (let ((text (buffer-substring-no-properties (point) (point-max))))
+    (goto-char (point-max))
+    (efrit-json--decode (if enable-multibyte-characters
+                            text
+                          (decode-coding-string text 'utf-8-unix t))
+                        'plist 'keyword nil :json-false)))
+
+;;; Calls
+
+;; A call is what somebody asked of the sidecar: it is waiting to be sent,
+;; sent, or ended, and it ends once.  Whoever asked is told from a timer,
+;; never from a process filter or sentinel, where nothing may wait or fail.
+
+(cl-defstruct (efrit-call (:constructor efrit-call-create) (:copier nil))
+  "A call to the sidecar.
+METHOD is a symbol, PARAMS a plist or nil.  KIND is `request',
+`notification', or `barrier' for a call that is never sent and ends when
+it could be.  STATE is `waiting', `sent', `done', `failed' or `dropped';
+VALUE is the result once done, and once failed the error as
+`condition-case' binds it.  SUCCESS and FAILURE, functions of one
+argument or nil, are told VALUE.  HOST is the `efrit-host' whose sidecar
+it is for.  CONNECTION and ID say where a sent request went; TIMER ends it
+when its time is over."
+  host method params (kind 'request) (state 'waiting) value
+  success failure connection id timer)
+
+(defvar efrit-call--queue nil
+  "Calls deferred by `efrit-defer': (FUNCTION . ARGUMENTS), oldest first.")
+
+(defun efrit-call-open-p (call)
+  "Return non-nil while CALL has not ended."
+  (memq (efrit-call-state call) '(waiting sent)))
+
+(defun efrit-call-finish (call state &optional value)
+  "End CALL in STATE with VALUE, unless it has ended already.
+Return non-nil if this ended it."
+  (when (efrit-call-open-p call)
+    (setf (efrit-call-state call) state
+          (efrit-call-value call) value)
+    (efrit-call--stop-timer call)
+    (when (or (efrit-call-success call) (efrit-call-failure call))
+      (efrit-defer #'efrit-call--notify call))
+    t))
+
+(defun efrit-call-drop (call)
+  "Forget CALL; its end is not reported any more.
+Return non-nil if it had not ended."
+  (prog1 (and (efrit-call-open-p call) t)
+    (setf (efrit-call-state call) 'dropped)
+    (efrit-call--stop-timer call)))
+
+(defun efrit-call-take-back (call)
+  "Make CALL, which could not be sent, wait to be sent again."
+  (when (eq (efrit-call-state call) 'sent)
+    (setf (efrit-call-state call) 'waiting
+          (efrit-call-connection call) nil
+          (efrit-call-id call) nil)))
+
+(defun efrit-call-limit (call seconds over)
+  "Call OVER with CALL when SECONDS have passed and it has not ended.
+With nil for SECONDS there is no limit."
+  (when seconds
+    (setf (efrit-call-timer call) (run-at-time seconds nil over call))))
+
+(defun efrit-call-result (call)
+  "Return the value of CALL, which has ended, or signal its error."
+  (pcase (efrit-call-state call)
+    ('done (efrit-call-value call))
+    ('failed (signal (car (efrit-call-value call)) (cdr (efrit-call-value call))))
+    (_ (signal 'efrit-cancelled (list "it was cancelled here")))))
+
+(defun efrit-defer (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS soon, from a timer.
+What is put off so runs in the order in which it was put off, and an
+error in one does not touch the next.  It may ask things of another
+machine: it never runs inside of what TRAMP does, and finds files there
+as they are by then."
+  (setq efrit-call--queue (nconc efrit-call--queue (list (cons function arguments))))
+  (run-at-time 0 nil #'efrit-call--run-next))
+
+(defun efrit-call--run-next ()
+  "Run the oldest of `efrit-call--queue', now or when TRAMP has done what it does."
+  (if (efrit-remote-busy-p)
+      (run-at-time 0.1 nil #'efrit-call--run-next)
+    (when-let* ((next (pop efrit-call--queue)))
+      (efrit-remote-without-cache
+        (apply (car next) (cdr next))))))
+
+(defun efrit-call--notify (call)
+  "Tell whoever made CALL how it ended."
+  (let ((told (pcase (efrit-call-state call)
+                ('done (efrit-call-success call))
+                ('failed (efrit-call-failure call)))))
+    (when told
+      (funcall told (efrit-call-value call)))))
+
+(defun efrit-call--stop-timer (call)
+  "Stop the timer of CALL."
+  (when (efrit-call-timer call)
+    (cancel-timer (efrit-call-timer call))
+    (setf (efrit-call-timer call) nil)))
+
+;;; The program
+
+;; The sidecar is a program of this package's own checkout.  It is looked
+;; for in this order: what the person set, the checkout's virtualenv, the
+;; PATH.  It always runs on this machine, in a local folder and with the
+;; environment of Emacs itself, whatever the current buffer visits.
+
+(defconst efrit-directory
+  (file-name-directory
+   (file-truename
+    (concat (file-name-sans-extension
+             (or load-file-name buffer-file-name "efrit-executable"))
+            ".el")))
+  "The folder of this package's Lisp files, symbolic links resolved.")
+
+(defmacro efrit-executable-locally (&rest body)
+  "Run BODY in a local folder, with the environment of Emacs itself.
+A remote `default-directory' or a buffer's own `process-environment' has
+no part in what BODY starts."
+  (declare (indent 0) (debug t))
+  `(let ((default-directory (efrit-executable--local-directory))
+         (process-environment (default-value 'process-environment))
+         (exec-path (default-value 'exec-path)))
+     ,@body))
+
+(defun efrit-executable-command ()
+  "Return the sidecar's command, a list of strings.
+The first is an absolute file name.  Signal a `user-error' that says what
+to run or set where there is none."
+  (efrit-executable-locally
+   (if (default-value 'efrit-sidecar-command)
+       (efrit-executable--absolute-command (ensure-list (default-value 'efrit-sidecar-command)))
+     (list (or (efrit-executable--in-checkout)
+               (executable-find "efrit-budget")
+               (user-error "%s" (efrit-executable--advice)))))))
+
+(defun efrit-executable--local-directory ()
+  "Return a local folder that exists."
+  (let ((home (expand-file-name "~/")))
+    (if (and (not (file-remote-p home)) (file-directory-p home))
+        home
+      (file-name-as-directory temporary-file-directory))))
+
+(defun efrit-executable--absolute-command (command)
+  "Return COMMAND with its program as an absolute file name.
+Signal a `user-error' where that program cannot be run."
+  (let ((program (executable-find (substitute-in-file-name (car command)))))
+    (unless program
+      (user-error
+       "`efrit-sidecar-command' names %s, which is no program here; set it to one, or to nil"
+       (car command)))
+    (cons program (cdr command))))
+
+(defun efrit-executable--checkout ()
+  "Return the folder of the checkout this file is part of, or nil."
+  (let ((folder (expand-file-name ".." efrit-directory)))
+    (and (file-exists-p (expand-file-name "pyproject.toml" folder))
+         (file-name-as-directory folder))))
+
+(defun efrit-executable--in-checkout ()
+  "Return the sidecar's program in the checkout's own virtualenv, or nil."
+  (when-let* ((checkout (efrit-executable--checkout)))
+    (seq-find #'file-executable-p
+              (list (expand-file-name ".venv/bin/efrit-budget" checkout)
+                    (expand-file-name ".venv/Scripts/efrit-budget.exe" checkout)))))
+
+(defun efrit-executable--advice ()
+  "Return what a person without the sidecar's program should do."
+  (if-let* ((checkout (efrit-executable--checkout)))
+      (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
+              (shell-quote-argument (directory-file-name checkout)))
+    "The program efrit-budget is not on your PATH.  Run in a shell, in a \
+checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
+
+;;; The process on this machine
+
+;; How the process is started on this machine, how the end of one is never
+;; missed, and where its standard error goes: to the buffer
+;; " *efrit sidecar stderr*".
+
+(defconst efrit-process--seconds 1
+  "Seconds between two looks whether a process has ended.")
+
+(defun efrit-process-name (&optional remote)
+  "Return the name of the process of the sidecar on the host REMOTE, or here."
+  (concat "efrit sidecar" (and remote (concat " " remote))))
+
+(defun efrit-process-spawn (command)
+  "Start COMMAND, a list of strings, and return its process.
+It speaks on pipes, in bytes, and Emacs may end without asking about it.
+The key of the model is not in its environment, where commands could look."
+  (efrit-executable-locally
+    (let ((stderr (efrit-process-new-stderr))
+          (process-environment (cons "ANTHROPIC_API_KEY" process-environment))
+          (read-process-output-max
+           (max read-process-output-max (or efrit-sidecar-read-output-max 0)))
+          ;; It delays reading while output comes in small pieces.
+          (process-adaptive-read-buffering nil))
+      (let ((process (make-process
+                      :name (efrit-process-name)
+                      :command command
+                      :connection-type 'pipe
+                      :coding 'binary
+                      :noquery t
+                      :stderr stderr)))
+        (process-put process 'efrit-stderr stderr)
+        (set-process-sentinel (get-buffer-process stderr) #'ignore)
+        process))))
+
+(defun efrit-process-watch (process over)
+  "Call OVER once PROCESS has ended and what it wrote was read.
+Look from a timer: where a person quits while Emacs reads the last output
+of a process with a standard error of its own, Emacs never calls the
+sentinel.  `efrit-process-unwatch' ends it where the end is known."
+  (process-put process 'efrit-watch
+               (run-at-time 0 efrit-process--seconds #'efrit-process--check process over)))
+
+(defun efrit-process-unwatch (process)
+  "Look no more whether PROCESS has ended."
+  (when-let* ((timer (process-get process 'efrit-watch)))
+    (cancel-timer timer)))
+
+(defun efrit-process-stderr (&optional remote)
+  "Return the buffer with what the sidecar wrote to its standard error.
+That is the latest process's, here or on the host REMOTE, or the one's
+before if that wrote nothing.  On another machine it comes when the
+process has ended.  Return nil where there is none."
+  (seq-find (lambda (buffer) (and buffer (> (buffer-size buffer) 0)))
+            (list (get-buffer (efrit-process--stderr-name remote))
+                  (get-buffer (efrit-process--stderr-name remote "before")))))
+
+(defun efrit-process-new-stderr (&optional remote)
+  "Return an empty buffer for the stderr of a process on REMOTE, or here.
+That of the process before is set aside, if there is anything in it."
+  (let ((name (efrit-process--stderr-name remote))
+        (before (efrit-process--stderr-name remote "before")))
+    (when-let* ((latest (get-buffer name)))
+      (if (zerop (buffer-size latest))
+          (efrit-process--kill-buffer latest)
+        (efrit-process--kill-buffer (get-buffer before))
+        (with-current-buffer latest
+          (rename-buffer before))))
+    (with-current-buffer (get-buffer-create name)
+      (buffer-disable-undo)
+      (current-buffer))))
+
+(defun efrit-process-keep-words (process words)
+  "Add WORDS, bytes, to what PROCESS on another machine wrote to its stderr."
+  (when (buffer-live-p (process-get process 'efrit-stderr))
+    (with-current-buffer (process-get process 'efrit-stderr)
+      (goto-char (point-max))
+      (insert (decode-coding-string words 'utf-8-unix)))))
+
+(defun efrit-process-last-words (process)
+  "Return the last line that PROCESS wrote to its stderr, or nil."
+  (when-let* ((buffer (process-get process 'efrit-stderr))
+              ((buffer-live-p buffer)))
+    (when-let* ((pipe (get-buffer-process buffer)))
+      (accept-process-output pipe 0.1 nil t))
+    (with-current-buffer buffer
+      (car (last (split-string (buffer-substring (max 1 (- (point-max) 2000))
+                                                 (point-max))
+                               "\n" t "[ \t]+"))))))
+
+(defun efrit-process--check (process over)
+  "Call OVER if PROCESS has ended, behind the last of what it wrote."
+  (unless (process-live-p process)
+    (efrit-process-unwatch process)
+    (while (accept-process-output process 0 nil t))
+    (funcall over)))
+
+(defun efrit-process--kill-buffer (buffer)
+  "Kill BUFFER, which may be nil, without a question."
+  (let ((kill-buffer-query-functions nil))
+    (when buffer
+      (kill-buffer buffer))))
+
+(defun efrit-process--stderr-name (remote &optional which)
+  "Return the name of the stderr buffer of the process WHICH on the host REMOTE."
+  (format " *%s stderr%s*" (efrit-process-name remote) (if which (concat " " which) "")))
+
+;;; Connections
+
+;; A connection is a process that speaks JSON-RPC.  It lives and dies with its
+;; process; efrit-sidecar.el starts another.
+
+(cl-defstruct (efrit-connection (:constructor efrit-connection--create) (:copier nil))
+  "A running sidecar.
+PROCESS is its process, of the name NAME.  PIECES are bytes that are
+not read yet, unibyte strings, the latest first; SIZE is their length, and
+NEED the length from which on there is a message to read.  CALLS are the
+requests that were sent and have not ended, by their ids; ID is the latest
+of these.  ON-PROGRESS and ON-END are as in `efrit-connection-open'; ON-END
+is nil once it was called.  LOG is how many characters of messages to keep."
+  process name pieces (size 0) (need 1) (calls (make-hash-table)) (id 0)
+  on-progress on-end log)
+
+(defun efrit-connection-open (process on-progress on-end)
+  "Return a connection to the sidecar whose process is PROCESS.
+ON-PROGRESS is called with a call, or nil, and the parameters of a
+progress notification about it; ON-END with the connection and a text
+that says why it ended, from the process's sentinel."
+  (let ((connection (efrit-connection--create
+                     :process process :name (process-name process)
+                     :on-progress on-progress :on-end on-end
+                     :log efrit-sidecar-log-events)))
+    (efrit-connection--fit process connection)
+    (efrit-process-watch process (lambda () (efrit-connection--process-ended connection)))
+    connection))
+
+(defun efrit-connection-live-p (connection)
+  "Return non-nil while the process of CONNECTION is alive."
+  (process-live-p (efrit-connection-process connection)))
+
+(defun efrit-connection-send (connection call)
+  "Send CALL over CONNECTION, and return non-nil.
+Return nil where the process is gone and the call was not sent.  A call
+that cannot be written as JSON ends."
+  (condition-case err
+      (prog1 t (efrit-connection--transmit connection call))
+    (quit
+     (efrit-connection-cancel connection call)
+     (signal 'quit nil))
+    (error
+     (remhash (efrit-call-id call) (efrit-connection-calls connection))
+     (if (not (efrit-connection-live-p connection))
+         (efrit-call-take-back call)
+       (efrit-call-finish call 'failed (efrit-connection--unencodable call err))
+       t))))
+
+(defun efrit-connection-notify (connection method params)
+  "Send the notification METHOD with PARAMS over CONNECTION."
+  (efrit-connection--write connection (list :method (format "%s" method) :params params)))
+
+(defun efrit-connection-cancel (connection call)
+  "Drop CALL and tell CONNECTION's process to stop working on it.
+Return non-nil if it had not ended."
+  (let ((sent (eq (efrit-call-state call) 'sent)))
+    (prog1 (efrit-call-drop call)
+      (when (and sent (efrit-call-id call))
+        (efrit-connection-withdraw connection call)))))
+
+(defun efrit-connection-withdraw (connection call)
+  "Tell CONNECTION's process to stop working on CALL."
+  (when (efrit-connection-live-p connection)
+    ;; Where the process ends just now there is nothing left to stop.
+    (ignore-errors
+      (efrit-connection-notify connection '$/cancelRequest
+                               (list :id (efrit-call-id call))))))
+
+(defun efrit-connection-wait (connection)
+  "Read what CONNECTION's process sends, for 50 ms at most.
+CONNECTION may be nil.  Timers run meanwhile."
+  (let ((process (and connection (efrit-connection-process connection))))
+    (accept-process-output (and (process-live-p process) process) 0.05)))
+
+(defun efrit-connection-close (connection)
+  "End the process of CONNECTION, within two seconds.
+It is asked to shut down first."
+  (process-put (efrit-connection-process connection) 'efrit-stopped t)
+  (unwind-protect
+      (when (efrit-connection-live-p connection)
+        (efrit-connection--ask-to-exit connection))
+    (efrit-connection-kill connection)))
+
+(defun efrit-connection-kill (connection)
+  "End the process of CONNECTION at once, and what was sent to it."
+  (delete-process (efrit-connection-process connection))
+  (efrit-connection--process-ended connection))
+
+;;;; Starting
+
+(defun efrit-connection--fit (process connection)
+  "Have what PROCESS does and did go to CONNECTION: it may even have ended."
+  (set-process-coding-system process 'binary 'binary)
+  (set-process-filter process (lambda (_ output) (efrit-connection--take connection output)))
+  (set-process-sentinel process
+                        (lambda (_ change) (efrit-connection--change connection change)))
+  (when-let* ((written (process-get process 'efrit-written)))
+    (efrit-connection--take connection written)
+    (unless (efrit-connection-live-p connection)
+      (efrit-defer #'efrit-connection--change connection
+                   (format "exited with code %d" (process-exit-status process))))))
+
+;;;; Sending
+
+(defun efrit-connection--transmit (connection call)
+  "Write CALL to CONNECTION's process."
+  (setf (efrit-call-connection call) connection)
+  (pcase (efrit-call-kind call)
+    ('barrier (efrit-call-finish call 'done))
+    ('notification
+     (efrit-connection-notify connection (efrit-call-method call) (efrit-call-params call))
+     (efrit-call-finish call 'done))
+    (_
+     (let ((id (cl-incf (efrit-connection-id connection))))
+       (setf (efrit-call-state call) 'sent
+             (efrit-call-id call) id)
+       (puthash id call (efrit-connection-calls connection))
+       (efrit-connection--write connection
+                                (list :id id :method (format "%s" (efrit-call-method call))
+                                      :params (efrit-call-params call)))))))
+
+(defun efrit-connection--write (connection message)
+  "Write MESSAGE, a plist, to CONNECTION's process."
+  (let ((json (efrit-json-write `(:jsonrpc "2.0" ,@message))))
+    (process-send-string (efrit-connection-process connection)
+                         (concat (format "Content-Length: %d\r\n\r\n" (string-bytes json)) json))
+    (efrit-connection--log connection "->" json)))
+
+(defun efrit-connection--log (connection sign json)
+  "Keep JSON, a message over CONNECTION, behind SIGN, where messages are kept."
+  (let ((most (efrit-connection-log connection)))
+    (when (> most 0)
+      (with-current-buffer (get-buffer-create
+                            (format "*%s events*" (efrit-connection-name connection)))
+        (buffer-disable-undo)
+        (goto-char (point-max))
+        (insert sign " " (decode-coding-string json 'utf-8-unix) "\n")
+        (delete-region (point-min) (max (point-min) (- (point-max) most)))))))
+
+(defun efrit-connection--unencodable (call err)
+  "Return the error for CALL, which was not sent because of ERR."
+  (list 'efrit-unencodable
+        (format "%s: %s%s" (efrit-call-method call) (error-message-string err)
+                (if (eq (car err) 'wrong-type-argument)
+                    " (a string with raw bytes, or a value JSON does not know)"
+                  ""))))
+
+;;;; Receiving
+
+(defun efrit-connection--take (connection output)
+  "Take OUTPUT, bytes of CONNECTION's process, and receive what is whole.
+On another machine the last of it is what was written to the standard error."
+  (pcase-let* ((process (efrit-connection-process connection))
+               (`(,bytes . ,words) (efrit-remote-split process output)))
+    (unless (string-empty-p words)
+      (efrit-process-keep-words process words))
+    (push bytes (efrit-connection-pieces connection))
+    (when (<= (efrit-connection-need connection)
+              (cl-incf (efrit-connection-size connection) (length bytes)))
+      (mapc (apply-partially #'efrit-connection--receive connection)
+            (efrit-connection--messages connection)))))
+
+(defun efrit-connection--messages (connection)
+  "Remove the whole messages from the pieces of CONNECTION, and return them."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (mapc #'insert (reverse (efrit-connection-pieces connection)))
+    (goto-char (point-min))
+    (let (need messages)
+      (while (<= (setq need (efrit-connection--need)) (buffer-size))
+        (when-let* ((message (efrit-connection--read connection (1+ need))))
+          (push message messages))
+        (delete-region (point-min) (1+ need)))
+      (setf (efrit-connection-pieces connection) (list (buffer-string))
+            (efrit-connection-size connection) (buffer-size)
+            (efrit-connection-need connection) need)
+      (nreverse messages))))
+
+(defun efrit-connection--need ()
+  "Move to where the body of the first message in this buffer begins.
+Return how long the buffer is to be for the whole message, at the least."
+  (goto-char (point-min))
+  (let ((case-fold-search t))
+    (if (re-search-forward "Content-Length: *\\([0-9]+\\)\r\n\\(?:.+\r\n\\)*\r\n" nil t)
+        (+ (1- (point)) (string-to-number (match-string 1)))
+      (1+ (buffer-size)))))
+
+(defun efrit-connection--read (connection end)
+  "Return the JSON from point to END, which came over CONNECTION, or nil."
+  (when (> (efrit-connection-log connection) 0)
+    (efrit-connection--log connection "<-" (buffer-substring (point) end)))
+  (save-restriction
+    (narrow-to-region (point) end)
+    (condition-case err
+        (efrit-json-read)
+      (error (message "efrit: a message of the sidecar cannot be read: %s"
+                      (error-message-string err))
+             nil))))
+
+(defun efrit-connection--receive (connection message)
+  "Take MESSAGE, a plist, which came over CONNECTION."
+  (let ((id (plist-get message :id))
+        (method (plist-get message :method)))
+    (cond
+     ((and id method)
+      (ignore-errors
+        (efrit-connection--write
+         connection `(:id ,id :error (:code -32601 :message
+                                            ,(format "This client has no method %s" method))))))
+     ((equal method "$/progress")
+      (let ((params (plist-get message :params)))
+        (efrit-defer (efrit-connection-on-progress connection)
+                     (gethash (plist-get params :token) (efrit-connection-calls connection))
+                     params)))
+     (t (efrit-connection--answer connection (gethash id (efrit-connection-calls connection))
+                                  message)))))
+
+(defun efrit-connection--answer (connection call message)
+  "End CALL, a request over CONNECTION, or nil, with the reply MESSAGE."
+  (when call
+    (remhash (efrit-call-id call) (efrit-connection-calls connection))
+    (if-let* ((err (plist-get message :error)))
+        (efrit-call-finish call 'failed (efrit-connection--error call err))
+      (efrit-call-finish call 'done (plist-get message :result)))))
+
+(defun efrit-connection--error (call err)
+  "Return ERR, a JSON-RPC error object about CALL, as a condition."
+  (let ((code (plist-get err :code)))
+    (list (if (eql code -32800) 'efrit-cancelled 'efrit-rpc-error)
+          (or (plist-get err :message) "no message")
+          :code code
+          :data (plist-get err :data)
+          :method (efrit-call-method call))))
+
+;;;; Ending
+
+(defun efrit-connection--change (connection change)
+  "Note CHANGE, as a sentinel gets it, of the process of CONNECTION."
+  (process-put (efrit-connection-process connection) 'efrit-end (string-trim change))
+  (unless (efrit-connection-live-p connection)
+    (efrit-connection--process-ended connection)))
+
+(defun efrit-connection--process-ended (connection)
+  "End what CONNECTION had under way, because its process ended; once."
+  (when-let* ((on-end (efrit-connection-on-end connection)))
+    (setf (efrit-connection-on-end connection) nil)
+    (efrit-process-unwatch (efrit-connection-process connection))
+    (let ((why (efrit-connection--exit-reason connection)))
+      (efrit-connection--fail-calls connection (list 'efrit-sidecar-died why))
+      (funcall on-end connection why))))
+
+(defun efrit-connection--fail-calls (connection err)
+  "End what was sent over CONNECTION with the error ERR, in that order."
+  (let ((calls (hash-table-values (efrit-connection-calls connection))))
+    (clrhash (efrit-connection-calls connection))
+    (dolist (call (cl-sort calls #'< :key #'efrit-call-id))
+      (efrit-call-finish call 'failed err))))
+
+(defun efrit-connection--exit-reason (connection)
+  "Return in words why CONNECTION's process ended."
+  (let ((process (efrit-connection-process connection)))
+    (if (process-get process 'efrit-stopped)
+        "it was stopped"
+      (string-join
+       (delq nil (list (or (process-get process 'efrit-end) "gone")
+                       (efrit-process-last-words process)))
+       ": "))))
+
+(defun efrit-connection--ask-to-exit (connection)
+  "Ask CONNECTION's process to shut down and exit, and give it time to."
+  (let ((call (efrit-call-create :method 'shutdown)))
+    (efrit-connection-send connection call)
+    (efrit-connection--wait-while 1.0 (lambda () (efrit-call-open-p call)))
+    (ignore-errors (efrit-connection-notify connection 'exit nil))
+    (efrit-connection--wait-while
+     1.0 (lambda () (efrit-connection-live-p connection)))))
+
+(defun efrit-connection--wait-while (seconds busy)
+  "Wait while BUSY gives non-nil, for SECONDS at most."
+  (let ((end (+ (float-time) seconds)))
+    (while (and (funcall busy) (< (float-time) end))
+      (accept-process-output nil 0.02))))
+
+(provide 'efrit-rpc)
+;;; efrit-rpc.el ends here

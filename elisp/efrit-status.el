@@ -1,0 +1,387 @@
+;;; efrit-status.el --- A loop in words, bars and mode lines  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What the views and the batch job show of a loop: its state, its budget, and
+;; what it does while nobody looks.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-loop)
+(require 'efrit-permissions)
+(require 'efrit-rpc)
+(require 'efrit-run)
+(require 'efrit-sidecar)
+(require 'seq)
+(require 'subr-x)
+
+;;; Words
+
+;; What the views and the batch job say of a loop, as plain strings.
+
+(defconst efrit-show--states
+  '((idle . "ready") (beginning . "preparing") (waiting . "waiting for the model")
+    (streaming . "writing") (retrying . "waiting to retry") (ending . "booking")
+    (running . "running tools") (failed . "failed") (refused . "the model refused")
+    (cut-short . "the reply reached its limit of tokens")
+    (window-full . "the model's window is full") (limited . "a limit was reached"))
+  "Names for the states of a loop.")
+
+(defun efrit-show-state (state)
+  "Return what STATE, of a loop, is called."
+  (alist-get state efrit-show--states))
+
+(defun efrit-show-tokens (tokens)
+  "Return TOKENS as short text: 950, 12k, 1.2M."
+  (cond ((not (numberp tokens)) "?")
+        ((< tokens 1000) (format "%d" tokens))
+        ((< tokens 999500) (format "%dk" (round tokens 1000)))
+        (t (format "%.1fM" (/ tokens 1000000.0)))))
+
+(defun efrit-show-number (number)
+  "Return NUMBER, a whole one, with commas: 1,234."
+  (let ((text (number-to-string number)))
+    (while (string-match "\\`\\(-?[0-9]+\\)\\([0-9]\\{3\\}\\(?:,\\|\\'\\)\\)" text)
+      (setq text (replace-match "\\1,\\2" t nil text)))
+    text))
+
+(defun efrit-show-arguments (arguments width)
+  "Return ARGUMENTS, the JSON text of an object, as short text of WIDTH."
+  (let* ((plist (ignore-errors (efrit-json-plist arguments)))
+         (shown (cl-loop for (name value) on plist by #'cddr
+                         collect (efrit-show--argument name value))))
+    (truncate-string-to-width (string-join shown " ") width nil nil "…")))
+
+(defun efrit-show-use (use)
+  "Return USE as a line: tool, arguments, tokens, time, state."
+  (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
+    (concat (efrit-show--use-sign use)
+            (propertize (efrit-use-name use) 'face 'efrit-tool)
+            (if (string-empty-p arguments) "" " ")
+            (propertize arguments 'face 'efrit-arguments)
+            (propertize (efrit-show--use-end use (efrit-use-result use))
+                        'face 'efrit-figures))))
+
+(defun efrit-show-question (use)
+  "Return what the person is asked about USE."
+  (or (efrit-use-question use)
+      (format "Let %s run?  %s" (efrit-use-name use)
+              (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
+
+(defun efrit-show-gauge (loop &optional columns)
+  "Return the budget of LOOP as a line, of at most COLUMNS where that can be.
+Where there is no room for all, the tiers go first, then the bar."
+  (let* ((budget (efrit-loop-budget loop))
+         (tiers (plist-get budget :tiers))
+         (dollars (plist-get (efrit-loop-usage loop) :dollars))
+         (end (concat (if dollars (format "  $%.2f" dollars) "")
+                      (format "  turn %d" (efrit-loop-turn loop))))
+         (tools (efrit-show--tier "  tools " (plist-get tiers :tool_results)))
+         (history (efrit-show--tier "  history " (plist-get tiers :history)))
+         (left (concat " · " (efrit-show-remaining budget)))
+         (lines (list (concat (efrit-show--prompt budget 8) left tools history end)
+                      (concat (efrit-show--prompt budget 8) left tools end)
+                      (concat (efrit-show--prompt budget 8) left end)
+                      (concat (efrit-show--prompt budget 8) end))))
+    (or (seq-find (lambda (line) (or (null columns) (<= (string-width line) columns))) lines)
+        (concat (efrit-show--prompt budget 0) end))))
+
+(defun efrit-show-remaining (budget)
+  "Return how far BUDGET, a snapshot, is from the next compaction, in words."
+  (let ((left (or (plist-get budget :remaining) 0)))
+    (if (> left 0)
+        (format "%s until it compacts" (efrit-show-tokens left))
+      "compacts next")))
+
+(defun efrit-show-fill-face (used limit)
+  "Return the face of USED tokens where LIMIT is the most there can be."
+  (cond ((> used limit) 'efrit-band-critical)
+        ((> used (* 0.8 limit)) 'efrit-band-low)
+        (t 'efrit-band-ample)))
+
+(defun efrit-show-used-tokens (budget)
+  "Return how many tokens of BUDGET, a snapshot, are used."
+  (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
+           sum (or (plist-get tier :used) 0)))
+
+(defun efrit-show-prompt-limit (budget)
+  "Return how many tokens a prompt of BUDGET, a snapshot, can have."
+  (or (plist-get budget :prompt_limit) 0))
+
+(defun efrit-show-bar (used limit width)
+  "Return a bar of WIDTH characters for USED of LIMIT."
+  (let ((full (if (> limit 0) (min width (round (* width used) limit)) 0)))
+    (concat (make-string full ?▓) (make-string (- width full) ?░))))
+
+(defun efrit-show-cache-share (loop)
+  "Return the share of the cache in all that LOOP sent, or nil."
+  (let* ((usage (efrit-loop-usage loop))
+         (read (or (plist-get usage :read) 0))
+         (all (+ read (or (plist-get usage :input) 0) (or (plist-get usage :written) 0))))
+    (and (> all 0) (/ (* 100.0 read) all))))
+
+(defun efrit-show-summary (loop)
+  "Return how LOOP stands: budget, epochs, cache and price, in lines."
+  (let ((usage (efrit-loop-usage loop))
+        (share (efrit-show-cache-share loop)))
+    (string-join
+     (delq nil
+           (list (efrit-show-gauge loop)
+                 (plist-get (efrit-loop-budget loop) :summary)
+                 (format "session %s, epoch %d, %s tokens written by the model%s"
+                         (efrit-loop-id loop) (efrit-loop-epoch loop)
+                         (efrit-show-tokens (or (plist-get usage :output) 0))
+                         (if share (format ", %.0f%% of prompts from cache" share) ""))))
+     "\n")))
+
+(defun efrit-show--argument (name value)
+  "Return the argument NAME with VALUE as short text."
+  (let ((name (substring (symbol-name name) 1)))
+    (cond ((stringp value) (if (member name '("path" "pattern" "command" "code" "handle"))
+                               (efrit-show--one-line value)
+                             (format "%s=%s" name (efrit-show--one-line value))))
+          ((null value) (format "%s=no" name))
+          ((eq value t) (format "%s=yes" name))
+          ((vectorp value) (format "%s=%s" name (mapconcat #'efrit-show--item value ",")))
+          (t (format "%s=%s" name value)))))
+
+(defun efrit-show--item (value)
+  "Return VALUE, an item of a list, as short text: of an object, its values."
+  (if (and (consp value) (keywordp (car value)))
+      (string-join (cl-loop for (_ member) on value by #'cddr
+                            collect (efrit-show--one-line (format "%s" member)))
+                   " ")
+    (efrit-show--one-line (format "%s" value))))
+
+(defun efrit-show--one-line (text)
+  "Return TEXT on one line, without what lines are set in by."
+  (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
+
+(defun efrit-show--use-sign (use)
+  "Return the sign in front of the line of USE: how it went."
+  (pcase (efrit-use-state use)
+    ('done (if (member (plist-get (efrit-use-result use) :status) '(nil "error"))
+               (propertize "✗ " 'face 'efrit-failed)
+             (propertize "• " 'face 'efrit-done)))
+    ('asking (propertize "? " 'face 'efrit-question))
+    (_ (propertize "… " 'face 'efrit-busy))))
+
+(defun efrit-show--use-end (use result)
+  "Return the end of the line of USE, which gave RESULT, if it has."
+  (let ((tokens (plist-get result :tokens))
+        (seconds (efrit-use-seconds use))
+        (handle (plist-get result :handle)))
+    (cond
+     (result (concat (if tokens (format "  %s tokens" (efrit-show-tokens tokens)) "")
+                     (if seconds (format "  %d ms" (round (* 1000 seconds))) "")
+                     (if handle (concat "  " handle) "")))
+     ((eq (efrit-use-state use) 'done) "  stopped")
+     (t ""))))
+
+(defun efrit-show--prompt (budget width)
+  "Return how much of the prompt of BUDGET is used, behind a bar of WIDTH.
+Its face is that of the same bar in the budget view."
+  (let ((limit (efrit-show-prompt-limit budget))
+        (used (efrit-show-used-tokens budget)))
+    (propertize (concat (efrit-show-bar used limit width) (if (> width 0) " " "")
+                        (efrit-show-tokens used) "/" (efrit-show-tokens limit))
+                'face (efrit-show-fill-face used limit))))
+
+(defun efrit-show--tier (name tier)
+  "Return TIER, a plist, as text behind NAME."
+  (format "%s%s/%s" name (efrit-show-tokens (plist-get tier :used))
+          (efrit-show-tokens (plist-get tier :limit))))
+
+;;; Bars
+
+;; What a snapshot of the budget says, as lines with bars of block
+;; characters; the budget view and the dry run show them.
+
+(defconst efrit-budget-bars--margin 31
+  "Most characters beside the bar on its line.")
+
+(defconst efrit-budget-bars--tiers
+  '((:system . "system") (:history . "history") (:tool_results . "tool results")
+    (:user_message . "requests"))
+  "The tiers that are in a prompt, and what they are called.")
+
+(defun efrit-budget-bars (budget &optional columns)
+  "Return BUDGET, a snapshot, as lines: the tiers, the whole, the estimate.
+None is longer than COLUMNS."
+  (string-join
+   (append (efrit-budget-bars-tiers budget columns)
+           (list (efrit-budget-bars--wrap (efrit-budget-bars--remaining-text budget) columns)
+                 (efrit-budget-bars--wrap (efrit-budget-bars-error budget) columns)))
+   "\n"))
+
+(defun efrit-budget-bars-tiers (budget &optional columns)
+  "Return a line with a bar for each tier of BUDGET, and one for the whole.
+None is longer than COLUMNS."
+  (let* ((tiers (plist-get budget :tiers))
+         (width (if columns
+                    (max 1 (min efrit-budget-bars-width
+                                (- columns efrit-budget-bars--margin)))
+                  efrit-budget-bars-width)))
+    (append
+     (cl-loop for (name . called) in efrit-budget-bars--tiers
+              for tier = (plist-get tiers name)
+              collect (efrit-budget-bars--line called (plist-get tier :used)
+                                               (plist-get tier :limit) width))
+     (list (efrit-budget-bars--line "whole prompt" (efrit-show-used-tokens budget)
+                                    (efrit-show-prompt-limit budget) width)))))
+
+(defun efrit-budget-bars-error (budget)
+  "Return how far off the estimate of BUDGET was lately, a line."
+  (let ((calibration (plist-get budget :calibration)))
+    (if (or (null (plist-get calibration :model))
+            (eql 0 (plist-get calibration :samples)))
+        "The estimate was not compared with real usage yet."
+      (format "The estimate was %.1f%% off real usage lately (%s, factor %.2f from %d replies)."
+              (* 100 (plist-get calibration :recent_error))
+              (plist-get calibration :model)
+              (plist-get calibration :factor)
+              (plist-get calibration :samples)))))
+
+(defun efrit-budget-bars--line (name used limit width)
+  "Return a line for NAME, of whose LIMIT tokens USED are taken.
+Its bar has WIDTH characters."
+  (let* ((used (or used 0))
+         (limit (or limit 0)))
+    (format "  %-12s %s %6s / %s"
+            name
+            (propertize (efrit-show-bar used limit width)
+                        'face (efrit-show-fill-face used limit))
+            (efrit-show-tokens used) (efrit-show-tokens limit))))
+
+(defun efrit-budget-bars--wrap (text columns)
+  "Return TEXT in lines of at most COLUMNS; nil: in one."
+  (if (null columns)
+      text
+    (with-temp-buffer
+      (insert text)
+      (let ((fill-column columns))
+        (fill-region (point-min) (point-max)))
+      (string-trim-right (buffer-string)))))
+
+(defun efrit-budget-bars--remaining-text (budget)
+  "Return what BUDGET has left, a line."
+  (format "%s, %s for tools after that; epoch %s, turn %s."
+          (let ((left (efrit-show-remaining budget)))
+            (concat (upcase (substring left 0 1)) (substring left 1)))
+          (efrit-show-tokens (plist-get budget :available_for_tools))
+          (plist-get budget :epoch) (plist-get budget :turn)))
+
+;;; Mode lines and notifications
+
+;; While a session works every mode line says so; when it asks or ends
+;; unseen, the echo area or the desktop does.  Nobody's window changes.
+
+(declare-function notifications-notify "notifications" (&rest params))
+
+(defvar efrit-presence-line ""
+  "Mode line text for the working sessions.")
+
+(put 'efrit-presence-line 'risky-local-variable t)
+
+(defun efrit-presence-observe (loop event buffer)
+  "Say elsewhere what matters of EVENT of LOOP, whose buffer is BUFFER."
+  (pcase event
+    (`(state ,state ,_)
+     (efrit-presence--refresh)
+     (when (memq state efrit-loop-resting)
+       (efrit-presence--announce-end loop state buffer)))
+    (`(ask ,use)
+     (efrit-presence--refresh)
+     (efrit-presence--announce-question buffer (efrit-use-name use)))
+    (`(question . ,_)
+     (efrit-presence--refresh)
+     (efrit-presence--announce-question buffer "the model"))
+    (`(use ,_) (efrit-presence--refresh))))
+
+(defun efrit-presence-working ()
+  "Return the loops that are at work."
+  (seq-remove #'efrit-loop-resting-p (efrit-loops)))
+
+(defun efrit-presence-may-exit-p ()
+  "Return non-nil if Emacs may exit, which the person decides while one works.
+This is for `kill-emacs-query-functions'."
+  (or (null (efrit-presence-working))
+      (yes-or-no-p "Efrit is at work; the session stays.  Exit anyway? ")))
+
+(add-hook 'kill-emacs-query-functions #'efrit-presence-may-exit-p)
+
+(defun efrit-presence--refresh ()
+  "Say in the mode lines which loops are at work."
+  (let ((line (efrit-presence--text (efrit-presence-working))))
+    (unless (equal line efrit-presence-line)
+      (setq efrit-presence-line line)
+      (efrit-presence--install)
+      (force-mode-line-update t))))
+
+(defun efrit-presence--install ()
+  "Have the mode lines say what there is to say, and nothing if there is not."
+  (let ((others (remq 'efrit-presence-line
+                      (cond ((null global-mode-string) '(""))
+                            ((listp global-mode-string) global-mode-string)
+                            (t (list global-mode-string))))))
+    (setq global-mode-string
+          (if (string-empty-p efrit-presence-line)
+              others
+            (append others '(efrit-presence-line))))))
+
+(defun efrit-presence--text (loops)
+  "Return what mode lines say of LOOPS, those at work."
+  (if (or (null loops) (not efrit-presence-in-mode-line))
+      ""
+    (let ((asking (seq-some #'efrit-presence--waits-p loops)))
+      (propertize (format " efrit: %s%s "
+                          (if asking "asks" (efrit-show-state (efrit-loop-state (car loops))))
+                          (if (cdr loops) (format " (of %d)" (length loops)) ""))
+                  'face (if asking 'efrit-question 'efrit-busy)))))
+
+(defun efrit-presence--waits-p (loop)
+  "Return non-nil if LOOP waits for an answer of the person's."
+  (or (efrit-run-pending-use loop)
+      (seq-some (lambda (use)
+                  (and (equal (efrit-use-name use) "ask_user")
+                       (eq (efrit-use-state use) 'running)))
+                (efrit-loop-run loop))))
+
+(defun efrit-presence--visible-p (buffer)
+  "Return non-nil if BUFFER is in a window of a frame that can be seen."
+  (and (buffer-live-p buffer) (get-buffer-window buffer 'visible)))
+
+(defun efrit-presence--announce-question (buffer who)
+  "Say that WHO asks in BUFFER, where the person does not see it."
+  (unless (efrit-presence--visible-p buffer)
+    (message "Efrit asks: %s waits for your answer in %s" who (buffer-name buffer))))
+
+(defun efrit-presence--announce-end (loop state buffer)
+  "Say that LOOP rests in STATE, where the person does not see BUFFER."
+  (when (and efrit-presence-notify
+             (not (and (efrit-presence--visible-p buffer) (efrit-presence--focused-p))))
+    (efrit-defer #'efrit-presence--notify
+                 (format "%s: %s" (abbreviate-file-name (efrit-loop-root loop))
+                         (if (eq state 'idle) "it has ended" (efrit-show-state state))))))
+
+(defun efrit-presence--focused-p ()
+  "Return non-nil unless all frames are known to be out of focus."
+  (seq-some (lambda (frame) (memq (frame-focus-state frame) '(t unknown))) (frame-list)))
+
+(defun efrit-presence--notify (text)
+  "Say TEXT by the desktop, or in the echo area."
+  (unless (and (eq efrit-presence-notify 'desktop)
+               (display-graphic-p)
+               (getenv "DBUS_SESSION_BUS_ADDRESS")
+               (require 'notifications nil t)
+               (ignore-errors
+                 (notifications-notify :title "Efrit" :body text :app-name "Emacs")))
+    (message "Efrit: %s" text)))
+
+(provide 'efrit-status)
+;;; efrit-status.el ends here

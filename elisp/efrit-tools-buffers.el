@@ -1,0 +1,817 @@
+;;; efrit-tools-buffers.el --- Tools for buffers, documentation and showing text  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Tools that read the buffers and the documentation of this Emacs, and tools
+;; that show text to the person.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-change)
+(require 'efrit-loop)
+(require 'efrit-permissions)
+(require 'efrit-rpc)
+(require 'efrit-sidecar)
+(require 'efrit-tools)
+(require 'seq)
+(require 'subr-x)
+
+;;; Visiting files
+
+;; A tool that needs a buffer for a file takes the one that visits it, or
+;; opens one for the moment.  The file may be a stranger's: opening it asks
+;; nothing, and runs nothing that is written in it or beside it.
+
+;;;; Names
+
+(defun efrit-visit-root (call)
+  "Return the real name of the root of the session of CALL, with a slash."
+  (file-name-as-directory (file-truename (efrit-loop-root (efrit-tool-call-owner call)))))
+
+(defun efrit-visit-file (call path)
+  "Return the real name of the file PATH, the model's, in the project of CALL.
+Signal an error if it is outside the project; it need not exist."
+  (let* ((root (efrit-visit-root call))
+         (file (and (not (string-match-p "\\`[ \t]*\\'\\|\0" path))
+                    (expand-file-name path root))))
+    (unless file
+      (user-error "%S is no path; give one relative to the project" path))
+    (unless (and (equal (file-remote-p file) (file-remote-p root))
+                 (string-prefix-p root (file-name-as-directory
+                                        (setq file (file-truename file)))))
+      (user-error "%s is outside of the project" path))
+    file))
+
+(defun efrit-visit-existing-file (call path)
+  "Return the real name of the file PATH, the model's, in the project of CALL.
+Signal an error where there is no such file, or it may not be looked at."
+  (let ((file (efrit-visit-file call path)))
+    (cond ((find-buffer-visiting file))
+          ((file-directory-p file) (user-error "%s is a folder; give a file" path))
+          ((not (file-regular-p file))
+           (user-error "%s: no such file; project_files finds names" path)))
+    (when (efrit-visit-secret-p file)
+      (user-error "%s usually holds secrets; read_file asks the person about it" path))
+    file))
+
+(defun efrit-visit-inside-p (call file)
+  "Return non-nil if FILE, a whole name, is in the project of CALL."
+  (let ((root (efrit-visit-root call)))
+    (and (equal (file-remote-p file) (file-remote-p root))
+         (string-prefix-p root (file-name-as-directory (file-truename file))))))
+
+(defun efrit-visit-name (call file)
+  "Return what FILE, a whole name, is called in results for CALL.
+It is relative to the project where it is in it."
+  (efrit-visit-one-line
+   (if (efrit-visit-inside-p call file)
+       (efrit-visit-relative call file)
+     (abbreviate-file-name file))))
+
+(defun efrit-visit-relative (call file)
+  "Return the name of FILE relative to the root of the project of CALL."
+  (file-relative-name (file-truename file) (efrit-visit-root call)))
+
+(defun efrit-visit-one-line (text)
+  "Return TEXT with control characters and hidden ones made visible.
+Line breaks are among them."
+  (replace-regexp-in-string (concat "[\n\t]\\|" efrit-permissions-hidden-characters)
+                            (lambda (control) (format "\\x%02x" (aref control 0)))
+                            text t t))
+
+(defun efrit-visit-secret-p (file)
+  "Return non-nil if secrets are usually in a file of the whole name FILE."
+  (let ((case-fold-search t)
+        (fits (lambda (regexp) (string-match-p regexp file))))
+    (and (seq-some fits (default-value 'efrit-visit-secret-files))
+         (not (seq-some fits (default-value 'efrit-visit-open-files))))))
+
+;;;; Buffers
+
+(defmacro efrit-visit-quietly (&rest body)
+  "Run BODY; a file that it opens asks nothing and has nothing of its own run."
+  (declare (indent 0) (debug t))
+  `(efrit-visit--quietly (lambda () ,@body)))
+
+(defun efrit-visit-open (file)
+  "Return (BUFFER . OPENED) for FILE, a whole name.
+OPENED says whether the buffer was opened for this; then let it go by
+`efrit-visit-release'."
+  (let ((known (find-buffer-visiting file)))
+    (if known
+        (cons known nil)
+      (let ((size (file-attribute-size (file-attributes file))))
+        (when (and size (> size efrit-visit-most-bytes))
+          (user-error "%s has %d bytes, too many to open it in Emacs; read_file, search_content and list_symbols take it"
+                      (file-name-nondirectory file) size)))
+      (cons (efrit-visit-quietly (find-file-noselect file t)) t))))
+
+(defun efrit-visit-release (visit)
+  "Kill the buffer of VISIT, from `efrit-visit-open', if nobody else is at it."
+  (pcase-let ((`(,buffer . ,opened) visit))
+    (when (and opened (buffer-live-p buffer))
+      (efrit-visit--kill buffer))))
+
+(defmacro efrit-visit-with (file &rest body)
+  "Run BODY in a buffer that visits FILE; it is let go of afterwards.
+So are the buffers of other files that BODY opens."
+  (declare (indent 1) (debug t))
+  `(efrit-visit--with ,file (lambda () ,@body)))
+
+(defmacro efrit-visit-and-release (&rest body)
+  "Run BODY, and kill the buffers of files that it opened."
+  (declare (indent 0) (debug t))
+  `(efrit-visit--and-release (lambda () ,@body)))
+
+(defun efrit-visit-buffers (call)
+  "Return the buffers that visit files of the project of CALL, by their names."
+  (sort (seq-filter (lambda (buffer)
+                      (let ((file (buffer-file-name buffer)))
+                        (and file
+                             (equal (file-remote-p file)
+                                    (file-remote-p (efrit-visit-root call)))
+                             (efrit-visit-inside-p call file))))
+                    (buffer-list))
+        (lambda (a b) (string< (buffer-file-name a) (buffer-file-name b)))))
+
+;; Those of libraries that may not be loaded.
+(defvar tags-revert-without-query)
+
+(defvar tags-add-tables)
+
+(defvar recentf-exclude)
+
+(defun efrit-visit--quietly (body)
+  "Call BODY; a file that it opens asks nothing and has nothing of its own run."
+  (let ((enable-remote-dir-locals nil)
+        ;; TRAMP would ask whether root's files may be saved here.
+        (auto-save-default nil)
+        (tags-revert-without-query t)
+        (tags-add-tables nil)
+        (recentf-exclude '(""))
+        (inhibit-interaction t)
+        (message-log-max nil))
+    (efrit-file-quietly (funcall body))))
+
+(defun efrit-visit--with (file body)
+  "Call BODY in a buffer that visits FILE, and let go of what was opened.
+Point and narrowing of a person's buffer stay."
+  (let ((visit (efrit-visit-open file)))
+    (unwind-protect
+        (efrit-visit-and-release
+          (with-current-buffer (car visit)
+            (save-excursion
+              (save-restriction
+                (funcall body)))))
+      (efrit-visit-release visit))))
+
+(defun efrit-visit--and-release (body)
+  "Call BODY, and kill the buffers of files that it opened."
+  (let ((before (buffer-list)))
+    (unwind-protect
+        (efrit-visit-quietly (funcall body))
+      (dolist (buffer (buffer-list))
+        (when (and (buffer-file-name buffer) (not (memq buffer before)))
+          (efrit-visit--kill buffer))))))
+
+(defun efrit-visit--kill (buffer)
+  "Kill BUFFER, which visits a file, unless it is shown or was changed."
+  (unless (or (buffer-modified-p buffer) (get-buffer-window buffer t))
+    (let ((kill-buffer-query-functions nil))
+      (kill-buffer buffer))))
+
+;;; Buffers
+
+;; Buffers are shown as they are: unsaved, narrowed, or with no file at all.
+;; What usually holds secrets is not.
+
+;;;; Tools
+
+(efrit-define-tool list_buffers
+    ((pattern "string" "Part of name, mode or file" :optional t))
+  "Open buffers: mode, lines, file. Those of the project come first."
+  :policy allow
+  (let* ((shown (seq-filter (lambda (buffer) (efrit-buffer-tools--fits-p buffer pattern))
+                            (efrit-buffer-tools--visible-buffers)))
+         (inside (seq-filter (lambda (buffer) (efrit-buffer-tools--inside-p call buffer))
+                             shown))
+         (others (seq-difference shown inside))
+         (said (efrit-buffer-tools--count shown inside)))
+    (efrit-tool-result
+     (concat (efrit-tool-mark-own said)
+             (efrit-buffer-tools--group call "In the project:" inside)
+             (efrit-buffer-tools--group call "Others:" others))
+     :summary said)))
+
+(efrit-define-tool read_buffer
+    ((buffer "string" "Name, or path of its file")
+     (start_line "integer" "From 1" :optional t :minimum 1)
+     (end_line "integer" "" :optional t :minimum 1)
+     (tail "integer" "Last lines" :optional t :minimum 1))
+  "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
+they stand in Emacs. The person is asked about buffers outside the project."
+  :policy allow
+  :guard #'efrit-buffer-tools--guard
+  :async t
+  (let ((found (efrit-buffer-tools--find-buffer call buffer)))
+    (with-current-buffer found
+      (efrit-buffer-tools-check))
+    (efrit-buffer-tools--if-open
+     call found
+     (lambda ()
+       (with-current-buffer found
+         (efrit-buffer-tools--text call start_line end_line tail))))))
+
+(defun efrit-buffer-tools-check ()
+  "Signal an error if this buffer may hold secrets."
+  (let ((file (buffer-file-name (or (buffer-base-buffer) (current-buffer)))))
+    (cond ((string-prefix-p " " (buffer-name))
+           (user-error "%S is an internal buffer and may hold secrets; eval_sexp asks the person"
+                       (buffer-name)))
+          ((minibufferp)
+           (user-error "A minibuffer may hold a password; eval_sexp asks the person"))
+          ((or (apply #'derived-mode-p (default-value 'efrit-buffer-secret-modes))
+               (efrit-visit-secret-p (or file (concat "/" (buffer-name)))))
+           (user-error "%s usually holds secrets; read_file asks the person about a file of the \
+project, eval_sexp about any buffer" (buffer-name))))))
+
+;;;; Lists
+
+(defun efrit-buffer-tools--visible-buffers ()
+  "Return the buffers that a person sees in lists, by their names."
+  (sort (seq-remove (lambda (buffer) (string-prefix-p " " (buffer-name buffer)))
+                    (buffer-list))
+        (lambda (a b) (string< (buffer-name a) (buffer-name b)))))
+
+(defun efrit-buffer-tools--fits-p (buffer pattern)
+  "Return non-nil if PATTERN, nil or a string, is in what BUFFER is called."
+  (or (null pattern)
+      (let ((case-fold-search t))
+        (string-match-p (regexp-quote pattern)
+                        (format "%s\n%s\n%s" (buffer-name buffer)
+                                (buffer-local-value 'major-mode buffer)
+                                (or (buffer-file-name buffer) ""))))))
+
+(defun efrit-buffer-tools--inside-p (call buffer)
+  "Return non-nil if BUFFER is of the project of CALL.
+A folder alone says little: mail that is written in it is the person's."
+  (let ((place (or (buffer-file-name (or (buffer-base-buffer buffer) buffer))
+                   (with-current-buffer buffer
+                     (and (apply #'derived-mode-p (default-value 'efrit-buffer-project-modes))
+                          default-directory)))))
+    (and place (efrit-visit-inside-p call place))))
+
+(defun efrit-buffer-tools--guard (loop arguments)
+  "Return why the person is asked in LOOP before a buffer is read, or nil.
+ARGUMENTS name it.  What is not there, or is never read, is not asked about."
+  (let* ((call (efrit-tool-call-create :owner loop))
+         (buffer (ignore-errors
+                   (efrit-buffer-tools--find-buffer call (plist-get arguments :buffer)))))
+    (and buffer
+         (not (efrit-buffer-tools--inside-p call buffer))
+         (ignore-errors
+           (with-current-buffer buffer
+             (efrit-buffer-tools-check))
+           t)
+         (format "The buffer %s is outside the project." (buffer-name buffer)))))
+
+(defun efrit-buffer-tools--count (shown inside)
+  "Return how many buffers are SHOWN, and INSIDE the project, as a line."
+  (format "%d buffer%s, %d of the project; * is modified, %% read-only.\n"
+          (length shown) (if (= (length shown) 1) "" "s") (length inside)))
+
+(defun efrit-buffer-tools--group (call title buffers)
+  "Return lines for BUFFERS below TITLE, for CALL."
+  (if buffers
+      (concat (efrit-tool-mark-own title) "\n"
+              (mapconcat (lambda (buffer) (efrit-buffer-tools--line call buffer)) buffers ""))
+    ""))
+
+(defun efrit-buffer-tools--line (call buffer)
+  "Return the line about BUFFER, for CALL."
+  (with-current-buffer buffer
+    (let ((file (buffer-file-name (or (buffer-base-buffer) buffer)))
+          (process (get-buffer-process buffer)))
+      (concat (efrit-visit-one-line (buffer-name))
+              (if (and file (buffer-modified-p)) " *" "")
+              (if buffer-read-only " %" "")
+              (format "  %s  %s" major-mode (efrit-buffer-tools--size))
+              (if file (concat "  " (efrit-visit-name call file)) "")
+              (if (buffer-base-buffer)
+                  (concat "  indirect, of " (buffer-name (buffer-base-buffer))) "")
+              (if (process-live-p process) "  running" "")
+              (if (get-buffer-window buffer 'visible) "  visible" "")
+              "\n"))))
+
+(defun efrit-buffer-tools--size ()
+  "Return the size of this buffer in words; a big one is not counted in lines."
+  (if (> (buffer-size) efrit-buffer-most-characters)
+      (format "%d characters" (buffer-size))
+    (save-restriction
+      (widen)
+      (efrit-buffer-tools--count-text (count-lines (point-min) (point-max)) "line"))))
+
+(defun efrit-buffer-tools--count-text (count thing)
+  "Return COUNT of THING in words."
+  (format "%d %s%s" count thing (if (= count 1) "" "s")))
+
+;;;; Reading
+
+(defun efrit-buffer-tools--if-open (call buffer read)
+  "Finish CALL with what READ gives, unless the file of BUFFER is secret.
+Which files of the project are is the sidecar's to say, by its settings."
+  (let ((file (buffer-file-name (or (buffer-base-buffer buffer) buffer))))
+    (if (not (and file (efrit-visit-inside-p call file)))
+        (efrit-tool-finish call (funcall read))
+      (efrit-loop-call
+       (efrit-tool-call-owner call) 'changes/check
+       (list :paths (vector (efrit-json-replace-invalid (efrit-visit-relative call file))))
+       (lambda (checked)
+         (efrit-child-finishing call
+           (when (eq t (plist-get (aref (plist-get checked :files) 0) :secret))
+             (user-error "%s usually holds secrets; read_file asks the person about it"
+                         (buffer-name buffer)))
+           (efrit-tool-finish call (funcall read))))
+       (lambda (err)
+         (efrit-tool-finish call (efrit-tool-result (efrit-error-text err)
+                                                    :status 'error)))))))
+
+(defun efrit-buffer-tools--text (call start end tail)
+  "Return the result for CALL of reading this buffer, lines START to END, or TAIL."
+  (let ((about (efrit-buffer-tools--heading call)))
+    (pcase-let ((`(,first . ,last) (efrit-buffer-tools--lines start end tail)))
+      (cond ((= (point-min) (point-max)) (efrit-tool-mark-own (concat about "\nIt is empty.")))
+            ((efrit-buffer-tools--binary-p) (efrit-tool-mark-own
+                                              (concat about "\nIt holds bytes, no text.")))
+            (t (efrit-buffer-tools--read about first last))))))
+
+(defun efrit-buffer-tools--find-buffer (call name)
+  "Return the buffer NAME, or the one with the file NAME of the project of CALL."
+  (or (get-buffer name)
+      (let ((file (ignore-errors (efrit-visit-file call name))))
+        (and file (find-buffer-visiting file)))
+      (if (ignore-errors (file-exists-p (efrit-visit-file call name)))
+          (user-error "%s is not open in Emacs; read_file reads it" name)
+        (user-error "There is no buffer %s; list_buffers names them" name))))
+
+(defun efrit-buffer-tools--binary-p ()
+  "Return non-nil if there are bytes in this buffer, no text."
+  (save-excursion
+    (goto-char (point-min))
+    (let ((end (min (point-max) (+ (point-min) 100000))))
+      (or (eq major-mode 'image-mode)
+          (search-forward "\0" end t)
+          (and (not enable-multibyte-characters)
+               (re-search-forward "[^[:ascii:]]" end t))))))
+
+(defun efrit-buffer-tools--lines (start end tail)
+  "Return (FIRST . LAST), the numbers of lines to read here.
+START, END and TAIL are as in the tool; LAST may be nil, up to the end."
+  (pcase-let ((`(,lowest . ,highest) (efrit-buffer-tools--visible)))
+    (dolist (number (list start end tail))
+      (when (and number (< number 1))
+        (user-error "%d is no number of lines; the first line is 1" number)))
+    (cond ((and tail (or start end))
+           (user-error "Give one of: start_line and end_line; tail"))
+          ((and start end (< end start))
+           (user-error "Give an end_line of %d or more, not %d" start end))
+          (tail (cons (max lowest (- highest tail -1)) highest))
+          ((> (or start lowest) highest)
+           (user-error "%s has lines %d to %d%s, and no line %d" (buffer-name) lowest highest
+                       (if (buffer-narrowed-p) " (narrowed)" "") start))
+          ((< (or end highest) lowest)
+           (user-error "%s is narrowed to lines %d to %d" (buffer-name) lowest highest))
+          (t (cons (max lowest (or start lowest)) (min highest (or end highest)))))))
+
+(defun efrit-buffer-tools--visible ()
+  "Return (FIRST . LAST), the numbers of the accessible lines of this buffer."
+  (let ((first (line-number-at-pos (point-min) t)))
+    (cons first (max first (+ first -1 (count-lines (point-min) (point-max)))))))
+
+(defun efrit-buffer-tools--heading (call)
+  "Return the line about this buffer, for CALL."
+  (let ((file (buffer-file-name (or (buffer-base-buffer) (current-buffer))))
+        (visible (efrit-buffer-tools--visible)))
+    (format "%s (%s)"
+            (efrit-visit-one-line (buffer-name))
+            (string-join
+             (delq nil
+                   (list (efrit-buffer-tools--size)
+                         (symbol-name major-mode)
+                         (and file (efrit-visit-name call file))
+                         (and file (if (buffer-modified-p) "not saved" "saved"))
+                         (and (buffer-base-buffer)
+                              (concat "indirect, of " (buffer-name (buffer-base-buffer))))
+                         (and (buffer-narrowed-p)
+                              (format "narrowed to lines %d to %d"
+                                      (car visible) (cdr visible)))))
+             ", "))))
+
+(defun efrit-buffer-tools--read (about first last)
+  "Return the lines FIRST to LAST of this buffer, below ABOUT, as a result."
+  (save-excursion
+    (goto-char (point-min))
+    (forward-line (- first (line-number-at-pos (point-min) t)))
+    (let* ((begin (point))
+           (end (min (progn (forward-line (1+ (- last first))) (point))
+                     (+ begin efrit-buffer-most-characters)))
+           (lines (efrit-buffer-tools--numbered-lines first begin end))
+           (said (format "%s, lines %d to %d" about first
+                         (+ first (max 0 (1- (length lines)))))))
+      (efrit-tool-result
+       (string-join `(,about ,@lines ,@(efrit-buffer-tools--truncation-note end)) "\n")
+       :summary (truncate-string-to-width said 490 nil nil "…")))))
+
+(defun efrit-buffer-tools--numbered-lines (first begin end)
+  "Return the lines between BEGIN and END, behind their numbers, from FIRST on."
+  (let ((number (1- first)))
+    (mapcar (lambda (line) (format "%d\t%s" (setq number (1+ number)) line))
+            (split-string (string-remove-suffix
+                           "\n" (buffer-substring-no-properties begin end))
+                          "\n"))))
+
+(defun efrit-buffer-tools--truncation-note (end)
+  "Return a note, a list, where reading stopped at END before point."
+  (when (and (< end (point)) (< end (point-max)))
+    (list (efrit-tool-mark-own
+           (format "[It was cut after %d characters, in line %d of %d; give start_line for more.]"
+                   efrit-buffer-most-characters
+                   (line-number-at-pos end t) (cdr (efrit-buffer-tools--visible)))))))
+
+;;; Documentation
+
+;; The documentation of functions, variables, faces and keys, what matches a
+;; word, and nodes of manuals.  Looking something up loads nothing, and shows
+;; no values that could be secret.
+
+;;;; Tools
+
+(efrit-define-tool elisp_docs
+    ((name "string" "Symbol; key: C-x C-f; words; node: (elisp)Buffers")
+     (kind (:type "string" :enum ["symbol" "key" "apropos" "manual"]) ""
+           :optional t))
+  "Documentation of a symbol or a key; names that match words (apropos); a node of \
+a manual."
+  :policy allow
+  (pcase kind
+    ((or 'nil "symbol") (efrit-docs--symbol name))
+    ("key" (efrit-docs--key name))
+    ("apropos" (efrit-docs--apropos name))
+    ("manual" (efrit-docs--node name))
+    (_ (user-error "Kind is symbol, key, apropos or manual, not %s" kind))))
+
+;;;; Symbols
+
+(defun efrit-docs--symbol (name)
+  "Return the documentation of what is called NAME."
+  (let* ((symbol (intern-soft (string-trim name)))
+         (parts (delq nil (list (and symbol (fboundp symbol) (efrit-docs--function symbol))
+                                (and symbol (efrit-docs--variable-p symbol)
+                                     (efrit-docs--variable symbol))
+                                (and symbol (facep symbol) (efrit-docs--face symbol))))))
+    (unless parts
+      (user-error "Nothing in this Emacs is called %s; apropos finds names by words" name))
+    (efrit-tool-result (string-join parts "\n\n")
+                       :summary (truncate-string-to-width
+                                 (replace-regexp-in-string "[ \t\n]+" " " (car parts))
+                                 300 nil nil "…"))))
+
+;; The first is of Emacs 28 and later, the second of all.
+(defvar help-enable-symbol-autoload)
+
+(defvar help-enable-autoload)
+
+(defun efrit-docs--function (symbol)
+  "Return the documentation of the function SYMBOL."
+  (let ((help-enable-symbol-autoload nil)
+        (help-enable-autoload nil))
+    (format "%s is %s" symbol
+            (string-trim
+             (with-temp-buffer
+               (let ((standard-output (current-buffer)))
+                 (describe-function-1 symbol))
+               (buffer-substring-no-properties (point-min) (point-max)))))))
+
+(defun efrit-docs--variable-p (symbol)
+  "Return non-nil if SYMBOL is a variable."
+  (or (boundp symbol) (get symbol 'variable-documentation)))
+
+(defun efrit-docs--variable (symbol)
+  "Return the documentation of the variable SYMBOL."
+  (string-join
+   (delq nil
+         (list (format "%s is %s%s." symbol
+                       (if (custom-variable-p symbol) "an option" "a variable")
+                       (if-let* ((file (symbol-file symbol 'defvar)))
+                           (format " of %s" (file-name-nondirectory file)) ""))
+               (efrit-docs--value-line symbol)
+               (efrit-docs--property symbol 'standard-value "Default: %s")
+               (efrit-docs--property symbol 'custom-type "Type: %s")
+               (and (local-variable-if-set-p symbol) "It is local to a buffer where it is set.")
+               (when-let* ((obsolete (get symbol 'byte-obsolete-variable)))
+                 (format "It is obsolete since %s; use %s." (nth 2 obsolete) (car obsolete)))
+               (when-let* ((text (documentation-property symbol 'variable-documentation)))
+                 (concat "\n" (substring-no-properties (substitute-command-keys text))))))
+   "\n"))
+
+(defun efrit-docs--value-line (symbol)
+  "Return a line on the value of SYMBOL, or nil.
+Only what can hold no secret is shown: numbers and symbols."
+  (when (default-boundp symbol)
+    (let ((value (default-value symbol)))
+      (if (or (symbolp value) (numberp value))
+          (format "Value: %S" value)
+        (format "Value: not shown, a %s; eval_sexp asks the person and shows it."
+                (type-of value))))))
+
+(defun efrit-docs--property (symbol property format)
+  "Return PROPERTY of the option SYMBOL by FORMAT, cut, or nil if it has none."
+  (when-let* ((value (get symbol property)))
+    (format format
+            (truncate-string-to-width
+             (let ((print-escape-newlines t))
+               (prin1-to-string (if (eq property 'standard-value) (car value) value)))
+             500 nil nil "…"))))
+
+(defun efrit-docs--face (symbol)
+  "Return the documentation of the face SYMBOL."
+  (format "%s is a face.\n%s" symbol
+          (or (documentation-property symbol 'face-documentation) "Not documented.")))
+
+;;;; Keys
+
+(defun efrit-docs--key (name)
+  "Return the command of the key NAME where the person is."
+  (let ((key (kbd name))
+        (buffer (window-buffer (selected-window))))
+    (when (equal key "")
+      (user-error "Give a key, such as C-x C-f"))
+    (with-current-buffer buffer
+      (let ((command (key-binding key)))
+        (cond ((or (null command) (numberp command))
+               (efrit-tool-mark-own (format "%s runs nothing in %s (%s)." name (buffer-name)
+                                            major-mode)))
+              ((keymapp command) (efrit-docs--prefix name command))
+              ((symbolp command)
+               (format "%s runs %s in %s (%s).\n\n%s" name command (buffer-name) major-mode
+                       (efrit-docs--function command)))
+              (t (format "%s runs a function without a name in %s (%s)." name (buffer-name)
+                         major-mode)))))))
+
+(defun efrit-docs--prefix (name map)
+  "Return what the keys behind the prefix NAME run, by MAP."
+  (let ((lines nil))
+    (map-keymap (lambda (event command)
+                  (push (format "%s %s  %s" name (single-key-description event)
+                                (cond ((keymapp command) "a prefix")
+                                      ((symbolp command) command)
+                                      (t "a function without a name")))
+                        lines))
+                map)
+    (string-join (cons (format "%s is a prefix." name) (sort lines #'string<)) "\n")))
+
+;;;; Names
+
+(defun efrit-docs--apropos (words)
+  "Return the names in which all of WORDS, a string, stand, with what they are."
+  (let* ((words (split-string words))
+         (symbols (and words
+                       (apropos-internal
+                        (regexp-quote (car words))
+                        (lambda (symbol)
+                          (and (or (fboundp symbol) (facep symbol)
+                                   (efrit-docs--variable-p symbol))
+                               (seq-every-p (lambda (word)
+                                              (string-search word (symbol-name symbol)))
+                                            words)))))))
+    (unless words
+      (user-error "Give words of a name"))
+    (let ((said (format "%d names with %s" (length symbols) (string-join words ", "))))
+      (efrit-tool-result
+       (string-join (cons (efrit-tool-mark-own said)
+                          (mapcar #'efrit-docs--name (sort symbols #'string<)))
+                    "\n")
+       :summary said))))
+
+(defun efrit-docs--name (symbol)
+  "Return the line about SYMBOL: what it is, and how its documentation begins."
+  (let* ((kinds (delq nil (list (and (fboundp symbol)
+                                     (cond ((commandp symbol) "command")
+                                           ((macrop symbol) "macro")
+                                           (t "function")))
+                                (and (efrit-docs--variable-p symbol)
+                                     (if (custom-variable-p symbol) "option" "variable"))
+                                (and (facep symbol) "face"))))
+         (text (ignore-errors
+                 (or (and (fboundp symbol) (documentation symbol t))
+                     (documentation-property symbol 'variable-documentation t)
+                     (documentation-property symbol 'face-documentation t)))))
+    (format "%s (%s)%s" symbol (string-join kinds ", ")
+            (if (stringp text) (concat ": " (car (split-string text "\n"))) ""))))
+
+;;;; Manuals
+
+(defvar Info-history)
+(defvar Info-history-list)
+(defvar Info-selection-hook)
+(declare-function Info-find-node "info" (filename nodename &optional no-going-back strict-case))
+
+(defun efrit-docs--node (name)
+  "Return the node NAME of a manual: (manual)node, manual, or a node of Lisp's."
+  (unless (string-match "\\`\\(?:(\\([[:alnum:]_.+-]+\\))\\)?\\(.*\\)\\'" name)
+    (user-error "Give a node as (elisp)Buffers"))
+  (let ((manual (or (match-string 1 name) "elisp"))
+        (node (string-trim (match-string 2 name))))
+    (when (string-match-p "[(/*]" node)
+      (user-error "Give a node as (elisp)Buffers"))
+    (require 'info)
+    (with-temp-buffer
+      (let ((Info-history nil)
+            (Info-history-list nil)
+            (Info-selection-hook nil)
+            (inhibit-interaction t)
+            (inhibit-message t))
+        (Info-mode)
+        (condition-case err
+            (Info-find-node manual (if (string-empty-p node) "Top" node) t)
+          (error (user-error "(%s)%s is not here: %s; Debian keeps Emacs's manuals apart"
+                             manual node (error-message-string err)))))
+      (string-trim (buffer-substring-no-properties (point-min) (point-max))))))
+
+;;; Showing text to the person
+
+;; A place in a file, a stored result, or a text in a mode comes up in a
+;; window that is not the selected one: the person goes on typing where they
+;; are.
+
+(defvar efrit-show-tool--highlights nil
+  "The overlays that highlight what was shown last.")
+
+;;;; Tools
+
+(efrit-define-tool show_in_emacs
+    ((path "string" "" :optional t)
+     (start_line "integer" "Highlighted" :optional t :minimum 1)
+     (end_line "integer" "" :optional t :minimum 1)
+     (text "string" "" :optional t)
+     (handle "string" "Or a result: r7" :optional t)
+     (mode "string" "Of text: diff-mode, grep-mode" :optional t)
+     (title "string" "" :optional t))
+  "Show the person a file's lines, a text, or a stored result in another window."
+  :policy allow
+  :async t
+  (let ((mode (efrit-show-tool--mode mode)))
+    (pcase (seq-count #'identity (list path text handle))
+      (1 (cond (path (efrit-tool-finish
+                      call (efrit-show-tool--file call path start_line end_line)))
+               (text (efrit-tool-finish
+                      call (efrit-show-tool--text call text mode title)))
+               (t (efrit-show-tool--result call handle mode title))))
+      (_ (user-error "Give one of: path, text, handle")))))
+
+;;;; Files
+
+(defun efrit-show-tool--file (call path start end)
+  "Show the file PATH of CALL, the lines START to END highlighted; say so."
+  (let* ((file (efrit-visit-existing-file call path))
+         (visit (efrit-visit-open file)))
+    (with-current-buffer (car visit)
+      (let ((region (and start (efrit-show-tool--region path start (or end start)))))
+        (efrit-show-tool--clear)
+        (when region
+          (efrit-show-tool--highlight (car region) (cdr region)))
+        (efrit-show-tool--display (car visit) (car region))
+        (efrit-tool-mark-own
+         (format "%s is shown%s." path
+                 (cond ((null start) "")
+                       ((= start (or end start)) (format " at line %d" start))
+                       (t (format ", lines %d to %d" start end)))))))))
+
+(defun efrit-show-tool--region (path start end)
+  "Return (BEGIN . END) of the lines START to END of this buffer.
+PATH is what the model calls it.  A narrowed buffer is widened only where
+they would not be visible."
+  (when (or (< start 1) (< end start))
+    (user-error "Invalid line range %d-%d; the first line is 1" start end))
+  (let ((region (save-restriction
+                  (widen)
+                  (save-excursion
+                    (goto-char (point-min))
+                    (when (or (> (forward-line (1- start)) 0)
+                              (and (eobp) (bolp) (> start 1)))
+                      (user-error "%s has %d lines, and no line %d" path
+                                  (count-lines (point-min) (point-max)) start))
+                    (cons (point)
+                          (progn (forward-line (- (1+ end) start)) (point)))))))
+    (unless (<= (point-min) (car region) (cdr region) (point-max))
+      (widen))
+    region))
+
+(defun efrit-show-tool--highlight (begin end)
+  "Highlight what is between BEGIN and END in this buffer for some time."
+  (let ((overlay (make-overlay begin end)))
+    (overlay-put overlay 'face 'efrit-shown)
+    (overlay-put overlay 'priority 100)
+    (overlay-put overlay 'evaporate t)
+    (push overlay efrit-show-tool--highlights)
+    (when efrit-show-seconds
+      (run-at-time efrit-show-seconds nil #'delete-overlay overlay))))
+
+(defun efrit-show-tool--clear ()
+  "Highlight nothing any more."
+  (mapc #'delete-overlay efrit-show-tool--highlights)
+  (setq efrit-show-tool--highlights nil))
+
+(defun efrit-show-tool--display (buffer &optional position)
+  "Display BUFFER, at POSITION if any, in a window that is not selected."
+  (let ((window (display-buffer
+                 buffer '((display-buffer-reuse-window display-buffer-pop-up-window
+                                                       display-buffer-use-some-window
+                                                       display-buffer-no-window)
+                          (inhibit-same-window . t)
+                          (allow-no-window . t)
+                          (inhibit-switch-frame . t)))))
+    (when (and window (not (eq window (selected-window))) position)
+      (set-window-point window position)
+      (with-selected-window window
+        (recenter)))))
+
+;;;; Texts
+
+(defun efrit-show-tool--mode (name)
+  "Return the major mode NAME, nil for plain text, as a symbol.
+Only modes that Emacs uses for files are taken, and some for lists: any
+function could be called like that."
+  (let ((mode (and name (intern-soft name))))
+    (cond ((null name) nil)
+          ((null mode) (user-error "There is no mode %s in this Emacs" name))
+          ((or (memq mode '(text-mode diff-mode grep-mode compilation-mode outline-mode
+                                      special-mode org-mode markdown-mode))
+               (seq-some (lambda (entry) (eq (if (consp (cdr entry)) (cadr entry) (cdr entry))
+                                             mode))
+                         auto-mode-alist))
+           (if (fboundp mode) mode 'text-mode))
+          (t (user-error "%s is no major mode for text in this Emacs" name)))))
+
+(defun efrit-show-tool--text (call text mode title)
+  "Show TEXT in MODE, or as it is, for CALL, under TITLE; say so."
+  (let* ((mode (or mode (efrit-show-tool--guess text)))
+         (name (efrit-visit-one-line
+                (format "*efrit: %s*" (truncate-string-to-width (or title "shown") 60
+                                                                nil nil "…"))))
+         (buffer (get-buffer-create name)))
+    (when (buffer-file-name buffer)
+      (user-error "There is a file's buffer of the name %s; give another title" name))
+    (with-current-buffer buffer
+      (efrit-show-tool--fill text mode (efrit-visit-root call))
+      (goto-char (point-min)))
+    (efrit-show-tool--display buffer)
+    (efrit-tool-mark-own (format "The text is shown in %s (%s)." name mode))))
+
+(defun efrit-show-tool--guess (text)
+  "Return the mode for TEXT of which the model said none."
+  (if (string-match-p "^--- .*\n\\+\\+\\+ .*\n@@ " text) 'diff-mode 'text-mode))
+
+(defun efrit-show-tool--fill (text mode root)
+  "Make TEXT all that is in this buffer, in MODE, with names relative to ROOT.
+The hooks of the mode do not run: what they start may run what is in TEXT."
+  (let ((inhibit-read-only t)
+        (enable-local-variables nil))
+    (erase-buffer)
+    (delay-mode-hooks (funcall mode))
+    (when (derived-mode-p 'compilation-mode)
+      ;; `next-error' passes over a message in the first line.
+      (insert (buffer-name) "\n\n"))
+    (insert text)
+    (setq default-directory root
+          buffer-undo-list t
+          buffer-read-only t)
+    (set-buffer-modified-p nil)
+    (font-lock-mode 1)))
+
+;;;; Stored results
+
+(defun efrit-show-tool--result (call handle mode title)
+  "Show the stored result HANDLE of the session of CALL in MODE under TITLE.
+It costs no tokens, and does not count as a use."
+  (efrit-sidecar-request-async
+   'worklog/show
+   (list :session_id (efrit-loop-id (efrit-tool-call-owner call)) :handle handle
+         :most efrit-show-most-characters)
+   :timeout nil
+   :success (lambda (shown)
+              (efrit-child-finishing call
+                (efrit-tool-finish
+                 call (efrit-show-tool--text call (or (plist-get shown :text) "") mode
+                                             (or title handle)))))
+   :error (lambda (err)
+            (efrit-tool-finish call (efrit-tool-result (efrit-error-text err)
+                                                       :status 'error)))))
+
+(provide 'efrit-tools-buffers)
+;;; efrit-tools-buffers.el ends here

@@ -1,0 +1,442 @@
+;;; efrit-tools-code.el --- Tools for definitions, references and outlines  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Tools that ask xref, imenu and the tags of a project about code.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'efrit)
+(require 'efrit-tools)
+(require 'efrit-tools-buffers)
+(require 'seq)
+(require 'subr-x)
+
+;; Those of libraries that are loaded where they are used.
+(defvar project-find-functions)
+(declare-function xref-backend-definitions "xref" (backend identifier))
+(declare-function xref-backend-references "xref" (backend identifier))
+(declare-function xref-item-location "xref" (item))
+(declare-function xref-item-summary "xref" (item))
+(declare-function xref-location-line "xref" (location))
+(declare-function xref-make "xref" (summary location))
+(declare-function xref-match-item-p "xref" (object))
+
+;;; Tags of a project
+
+;; Has etags.el use the TAGS of a project for a while, without a question and
+;; without trust: a project may name any file in it.
+
+;; Those of etags.el, which is loaded where there are tags.
+(defvar tags-file-name)
+
+(defvar tags-table-list)
+
+(defvar tags-table-computed-list)
+
+(defvar tags-table-computed-list-for)
+
+(defvar tags-table-list-pointer)
+
+(defvar tags-table-list-started-at)
+
+(defvar tags-table-set-list)
+
+(defvar default-tags-table-function)
+
+(declare-function tag-exact-match-p "etags" (tag))
+
+(declare-function tag-implicit-name-match-p "etags" (tag))
+
+(declare-function etags-snarf-tag "etags" (&optional use-explicit))
+
+(declare-function file-of-tag "etags" (&optional relative))
+
+(declare-function visit-tags-table-buffer "etags" (&optional cont cbuf))
+
+(declare-function xref-make-etags-location "etags" (tag-info file))
+
+(defun efrit-tags-call (call body)
+  "Call BODY with whether there are tags: those of the project, else the person's.
+CALL says which project.  What the person has selected stays selected."
+  (require 'etags)
+  (let* ((own (expand-file-name "TAGS" (efrit-visit-root call)))
+         (tags-file-name (if (file-regular-p own) own tags-file-name))
+         (tags-table-list (if (file-regular-p own) (list own) tags-table-list))
+         (tags-table-computed-list nil)
+         (tags-table-computed-list-for nil)
+         (tags-table-list-pointer nil)
+         (tags-table-list-started-at nil)
+         (tags-table-set-list nil)
+         (default-tags-table-function nil))
+    (funcall body (or tags-file-name tags-table-list))))
+
+(defun efrit-tags-definitions (name)
+  "Return the definitions of NAME in the tags, as items of xref.
+The backend of Emacs 30 connects to any machine that is named there, and
+signals an error for a file that is gone."
+  (let ((buffer (current-buffer))
+        (next nil)
+        (found nil))
+    (save-excursion
+      (while (visit-tags-table-buffer next buffer)
+        (setq next t)
+        (goto-char (point-min))
+        (while (search-forward name nil t)
+          (when (or (tag-exact-match-p name) (tag-implicit-name-match-p name))
+            (forward-line 0)
+            (push (efrit-tags--item) found)))))
+    (nreverse found)))
+
+(defun efrit-tags--item ()
+  "Return the tag at point as an item of xref, and move behind it."
+  (let ((tag (etags-snarf-tag)))
+    (xref-make (if (eq (car tag) t) "(filename match)" (car tag))
+               (xref-make-etags-location tag (expand-file-name (file-of-tag))))))
+
+;;; Definitions, references and outlines
+
+;; What Emacs knows of code, by xref and imenu: whatever backend the person
+;; uses is asked, and it asks nobody.  Where a backend could only search
+;; folders as text, that search runs in a process of its own.
+
+(defconst efrit-code--most-columns 300
+  "Most columns of a line that are shown.")
+
+(cl-defstruct (efrit-code-place (:constructor efrit-code-place-create) (:copier nil))
+  "A place in a file: FILE, LINE or nil, and TEXT, what stands there."
+  file line text)
+
+;;;; Tools
+
+(efrit-define-tool find_definition
+    ((symbol "string" "")
+     (path "string" "" :optional t)
+     (line "integer" "" :optional t :minimum 1))
+  "Where a symbol is defined, by xref (language server, tags, Lisp)."
+  :policy allow
+  (efrit-code--found-result call symbol
+                            (efrit-code--ask call symbol path line #'xref-backend-definitions)
+                            "definition"))
+
+(efrit-define-tool find_references
+    ((symbol "string" "")
+     (path "string" "" :optional t)
+     (line "integer" "" :optional t :minimum 1))
+  "Where a symbol is used, by xref; by text where no index is there."
+  :policy allow
+  :async t
+  (let ((answer (efrit-code--ask call symbol path line #'efrit-code--references)))
+    (if (eq (cdr answer) 'text)
+        (efrit-code--search call symbol path (car answer))
+      (efrit-tool-finish
+       call (efrit-code--found-result call symbol answer "reference")))))
+
+(efrit-define-tool buffer_outline
+    ((path "string" "File or buffer"))
+  "Definitions or headings in a file, nested, with their lines, by imenu."
+  :policy allow
+  (let ((buffer (get-buffer path)))
+    (if buffer
+        (with-current-buffer buffer
+          (efrit-buffer-tools-check)
+          (efrit-visit-quietly (efrit-code--outline path)))
+      (efrit-visit-with (efrit-visit-existing-file call path)
+        (efrit-code--outline path)))))
+
+;;;; Asking xref
+
+(defun efrit-code--ask (call symbol path line question)
+  "Ask the backend of xref about SYMBOL for CALL: QUESTION, a function.
+It is asked in the file PATH at LINE; without PATH, in the files of the
+project that are open, until one knows.  Return (BACKEND . PLACES), where
+PLACES may be `text'."
+  (when (string-blank-p symbol)
+    (user-error "Give a symbol"))
+  (require 'xref)
+  (if path
+      (efrit-visit-with (efrit-visit-existing-file call path)
+        (efrit-code--go-to symbol path line)
+        (efrit-code--ask-here call symbol question))
+    (when line
+      (user-error "Line %d of which file? Give its path, too" line))
+    (efrit-code--ask-each call symbol question)))
+
+(defun efrit-code--go-to (symbol path line)
+  "Move to SYMBOL in LINE of this buffer, or where it stands first.
+PATH is the model's name of the file."
+  (widen)
+  (goto-char (point-min))
+  (when line
+    (forward-line (1- line)))
+  (let ((case-fold-search nil))
+    (if (search-forward symbol (and line (line-end-position)) t)
+        (goto-char (match-beginning 0))
+      (when line
+        (user-error "%s is not in line %d of %s" symbol line path)))))
+
+(defun efrit-code--ask-each (call symbol question)
+  "Ask each kind of open file of the project of CALL about SYMBOL: QUESTION.
+Return as `efrit-code--ask' does."
+  (let ((asked nil)
+        (answer nil))
+    (dolist (buffer (efrit-visit-buffers call))
+      (with-current-buffer buffer
+        (unless (or (consp (cdr answer)) (member major-mode asked))
+          (push major-mode asked)
+          (let ((found (save-excursion
+                         (save-restriction
+                           (efrit-visit-and-release
+                             (efrit-code--ask-here call symbol question))))))
+            (when (or (null answer) (cdr found))
+              (setq answer found))))))
+    (or answer
+        (let ((default-directory (efrit-visit-root call)))
+          (with-temp-buffer
+            (efrit-visit-and-release (efrit-code--ask-here call symbol question)))))))
+
+(defun efrit-code--ask-here (call symbol question)
+  "Ask the backend of this buffer about SYMBOL for CALL: QUESTION.
+Return as `efrit-code--ask' does."
+  (efrit-tags-call call
+    (lambda (has-tags)
+      (let* ((root (efrit-visit-root call))
+             ;; A backend that looks for the project is not to ask for it.
+             (project-find-functions (list (lambda (_) (cons 'transient root))))
+             (backend (xref-find-backend)))
+        (if (and (eq backend 'etags) (not has-tags))
+            (cons nil (and (eq question #'efrit-code--references) 'text))
+          (let ((found (efrit-code--answer backend question
+                                           (efrit-code--identifier backend symbol))))
+            (cons backend (if (eq found 'text) 'text
+                            (efrit-code--places call found)))))))))
+
+(defun efrit-code--answer (backend question identifier)
+  "Return what BACKEND answers to QUESTION about IDENTIFIER, in time.
+No project is remembered for it."
+  (cl-letf (((symbol-function 'project-remember-project) #'ignore))
+    (with-timeout (efrit-code-seconds
+                   (user-error "%s did not answer within %s seconds"
+                               backend efrit-code-seconds))
+      (if (and (eq backend 'etags) (eq question #'xref-backend-definitions))
+          (efrit-tags-definitions identifier)
+        (funcall question backend identifier)))))
+
+(defun efrit-code--identifier (backend symbol)
+  "Return the name of SYMBOL for BACKEND, which may be at point."
+  (let ((here (ignore-errors (xref-backend-identifier-at-point backend))))
+    (if (and here (string= here symbol)) here symbol)))
+
+(defun efrit-code--references (backend identifier)
+  "Return the references to IDENTIFIER that BACKEND knows of.
+Return `text' where it would search folders."
+  (catch 'efrit-code--text
+    (cl-letf (((symbol-function 'xref-references-in-directory)
+               (lambda (&rest _) (throw 'efrit-code--text 'text))))
+      (xref-backend-references backend identifier))))
+
+;;;; Places
+
+(defun efrit-code--places (call items)
+  "Return the places of ITEMS, of xref, for CALL, in order and each once."
+  (efrit-code--sort-places
+   call (mapcar (lambda (item) (efrit-code--place call item))
+                (seq-take items efrit-code-most-places))))
+
+(defun efrit-code--sort-places (call places)
+  "Return PLACES in the order of their files, as CALL names them, and lines."
+  (let ((named (mapcar (lambda (place)
+                         (cons (efrit-visit-name call (efrit-code-place-file place)) place))
+                       places)))
+    (mapcar #'cdr
+            (cl-sort (delete-dups named) (lambda (a b)
+                                        (or (string< (car a) (car b))
+                                            (and (string= (car a) (car b))
+                                                 (< (or (efrit-code-place-line (cdr a)) 0)
+                                                    (or (efrit-code-place-line (cdr b)) 0)))))))))
+
+(defun efrit-code--place (call item)
+  "Return the place of ITEM, of xref, for CALL."
+  (let* ((location (xref-item-location item))
+         (group (expand-file-name (xref-location-group location) (efrit-visit-root call)))
+         (line (xref-location-line location)))
+    (or (and (not (and line (xref-match-item-p item)))
+             (equal (file-remote-p group) (file-remote-p (efrit-visit-root call)))
+             (efrit-code--place-of-marker
+              call item (ignore-errors (xref-location-marker location))))
+        (efrit-code-place-create :file group :line line :text (xref-item-summary item)))))
+
+(defun efrit-code--place-of-marker (call item marker)
+  "Return the place at MARKER, or nil; ITEM, of xref, leads there.
+What stands in files outside of the project of CALL is not read."
+  (when-let* ((buffer (and marker (marker-buffer marker)))
+              (file (buffer-file-name buffer)))
+    (with-current-buffer buffer
+      (save-excursion
+        (goto-char marker)
+        (efrit-code-place-create
+         :file file :line (line-number-at-pos nil t)
+         :text (if (efrit-visit-inside-p call file)
+                   (buffer-substring-no-properties (line-beginning-position)
+                                                   (line-end-position))
+                 (xref-item-summary item)))))))
+
+(defun efrit-code--place-line (call place)
+  "Return the line about PLACE, for CALL."
+  (concat (efrit-visit-name call (efrit-code-place-file place))
+          (if (efrit-code-place-line place) (format ":%d" (efrit-code-place-line place)) "")
+          ": "
+          (truncate-string-to-width
+           (if (efrit-visit-secret-p (efrit-code-place-file place))
+               "(a file of secrets)"
+             (efrit-visit-one-line (string-trim (or (efrit-code-place-text place) ""))))
+           efrit-code--most-columns nil nil "…")))
+
+(defun efrit-code--found-result (call symbol answer thing)
+  "Return the result for CALL of asking about SYMBOL: ANSWER, some of THING."
+  (pcase-let ((`(,backend . ,places) answer))
+    (if (null places)
+        (efrit-tool-result (efrit-tool-mark-own (efrit-code--not-found-text backend symbol thing))
+                           :summary (format "No %s of %s was found." thing symbol))
+      (let ((said (efrit-code--summary-line places symbol thing (format "%s" backend))))
+        (efrit-tool-result
+         (string-join (cons (efrit-tool-mark-own said)
+                            (mapcar (lambda (place) (efrit-code--place-line call place))
+                                    places))
+                      "\n")
+         :summary (truncate-string-to-width
+                   (concat said " " (efrit-code--place-line call (car places)))
+                   490 nil nil "…"))))))
+
+(defun efrit-code--summary-line (places symbol thing how)
+  "Return a line on how many PLACES, some of THING, SYMBOL has, and HOW."
+  (format "%d %s%s of %s (%s)%s" (length places) thing (if (cdr places) "s" "") symbol how
+          (if (< (length places) efrit-code-most-places) ":"
+            ", the first; there may be more:")))
+
+(defun efrit-code--not-found-text (backend symbol thing)
+  "Return what is said where BACKEND knows no THING of SYMBOL."
+  (if backend
+      (format "%s knows no %s of %s; list_symbols and search_content look at the text."
+              backend thing symbol)
+    (format "Nothing in this Emacs knows of %s: no language server, no TAGS. \
+list_symbols and search_content look at the text." symbol)))
+
+;;;; Searching text
+
+(defun efrit-code--search (call symbol path backend)
+  "Search the project of CALL for SYMBOL as text, and finish CALL.
+PATH is a file whose syntax says what a symbol is, or nil; BACKEND is the
+one of xref that has no index."
+  (let ((syntax (if path
+                    (efrit-visit-with (efrit-visit-existing-file call path) (syntax-table))
+                  (standard-syntax-table))))
+    (efrit-child-run
+     call (let ((default-directory (efrit-visit-root call)))
+            (efrit-code--search-command symbol))
+     (lambda (output end)
+       (efrit-tool-finish
+        call (efrit-code--search-result call symbol backend syntax output end)))
+     :directory (efrit-visit-root call)
+     :seconds 60 :most 10000000)))
+
+(defun efrit-code--search-command (symbol)
+  "Return the command to search its folder for SYMBOL."
+  (if (executable-find "rg" t)
+      (list "rg" "--no-config" "--line-number" "--no-heading" "--with-filename" "--null"
+            "--color=never" "--word-regexp" "--fixed-strings" "--sort=path" "-e" symbol "./")
+    (list "grep" "-rnIHwFZ" "--exclude-dir=.git" "-e" symbol ".")))
+
+(defun efrit-code--search-result (call symbol backend syntax output end)
+  "Return the result for CALL of a search for SYMBOL that printed OUTPUT.
+BACKEND has no index, SYNTAX says what a symbol is, and END how it ended."
+  (when (and (numberp end) (> end 1) (string-empty-p output))
+    (error "The search for %s failed (%s)" symbol end))
+  (let* ((how (format "by text%s" (if backend (format "; %s has no index" backend) "")))
+         (places (efrit-code--matches call symbol syntax
+                                      (decode-coding-string output 'utf-8-unix)))
+         (result (efrit-code--found-result call symbol (cons how places) "reference")))
+    (if (null places)
+        (efrit-tool-result
+         (efrit-tool-mark-own (format "%s is nowhere in the project (searched %s)." symbol how)))
+      (when (symbolp end)
+        (plist-put result :text (concat (plist-get result :text)
+                                        "\n"
+                                        (efrit-tool-mark-own
+                                         "[The search was ended early; search_content pages.]"))))
+      result)))
+
+(defun efrit-code--matches (call symbol syntax output)
+  "Return the places in OUTPUT, of a search for CALL, where SYMBOL stands whole.
+SYNTAX says what belongs to a symbol."
+  (with-syntax-table syntax
+    (let ((regexp (if (string-match-p "\\`\\(?:\\sw\\|\\s_\\)+\\'" symbol)
+                      (format "\\_<%s\\_>" (regexp-quote symbol))
+                    (regexp-quote symbol)))
+          (case-fold-search nil))
+      (efrit-code--sort-places
+       call
+       (seq-take
+        (cl-loop for line in (split-string output "\n" t)
+                 for place = (efrit-code--match call line)
+                 when (and place
+                           (string-match-p regexp (efrit-code-place-text place))
+                           (not (efrit-visit-secret-p (efrit-code-place-file place))))
+                 collect place)
+        efrit-code-most-places)))))
+
+(defun efrit-code--match (call line)
+  "Return the place in LINE of a search's output for CALL, or nil."
+  (when (string-match "\\`\\(?:\\./\\)?\\([^\0]+\\)\0\\([0-9]+\\):\\(.*\\)\\'" line)
+    (efrit-code-place-create
+     :file (expand-file-name (match-string 1 line) (efrit-visit-root call))
+     :line (string-to-number (match-string 2 line))
+     :text (match-string 3 line))))
+
+;;;; Outlines
+
+(defun efrit-code--outline (path)
+  "Return the outline of this buffer, PATH for the model, as a result."
+  (save-excursion
+    (save-restriction
+      (widen)
+      (require 'imenu)
+      (let* ((index (condition-case err
+                        (funcall imenu-create-index-function)
+                      (error (user-error "%s has no outline, %s: %s; read_file and \
+list_symbols take it" path major-mode (error-message-string err)))))
+             (lines (efrit-code--outline-lines index 0))
+             (said (format "%s (%s): %d entries" path major-mode (length lines))))
+        (efrit-tool-result (string-join (cons (efrit-tool-mark-own said) lines) "\n")
+                           :summary (truncate-string-to-width
+                                     (concat said ": " (mapconcat #'string-trim lines ", "))
+                                     490 nil nil "…"))))))
+
+(defun efrit-code--outline-lines (index depth)
+  "Return lines for INDEX, of imenu, DEPTH levels down."
+  (cl-loop for item in index
+           when item append
+           (if (and (consp (cdr item)) (listp (cadr item)) (not (functionp (cadr item))))
+               (cons (efrit-code--outline-line (car item) nil depth)
+                     (efrit-code--outline-lines (cdr item) (1+ depth)))
+             (list (efrit-code--outline-line
+                    (car item)
+                    (if (consp (cdr item)) (cadr item) (cdr item))
+                    depth)))))
+
+(defun efrit-code--outline-line (name position depth)
+  "Return the line about NAME at POSITION, nil for a group, DEPTH levels down."
+  (let ((position (if (overlayp position) (overlay-start position) position)))
+    (concat (make-string (* 2 depth) ?\s)
+            (if (integer-or-marker-p position)
+                (format "%d " (line-number-at-pos position t))
+              "")
+            (truncate-string-to-width (efrit-visit-one-line (substring-no-properties name))
+                                      efrit-code--most-columns nil nil "…"))))
+
+(provide 'efrit-tools-code)
+;;; efrit-tools-code.el ends here
