@@ -221,9 +221,12 @@ def _one_line(body: Body, number: int, start: int, terms: Terms) -> Delivery:
         f"{name}: stored, not shown, {body.whole_count:,} {body.noun}: {why}."
         f" recall_result {name} brings it."
     )
+    short = own(f"{name} stored, not shown")
     text, tokens = with_footer(own(long), terms)
     if tokens > terms.allowance:
-        text, tokens = with_footer(own(f"{name} stored, not shown"), replace(terms, remaining=None))
+        text, tokens = with_footer(short, terms)
+    if tokens > terms.allowance:
+        text, tokens = with_footer(short, replace(terms, remaining=None))
     token = continuation_token(terms.session_id, Place(number, start))
     facts = {"total": body.whole_count, "returned": 0, "continuation_token": token}
     return Delivery(text, tokens, start, start, facts)

@@ -159,7 +159,9 @@ def test_a_result_of_which_nothing_can_be_shown_says_how_it_comes_back(
     client.teach(2.4)
     whole = words(20_000)
     envelope = client.record("use", whole, arguments={"max_tokens": 50})
-    assert envelope["text"].startswith(f"§ {envelope['handle']} stored, not shown\n📏 ~")
+    first, footer = envelope["text"].split("\n", 1)
+    assert first == f"§ {envelope['handle']} stored, not shown"
+    assert footer.lstrip("\n") == f"📏 ~{envelope['tokens']} tokens · 61k left"
     assert envelope["tokens"] <= 50
     assert envelope["data"]["returned"] == 0
     assert read(client, envelope["handle"], whole).returned == envelope["data"]["total"]

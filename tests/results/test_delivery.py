@@ -125,7 +125,9 @@ def test_what_has_no_room_is_a_line_with_its_handle() -> None:
     assert small.page == {"total": 100, "returned": 0, "continuation_token": token}
     pressed = deliver(HUNDRED, 7, 500, replace(terms, pressed=True), ("A long note. " * 10,))
     assert "100 files: no budget is left for it. " in pressed.text
-    tiny = delivered(HUNDRED, 50, start=500, remaining=900)
+    small = delivered(HUNDRED, 50, start=500, remaining=900)
+    assert small.text == "§ r7 stored, not shown\n📏 ~46 tokens · 854 left"
+    tiny = delivered(HUNDRED, 40, start=500, remaining=900)
     assert tiny.text == "§ r7 stored, not shown\n📏 ~35 tokens"
 
 
