@@ -47,6 +47,7 @@
 (declare-function flymake-reporting-backends "flymake" ())
 (declare-function flymake-running-backends "flymake" ())
 (declare-function flymake-start "flymake" (&optional deferred force))
+(declare-function warning-numeric-level "warnings" (level))
 
 ;;; Findings
 
