@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-Json = Any
-"""A value as `json` reads and writes it."""
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+    """Any JSON value."""
+else:
+    Json = Any  # pydantic would check again, slowly, what the parser of JSON has read
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object whose members are known to the code that reads them, such as a block of the API."""
 
 
 class EfritError(Exception):
@@ -16,7 +22,7 @@ class EfritError(Exception):
     title: ClassVar[str | None] = None
     """The message JSON-RPC itself gives this code; ours then goes into `data.detail`."""
 
-    def __init__(self, message: str, *, data: dict[str, Json] | None = None) -> None:
+    def __init__(self, message: str, *, data: JsonObject | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.data = data

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from efrit_budget.budget.calibration import HIGHEST, LOWEST
-from efrit_budget.errors import EfritError, Json
+from efrit_budget.errors import EfritError, Json, JsonObject
 
 TABLE = Path(__file__).with_name("models.toml")
 DEFAULT = "default"
@@ -60,14 +61,14 @@ def _generality(entry: str) -> tuple[bool, int]:
     return entry != DEFAULT, len(entry)
 
 
-def _base(table: Mapping[str, Mapping[str, Json]], name: str) -> dict[str, Json]:
+def _base(table: Mapping[str, Mapping[str, Json]], name: str) -> JsonObject:
     """Return the values of the longest entry that begins the name."""
     fitting = [entry for entry in table if name.startswith(entry)]
     return dict(table[max(fitting, key=len, default=DEFAULT)])
 
 
 @cache
-def _read(file: Path) -> dict[str, dict[str, Json]]:
+def _read(file: Path) -> dict[str, JsonObject]:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -85,7 +86,7 @@ def _check(file: Path, entry: str, values: Json) -> None:
             raise ModelTableError(f"{file}: {entry}: {problem}")
 
 
-def _problem(name: str, value: Json) -> str | None:
+def _problem(name: str, value: Any) -> str | None:
     """Return why a value is invalid, or None."""
     if name not in FIELDS:
         return f"no value {name}; there are {', '.join(FIELDS)}"

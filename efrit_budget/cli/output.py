@@ -66,7 +66,7 @@ def complain_about_call(error: EfritError) -> None:
 
 
 def _fields_not_yet_named(error: EfritError) -> str:
-    fields = (error.data or {}).get("fields") or []
+    fields: Any = (error.data or {}).get("fields") or []
     named = [str(one["field"]) for one in fields if "field" in one]
     missing = [name for name in named if name not in error.message]
     return f" (in {', '.join(missing)})" if missing else ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 IMAGE_TOKENS = 1_600
 """What an image of the usual largest size costs; its bytes are no text."""
 THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
-def block_estimate(block: dict[str, Json]) -> int:
+def block_estimate(block: JsonObject) -> int:
     """Return a block's estimated tokens."""
     if block.get("type") == "text":
         return estimate(block["text"])
@@ -31,12 +31,12 @@ def valid_json(value: Json, separators: tuple[str, str] | None = None) -> str:
     return text
 
 
-def is_blank(block: dict[str, Json]) -> bool:
+def is_blank(block: JsonObject) -> bool:
     """Return whether a block is a blank text, which the API rejects."""
     return block.get("type") == "text" and not block["text"].strip()
 
 
-def sendable_blocks(blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def sendable_blocks(blocks: list[JsonObject]) -> list[JsonObject]:
     """Return the blocks of a reply that the API accepts back.
 
     It refuses blank texts, thinking that was broken off before its signature, and thinking at
@@ -48,10 +48,10 @@ def sendable_blocks(blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
     return accepted
 
 
-def _is_unsigned(block: dict[str, Json]) -> bool:
+def _is_unsigned(block: JsonObject) -> bool:
     return block.get("type") == "thinking" and not block.get("signature")
 
 
-def without_thinking(blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def without_thinking(blocks: list[JsonObject]) -> list[JsonObject]:
     """Return the blocks of a reply without thinking."""
     return [block for block in blocks if block.get("type") not in THINKING]

@@ -20,7 +20,7 @@ from efrit_budget.conversation.snapshot import snapshot
 from efrit_budget.conversation.transcript import transcript
 from efrit_budget.conversation.turn_list import list_turns
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.sessions.store import Session, touch
 from efrit_budget.storage.database import Database
 
@@ -35,7 +35,7 @@ class WindowState:
     bounds: Bounds
     pieces: Sequence[Piece]
 
-    def snapshot(self) -> dict[str, Json]:
+    def snapshot(self) -> JsonObject:
         """Return the budget as the wire carries it."""
         return snapshot(self.pieces, self.window, self.bounds)
 
@@ -47,7 +47,7 @@ class Conversation:
         self._database = database
         self._model_named = model_named
 
-    def begin(self, session: Session, request: TurnRequest) -> dict[str, Json]:
+    def begin(self, session: Session, request: TurnRequest) -> JsonObject:
         """Begin a turn and return the next request."""
         with self._database.writing() as connection:
             touch(connection, session.id)
@@ -62,7 +62,7 @@ class Conversation:
                 }
             )
 
-    def preview(self, session: Session, request: TurnRequest, *, caching: bool) -> dict[str, Json]:
+    def preview(self, session: Session, request: TurnRequest, *, caching: bool) -> JsonObject:
         """Return what a turn would hold and cost, without storing it."""
         with self._database.trying() as connection:
             window, bounds = self.load(connection, session, request.model)
@@ -74,7 +74,7 @@ class Conversation:
         shrinking = [entry for number, entry in before.items() if number not in remaining]
         return preview_reply(begun_turn, bounds, shrinking, budget, cached_count)
 
-    def end(self, session: Session, reply: ModelReply) -> dict[str, Json]:
+    def end(self, session: Session, reply: ModelReply) -> JsonObject:
         """Store the model's reply; return the budget for its tools, and the session's cost."""
         with self._database.writing() as connection:
             touch(connection, session.id)
@@ -89,12 +89,12 @@ class Conversation:
             "budget": snapshot(ended_turn.pieces, ended_turn.window, ended_turn.bounds),
         }
 
-    def budget(self, session: Session) -> dict[str, Json]:
+    def budget(self, session: Session) -> JsonObject:
         """Return the budget snapshot."""
         with self._database.reading() as connection:
             return self.state(connection, session).snapshot()
 
-    def messages(self, session: Session) -> dict[str, Json]:
+    def messages(self, session: Session) -> JsonObject:
         """Return the conversation in the window."""
         with self._database.reading() as connection:
             state = self.state(connection, session)
@@ -106,12 +106,12 @@ class Conversation:
                 "messages": list(_sent_messages(connection, state.window, state.pieces)),
             }
 
-    def transcript(self, session: Session) -> dict[str, Json]:
+    def transcript(self, session: Session) -> JsonObject:
         """Return everything ever said, in order, thinking and evicted turns included."""
         with self._database.reading() as connection:
             return {"turns": list(transcript(connection, session.id))}
 
-    def list_turns(self, session: Session) -> dict[str, Json]:
+    def list_turns(self, session: Session) -> JsonObject:
         """Return messages and replies with their costs and beginnings."""
         with self._database.reading() as connection:
             window, bounds = self.load(connection, session)
@@ -174,7 +174,7 @@ class Conversation:
         return window, bounds_of(connection, session.limits, name, self._model_named)
 
 
-def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> dict[str, Json]:
+def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
     window, messages = begun_turn.window, begun_turn.assembly.messages
     appended = {"messages": messages} if messages and not begun_turn.rewritten else None
     return {
@@ -192,7 +192,7 @@ def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> dict[str, Json]:
 
 def _full_rewrite(
     connection: sqlite3.Connection, begun_turn: BegunTurn, bounds: Bounds
-) -> dict[str, Json]:
+) -> JsonObject:
     """Return the whole conversation for a client that asks again: it may lack any of it."""
     if not begun_turn.sent_again or begun_turn.rewritten:
         return {}
@@ -203,7 +203,7 @@ def _full_rewrite(
 
 def _sent_messages(
     connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece]
-) -> Iterator[dict[str, Json]]:
+) -> Iterator[JsonObject]:
     """Yield the messages as they were sent."""
     by_place: dict[int, list[tuple[Piece, Content]]] = {}
     for piece in pieces:

@@ -10,7 +10,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.compressed_line import summary_of
 from efrit_budget.conversation.pieces import Phase, PieceState
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.results.ladder import Item, pack
 from efrit_budget.results.tokens import handle
 
@@ -81,7 +81,7 @@ def _message_text(row: sqlite3.Row) -> str:
     return f"{who}: {_cut(words, WORDS)}" if words else who
 
 
-def text_of(blocks: list[Json]) -> str:
+def text_of(blocks: list[JsonObject]) -> str:
     """Return the texts of the text blocks."""
     return "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from efrit_budget.conversation.blocks import sendable_blocks, without_thinking
 from efrit_budget.conversation.pieces import Content, Phase, Piece, PieceState
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 
 @dataclass
@@ -15,10 +15,10 @@ class Assembly:
     """Messages being assembled; adjacent pieces of one role share one."""
 
     first_place: int
-    messages: list[dict[str, Json]] = field(default_factory=list)
+    messages: list[JsonObject] = field(default_factory=list)
     places: list[tuple[Piece, int]] = field(default_factory=list)
 
-    def add(self, role: str, blocks: list[Json], piece: Piece | None = None) -> None:
+    def add(self, role: str, blocks: list[JsonObject], piece: Piece | None = None) -> None:
         """Put blocks behind what is there."""
         if blocks and self.messages and self.messages[-1]["role"] == role != "system":
             self.messages[-1]["content"].extend(blocks)
@@ -45,7 +45,7 @@ def assemble(
     return assembly
 
 
-def _current_blocks(piece: Piece, content: Content) -> list[Json]:
+def _current_blocks(piece: Piece, content: Content) -> list[JsonObject]:
     """Return a piece's blocks, without thinking after a rewrite."""
     if piece.phase is not Phase.REPLY:
         return content.blocks

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 
 class Phase(IntEnum):
@@ -82,4 +82,4 @@ class Content:
     """A piece in the API's terms."""
 
     role: str
-    blocks: list[Json]
+    blocks: list[JsonObject]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.conversation.blocks import block_estimate, valid_json
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.tools.base import Hint
 
 CHECKED = frozenset({"minLength", "minimum", "maximum", "minItems", "maxItems"})
@@ -32,7 +32,7 @@ class Offer:
 
     name: str
     description: str
-    input_schema: dict[str, Json]
+    input_schema: JsonObject
     hint: Hint | None = None
 
 
@@ -43,7 +43,7 @@ def tool_set(offers: Iterable[Offer]) -> str:
     )
 
 
-def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[dict[str, Json]]:
+def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[JsonObject]:
     """Return the `tools` of a request, with a cache mark on the last."""
     needless = CONTINUING if any(offer.name == RECALLING for offer in offers) else None
     tools = [
@@ -55,18 +55,18 @@ def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[di
     return tools
 
 
-def prefix_estimate(system: Iterable[dict[str, Json]], tools: Iterable[dict[str, Json]]) -> int:
+def prefix_estimate(system: Iterable[JsonObject], tools: Iterable[JsonObject]) -> int:
     """Return the estimate of system blocks and tools."""
     return sum(map(block_estimate, system)) + sum(map(_tool_estimate, tools))
 
 
-def _tool_estimate(tool: dict[str, Json]) -> int:
+def _tool_estimate(tool: JsonObject) -> int:
     """Return the estimate of a tool as compact JSON."""
     sent = {name: tool[name] for name in tool if name != "cache_control"}
     return estimate(valid_json(sent, separators=(",", ":")))
 
 
-def _schema(offer: Offer, allowance: int, needless: str | None) -> dict[str, Json]:
+def _schema(offer: Offer, allowance: int, needless: str | None) -> JsonObject:
     described = offer.description
     schema = offer.input_schema
     if offer.hint is not None:
@@ -80,7 +80,7 @@ def _schema(offer: Offer, allowance: int, needless: str | None) -> dict[str, Jso
     }
 
 
-def _without_bounds(schema: dict[str, Json], needless: str | None) -> dict[str, Json]:
+def _without_bounds(schema: JsonObject, needless: str | None) -> JsonObject:
     """Return the schema without bounds that the tool checks itself."""
     members = {key: value for key, value in schema.items() if (key, value) != REFUSING_OTHERS}
     properties = members.get("properties")
@@ -104,7 +104,7 @@ def _unbound_property(member: Json) -> Json:
     }
 
 
-def _with_suggestion(schema: dict[str, Json], parameter: str | None, count: int) -> dict[str, Json]:
+def _with_suggestion(schema: JsonObject, parameter: str | None, count: int) -> JsonObject:
     """Return the schema with the suggested count as default."""
     member = schema.get("properties", {}).get(parameter)
     if member is None:
@@ -119,7 +119,7 @@ def _with_suggestion(schema: dict[str, Json], parameter: str | None, count: int)
     return changed
 
 
-def suggested_count(tools: str | None, name: str, parameter: str | None) -> dict[str, Json]:
+def suggested_count(tools: str | None, name: str, parameter: str | None) -> JsonObject:
     """Return the default count that a tool was offered with, by parameter.
 
     `tools` are those of the request, as they were sent; nothing where the tool is not among them.

@@ -12,12 +12,12 @@ from efrit_budget.conversation import calls, turns
 from efrit_budget.conversation.begin import BegunTurn
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-def full_results(connection: sqlite3.Connection, session_id: str) -> dict[int, dict[str, Json]]:
+def full_results(connection: sqlite3.Connection, session_id: str) -> dict[int, JsonObject]:
     """Return the results in full in the window, by number."""
     rows = calls.in_full(connection, session_id)
     return {
@@ -50,10 +50,10 @@ def cached_tokens(connection: sqlite3.Connection, window: Window, model: Model) 
 def preview_reply(
     begun: BegunTurn,
     bounds: Bounds,
-    shrinking: list[Json],
-    budget: dict[str, Json],
+    shrinking: list[JsonObject],
+    budget: JsonObject,
     held: int | None,
-) -> dict[str, Json]:
+) -> JsonObject:
     """Return the reply of `turn/preview`.
 
     `held` is what the cache has of the last prompt, None where nothing is cached.

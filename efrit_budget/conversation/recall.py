@@ -8,7 +8,7 @@ import sqlite3
 
 from efrit_budget.conversation import calls, segments, turns
 from efrit_budget.conversation.compressed_line import summary_of
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body, of_items
 from efrit_budget.results.marks import own
@@ -72,7 +72,7 @@ def _turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Body:
     return Body("\n".join(parts))
 
 
-def _block_text(blocks: list[Json]) -> str:
+def _block_text(blocks: list[JsonObject]) -> str:
     return "\n".join(
         block["text"] if block.get("type") == "text" else json.dumps(block, ensure_ascii=False)
         for block in blocks
@@ -97,7 +97,7 @@ def _turn_line(row: sqlite3.Row) -> str:
     return f"t{row['turn']} {row['role']} (evicted): {words[:120]}"
 
 
-def _turn_dict(row: sqlite3.Row) -> dict[str, Json]:
+def _turn_dict(row: sqlite3.Row) -> JsonObject:
     return {"handle": f"t{row['turn']}", "role": row["role"], "state": "gone", "turn": row["turn"]}
 
 
@@ -105,7 +105,7 @@ def _state(row: sqlite3.Row) -> str:
     return {"full": "in full", "compressed": "shrunk", "gone": "evicted"}[row["state"]]
 
 
-def _fact(row: sqlite3.Row) -> dict[str, Json]:
+def _fact(row: sqlite3.Row) -> JsonObject:
     return {
         "handle": handle(row["number"]),
         "tool": row["tool"],

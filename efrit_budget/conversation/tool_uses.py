@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.conversation import calls
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import ConflictError, Json
+from efrit_budget.errors import ConflictError, JsonObject
 from efrit_budget.results.marks import own
 
 ASIDE = "\x1f"
@@ -26,7 +26,7 @@ def plain_id(key: str) -> str:
 
 
 def announce(
-    connection: sqlite3.Connection, session_id: str, turn: int, blocks: Iterable[dict[str, Json]]
+    connection: sqlite3.Connection, session_id: str, turn: int, blocks: Iterable[JsonObject]
 ) -> None:
     """Insert a row for each tool use of the reply.
 

@@ -11,7 +11,7 @@ from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.pieces import Phase
 from efrit_budget.conversation.segments import Segment
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Delivery, Terms, deliver
@@ -26,7 +26,7 @@ LEAST_PAGE = 100
 def store(
     connection: sqlite3.Connection,
     window: Window,
-    blocks: list[dict[str, Json]],
+    blocks: list[JsonObject],
     bounds: Bounds,
 ) -> tuple[Window, tuple[str, ...]]:
     """Keep the request; what is above its tier is stored, and its first page goes."""
@@ -40,9 +40,9 @@ def store(
 def _fit_to_tier(
     connection: sqlite3.Connection,
     window: Window,
-    blocks: list[dict[str, Json]],
+    blocks: list[JsonObject],
     bounds: Bounds,
-) -> tuple[Window, list[dict[str, Json]], tuple[str, ...]]:
+) -> tuple[Window, list[JsonObject], tuple[str, ...]]:
     """Return the blocks cut to the user tier, largest texts first.
 
     What is no text, such as an image, stays as it is; the texts beside it make room.

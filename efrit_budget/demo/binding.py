@@ -20,7 +20,7 @@ from pathlib import Path
 
 from efrit_budget.demo.conversation import THINKING, Conversation, Placed, canonical, plain
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 MAC_BYTES = 16
 
@@ -52,7 +52,7 @@ class Past:
             self._hash.update(f"\n{role}\n".encode())
         self.role = role
 
-    def add(self, block: dict[str, Json]) -> None:
+    def add(self, block: JsonObject) -> None:
         """Add a block that is not thinking."""
         self._hash.update(canonical(plain(block)))
 
@@ -85,7 +85,7 @@ class Binder:
         payload = canonical(asdict(seal))
         return base64.b64encode(self._mac(payload) + payload).decode()
 
-    def seal(self, block: dict[str, Json]) -> Seal | None:
+    def seal(self, block: JsonObject) -> Seal | None:
         """Decode a block's signature; return None if it is not ours."""
         try:
             raw = base64.b64decode(block.get("signature", ""), validate=True)

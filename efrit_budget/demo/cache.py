@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from efrit_budget.demo.conversation import Conversation, canonical, plain
 from efrit_budget.demo.usage import Meter
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 SECONDS = {"5m": 300.0, "1h": 3600.0}
 LOOKBACK = 20
@@ -55,7 +55,7 @@ class Share:
     written: dict[str, int] = field(default_factory=lambda: {"5m": 0, "1h": 0})
     fresh: int = 0
 
-    def as_usage(self) -> dict[str, Json]:
+    def as_usage(self) -> JsonObject:
         """Return the counts of a `usage` block."""
         return {
             "input_tokens": self.fresh,
@@ -92,7 +92,7 @@ def prompt(conversation: Conversation, meter: Meter) -> Prompt:
 
 def _pieces(
     conversation: Conversation, meter: Meter
-) -> Iterator[tuple[str, bytes, dict[str, Json], int]]:
+) -> Iterator[tuple[str, bytes, JsonObject, int]]:
     """Yield the prompt's parts in cache order: part, bytes, block and tokens."""
     for name, blocks in (("tools", conversation.tools), ("system", conversation.system)):
         for block in blocks:
@@ -136,7 +136,7 @@ class PromptCache:
         return -1
 
 
-def miss_reason(before: Prompt | None, now: Prompt) -> dict[str, Json] | None:
+def miss_reason(before: Prompt | None, now: Prompt) -> JsonObject | None:
     """Return why an earlier prompt could not be reused, or None."""
     if before is None:
         return {"type": "previous_message_not_found"}
@@ -155,7 +155,7 @@ def _counts_of(given: Prompt, part: str) -> str | None:
     return given.model if part == "model" else given.prefix_of(part)
 
 
-def _missed_tokens(kind: str, before: Prompt, now: Prompt) -> dict[str, Json]:
+def _missed_tokens(kind: str, before: Prompt, now: Prompt) -> JsonObject:
     """Return the tokens of the earlier prompt behind the shared prefix."""
     shared = {unit.prefix for unit in now.units}
     common = max((unit.tokens for unit in before.units if unit.prefix in shared), default=0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from efrit_budget.demo.shapes import as_blocks
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 THINKING = frozenset({"thinking", "redacted_thinking"})
 
@@ -16,7 +16,7 @@ THINKING = frozenset({"thinking", "redacted_thinking"})
 class Placed:
     """A block and its place in the request."""
 
-    block: dict[str, Json]
+    block: JsonObject
     message: int
     index: int
 
@@ -50,9 +50,9 @@ class Turn:
 class Conversation:
     """The content of a request."""
 
-    body: dict[str, Json]
-    tools: list[dict[str, Json]]
-    system: list[dict[str, Json]]
+    body: JsonObject
+    tools: list[JsonObject]
+    system: list[JsonObject]
     turns: list[Turn]
 
     @property
@@ -74,7 +74,7 @@ class Conversation:
         return replace(self, turns=turns)
 
 
-def conversation(body: dict[str, Json]) -> Conversation:
+def conversation(body: JsonObject) -> Conversation:
     """Read a request whose shape is right."""
     turns: list[Turn] = []
     for number, message in enumerate(body["messages"]):
@@ -97,7 +97,7 @@ def conversation(body: dict[str, Json]) -> Conversation:
     )
 
 
-def plain(value: dict[str, Json]) -> dict[str, Json]:
+def plain(value: JsonObject) -> JsonObject:
     """Return a block or tool in canonical form: no cache mark, no defaults, sorted keys.
 
     What is inside a tool's input or schema stays as it was sent, its order included.

@@ -18,7 +18,7 @@ from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.replies import Reply, new_id
 from efrit_budget.demo.service import Service, unstreamable
 from efrit_budget.demo.stream import Event, events
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_BYTES = 32 << 20
@@ -34,7 +34,7 @@ class Recorder:
         self._file = None if file is None else file.open("a", encoding="utf-8")
         self._lock = threading.Lock()
 
-    def write(self, line: dict[str, Json]) -> None:
+    def write(self, line: JsonObject) -> None:
         """Add a line at once."""
         if self._file is not None:
             with self._lock:
@@ -220,7 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         self,
         exchange: Exchange,
         status: int,
-        body: dict[str, Json],
+        body: JsonObject,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         data = json.dumps(body, ensure_ascii=False).encode()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from efrit_budget.demo.conversation import Conversation, plain
 from efrit_budget.demo.scenario import ToolCall
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 COUNT = re.compile(r"\{n(?:\*(\d+))?([+-]\d+)?\}")
 NAMED = re.compile(r"\{([a-z_]+)\}")
@@ -31,15 +32,15 @@ class Filling:
         """Return a text with known placeholders filled in."""
         return str(self._filled(text, {}) or COUNT.sub(self._count, text))
 
-    def input(self, call: ToolCall) -> dict[str, Json]:
+    def input(self, call: ToolCall) -> JsonObject:
         """Return a tool's input, or its alternative if a placeholder has no value."""
         try:
-            filled: dict[str, Json] = self._value(call.input, call.find)
+            filled: JsonObject = self._value(call.input, call.find)
         except LookupError:
             return call.input if call.otherwise is None else self._value(call.otherwise, {})
         return filled
 
-    def _value(self, value: Json, find: Mapping[str, str]) -> Json:
+    def _value(self, value: Any, find: Mapping[str, str]) -> Any:
         if isinstance(value, dict):
             return {name: self._value(inner, find) for name, inner in value.items()}
         if isinstance(value, list):

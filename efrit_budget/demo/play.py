@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from efrit_budget.demo.conversation import Conversation, canonical, plain
 from efrit_budget.demo.scenario import Entry, Scenario, Step, steps
+from efrit_budget.errors import JsonObject
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Stage:
         with self._lock:
             return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
-    def said(self, played: Played, blocks: list[dict[str, object]], stop_reason: str) -> None:
+    def said(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
         """Keep what a reply is known by."""
         with self._lock:
             for block in blocks:
@@ -95,5 +96,5 @@ def _keys(conversation: Conversation) -> list[str]:
     return [_digest(plain(placed.block)) for placed in blocks] or ["nothing"]
 
 
-def _digest(block: dict[str, object]) -> str:
+def _digest(block: JsonObject) -> str:
     return hashlib.sha256(canonical(block)).hexdigest()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from email.utils import formatdate
 
-from efrit_budget.errors import EfritError, Json
+from efrit_budget.errors import EfritError, JsonObject
 
 TYPES: Mapping[int, str] = {
     400: "invalid_request_error",
@@ -47,7 +47,7 @@ class ApiError(EfritError):
         self.status = status
         self.headers = dict(headers or {})
 
-    def body(self, request_id: str) -> dict[str, Json]:
+    def body(self, request_id: str) -> JsonObject:
         """Return the error as the API writes it."""
         return error_body(TYPES.get(self.status, "api_error"), self.message, request_id)
 
@@ -66,7 +66,7 @@ def scripted(
     return ApiError(text, status=status, headers=headers)
 
 
-def error_body(kind: str, message: str, request_id: str) -> dict[str, Json]:
+def error_body(kind: str, message: str, request_id: str) -> JsonObject:
     """Return an error's JSON, for a reply or an event."""
     error = {"type": kind, "message": message}
     return {"type": "error", "error": error, "request_id": request_id}

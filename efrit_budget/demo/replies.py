@@ -6,6 +6,7 @@ import json
 import secrets
 import string
 from dataclasses import dataclass, field
+from typing import Any
 
 from efrit_budget.demo.binding import Binder, Checked
 from efrit_budget.demo.conversation import Conversation
@@ -13,7 +14,7 @@ from efrit_budget.demo.placeholders import Filling, last_results
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.scenario import Entry, Step, ToolCall
 from efrit_budget.demo.usage import Meter
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 ALPHABET = string.ascii_letters + string.digits
 
@@ -25,17 +26,17 @@ class Reply:
     id: str
     model: str
     entry: Entry
-    blocks: list[dict[str, Json]] = field(default_factory=list)
+    blocks: list[JsonObject] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
     """The text of each tool's input, by the id of its use."""
     stop_reason: str = "end_turn"
     tokens: int = 1
     thinking_tokens: int = 0
-    usage: dict[str, Json] = field(default_factory=dict)
-    extra: dict[str, Json] = field(default_factory=dict)
+    usage: JsonObject = field(default_factory=dict)
+    extra: JsonObject = field(default_factory=dict)
     """Further members of the message: diagnostics, input transformations."""
 
-    def message(self) -> dict[str, Json]:
+    def message(self) -> JsonObject:
         """Return the whole reply."""
         stop_details = None
         if self.stop_reason == "refusal":
@@ -53,7 +54,7 @@ class Reply:
             **self.extra,
         }
 
-    def final_usage(self) -> dict[str, Json]:
+    def final_usage(self) -> JsonObject:
         """Return the usage of the prompt and of the reply."""
         return {
             **self.usage,
@@ -122,7 +123,7 @@ def _thinks(conversation: Conversation) -> bool:
     return bool(kind != "disabled")
 
 
-def _parse_input(text: str) -> Json:
+def _parse_input(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -150,7 +151,7 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
     reply.blocks, reply.tokens, reply.stop_reason = blocks, most, "max_tokens"
 
 
-def check_expectation(entry: Entry, body: dict[str, Json]) -> None:
+def check_expectation(entry: Entry, body: JsonObject) -> None:
     """Check what the scenario expects of the request."""
     expected = entry.expect_contains
     if expected is None or any(expected in text for text in _texts(body)):

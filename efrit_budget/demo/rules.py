@@ -8,7 +8,7 @@ from efrit_budget.demo.capabilities import Capabilities
 from efrit_budget.demo.conversation import THINKING, Conversation, Placed, Turn
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.shapes import as_blocks
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 MOST_MARKS = 4
 FORBIDDEN_IN_SCHEMA = ("oneOf", "allOf", "anyOf")
@@ -25,7 +25,7 @@ def check_rules(conversation: Conversation, can: Capabilities) -> None:
     _check_pairing(conversation.turns)
 
 
-def _check_parameters(body: dict[str, Json], can: Capabilities) -> None:
+def _check_parameters(body: JsonObject, can: Capabilities) -> None:
     """Check parameters that only some models accept."""
     limit = can.model.max_output
     if body.get("max_tokens", 0) > limit:
@@ -43,7 +43,7 @@ def _check_parameters(body: dict[str, Json], can: Capabilities) -> None:
     _check_thinking(body, can)
 
 
-def _check_thinking(body: dict[str, Json], can: Capabilities) -> None:
+def _check_thinking(body: JsonObject, can: Capabilities) -> None:
     thinking = body.get("thinking") or {}
     kind = thinking.get("type", "")
     refused = {
@@ -58,7 +58,7 @@ def _check_thinking(body: dict[str, Json], can: Capabilities) -> None:
         raise ApiError("`max_tokens` must be greater than `thinking.budget_tokens`.")
 
 
-def _check_tools(tools: list[dict[str, Json]]) -> None:
+def _check_tools(tools: list[JsonObject]) -> None:
     names = [tool["name"] for tool in tools]
     if len(set(names)) < len(names):
         raise ApiError("tools: Tool names must be unique.")
@@ -88,7 +88,7 @@ def _check_marks(conversation: Conversation) -> None:
         )
 
 
-def _marks(conversation: Conversation) -> Iterator[dict[str, Json]]:
+def _marks(conversation: Conversation) -> Iterator[JsonObject]:
     """Yield the cache marks in prefix order; the top-level one stands for the last block's."""
     messages = [placed.block for placed in conversation.placed()]
     for block in (*conversation.tools, *conversation.system, *messages):
@@ -158,7 +158,7 @@ def _check_content(index: int, content: Json) -> None:
         )
 
 
-def _check_text(where: str, block: dict[str, Json]) -> None:
+def _check_text(where: str, block: JsonObject) -> None:
     if block["type"] != "text":
         return
     if not block["text"]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from efrit_budget.demo.refusals import TYPES
-from efrit_budget.errors import EfritError, Json
+from efrit_budget.errors import EfritError, JsonObject
 
 BUILT_IN = Path(__file__).with_name("scenarios")
 DEFAULT = "tour"
@@ -44,10 +44,10 @@ class ToolCall(Part):
     """A tool call of the scripted model."""
 
     name: str
-    input: dict[str, Json] = {}
+    input: JsonObject = {}
     input_json: str | None = None
     find: dict[str, str] = {}
-    otherwise: dict[str, Json] | None = None
+    otherwise: JsonObject | None = None
 
     @model_validator(mode="after")
     def _patterns_are_sound(self) -> Self:

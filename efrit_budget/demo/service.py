@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from efrit_budget.demo.binding import Binder, Checked
 from efrit_budget.demo.cache import Prompt, PromptCache, miss_reason, prompt
@@ -27,7 +27,7 @@ from efrit_budget.demo.shapes import (
     check_shape,
 )
 from efrit_budget.demo.usage import Meter
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 REMEMBERED = 1_000
 """Replies whose prompts can be compared with later ones."""
@@ -81,7 +81,7 @@ class Service:
             raise ApiError(f"Unexpected value(s) `{unknown[0]}` for the `anthropic-beta` header.")
         return betas
 
-    def count(self, raw: bytes, betas: frozenset[str]) -> dict[str, Json]:
+    def count(self, raw: bytes, betas: frozenset[str]) -> JsonObject:
         """Answer `count_tokens`."""
         conversation, _ = self._read(raw, betas, CountRequest)
         return {"input_tokens": prompt(conversation, self._meter).tokens}
@@ -125,7 +125,7 @@ class Service:
         drops = binding.get("prefix_mismatch_behavior") == "drop_block"
         return self._binder.check(asked, is_bound=can.model.binding, drops=drops)
 
-    def _thinking_tokens(self, block: dict[str, Json]) -> int | None:
+    def _thinking_tokens(self, block: JsonObject) -> int | None:
         seal = self._binder.seal(block)
         return None if seal is None else seal.tokens
 
@@ -172,7 +172,7 @@ def unstreamable(reply: Reply) -> ApiError | None:
     return None
 
 
-def parsed(raw: bytes) -> Json:
+def parsed(raw: bytes) -> Any:
     """Parse a body, which must be a JSON object with string texts."""
     try:
         body = json.loads(raw, parse_constant=_no_number)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
 
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
-LEFT_OUT: Json = None
+LEFT_OUT: Any = None
 """The default of what may be left out, and may not be null."""
 
 
@@ -33,7 +33,7 @@ class Marked(Shape):
     cache_control: CacheControl | None = None
 
 
-def as_blocks(content: Json) -> Json:
+def as_blocks(content: Any) -> Any:
     """Return a string as one text block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
@@ -95,7 +95,7 @@ class ToolUse(Marked):
     type: Literal["tool_use"]
     id: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]+$")]
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    input: dict[str, Json]
+    input: JsonObject
     caller: DirectCaller = LEFT_OUT
 
 
@@ -156,7 +156,7 @@ class InputSchema(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="allow")
     type: Literal["object"]
-    properties: dict[str, Json] | None = None
+    properties: JsonObject | None = None
     required: list[str] | None = None
 
 
@@ -169,7 +169,7 @@ class Tool(Marked):
     input_schema: InputSchema
     strict: bool = False
     eager_input_streaming: bool | None = None
-    input_examples: list[dict[str, Json]] = []
+    input_examples: list[JsonObject] = []
 
 
 class BlockBinding(Shape):
@@ -233,7 +233,7 @@ class OutputFormat(Shape):
     """The schema of the answer."""
 
     type: Literal["json_schema"]
-    schema_: Annotated[dict[str, Json], Field(alias="schema")]
+    schema_: Annotated[JsonObject, Field(alias="schema")]
 
 
 class OutputConfig(Shape):
@@ -310,7 +310,7 @@ BETAS: Mapping[str, str] = {
 """The header that each addition to the shape needs."""
 
 
-def check_betas(body: dict[str, Json], betas: frozenset[str]) -> None:
+def check_betas(body: JsonObject, betas: frozenset[str]) -> None:
     """Refuse what only a beta header allows when it is not there."""
     for used, place in _additions(body):
         if BETAS[used] not in betas:
@@ -318,7 +318,7 @@ def check_betas(body: dict[str, Json], betas: frozenset[str]) -> None:
             raise ApiError(f"{place}: {problem} (without the beta header {BETAS[used]})")
 
 
-def _additions(body: dict[str, Json]) -> list[tuple[str, str]]:
+def _additions(body: JsonObject) -> list[tuple[str, str]]:
     """Yield the beta fields of a request and their places."""
     found = []
     thinking = body.get("thinking") or {}

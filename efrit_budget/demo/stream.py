@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from efrit_budget.demo.refusals import MESSAGES, error_body, status_of
 from efrit_budget.demo.replies import Reply
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 WORD = re.compile(r"\s*\S+\s*")
 INPUT_PIECE = 24
@@ -44,7 +44,7 @@ def events(reply: Reply, request_id: str) -> Iterator[Event]:
 def _start(reply: Reply) -> Event:
     """Return the message before its first block."""
     usage = {**reply.usage, "output_tokens": 1}
-    nothing: dict[str, Json] = {
+    nothing: JsonObject = {
         "content": [],
         "stop_reason": None,
         "stop_details": None,
@@ -61,9 +61,9 @@ def _end(reply: Reply) -> Iterator[Event]:
     yield _event("message_stop")
 
 
-def _empty(block: dict[str, Json]) -> dict[str, Json]:
+def _empty(block: JsonObject) -> JsonObject:
     """Return a block as its start event announces it."""
-    blank: dict[str, dict[str, Json]] = {
+    blank: dict[str, JsonObject] = {
         "text": {"text": ""},
         "thinking": {"thinking": "", "signature": ""},
         "tool_use": {"input": {}},
@@ -71,7 +71,7 @@ def _empty(block: dict[str, Json]) -> dict[str, Json]:
     return {**block, **blank[block["type"]]}
 
 
-def _block(reply: Reply, index: int, block: dict[str, Json], request_id: str) -> Iterator[Event]:
+def _block(reply: Reply, index: int, block: JsonObject, request_id: str) -> Iterator[Event]:
     """Yield the events of a block, with any fault in the middle."""
     pieces = list(_pieces(reply, block))
     if fault := _fault(reply, block):
@@ -82,7 +82,7 @@ def _block(reply: Reply, index: int, block: dict[str, Json], request_id: str) ->
     yield from (_delta(index, piece) for piece in pieces)
 
 
-def _pieces(reply: Reply, block: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def _pieces(reply: Reply, block: JsonObject) -> Iterator[JsonObject]:
     """Yield the deltas of a block."""
     if block["type"] == "thinking":
         for word in _words(block["thinking"]):
@@ -103,7 +103,7 @@ def _words(text: str) -> list[str]:
     return WORD.findall(text) or ([text] if text else [])
 
 
-def _fault(reply: Reply, block: dict[str, Json]) -> str | None:
+def _fault(reply: Reply, block: JsonObject) -> str | None:
     """Return the fault of this block, or None."""
     entry = reply.entry
     if entry.cut is not None:
@@ -116,7 +116,7 @@ def _fault(reply: Reply, block: dict[str, Json]) -> str | None:
 
 
 def _faulty(
-    reply: Reply, fault: str, index: int, piece: dict[str, Json], request_id: str
+    reply: Reply, fault: str, index: int, piece: JsonObject, request_id: str
 ) -> Iterator[Event]:
     """Yield the events of a fault that the client must tolerate."""
     if fault == "malformed":
@@ -132,7 +132,7 @@ def _faulty(
         yield Event(_delta(index, piece).data[:40], is_last=True, drops=True)
 
 
-def _delta(index: int, piece: dict[str, Json]) -> Event:
+def _delta(index: int, piece: JsonObject) -> Event:
     return Event(_event("content_block_delta", index=index, delta=piece).data, is_piece=True)
 
 
@@ -140,5 +140,5 @@ def _event(name: str, **members: Json) -> Event:
     return Event(_encode_event(name, {"type": name, **members}))
 
 
-def _encode_event(name: str, body: dict[str, Json]) -> bytes:
+def _encode_event(name: str, body: JsonObject) -> bytes:
     return f"event: {name}\ndata: {json.dumps(body, ensure_ascii=False)}\n\n".encode()

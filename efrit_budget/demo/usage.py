@@ -13,7 +13,7 @@ from math import ceil
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.demo.conversation import plain
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.images import tokens_of
 
 IMAGE_ELSEWHERE = 1_600
@@ -28,7 +28,7 @@ class Meter:
     """Counts tokens."""
 
     factor: float
-    thinking: Callable[[dict[str, Json]], int | None]
+    thinking: Callable[[JsonObject], int | None]
     """What a thinking block's signature says it costs."""
 
     def text(self, text: str) -> int:
@@ -39,7 +39,7 @@ class Meter:
         """Return a tool use's tokens; ids cost nothing."""
         return WRAPPER + self.text(f"{name} {given}")
 
-    def block(self, block: dict[str, Json]) -> int:
+    def block(self, block: JsonObject) -> int:
         """Return a block's tokens, including everything inside."""
         kind = block.get("type")
         if kind == "text":
@@ -56,7 +56,7 @@ class Meter:
         return self.text(json.dumps(plain(block), ensure_ascii=False, separators=(",", ":")))
 
 
-def _image_tokens(source: dict[str, Json]) -> int:
+def _image_tokens(source: JsonObject) -> int:
     """Return an image's tokens from the size in its header."""
     if source["type"] != "base64":
         return IMAGE_ELSEWHERE

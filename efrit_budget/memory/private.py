@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any, TypeVar, cast
 
-from efrit_budget.errors import Json
+Value = TypeVar("Value")
 
 # What stands in an opening mark is withheld with what it opens, so that its end is not looked for.
 MARK = re.compile(r"<\s*private(?![\w.:-])|<\s*(/)\s*private(?![\w.:-])[^<>]*>", re.IGNORECASE)
@@ -34,12 +35,13 @@ def without_private(text: str) -> str:
     return "".join(parts) + ("" if depth else text[end:])
 
 
-def public(value: Json) -> Json:
+def public(value: Value) -> Value:
     """Return a JSON value with private parts removed from its texts."""
-    if isinstance(value, str):
-        return without_private(value)
-    if isinstance(value, list | tuple):
-        return [public(each) for each in value]
-    if isinstance(value, dict):
-        return {without_private(name): public(each) for name, each in value.items()}
-    return value
+    found: Any = value
+    if isinstance(found, str):
+        found = without_private(found)
+    elif isinstance(found, list | tuple):
+        found = [public(each) for each in found]
+    elif isinstance(found, dict):
+        found = {without_private(name): public(each) for name, each in found.items()}
+    return cast("Value", found)

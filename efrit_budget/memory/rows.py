@@ -6,8 +6,9 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.memory.observation import Draft, Filters, Observation, Revision
 
 COLUMNS = tuple(field.name for field in fields(Observation))
@@ -23,7 +24,7 @@ FILTERS = {
 }
 
 
-def observation_of(row: Sequence[Json]) -> Observation:
+def observation_of(row: Sequence[Any]) -> Observation:
     """Return the observation of a row with `COLUMNS`."""
     values = list(row)
     values[TAGS] = tuple(json.loads(values[TAGS]))
@@ -41,9 +42,9 @@ def tags_column(tags: Sequence[str]) -> str:
     return json.dumps(list(tags), ensure_ascii=False)
 
 
-def conditions(filters: Filters) -> tuple[str, dict[str, Json]]:
+def conditions(filters: Filters) -> tuple[str, JsonObject]:
     """Return filters as SQL for a WHERE clause, with parameters."""
-    values: dict[str, Json] = {
+    values: JsonObject = {
         "project": filters.project,
         "scope": filters.scope,
         "kind": filters.kind,

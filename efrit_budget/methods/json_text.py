@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator
 
-from efrit_budget.errors import Json, ParseError, field_error
+from efrit_budget.errors import Json, JsonObject, ParseError, field_error
 from efrit_budget.results.sound import sound_text
 from efrit_budget.wire import jsontext
 
@@ -24,7 +24,7 @@ def as_object(value: Json) -> Json:
     return {} if value is None or value == [] else value
 
 
-Members = Annotated[dict[str, Json], BeforeValidator(as_object)]
+Members = Annotated[JsonObject, BeforeValidator(as_object)]
 """An object, such as a tool's arguments."""
 
 
@@ -36,7 +36,7 @@ def parse_json(field: str, text: str) -> Json:
         raise field_error(field, f"is not JSON: {error.message}") from error
 
 
-def parse_object(field: str, text: str) -> dict[str, Json]:
+def parse_object(field: str, text: str) -> JsonObject:
     """Parse a JSON text that must be an object."""
     value = as_object(parse_json(field, text))
     if not isinstance(value, dict):
@@ -44,7 +44,7 @@ def parse_object(field: str, text: str) -> dict[str, Json]:
     return value
 
 
-def parse_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], list[Json]]:
+def parse_inputs(blocks: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
     """Return the blocks of a reply with each tool's `input_json` parsed.
 
     A reply that ends at its limit of tokens may end within an input, and some models write what
@@ -52,7 +52,7 @@ def parse_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], 
     object, for the API takes nothing else; which they are is the second value, with what a model
     can be told of it.
     """
-    read, unreadable = [], list[Json]()
+    read, unreadable = [], list[JsonObject]()
     for block in blocks:
         if block.get("type") == "tool_use" and isinstance(block.get("input_json"), str):
             others = {name: value for name, value in block.items() if name != "input_json"}
@@ -65,7 +65,7 @@ def parse_inputs(blocks: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], 
     return read, unreadable
 
 
-def _input(text: str) -> tuple[dict[str, Json], str | None]:
+def _input(text: str) -> tuple[JsonObject, str | None]:
     """Parse a tool's input; return it with a problem if it is invalid."""
     try:
         value = jsontext.parse_for_all(sound_text(text).encode())
@@ -78,7 +78,7 @@ def _input(text: str) -> tuple[dict[str, Json], str | None]:
     return {}, f"its input was cut off or cannot be read ({reason}): {excerpt}"
 
 
-def canonical_inputs(blocks: list[dict[str, Json]]) -> list[Json]:
+def canonical_inputs(blocks: list[JsonObject]) -> list[Json]:
     """Return the canonical text of each tool's input, in order.
 
     A client decides about, shows, records and runs this text, never what the model wrote.
@@ -100,13 +100,13 @@ def json_texts(values: Iterable[Json]) -> list[Json]:
     return [json_text(value) for value in values]
 
 
-def as_json_texts(answer: dict[str, Json]) -> dict[str, Json]:
+def as_json_texts(answer: JsonObject) -> JsonObject:
     """Return a turn's answer with JSON texts for what is sent to the model.
 
     `system` and `tools` are a text each, and each message is one.
     """
     whole = ("system", "tools")
-    texts: dict[str, Json] = {name: json_text(answer[name]) for name in whole if name in answer}
+    texts: JsonObject = {name: json_text(answer[name]) for name in whole if name in answer}
     for name in ("rewrite", "append"):
         if answer.get(name) is not None:
             texts[name] = {**answer[name], "messages": json_texts(answer[name]["messages"])}

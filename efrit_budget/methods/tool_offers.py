@@ -10,7 +10,7 @@ from pydantic import Field
 
 from efrit_budget.conversation import windows
 from efrit_budget.conversation.prefix import Offer
-from efrit_budget.errors import Json, field_error
+from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import Policy
@@ -24,7 +24,7 @@ class RegisteredTool(Params):
 
     name: Annotated[str, Field(pattern=f"^{NAME_PATTERN.pattern}$")]
     description: Annotated[str, Field(min_length=1)]
-    input_schema: dict[str, Json]
+    input_schema: JsonObject
     policy: Policy = Policy.ASK
 
 
@@ -64,10 +64,10 @@ class Offers:
         ]
         return [*ours, *theirs]
 
-    def misfits(self, session: Session, content: list[dict[str, Json]]) -> list[Json]:
+    def misfits(self, session: Session, content: list[JsonObject]) -> list[JsonObject]:
         """Return the uses of client tools whose input is invalid, each with its problem."""
         schemas = {tool["name"]: tool["input_schema"] for tool in self._registered(session)}
-        found: list[Json] = []
+        found: list[JsonObject] = []
         for block in content:
             if block["type"] == "tool_use" and block["name"] in schemas:
                 problem = input_problem(schemas[block["name"]], block["input"])
@@ -75,11 +75,9 @@ class Offers:
                     found.append({"tool_use_id": block["id"], "problem": problem})
         return found
 
-    def _registered(self, session: Session) -> list[dict[str, Json]]:
+    def _registered(self, session: Session) -> list[JsonObject]:
         with self._database.reading() as connection:
-            tools: list[dict[str, Json]] = json.loads(
-                windows.load(connection, session.id).registered
-            )
+            tools: list[JsonObject] = json.loads(windows.load(connection, session.id).registered)
         return tools
 
     def _register(self, params: RegisterParams, _: Call) -> Json:
@@ -100,5 +98,5 @@ class Offers:
         return {"session_id": session.id, "registered": sorted(names)}
 
 
-def _name(tool: dict[str, Json]) -> str:
+def _name(tool: JsonObject) -> str:
     return str(tool["name"])

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import Members, parse_object
 from efrit_budget.results.body import Body
@@ -83,7 +83,7 @@ class ToolMethods:
     def _list(self, _params: NoParams, _: Call) -> Json:
         return {"tools": [entry(tool) for tool in self._registry]}
 
-    def _arrive(self, params: dict[str, Json] | list[Json], call: Call) -> None:
+    def _arrive(self, params: JsonObject | list[Json], call: Call) -> None:
         """Let a call be stopped from now on; its params are not checked yet."""
         if isinstance(params, dict):
             session_id, tool_use_id = params.get("session_id"), params.get("tool_use_id")
@@ -118,7 +118,7 @@ class ToolMethods:
         }
 
 
-def _parse_arguments(params: CallParams | RecordParams) -> dict[str, Json]:
+def _parse_arguments(params: CallParams | RecordParams) -> JsonObject:
     """Return the model's arguments, given as an object or as JSON text."""
     if params.arguments_json is None:
         return dict(params.arguments)
@@ -131,7 +131,7 @@ def _remove_private(params: RecordParams) -> RecordParams:
     return params.model_copy(update=public(texts))
 
 
-def _without_data(envelope: dict[str, Json], *, include: bool) -> dict[str, Json]:
+def _without_data(envelope: JsonObject, *, include: bool) -> JsonObject:
     if include:
         return envelope
     return {name: value for name, value in envelope.items() if name != "data"}

@@ -11,7 +11,7 @@ from efrit_budget.conversation.begin import TurnRequest
 from efrit_budget.conversation.blocks import is_blank
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.conversation.end import ModelReply
-from efrit_budget.errors import Json, field_error
+from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import (
     as_json_texts,
@@ -27,7 +27,7 @@ from efrit_budget.tools.registry import Registry
 from efrit_budget.wire.method import Call, Lane, Method, Number, Params
 
 SessionId = Annotated[str, Field(min_length=1, max_length=64)]
-Blocks = list[dict[str, Json]]
+Blocks = list[JsonObject]
 NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 """Results go through `tools/record`, so that each is counted and stands in its place."""
 WITHHELD_NOTE = "What stands between <private> and </private> was not sent, and is kept nowhere."
@@ -216,7 +216,7 @@ def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blo
     return [_with_input(block) for block in given]
 
 
-def _with_input(block: dict[str, Json]) -> dict[str, Json]:
+def _with_input(block: JsonObject) -> JsonObject:
     """Return the block with an empty tool input as an object."""
     if block.get("type") != "tool_use" or "input" not in block:
         return dict(block)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 Member = tuple[str, Json] | tuple[str]
 """An item's text and the fact about it; a text alone stands between items, and is none."""
@@ -70,8 +71,8 @@ class Body:
     noun: str = "lines"
     items: tuple[int, ...] = ()
     headers: tuple[int, ...] = ()
-    data: dict[str, Json] = field(default_factory=dict)
-    item_data: tuple[Json, ...] = ()
+    data: JsonObject = field(default_factory=dict)
+    item_data: tuple[Any, ...] = ()
     """Structured items under the noun, one for each of `items`; a page carries its own."""
     tree: bool = False
     """Whether items are names and headers the folders that hold them, so that the paths they
@@ -89,11 +90,11 @@ class Body:
     opening: int = 0
     """Where the first page ends at the latest, if anywhere."""
     sources: tuple[Source, ...] = ()
-    more: dict[str, Json] | None = None
+    more: JsonObject | None = None
     """What the tool that served it needs to go on behind it; None where nothing follows."""
     position: str = ""
     """Where in the whole it stands, where something follows: "Lines 1-200 of a.el."."""
-    content: tuple[Json, ...] = ()
+    content: tuple[JsonObject, ...] = ()
     """The API's blocks that are shown beside the text's first page: an image."""
     content_tokens: int = 0
     """What those cost, by their size; no estimate."""
@@ -111,7 +112,7 @@ class Body:
         """The number of items (or lines)."""
         return self.total if self.total is not None else self.count(0, len(self.text))
 
-    def data_of(self, start: int, end: int) -> dict[str, Json]:
+    def data_of(self, start: int, end: int) -> JsonObject:
         """Return the data of a range of the text."""
         if not (self.item_data or self.tree or self.numbered):
             return dict(self.data)
@@ -150,7 +151,7 @@ def _line_data(header: str, line: str) -> Json:
     """Return a numbered line as data."""
     place, _, text = line.partition(":")
     number, _, column = place.partition(COLUMN)
-    fact: dict[str, Json] = {"path": unmarked(header), "line": int(number)}
+    fact: JsonObject = {"path": unmarked(header), "line": int(number)}
     if column:
         fact["column"] = int(column)
     return fact | {"text": text}

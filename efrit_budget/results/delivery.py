@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from efrit_budget.budget.figures import shortened
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost, Page, furthest, page, rest
@@ -59,7 +59,7 @@ class Delivery:
     tokens: int
     start: int
     end: int
-    page: dict[str, Json]
+    page: JsonObject
     """What the page adds to the data that the body holds of it."""
 
 
@@ -195,9 +195,9 @@ def _shown_count(body: Body, cut: Page) -> str:
     return "none yet of" if body.items and cut.end <= body.items[0] else "a part of one of"
 
 
-def _page_facts(body: Body, number: int, cut: Page, terms: Terms) -> dict[str, Json]:
+def _page_facts(body: Body, number: int, cut: Page, terms: Terms) -> JsonObject:
     returned = body.count(cut.start, cut.end)
-    facts: dict[str, Json] = {"total": body.whole_count, "returned": returned}
+    facts: JsonObject = {"total": body.whole_count, "returned": returned}
     if cut.end < len(body.text) or body.more is not None:
         token = continuation_token(terms.session_id, Place(number, cut.end))
         facts["continuation_token"] = token

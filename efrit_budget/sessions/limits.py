@@ -6,7 +6,7 @@ import json
 from dataclasses import fields
 
 from efrit_budget.budget.tiers import Limits, Tier, scaled
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 VERSION = 1
 """Goes up when a member comes to mean something else; a member more or less needs no new one."""
@@ -23,7 +23,7 @@ def decode(text: str) -> Limits:
     What is not known here is passed over. A tier that was not known then gets its share of the
     total, as far as the others leave it, and anything else its default.
     """
-    stored: dict[str, Json] = json.loads(text)
+    stored: JsonObject = json.loads(text)
     known = {field.name: stored[field.name] for field in fields(Limits) if field.name in stored}
     total = known["total"]
     for tier in (tier for tier in Tier if tier not in known):

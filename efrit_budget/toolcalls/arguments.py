@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 from dataclasses import replace
+from typing import Any
 
 from pydantic import ValidationError
 
 from efrit_budget.conversation.prefix import suggested_count
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import Json, invalid_params
+from efrit_budget.errors import Json, JsonObject, invalid_params
 from efrit_budget.project.search.ripgrep import NoRipgrepError
 from efrit_budget.sessions.store import Session
 from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, Discreet, Outcome, Tool, failure
@@ -56,20 +57,20 @@ def _max_tokens_range() -> str:
 def requested_tokens(session: Session, call: ToolCall) -> int:
     """Return the largest allowance of a call: its tool's limit, or less if asked."""
     most = max(LEAST_MAX_TOKENS, session.limits.for_tool(call.tool))
-    requested = call.arguments.get("max_tokens")
+    requested: Any = call.arguments.get("max_tokens")
     try:
         return min(most, max(LEAST_MAX_TOKENS, int(requested))) if requested is not None else most
     except (TypeError, ValueError, OverflowError):
         return most
 
 
-def redact_arguments(tool: Tool, arguments: dict[str, Json]) -> dict[str, Json]:
+def redact_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     """Return the arguments of a call without what must not be stored."""
     checked: object = tool
     return checked.kept_arguments(arguments) if isinstance(checked, Discreet) else arguments
 
 
-def redact_reply(registry: Registry, blocks: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def redact_reply(registry: Registry, blocks: list[JsonObject]) -> list[JsonObject]:
     """Return a reply with the inputs of its tools redacted."""
     discreet = {tool.name: tool for tool in registry if isinstance(tool, Discreet)}
     return [

@@ -6,27 +6,25 @@ import json
 import sqlite3
 
 from efrit_budget.conversation.calls import CallEntry
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.tokens import handle
 
 
-def envelope_of(connection: sqlite3.Connection, row: sqlite3.Row) -> dict[str, Json]:
+def envelope_of(connection: sqlite3.Connection, row: sqlite3.Row) -> JsonObject:
     """Return the envelope of a stored call."""
     body = results.get(connection, row["session_id"], row["number"])
     return _envelope(row, json.loads(row["page"]), body)
 
 
-def envelope(entry: CallEntry, body: Body) -> dict[str, Json]:
+def envelope(entry: CallEntry, body: Body) -> JsonObject:
     """Return the envelope of a new entry."""
     return _envelope(vars(entry), entry.page, body)
 
 
-def _envelope(
-    entry: sqlite3.Row | dict[str, Json], page: dict[str, Json], body: Body
-) -> dict[str, Json]:
-    envelope: dict[str, Json] = {
+def _envelope(entry: sqlite3.Row | JsonObject, page: JsonObject, body: Body) -> JsonObject:
+    envelope: JsonObject = {
         "status": entry["status"],
         "data": body.data_of(entry["page_start"], entry["page_end"]) | page,
         "text": entry["delivered"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from efrit_budget.errors import EfritError, Json
+from efrit_budget.errors import EfritError, JsonObject
 from efrit_budget.project.text.reading import Text
 from efrit_budget.tools.base import ToolContext
 from efrit_budget.tools.numbered import Spot, Stretch, Until, backward, forward
@@ -19,7 +19,7 @@ class Served:
     """A page, and what the tool needs to continue."""
 
     stretch: Stretch
-    more: dict[str, Json] | None = None
+    more: JsonObject | None = None
     goes_back: bool = False
     changed: bool = False
 
@@ -77,7 +77,7 @@ class Asked:
 class Further:
     """A request for a following page."""
 
-    more: dict[str, Json]
+    more: JsonObject
 
     def page(self, text: Text, room: int, context: ToolContext) -> Served:
         """Return the page."""

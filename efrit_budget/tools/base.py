@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field
 
 from efrit_budget.cancellation import Cancellation
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.project.project import Project
 from efrit_budget.results.body import Body
@@ -144,7 +144,7 @@ class Outcome:
     """
 
     text: str = ""
-    data: dict[str, Json] = field(default_factory=dict)
+    data: JsonObject = field(default_factory=dict)
     status: Status = Status.SUCCESS
     message: str | None = None
     """What is wrong and what to do about it; or the question to the person."""
@@ -161,7 +161,7 @@ class Outcome:
         return self.body or Body(quote(self.text), data=self.data)
 
 
-def answer(line: str, data: dict[str, Json] | None = None) -> Outcome:
+def answer(line: str, data: JsonObject | None = None) -> Outcome:
     """Return the outcome for one line of our own."""
     return Outcome(line, data or {}, body=Body(own(line), data=data or {}))
 
@@ -219,7 +219,7 @@ class Resumable(Protocol):
     Its bodies say in `more` where what follows them begins.
     """
 
-    def resume(self, more: dict[str, Json], context: ToolContext) -> Outcome:
+    def resume(self, more: JsonObject, context: ToolContext) -> Outcome:
         """Serve what follows a stored result."""
 
 
@@ -227,5 +227,5 @@ class Resumable(Protocol):
 class Discreet(Protocol):
     """A tool with arguments that must not be stored as given."""
 
-    def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
+    def kept_arguments(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments that may be stored."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.diff import Difference
 from efrit_budget.project.git.patches import LINK, Change
 from efrit_budget.project.paths import shown_name
@@ -51,7 +51,7 @@ def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
 
 def compressed_diff(title: str, body: Body) -> str:
     """Return the counts of files and lines, and the names by kind."""
-    files: Sequence[dict[str, Json]] = body.data.get("files") or body.item_data
+    files: Sequence[JsonObject] = body.data.get("files") or body.item_data
     added, deleted = (sum(file[key] for file in files) for key in ("additions", "deletions"))
     named = [
         f"{word}: {', '.join(file['path'] for file in files if file['status'] == letter)}."
@@ -72,9 +72,9 @@ def _totals(changes: Sequence[Change]) -> str:
     return f"{_count_text(len(changes))}, +{added:,} -{deleted:,}"
 
 
-def change_facts(change: Change, secret: Collection[str] = ()) -> dict[str, Json]:
+def change_facts(change: Change, secret: Collection[str] = ()) -> JsonObject:
     """Return a change for programs."""
-    facts: dict[str, Json] = {
+    facts: JsonObject = {
         "path": shown_name(change.path),
         "status": change.status,
         "additions": change.additions,

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from pydantic import BaseModel
 
-from efrit_budget.errors import EfritError, Json, ToolNotFoundError
+from efrit_budget.errors import EfritError, JsonObject, ToolNotFoundError
 from efrit_budget.tools import catalog
 from efrit_budget.tools.base import Policy, Resumable, Tool
 
@@ -69,7 +69,7 @@ def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Regis
 
 
 @cache
-def schema(arguments: type[BaseModel]) -> dict[str, Json]:
+def schema(arguments: type[BaseModel]) -> JsonObject:
     """Return the JSON schema of a tool's arguments in few tokens."""
     found = arguments.model_json_schema()
     found.pop("title", None)
@@ -79,7 +79,7 @@ def schema(arguments: type[BaseModel]) -> dict[str, Json]:
     return found
 
 
-def _compact_property(member: dict[str, Json]) -> dict[str, Json]:
+def _compact_property(member: JsonObject) -> JsonObject:
     """Return a property without its title and its null."""
     plain = {key: value for key, value in member.items() if key != "title"}
     if plain.get("default", ()) is None:
@@ -89,7 +89,7 @@ def _compact_property(member: dict[str, Json]) -> dict[str, Json]:
     return plain
 
 
-def entry(tool: Tool) -> dict[str, Json]:
+def entry(tool: Tool) -> JsonObject:
     """Return a tool as `tools/list` shows it."""
     return {
         "name": tool.name,

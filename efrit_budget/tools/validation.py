@@ -12,7 +12,7 @@ import jsonschema_rs
 from jsonschema_rs import Draft202012Validator, ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.tools.base import Arguments
 
 EVERYWHERE = Arguments.model_fields
@@ -22,7 +22,7 @@ LISTED = 5
 SHOWN = 200
 
 
-def schema_problem(schema: dict[str, Json]) -> str | None:
+def schema_problem(schema: JsonObject) -> str | None:
     """Return why a schema is invalid, or None."""
     try:
         jsonschema_rs.meta.validate({**schema, "$schema": _DRAFT})
@@ -31,7 +31,7 @@ def schema_problem(schema: dict[str, Json]) -> str | None:
     return None
 
 
-def input_problem(schema: dict[str, Json], given: dict[str, Json]) -> str | None:
+def input_problem(schema: JsonObject, given: JsonObject) -> str | None:
     """Return why an input does not fit, as the model is told, or None.
 
     An optional argument may be null: that means that it is left out.
@@ -53,12 +53,12 @@ def input_problem(schema: dict[str, Json], given: dict[str, Json]) -> str | None
     return "; ".join(problems[:LISTED]) or None
 
 
-def _members(schema: dict[str, Json]) -> tuple[dict[str, Json], list[Json]]:
+def _members(schema: JsonObject) -> tuple[JsonObject, list[Json]]:
     """Return the properties and the required names of a schema."""
     return dict(schema.get("properties") or {}), list(schema.get("required") or [])
 
 
-def _problems(schema: dict[str, Json], given: dict[str, Json]) -> Iterator[str]:
+def _problems(schema: JsonObject, given: JsonObject) -> Iterator[str]:
     checker = Draft202012Validator(schema, retriever=_refuse)
     for error in sorted(checker.iter_errors(given), key=_place):
         deepest = _deepest(error)

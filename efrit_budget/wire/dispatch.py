@@ -13,7 +13,7 @@ from typing import Any
 from jsonrpcserver import Error, Result, Success
 from jsonrpcserver.main import dispatch_to_serializable
 
-from efrit_budget.errors import EfritError, Json, MethodNotFoundError
+from efrit_budget.errors import EfritError, Json, JsonObject, MethodNotFoundError
 from efrit_budget.wire.call import Call, Lane
 from efrit_budget.wire.method import Method
 from efrit_budget.wire.request import Request, error_reply, unexpected
@@ -37,7 +37,7 @@ class Dispatcher:
         if method is not None and method.arrive is not None:
             method.arrive(request.member.get("params", {}), call)
 
-    def reply(self, request: Request, call: Call) -> dict[str, Json] | None:
+    def reply(self, request: Request, call: Call) -> JsonObject | None:
         """Run the request; None where it was a notification."""
         if request.method not in self._handlers:
             unknown = MethodNotFoundError(f"there is no method {request.method[:100]}")

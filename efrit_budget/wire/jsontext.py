@@ -6,7 +6,7 @@ import json
 import math
 from typing import NoReturn
 
-from efrit_budget.errors import Json, ParseError
+from efrit_budget.errors import Json, JsonObject, ParseError
 
 MAX_DEPTH = 200
 """What everything behind the parser can bear, on every version of Python."""
@@ -25,7 +25,7 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
+def _object(members: list[tuple[str, Json]]) -> JsonObject:
     """Return an object; raise if a key repeats, because readers differ on it."""
     value = dict(members)
     if len(value) < len(members):
@@ -92,7 +92,7 @@ def parse_for_all(raw: bytes) -> Json:
 def _parse(raw: bytes, decoder: json.JSONDecoder) -> Json:
     try:
         text = raw.decode()
-        value = decoder.decode(text)
+        value: Json = decoder.decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH:
             _refuse_depth(value)
         if "\\ud" in text or "\\uD" in text:

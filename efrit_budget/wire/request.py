@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import secrets
 from dataclasses import dataclass
+from typing import Any
 
-from efrit_budget.errors import EfritError, InternalError, InvalidRequestError, Json
+from efrit_budget.errors import EfritError, InternalError, InvalidRequestError, Json, JsonObject
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +16,7 @@ log = logging.getLogger(__name__)
 class Request:
     """A valid request or notification."""
 
-    member: dict[str, Json]
+    member: JsonObject
     method: str
     is_notification: bool
 
@@ -32,12 +33,12 @@ class Request:
         return found if isinstance(found, str) else None
 
 
-def error_reply(error: EfritError, request_id: Json = None) -> dict[str, Json]:
+def error_reply(error: EfritError, request_id: Json = None) -> JsonObject:
     """Return the reply that carries `error`."""
     return {"jsonrpc": "2.0", "error": error.on_the_wire(), "id": request_id}
 
 
-def success_reply(result: Json, request_id: Json) -> dict[str, Json]:
+def success_reply(result: Json, request_id: Json) -> JsonObject:
     """Return the reply that carries a result."""
     return {"jsonrpc": "2.0", "result": result, "id": request_id}
 
@@ -47,7 +48,7 @@ def valid_id(value: Json) -> bool:
     return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
 
 
-def _problem(member: dict[str, Json]) -> str | None:
+def _problem(member: JsonObject) -> str | None:
     if member.get("jsonrpc") != "2.0":
         return 'jsonrpc must be "2.0"'
     if not isinstance(member.get("method"), str):
@@ -59,7 +60,7 @@ def _problem(member: dict[str, Json]) -> str | None:
     return None
 
 
-def request_of(member: Json) -> Request | dict[str, Json]:
+def request_of(member: Any) -> Request | JsonObject:
     """Return the request of a member, or the error reply if it is invalid."""
     if not isinstance(member, dict):
         return error_reply(InvalidRequestError("not an object"))

@@ -13,7 +13,7 @@ from statistics import median
 
 from efrit_budget.app import Application, open_application
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.settings import load
 from efrit_budget.settings.places import HOME_VARIABLE
 from tests.benchmarks.table import Row
@@ -78,9 +78,9 @@ class Bench:
         opened = self.call("session/open", root=str(folder), limits=limits)
         self._session = opened["session_id"]
 
-    def call(self, method: str, **params: Json) -> dict[str, Json]:
+    def call(self, method: str, **params: Json) -> JsonObject:
         """Call a method."""
-        answer: dict[str, Json] = self._application.call(method, params)
+        answer: JsonObject = self._application.call(method, params)
         return answer
 
     def fill(self, entries: int) -> None:
@@ -110,7 +110,7 @@ class Bench:
         session = {"session_id": self._session, "model": MODEL}
         first = "Begin." if places.start == 0 else None
         turn = self.call("turn/begin", **session, system="Work.", user_message=first)
-        content = [
+        content: list[JsonObject] = [
             {"type": "tool_use", "id": f"u{place}", "name": "fixed", "input": {"place": place}}
             for place in places
         ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from efrit_budget.app import Application, open_application
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.settings import load
 from efrit_budget.settings.places import HOME_VARIABLE
 from tests.benchmarks.table import Row
@@ -56,7 +56,12 @@ class LongSession:
         said = {"user_message": "Look at all of it."} if number == 1 else {}
         begun, took = self._timed("turn/begin", model=MODEL, system="Work.", **said)
         self.begun.append((took, begun["rewrite"] is not None))
-        use = {"type": "tool_use", "id": f"u{number}", "name": "look", "input": {"at": number}}
+        use: JsonObject = {
+            "type": "tool_use",
+            "id": f"u{number}",
+            "name": "look",
+            "input": {"at": number},
+        }
         text = {"type": "text", "text": f"I look at place {number}."}
         self._timed("turn/end", turn_id=begun["turn_id"], usage=None, content=[text, use])
         self._timed(
@@ -74,7 +79,7 @@ class LongSession:
         drawn = " ".join(self._random.choices(words, k=RESULT_BYTES // 5))
         return f"{number} {drawn}"[:RESULT_BYTES]
 
-    def _timed(self, method: str, **params: Json) -> tuple[dict[str, Json], float]:
+    def _timed(self, method: str, **params: Json) -> tuple[JsonObject, float]:
         started = time.perf_counter()
         answer = self._application.call(method, {"session_id": self._session, **params})
         return answer, (time.perf_counter() - started) * 1000

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from tests.benchmarks.tokenizers_real import claude
 
 READ, WRITE, INPUT = 0.1, 1.25, 1.0
@@ -118,7 +118,7 @@ class Truth:
         """Return the true tokens of a text."""
         return self.factor * (real(text) + BLOCK_OVERHEAD)
 
-    def of_block(self, block: dict[str, Json]) -> float:
+    def of_block(self, block: JsonObject) -> float:
         """Return the true tokens of a content block."""
         kind = block["type"]
         if kind == "thinking":
@@ -130,7 +130,7 @@ class Truth:
         return self.of_text(block["text"])
 
 
-def unmarked(block: dict[str, Json]) -> dict[str, Json]:
+def unmarked(block: JsonObject) -> JsonObject:
     """Return a block without its cache mark."""
     return {name: value for name, value in block.items() if name != "cache_control"}
 
@@ -141,9 +141,9 @@ def digest(block: Json) -> str:
 
 
 def bricks_of(
-    tools: Iterable[dict[str, Json]],
-    system: Iterable[dict[str, Json]],
-    messages: Iterable[dict[str, Json]],
+    tools: Iterable[JsonObject],
+    system: Iterable[JsonObject],
+    messages: Iterable[JsonObject],
     truth: Truth,
 ) -> list[Brick]:
     """Return a request as bricks, in the order of the cache: tools, system, messages."""
@@ -156,7 +156,7 @@ def bricks_of(
     return found
 
 
-def message_bricks(index: int, message: dict[str, Json], truth: Truth) -> list[Brick]:
+def message_bricks(index: int, message: JsonObject, truth: Truth) -> list[Brick]:
     """Return the bricks of one message; its place and role belong to their identity."""
     head = f"{index}{message['role']}"
     return [

@@ -6,8 +6,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from tests.benchmarks.session_accounting import Brick, Truth, bricks_of, message_bricks, unmarked
 
 THINKING = {"thinking", "redacted_thinking"}
@@ -25,7 +26,7 @@ class Conversation:
         self._epoch = 0
         self._fixed = ""
         self._fixed_bricks: list[Brick] = []
-        self._messages: list[dict[str, Json]] = []
+        self._messages: list[JsonObject] = []
         self._bricks: list[list[Brick]] = []
         self._prefixes: list[str] = []
         """For each message, a hash of all messages before it; the last hash covers all of them."""
@@ -35,7 +36,7 @@ class Conversation:
         self.in_full: set[str] = set()
         self.problems: list[str] = []
 
-    def take(self, turn: Mapping[str, Json]) -> None:
+    def take(self, turn: Mapping[str, Any]) -> None:
         """Add a turn's messages, as the client would send them."""
         fixed = json.dumps([list(map(unmarked, turn[part])) for part in ("tools", "system")])
         rewrite, append = turn["rewrite"], turn["append"]
@@ -54,11 +55,11 @@ class Conversation:
             self._add(message)
         self._check(rewritten=rewrite is not None)
 
-    def reply(self, content: list[dict[str, Json]]) -> None:
+    def reply(self, content: list[JsonObject]) -> None:
         """Add the model's reply, as the client keeps it."""
         self._add({"role": "assistant", "content": content})
 
-    def thinking(self, tokens: int) -> dict[str, Json]:
+    def thinking(self, tokens: int) -> JsonObject:
         """Return a thinking block that is bound to everything before it."""
         seal = _hash(f"{self._prefixes[-1]}{len(self._bound)}")
         signature = (seal * SIGNATURE_LENGTH)[:SIGNATURE_LENGTH]
@@ -78,7 +79,7 @@ class Conversation:
             for block in message["content"]
         )
 
-    def _add(self, message: dict[str, Json]) -> None:
+    def _add(self, message: JsonObject) -> None:
         bricks = message_bricks(len(self._messages), message, self._truth)
         self._messages.append(message)
         self._bricks.append(bricks)
@@ -108,7 +109,7 @@ class Conversation:
             thinks = any(block["type"] in THINKING for block in message["content"])
             self._require(not (rewritten and thinks), "thinking lived through a rewrite")
 
-    def _check_message(self, index: int, message: dict[str, Json]) -> None:
+    def _check_message(self, index: int, message: JsonObject) -> None:
         before = self._messages[index - 1] if index else None
         role, content = message["role"], message["content"]
         self._require(bool(content), "an empty message")
@@ -130,12 +131,12 @@ class Conversation:
                 self._require(bound, f"message {index}: thinking behind a changed past")
 
 
-def unmarked_message(message: dict[str, Json]) -> dict[str, Json]:
+def unmarked_message(message: JsonObject) -> JsonObject:
     """Return a message without cache marks."""
     return {**message, "content": [unmarked(block) for block in message["content"]]}
 
 
-def _text(block: dict[str, Json]) -> str:
+def _text(block: JsonObject) -> str:
     return "".join(str(part.get("text", "")) for part in block["content"])
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from efrit_budget.app import Application
 from efrit_budget.conversation.recall import SessionResults
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from tests.benchmarks.session_conversation import CONTINUED
 
 AT_ONCE = 6
@@ -23,7 +23,7 @@ class Turns(Protocol):
 
     session: str
 
-    def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    def extra_turn(self, uses: list[JsonObject]) -> list[JsonObject]:
         """Run these calls in one turn."""
 
     def shows(self, stretch: str) -> bool:
@@ -41,7 +41,7 @@ def lost(turns: Turns, originals: Mapping[str, str], application: Application) -
 def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
     """Recall every result and join its pages."""
     found = dict.fromkeys(originals, "")
-    waiting: list[dict[str, Json]] = [{"handle": handle} for handle in originals]
+    waiting: list[JsonObject] = [{"handle": handle} for handle in originals]
     count = 0
     while waiting:
         arguments, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
@@ -64,9 +64,9 @@ def _taken(
     turns: Turns,
     found: dict[str, str],
     originals: Mapping[str, str],
-    answered: tuple[dict[str, Json], dict[str, Json]],
+    answered: tuple[JsonObject, JsonObject],
     beside: str,
-) -> dict[str, Json] | None:
+) -> JsonObject | None:
     """Append a page to those before it and return the arguments for the next.
 
     A page that is said to be in the window counts only if it is there, or comes in the same turn

@@ -8,11 +8,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from efrit_budget.app import Application, open_application
 from efrit_budget.budget.models import model_named
 from efrit_budget.conversation.recall import SessionResults
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.settings import load
 from efrit_budget.settings.places import HOME_VARIABLE
 from tests.benchmarks.session_accounting import Cache, Meter, Truth, learn
@@ -86,9 +87,9 @@ class Driver:
         tools = [tool for tool in CLIENT_TOOLS if tool["name"] not in own]
         self.call("tools/register", session_id=self.session, tools=tools)
 
-    def call(self, method: str, **params: Json) -> dict[str, Json]:
+    def call(self, method: str, **params: Json) -> JsonObject:
         """Call a method of the sidecar."""
-        answer: dict[str, Json] = self._application.call(method, params)
+        answer: JsonObject = self._application.call(method, params)
         return answer
 
     def run(self) -> Found:
@@ -108,7 +109,7 @@ class Driver:
         self._found.problems += self._conversation.problems
         return self._found
 
-    def _begin(self, request: str | None) -> dict[str, Json]:
+    def _begin(self, request: str | None) -> JsonObject:
         turn = self.call(
             "turn/begin",
             session_id=self.session,
@@ -119,7 +120,7 @@ class Driver:
         self._conversation.take(turn)
         return turn
 
-    def _look(self, turn: Mapping[str, Json]) -> None:
+    def _look(self, turn: Mapping[str, Any]) -> None:
         """Charge the request and check it against the limits."""
         found = self._found
         charged = self._cache.charge(self._conversation.bricks())
@@ -137,9 +138,9 @@ class Driver:
         self._seen = seen
         self._charged = charged
 
-    def _play(self, number: int, step: Step, turn: Mapping[str, Json]) -> None:
+    def _play(self, number: int, step: Step, turn: Mapping[str, Any]) -> None:
         uses = list(self._uses(number, step))
-        content: list[dict[str, Json]] = [self._conversation.thinking(step.thinking)]
+        content: list[JsonObject] = [self._conversation.thinking(step.thinking)]
         content += [{"type": "text", "text": step.said}] if step.said else []
         content += [use for use, _ in uses]
         self._end(turn, content, step.thinking)
@@ -157,7 +158,7 @@ class Driver:
             return self._script.actions[action].text
         return SessionResults(self._application._database, self.session).body(handle).text
 
-    def _uses(self, number: int, step: Step) -> Iterator[tuple[dict[str, Json], int]]:
+    def _uses(self, number: int, step: Step) -> Iterator[tuple[JsonObject, int]]:
         """Yield the calls of a reply: the script's, and recalls of wanted results not in view."""
         for action in step.actions:
             made = self._script.actions[action]
@@ -169,7 +170,7 @@ class Driver:
                 handle = {"handle": self._handles[action]}
                 yield _use(f"again{number}.{action}", "recall_result", handle), action
 
-    def _arguments(self, made: Action) -> dict[str, Json]:
+    def _arguments(self, made: Action) -> JsonObject:
         """Return a tool's arguments, with `max_tokens` as large as the result in the script."""
         if not self._case.live:
             return dict(made.arguments)
@@ -177,7 +178,7 @@ class Driver:
         wanted = {name: value for name, value in made.arguments.items() if name != "skip"}
         return {**wanted, "max_tokens": tokens}
 
-    def _end(self, turn: Mapping[str, Json], content: list[dict[str, Json]], hidden: int) -> None:
+    def _end(self, turn: Mapping[str, Any], content: list[JsonObject], hidden: int) -> None:
         visible = sum(self._truth.of_block(block) for block in content[1:])
         charged = self._charged
         self.call(
@@ -196,7 +197,7 @@ class Driver:
         )
         self._conversation.reply(content)
 
-    def _deliver(self, use: dict[str, Json], action: int) -> dict[str, Json]:
+    def _deliver(self, use: JsonObject, action: int) -> JsonObject:
         """Run a tool of the sidecar, or record what the client's tool gave."""
         common = {
             "session_id": self.session,
@@ -213,7 +214,7 @@ class Driver:
         """Return whether a result in the window contains this text."""
         return self._conversation.shows(stretch)
 
-    def extra_turn(self, uses: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    def extra_turn(self, uses: list[JsonObject]) -> list[JsonObject]:
         """Run these calls in a turn after the script's end and return the envelopes."""
         turn = self._begin(None)
         self._charged = self._cache.charge(self._conversation.bricks())
@@ -224,5 +225,5 @@ class Driver:
         return envelopes
 
 
-def _use(identifier: str, name: str, arguments: dict[str, Json]) -> dict[str, Json]:
+def _use(identifier: str, name: str, arguments: JsonObject) -> JsonObject:
     return {"type": "tool_use", "id": identifier, "name": name, "input": arguments}

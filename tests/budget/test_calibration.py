@@ -15,6 +15,7 @@ from efrit_budget.budget.calibration import (
     output_size,
     true_prompt_size,
 )
+from efrit_budget.errors import Json
 
 USAGE = {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3}
 ANYTHING = st.recursive(
@@ -139,7 +140,7 @@ def test_the_prompt_is_what_was_read_written_and_neither() -> None:
 
 
 @given(ANYTHING)
-def test_any_usage_block_is_borne(usage: object) -> None:
+def test_any_usage_block_is_borne(usage: Json) -> None:
     for found in (true_prompt_size(usage), output_size(usage)):
         assert found is None or found > 0
     assert all(isinstance(count, int) for count in counts_of(usage).values())
@@ -159,5 +160,5 @@ def test_any_usage_block_is_borne(usage: object) -> None:
         {"input_tokens": 5, "cache_read_input_tokens": -1},
     ],
 )
-def test_a_missing_or_absurd_usage_block_tells_nothing(usage: object) -> None:
+def test_a_missing_or_absurd_usage_block_tells_nothing(usage: Json) -> None:
     assert true_prompt_size(usage) is None

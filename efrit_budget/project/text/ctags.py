@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from efrit_budget.cancellation import Cancellation
-from efrit_budget.errors import EfritError, Json
+from efrit_budget.errors import EfritError, JsonObject
 from efrit_budget.project.processes.confinement import MOST_MEMORY, confined
 from efrit_budget.project.processes.environment import own_without_keys
 from efrit_budget.project.processes.programs import find_program
@@ -140,7 +140,7 @@ def _file_name(name: str) -> str:
 
 def _parsed(output: bytes) -> Iterator[Tag]:
     for line in output.splitlines():
-        told: dict[str, Json] = json.loads(line.decode("utf-8", "replace"))
+        told: JsonObject = json.loads(line.decode("utf-8", "replace"))
         if told.get("_type") == "tag" and told.get("name"):
             yield Tag(
                 name=told["name"],

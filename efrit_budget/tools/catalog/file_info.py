@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.results.body import Source, of_items
@@ -74,7 +74,7 @@ class FileInfo:
 class Look:
     """The metadata found at a path."""
 
-    facts: dict[str, Json]
+    facts: JsonObject
     source: Source | None = None
 
 
@@ -103,7 +103,7 @@ def _look_up(path: str, project: Project) -> Look:
     """Return the metadata of one path, following links."""
     located = project.locate(path)
     found = project.stat(located)
-    facts: dict[str, Json] = {
+    facts: JsonObject = {
         "path": located.shown,
         "kind": KINDS.get(stat.S_IFMT(found.st_mode), "other"),
         "size": found.st_size,
@@ -139,7 +139,7 @@ def _is_binary(project: Project, located: Located) -> bool | None:
         os.close(descriptor)
 
 
-def _line(facts: dict[str, Json]) -> str:
+def _line(facts: JsonObject) -> str:
     if "error" in facts:
         return f"{facts['path']}: {facts['error']}"
     note = f" (given as {facts['given']})" if "given" in facts else ""

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.text import ctags
 from efrit_budget.project.text.coding import shown
@@ -87,7 +87,7 @@ def _symbol_body(text: Text, context: ToolContext) -> Outcome:
     whole = shown(text.part(text.begin, text.end))
     found = nested(_tags(program, text, whole, context), whole)
     heading = marked(name, unsaved=text.is_buffer, stale=text.stale)
-    facts: dict[str, Json] = {"path": name, "unsaved": text.is_buffer, "stale": text.stale}
+    facts: JsonObject = {"path": name, "unsaved": text.is_buffer, "stale": text.stale}
     if not found:
         message = f"{heading}: no symbols; ctags does not know its language, or it defines none"
         return Outcome(body=Body(message, data=facts | {"symbols": []}))
@@ -113,9 +113,9 @@ def _line(symbol: Symbol) -> str:
     return f"{'  ' * symbol.depth}{lines} {tag.kind} {symbol.name}{signature}"
 
 
-def _fact(symbol: Symbol) -> dict[str, Json]:
+def _fact(symbol: Symbol) -> JsonObject:
     tag = symbol.tag
-    facts: dict[str, Json] = {"name": tag.name, "kind": tag.kind}
+    facts: JsonObject = {"name": tag.name, "kind": tag.kind}
     facts |= {"line": tag.line, "end": symbol.end, "depth": symbol.depth}
     if tag.scope:
         facts["scope"] = tag.scope

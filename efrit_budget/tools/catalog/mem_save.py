@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.memory.observation import (
     DEFAULT_IMPORTANCE,
     DEFAULT_KIND,
@@ -73,7 +73,7 @@ class MemSave:
         """Return the number and the title."""
         return f"{outcome.text.strip()} {arguments.title}"[:500]
 
-    def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
+    def kept_arguments(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments without private text."""
         return dict(public(arguments))
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory import query
 from efrit_budget.memory.private import public
 from efrit_budget.memory.store import Candidate
@@ -81,7 +81,7 @@ class MemSearch:
         names = "; ".join(f"#{one['id']} {one['title']}" for one in body.item_data)
         return f"Searched memory for {arguments.query!r}: {names or 'nothing'}"[:500]
 
-    def kept_arguments(self, arguments: dict[str, Json]) -> dict[str, Json]:
+    def kept_arguments(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments without private text."""
         return dict(public(arguments))
 

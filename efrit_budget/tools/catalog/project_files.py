@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
 from efrit_budget.project.search.globs import Glob, GlobError
@@ -127,7 +127,7 @@ class _Listed:
             tree = listed.kept(tree, self.glob.takes)
         return tree
 
-    def _body(self, tree: Tree, data: dict[str, Json]) -> Body:
+    def _body(self, tree: Tree, data: JsonObject) -> Body:
         arguments, root = self.arguments, self.context.root
         if arguments.kind == "folders":
             return listed.folders_alone(tree, data)

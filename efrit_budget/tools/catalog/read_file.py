@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.contents import Binary
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Located
@@ -71,7 +71,7 @@ class ReadFile:
         )
         return _serve(arguments.path, request, context, confirmed=context.confirmed)
 
-    def resume(self, more: dict[str, Json], context: ToolContext) -> Outcome:
+    def resume(self, more: JsonObject, context: ToolContext) -> Outcome:
         """Return the page behind the one that gave `more`."""
         return _serve(more["path"], Further(more), context, confirmed=more["confirmed"])
 
@@ -180,9 +180,9 @@ def _heading(text: Text) -> str:
     return f"{name} ({', '.join(known)}"
 
 
-def _facts(text: Text, served: Served) -> dict[str, Json]:
+def _facts(text: Text, served: Served) -> JsonObject:
     stretch = served.stretch
-    facts: dict[str, Json] = {
+    facts: JsonObject = {
         "path": text.located.shown,
         "size": text.size,
         "encoding": text.coding.codec,
@@ -236,13 +236,13 @@ def _is_last(text: Text, stretch: Stretch) -> bool:
 def _describe(found: Opened) -> Outcome:
     """Return the description of a file without lines."""
     path, size, content = found.located.shown, found.size, found.content
-    facts: dict[str, Json] = {"path": path, "size": size, "lines": []}
+    facts: JsonObject = {"path": path, "size": size, "lines": []}
     if isinstance(content, Pointer):
         text = f"{path}: a Git LFS pointer to {content.size:,} bytes; the content is not here"
         return answer(f"{text} (git lfs pull fetches it)", facts | {"lfs_size": content.size})
     if isinstance(content, Text):
         name = marked(path, unsaved=content.is_buffer, stale=content.stale)
-        unsaved: dict[str, Json] = {"unsaved": content.is_buffer, "stale": content.stale}
+        unsaved: JsonObject = {"unsaved": content.is_buffer, "stale": content.stale}
         return answer(f"{name}: empty", facts | unsaved)
     return answer(_of_binary(path, size, content), facts | _binary_facts(content))
 
@@ -254,8 +254,8 @@ def _of_binary(path: str, size: int, content: Binary) -> str:
     return f"{path}: {what}{pixels}{counted(size, 'byte')}, binary: not shown{instead}"
 
 
-def _binary_facts(content: Binary) -> dict[str, Json]:
-    facts: dict[str, Json] = {"binary": True, "kind": content.kind}
+def _binary_facts(content: Binary) -> JsonObject:
+    facts: JsonObject = {"binary": True, "kind": content.kind}
     if content.dimensions:
         facts["width"], facts["height"] = content.dimensions
     return facts

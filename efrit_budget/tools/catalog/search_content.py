@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
 from efrit_budget.project.search.globs import Glob, GlobError
@@ -153,7 +153,7 @@ class _Told:
         laid_out = matched.lines_in_context if arguments.context else matched.lines_alone
         return replace(laid_out(headed, facts), total=self.hits.matches)
 
-    def _facts(self) -> dict[str, Json]:
+    def _facts(self) -> JsonObject:
         hits = self.hits
         return {
             "matching_lines": hits.matches,

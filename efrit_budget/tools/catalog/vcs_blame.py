@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.project.git.blame import Run, blamed
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
@@ -172,7 +172,7 @@ def _items(run: Run, *, crlf: bool) -> Iterator[tuple[str, Json]]:
         yield f"{number}\t{text.decode('utf-8', 'replace')}", None
 
 
-def _facts(run: Run) -> dict[str, Json]:
+def _facts(run: Run) -> JsonObject:
     return {
         "start": run.first,
         "end": run.first + len(run.lines) - 1,

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
@@ -158,9 +158,9 @@ def _lines(entry: Entry) -> str:
     return "\n".join([line, *(f"  {change_line(change)}" for change in entry.changes)])
 
 
-def _facts(entry: Entry) -> dict[str, Json]:
+def _facts(entry: Entry) -> JsonObject:
     commit = entry.commit
-    facts: dict[str, Json] = {
+    facts: JsonObject = {
         "hash": commit.hash,
         "short": commit.short,
         "author": commit.author,

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.commit_files import split_revision
 from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
 from efrit_budget.project.git.diff import Comparison, patched
@@ -121,7 +121,7 @@ def _no_changes(arguments: VcsShowArguments, told: Commit) -> str:
     return "No file differs from every parent." if len(told.parents) > 1 else "No changes."
 
 
-def _facts(told: Commit) -> dict[str, Json]:
+def _facts(told: Commit) -> JsonObject:
     return {
         "hash": told.hash,
         "short": told.short,

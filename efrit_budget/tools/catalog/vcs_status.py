@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.repository import Repository, open_repository
 from efrit_budget.project.git.status import Entry, Standing, State, read_status
@@ -136,8 +136,8 @@ def _line(entry: Entry) -> str:
     return f"{status}{letter}{old}{name}{note}"
 
 
-def _facts(entry: Entry) -> dict[str, Json]:
-    facts: dict[str, Json] = {"path": shown_name(entry.path), "state": str(entry.state)}
+def _facts(entry: Entry) -> JsonObject:
+    facts: JsonObject = {"path": shown_name(entry.path), "state": str(entry.state)}
     if entry.status:
         facts["status"] = entry.status
     if entry.old_path is not None:
