@@ -7,17 +7,17 @@ from typing import Annotated
 from pydantic import Field
 
 from efrit_budget.errors import Json, field_error
+from efrit_budget.methods.params import SessionParams
 from efrit_budget.project.handover import HandoverError, taken
 from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.buffers import SessionProjects
-from efrit_budget.wire.method import Call, Lane, Method, Params
+from efrit_budget.wire.method import Call, Lane, Method
 
 
-class SyncParams(Params):
+class SyncParams(SessionParams):
     """The params of `buffers/sync`."""
 
-    session_id: Annotated[str, Field(min_length=1, max_length=64)]
     path: Annotated[str, Field(min_length=1)]
     text: str | None = None
     text_file: str | None = None

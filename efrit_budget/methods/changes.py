@@ -10,6 +10,7 @@ from efrit_budget.changes.change import Kind, State
 from efrit_budget.changes.journal import Journal, Wanted
 from efrit_budget.changes.places import place_of
 from efrit_budget.errors import Json
+from efrit_budget.methods.params import SessionParams, ToolUseParams
 from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
@@ -17,15 +18,12 @@ from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.wire.method import Call, Lane, Method, Number, Offset, Params
 
 MOST_FILES = 1_000
-SessionId = Annotated[str, Field(min_length=1, max_length=64)]
-ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
 GivenPath = Annotated[str, Field(max_length=20_000)]
 
 
-class CheckParams(Params):
+class CheckParams(SessionParams):
     """The params of `changes/check`."""
 
-    session_id: SessionId
     paths: Annotated[list[GivenPath], Field(max_length=MOST_FILES)]
 
 
@@ -38,11 +36,9 @@ class FileParams(Params):
     buffer_text: str | None = None
 
 
-class BeginParams(Params):
+class BeginParams(ToolUseParams):
     """The params of `changes/begin`."""
 
-    session_id: SessionId
-    tool_use_id: ToolUseId
     tool: Annotated[str, Field(min_length=1, max_length=200)]
     files: Annotated[list[FileParams], Field(min_length=1, max_length=MOST_FILES)]
 
@@ -54,49 +50,46 @@ class EndedParams(Params):
     buffer_text: str | None = None
 
 
-class EndParams(Params):
+class EndParams(ToolUseParams):
     """The params of `changes/end`."""
 
-    session_id: SessionId
-    tool_use_id: ToolUseId
     outcome: Literal["done", "abandoned"]
     files: Annotated[list[EndedParams], Field(max_length=MOST_FILES)] = Field(default_factory=list)
 
 
-class ListParams(Params):
+class ListParams(SessionParams):
     """The params of `changes/list`."""
 
-    session_id: SessionId
     open_only: bool = False
 
 
-class ShowParams(Params):
+class NumberParams(SessionParams):
+    """The params of methods that take one change of a session."""
+
+    number: Number
+
+
+class ShowParams(NumberParams):
     """The params of `changes/show`."""
 
-    session_id: SessionId
-    number: Number
     most: Offset | None = None
 
 
-class UndoParams(Params):
+class UndoParams(NumberParams):
     """The params of `changes/undo`."""
 
-    session_id: SessionId
-    number: Number
     force: bool = False
 
 
-class CheckpointParams(Params):
+class CheckpointParams(SessionParams):
     """The params of `changes/checkpoint`."""
 
-    session_id: SessionId
     label: Annotated[str, Field(max_length=200)] = ""
 
 
-class SinceParams(Params):
+class SinceParams(SessionParams):
     """The params of `changes/since`."""
 
-    session_id: SessionId
     checkpoint: Annotated[str, Field(min_length=1, max_length=20)]
 
 

@@ -13,6 +13,7 @@ from efrit_budget.budget.tiers import Limits, Tier, tier_sizes
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import without_private
+from efrit_budget.methods.params import SessionParams
 from efrit_budget.sessions.ids import PATTERN
 from efrit_budget.sessions.retention import Retention
 from efrit_budget.sessions.store import Session, SessionStore
@@ -20,7 +21,6 @@ from efrit_budget.settings import LoadedSettings
 from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
 SettingsFor = Callable[[Path], LoadedSettings]
-SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 SHOWN = 200
 """Characters of a root that an error shows."""
 Tokens = Annotated[int, Field(ge=0, le=10_000_000)]
@@ -48,12 +48,6 @@ class OpenParams(Params):
     session_id: Annotated[str, Field(pattern=PATTERN)] | None = None
     limits: LimitParams = LimitParams()
     deny: Annotated[list[str], Field(max_length=1_000)] = Field(default_factory=list)
-
-
-class SessionParams(Params):
-    """The params of methods that take only a session."""
-
-    session_id: SessionId
 
 
 class ResumeParams(SessionParams):

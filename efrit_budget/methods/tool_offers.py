@@ -11,6 +11,7 @@ from pydantic import Field
 from efrit_budget.conversation import windows
 from efrit_budget.conversation.prefix import Offer
 from efrit_budget.errors import Json, JsonObject, field_error
+from efrit_budget.methods.params import SessionParams
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import Policy
@@ -28,10 +29,9 @@ class RegisteredTool(Params):
     policy: Policy = Policy.ASK
 
 
-class RegisterParams(Params):
+class RegisterParams(SessionParams):
     """The params of `tools/register`."""
 
-    session_id: Annotated[str, Field(min_length=1, max_length=64)]
     tools: list[RegisteredTool]
 
 

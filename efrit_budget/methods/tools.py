@@ -10,6 +10,7 @@ from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import Members, parse_object
+from efrit_budget.methods.params import SessionParams, ToolUseId, ToolUseParams
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own_and_found
 from efrit_budget.toolcalls.entry_draft import Produced
@@ -17,33 +18,29 @@ from efrit_budget.toolcalls.runner import Control, ToolRunner
 from efrit_budget.toolcalls.summary import head_and_tail, shortened
 from efrit_budget.tools.base import Outcome, Status
 from efrit_budget.tools.registry import Registry, entry
-from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
-
-SessionId = Annotated[str, Field(min_length=1, max_length=64)]
-ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
+from efrit_budget.wire.method import Call, Lane, Method, NoParams
 
 
-class CallParams(Params):
-    """The params of `tools/call`."""
+class ArgumentParams(SessionParams):
+    """A tool call with its arguments, given as an object or as JSON text."""
 
-    session_id: SessionId
     name: Annotated[str, Field(min_length=1)]
     arguments: Members = Field(default_factory=dict)
     arguments_json: str | None = None
     tool_use_id: ToolUseId
+
+
+class CallParams(ArgumentParams):
+    """The params of `tools/call`."""
+
     continuation_token: str | None = None
     confirm_id: str | None = None
     include_data: bool = True
 
 
-class RecordParams(Params):
+class RecordParams(ArgumentParams):
     """The params of `tools/record`: the result of a tool that ran in the client."""
 
-    session_id: SessionId
-    name: Annotated[str, Field(min_length=1)]
-    arguments: Members = Field(default_factory=dict)
-    arguments_json: str | None = None
-    tool_use_id: ToolUseId
     status: Literal["success", "error"] = "success"
     text: str = ""
     own_lines: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
@@ -55,13 +52,6 @@ class RecordParams(Params):
     todos: Json = None
     said: bool = False
     include_data: bool = True
-
-
-class StopParams(Params):
-    """The params of `tools/stop`."""
-
-    session_id: SessionId
-    tool_use_id: ToolUseId
 
 
 class ToolMethods:
@@ -77,7 +67,7 @@ class ToolMethods:
             Method("tools/list", NoParams, self._list),
             Method("tools/call", CallParams, self._call, Lane.SLOW, self._arrive),
             Method("tools/record", RecordParams, self._record, Lane.WRITING),
-            Method("tools/stop", StopParams, self._stop, Lane.ORDERED),
+            Method("tools/stop", ToolUseParams, self._stop, Lane.ORDERED),
         ]
 
     def _list(self, _params: NoParams, _: Call) -> Json:
@@ -110,7 +100,7 @@ class ToolMethods:
         produced = Produced(outcome, summary, params.lisp, params.todos)
         return _without_data(self._runner.record(call, produced), include=params.include_data)
 
-    def _stop(self, params: StopParams, _: Call) -> Json:
+    def _stop(self, params: ToolUseParams, _: Call) -> Json:
         return {
             "session_id": params.session_id,
             "tool_use_id": params.tool_use_id,
@@ -118,7 +108,7 @@ class ToolMethods:
         }
 
 
-def _parse_arguments(params: CallParams | RecordParams) -> JsonObject:
+def _parse_arguments(params: ArgumentParams) -> JsonObject:
     """Return the model's arguments, given as an object or as JSON text."""
     if params.arguments_json is None:
         return dict(params.arguments)

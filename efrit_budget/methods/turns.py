@@ -20,44 +20,37 @@ from efrit_budget.methods.json_text import (
     parse_inputs,
     parse_json,
 )
+from efrit_budget.methods.params import SessionParams
 from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.toolcalls.arguments import redact_reply
 from efrit_budget.tools.registry import Registry
-from efrit_budget.wire.method import Call, Lane, Method, Number, Params
+from efrit_budget.wire.method import Call, Lane, Method, Number
 
-SessionId = Annotated[str, Field(min_length=1, max_length=64)]
 Blocks = list[JsonObject]
 NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 """Results go through `tools/record`, so that each is counted and stands in its place."""
 WITHHELD_NOTE = "What stands between <private> and </private> was not sent, and is kept nowhere."
 
 
-class TurnBeginParams(Params):
-    """The params of `turn/begin`."""
+class PreviewParams(SessionParams):
+    """The params of `turn/preview`."""
 
-    session_id: SessionId
     model: Annotated[str, Field(min_length=1, max_length=200)]
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
     caching: bool = True
+
+
+class TurnBeginParams(PreviewParams):
+    """The params of `turn/begin`."""
+
     as_text: bool = False
 
 
-class PreviewParams(Params):
-    """The params of `turn/preview`."""
-
-    session_id: SessionId
-    model: Annotated[str, Field(min_length=1, max_length=200)]
-    system: str | Blocks = ""
-    user_message: str | Blocks | None = None
-    caching: bool = True
-
-
-class TurnEndParams(Params):
+class TurnEndParams(SessionParams):
     """The params of `turn/end`."""
 
-    session_id: SessionId
     turn_id: Number | None = None
     model: str | None = None
     usage: Json = None
@@ -69,17 +62,10 @@ class TurnEndParams(Params):
     aborted: bool = False
 
 
-class MessagesParams(Params):
+class MessagesParams(SessionParams):
     """The params of `session/messages`."""
 
-    session_id: SessionId
     as_text: bool = False
-
-
-class TurnSessionParams(Params):
-    """The params of methods that take only a session."""
-
-    session_id: SessionId
 
 
 class TurnMethods:
@@ -100,8 +86,8 @@ class TurnMethods:
             Method("turn/preview", PreviewParams, self._preview, Lane.WRITING),
             Method("turn/end", TurnEndParams, self._end, Lane.WRITING),
             Method("session/messages", MessagesParams, self._messages),
-            Method("session/transcript", TurnSessionParams, self._transcript),
-            Method("session/turns", TurnSessionParams, self._said),
+            Method("session/transcript", SessionParams, self._transcript),
+            Method("session/turns", SessionParams, self._said),
         ]
 
     def _begin(self, params: TurnBeginParams, _: Call) -> Json:
@@ -120,7 +106,7 @@ class TurnMethods:
         answer["notes"] += _private_text_notes(params)
         return answer
 
-    def _wanted(self, session: Session, params: TurnBeginParams | PreviewParams) -> TurnRequest:
+    def _wanted(self, session: Session, params: PreviewParams) -> TurnRequest:
         """Return the request without private text, before anything is counted or stored."""
         return TurnRequest(
             model=params.model,
@@ -157,10 +143,10 @@ class TurnMethods:
         answer = self._conversation.messages(self._sessions.get(params.session_id))
         return as_json_texts(answer) if params.as_text else answer
 
-    def _transcript(self, params: TurnSessionParams, _: Call) -> Json:
+    def _transcript(self, params: SessionParams, _: Call) -> Json:
         return self._conversation.transcript(self._sessions.get(params.session_id))
 
-    def _said(self, params: TurnSessionParams, _: Call) -> Json:
+    def _said(self, params: SessionParams, _: Call) -> Json:
         return self._conversation.list_turns(self._sessions.get(params.session_id))
 
 
@@ -172,7 +158,7 @@ def _without_cache_marks(blocks: Blocks) -> Blocks:
     ]
 
 
-def _private_text_notes(params: TurnBeginParams | PreviewParams) -> list[Json]:
+def _private_text_notes(params: PreviewParams) -> list[Json]:
     """Return a note if private text was removed from the message."""
     return [WITHHELD_NOTE] if public(params.user_message) != params.user_message else []
 

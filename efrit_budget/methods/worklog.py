@@ -9,24 +9,23 @@ from pydantic import Field
 
 from efrit_budget.conversation.user_edits import UserEdits
 from efrit_budget.errors import Json
+from efrit_budget.methods.params import SessionParams
 from efrit_budget.results.tokens import number_of
 from efrit_budget.sessions.store import Session, SessionStore
-from efrit_budget.wire.method import Call, Lane, Method, Offset, Params
+from efrit_budget.wire.method import Call, Lane, Method, Offset
 
 
-class WorklogListParams(Params):
+class WorklogListParams(SessionParams):
     """The params of `worklog/list`."""
 
-    session_id: Annotated[str, Field(min_length=1, max_length=64)]
     states: list[Literal["announced", "full", "compressed", "gone"]] | None = None
     offset: Offset = 0
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
 
 
-class EntryParams(Params):
+class EntryParams(SessionParams):
     """The params of methods that take an entry."""
 
-    session_id: Annotated[str, Field(min_length=1, max_length=64)]
     handle: Annotated[str, Field(min_length=1, max_length=20)]
 
 
