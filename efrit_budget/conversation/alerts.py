@@ -16,7 +16,7 @@ from efrit_budget.conversation.pieces import Phase, Piece, PieceState, with_stat
 from efrit_budget.conversation.prefix import prefix_estimate
 from efrit_budget.conversation.segments import Segment
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 CACHE_MARK = {"type": "ephemeral"}
 
@@ -56,8 +56,8 @@ def append_alert(
 
 
 def system_with_warning(
-    system: list[dict[str, Json]], window: Window, bounds: Bounds
-) -> list[dict[str, Json]]:
+    system: list[JsonObject], window: Window, bounds: Bounds
+) -> list[JsonObject]:
     """Return the client's system blocks with the warning in force."""
     blocks = [dict(block) for block in system]
     if window.warned != Band.AMPLE:

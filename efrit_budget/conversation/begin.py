@@ -20,7 +20,7 @@ from efrit_budget.conversation.plan import Plan, plan
 from efrit_budget.conversation.prefix import Offer, prefix_estimate, schemas, tool_set
 from efrit_budget.conversation.tool_uses import answer_unanswered
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import EfritError, Json, field_error
+from efrit_budget.errors import EfritError, JsonObject, field_error
 
 
 class BudgetError(EfritError):
@@ -34,9 +34,9 @@ class TurnRequest:
     """The client's request for a turn."""
 
     model: str
-    system: list[dict[str, Json]]
+    system: list[JsonObject]
     offers: Sequence[Offer]
-    user_message: list[dict[str, Json]] | None
+    user_message: list[JsonObject] | None
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _is_all_sent(window: Window, turn_request: TurnRequest, pieces: Sequence[Pie
     return not (is_new or window.must_rewrite or _prefix_changed(window, turn_request))
 
 
-def _digest(user_message: list[dict[str, Json]] | None) -> bytes | None:
+def _digest(user_message: list[JsonObject] | None) -> bytes | None:
     """Return what tells one request from another; None for none, which may come again."""
     if user_message is None:
         return None

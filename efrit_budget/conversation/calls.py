@@ -3,72 +3,32 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from sqlite3 import Connection, Row
 
 from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState
-from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.conversation.tool_call import CallEntry, ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 
-Rows = list[sqlite3.Row]
+Rows = list[Row]
+
 NEW = "session_id = :session AND turn >= :first AND turn < :turn AND state = 'full'"
-INSERT = """
-INSERT INTO calls (session_id, tool_use_id, tool, arguments, ended, status, message, number,
-  page_start, page_end, delivered, page, tokens, exact, raw, compressed, compressed_raw, same_as,
-  lisp, todos, state, last_use)
-VALUES (:session_id, :tool_use_id, :tool, :arguments, :ended, :status, :message, :number,
-  :page_start, :page_end, :delivered, :page, :tokens, :exact, :raw, :compressed, :compressed_raw,
-  :same_as, :lisp, :todos, :state, :last_use)
-ON CONFLICT DO UPDATE SET tool = excluded.tool, arguments = excluded.arguments,
-  ended = excluded.ended, status = excluded.status, message = excluded.message,
-  number = excluded.number, page_start = excluded.page_start, page_end = excluded.page_end,
-  delivered = excluded.delivered, page = excluded.page, tokens = excluded.tokens,
-  exact = excluded.exact, raw = excluded.raw, compressed = excluded.compressed,
-  compressed_raw = excluded.compressed_raw, same_as = excluded.same_as, lisp = excluded.lisp,
-  todos = excluded.todos, state = excluded.state, last_use = excluded.last_use
-"""
+"""The results that are new in the prompt of a turn."""
 
 
-@dataclass(frozen=True)
-class CallEntry:
-    """What is stored of a call that has ended."""
-
-    status: str
-    message: str | None
-    number: int
-    page_start: int
-    page_end: int
-    delivered: str
-    page: dict[str, Json]
-    tokens: int
-    exact: int
-    """The tokens that are known and not estimated: those of what stands beside the text."""
-    raw: int
-    compressed: str
-    compressed_raw: int
-    same_as: int | None
-    lisp: str | None = None
-    todos: Json = None
-
-
-# One call
-
-
-def get(connection: sqlite3.Connection, session_id: str, tool_use_id: str) -> sqlite3.Row | None:
+def get(connection: Connection, session_id: str, tool_use_id: str) -> Row | None:
     """Return the row of a call, or None."""
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM calls WHERE session_id = ? AND tool_use_id = ?", (session_id, tool_use_id)
-    ).fetchone()
+    statement = "SELECT * FROM calls WHERE session_id = ? AND tool_use_id = ?"
+    row: Row | None = connection.execute(statement, (session_id, tool_use_id)).fetchone()
     return row
 
 
-def of_piece(connection: sqlite3.Connection, session_id: str, piece: Piece) -> sqlite3.Row:
-    """Return what the window shows of a call."""
-    row: sqlite3.Row = connection.execute(
-        "SELECT session_id, number, tool_use_id, status, delivered, exact, compressed FROM calls"
+def of_piece(connection: Connection, session_id: str, piece: Piece) -> Row:
+    """Return the texts that the window can show of a call."""
+    row: Row = connection.execute(
+        "SELECT number, tool_use_id, status, delivered, exact, compressed FROM calls"
         " WHERE session_id = ? AND turn = ? AND ordinal = ?",
         (session_id, piece.turn, piece.ordinal),
     ).fetchone()
@@ -76,26 +36,30 @@ def of_piece(connection: sqlite3.Connection, session_id: str, piece: Piece) -> s
 
 
 def insert(
-    connection: sqlite3.Connection, call: ToolCall, entry: CallEntry, clock: int, state: PieceState
+    connection: Connection, call: ToolCall, entry: CallEntry, clock: int, state: PieceState
 ) -> None:
-    """Store what a call produced."""
-    values = {
-        **vars(entry),
-        "session_id": call.session_id,
-        "tool_use_id": call.tool_use_id,
-        "tool": call.tool,
-        "arguments": call.canonical_arguments,
-        "ended": time.time(),
-        "page": json.dumps(entry.page),
-        "todos": None if entry.todos is None else json.dumps(entry.todos),
-        "state": state,
-        "last_use": clock,
-    }
-    connection.execute(INSERT, values)
+    """Store the entry of a call that has ended."""
+    _save(connection, call, **entry.columns(), ended=time.time(), state=state, last_use=clock)
 
 
-def announce(connection: sqlite3.Connection, call: ToolCall, turn: int, ordinal: int) -> None:
-    """Insert a call of a reply; one that has its result already gets its place."""
+def start(connection: Connection, call: ToolCall, owner: str) -> None:
+    """Record that a call runs in a process."""
+    _save(connection, call, owner=owner, begun=time.time())
+
+
+def _save(connection: Connection, call: ToolCall, **columns: Json) -> None:
+    """Insert the row of a call, or set these columns where it has one."""
+    columns |= {"tool": call.tool, "arguments": call.canonical_arguments}
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    connection.execute(
+        f"INSERT INTO calls (session_id, tool_use_id, {', '.join(columns)})"  # noqa: S608  own names
+        f" VALUES (?, ?{', ?' * len(columns)}) ON CONFLICT DO UPDATE SET {changes}",
+        (call.session_id, call.tool_use_id, *columns.values()),
+    )
+
+
+def announce(connection: Connection, call: ToolCall, turn: int, ordinal: int) -> None:
+    """Insert a call of a reply; one that has its result already gets its place in the turn."""
     connection.execute(
         "INSERT INTO calls (session_id, tool_use_id, tool, arguments, turn, ordinal, state)"
         " VALUES (?, ?, ?, ?, ?, ?, 'announced') ON CONFLICT DO UPDATE"
@@ -104,65 +68,27 @@ def announce(connection: sqlite3.Connection, call: ToolCall, turn: int, ordinal:
     )
 
 
-def start(connection: sqlite3.Connection, call: ToolCall, owner: str) -> None:
-    """Record that a call runs in a process."""
-    connection.execute(
-        "INSERT INTO calls (session_id, tool_use_id, tool, arguments, owner, begun)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-        " SET tool = excluded.tool, arguments = excluded.arguments, owner = excluded.owner,"
-        " begun = excluded.begun",
-        (
-            *(call.session_id, call.tool_use_id, call.tool, call.canonical_arguments),
-            *(owner, time.time()),
-        ),
-    )
-
-
-def undo_start(connection: sqlite3.Connection, call: ToolCall) -> None:
+def undo_start(connection: Connection, call: ToolCall) -> None:
     """Undo `start` for a call that has not ended."""
+    unfinished = "session_id = ? AND tool_use_id = ? AND ended IS NULL"
     key = (call.session_id, call.tool_use_id)
     connection.execute(
-        "UPDATE calls SET owner = NULL, begun = NULL"
-        " WHERE session_id = ? AND tool_use_id = ? AND ended IS NULL AND turn IS NOT NULL",
+        f"UPDATE calls SET owner = NULL, begun = NULL WHERE {unfinished} AND turn IS NOT NULL",  # noqa: S608
         key,
     )
-    connection.execute(
-        "DELETE FROM calls"
-        " WHERE session_id = ? AND tool_use_id = ? AND ended IS NULL AND turn IS NULL",
-        key,
-    )
+    connection.execute(f"DELETE FROM calls WHERE {unfinished} AND turn IS NULL", key)  # noqa: S608
 
 
-def answer(
-    connection: sqlite3.Connection, key: tuple[str, str], text: str, raw: int, clock: int
-) -> None:
-    """Store an answer in the place of a result."""
-    connection.execute(
-        "UPDATE calls SET state = 'full', status = 'error', ended = ?, delivered = ?, raw = ?,"
-        " compressed = ?, compressed_raw = ?, last_use = ?"
-        " WHERE session_id = ? AND tool_use_id = ?",
-        (time.time(), text, raw, text, raw, clock, *key),
-    )
-
-
-def rename(connection: sqlite3.Connection, key: tuple[str, str], tool_use_id: str) -> None:
-    """Give a row another id."""
-    connection.execute(
-        "UPDATE calls SET tool_use_id = ? WHERE session_id = ? AND tool_use_id = ?",
-        (tool_use_id, *key),
-    )
-
-
-def update(connection: sqlite3.Connection, row: sqlite3.Row, **columns: Json) -> None:
-    """Set columns of a row; their names are ours."""
+def update(connection: Connection, key: tuple[str, str], **columns: Json) -> None:
+    """Set columns of the call with this session and id."""
     names = ", ".join(f"{name} = ?" for name in columns)
     connection.execute(
-        f"UPDATE calls SET {names} WHERE session_id = ? AND tool_use_id = ?",  # noqa: S608
-        (*columns.values(), row["session_id"], row["tool_use_id"]),
+        f"UPDATE calls SET {names} WHERE session_id = ? AND tool_use_id = ?",  # noqa: S608  own names
+        (*columns.values(), *key),
     )
 
 
-def count_use(connection: sqlite3.Connection, session_id: str, number: int, clock: int) -> None:
+def count_use(connection: Connection, session_id: str, number: int, clock: int) -> None:
     """Count a use of a result."""
     connection.execute(
         "UPDATE calls SET last_use = ? WHERE session_id = ? AND number = ?",
@@ -170,10 +96,7 @@ def count_use(connection: sqlite3.Connection, session_id: str, number: int, cloc
     )
 
 
-# Ids between two
-
-
-def count_between(connection: sqlite3.Connection, session_id: str, first: str, last: str) -> int:
+def count_between(connection: Connection, session_id: str, first: str, last: str) -> int:
     """Return how many ids lie between two."""
     row = connection.execute(
         "SELECT count(*) FROM calls WHERE session_id = ? AND tool_use_id > ? AND tool_use_id < ?",
@@ -183,7 +106,7 @@ def count_between(connection: sqlite3.Connection, session_id: str, first: str, l
 
 
 def point_latest(
-    connection: sqlite3.Connection, session_id: str, ids: tuple[str, str], text: str, raw: int
+    connection: Connection, session_id: str, ids: tuple[str, str], text: str, raw: int
 ) -> None:
     """Set the compressed line of the latest answer whose id lies between two."""
     connection.execute(
@@ -199,34 +122,29 @@ def point_latest(
 
 
 def list_page(
-    connection: sqlite3.Connection,
+    connection: Connection,
     session_id: str,
     states: Sequence[str] | None,
     offset: int,
     limit: int,
 ) -> tuple[int, Rows]:
-    """Return how many calls are in these states, and some of them, newest first."""
-    values = (session_id, json.dumps(list(states)) if states else None)
-    total = connection.execute(
-        "SELECT count(*) FROM calls WHERE session_id = ?1"
-        " AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))",
-        values,
-    ).fetchone()
-    rows = connection.execute(
-        "SELECT * FROM calls WHERE session_id = ?1"
+    """Return how many calls are in these states, and one page of them, newest first."""
+    found = (
+        "FROM calls WHERE session_id = ?1"
         " AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))"
-        " ORDER BY ended IS NULL DESC, ended DESC, number DESC, turn DESC, ordinal DESC"
-        " LIMIT ?3 OFFSET ?4",
-        (*values, limit, offset),
-    ).fetchall()
-    return int(total[0]), rows
+    )
+    values = (session_id, json.dumps(list(states)) if states else None)
+    newest_first = "ended IS NULL DESC, ended DESC, number DESC, turn DESC, ordinal DESC"
+    page = f"SELECT * {found} ORDER BY {newest_first} LIMIT ?3 OFFSET ?4"
+    return (
+        connection.execute(f"SELECT count(*) {found}", values).fetchone()[0],
+        connection.execute(page, (*values, limit, offset)).fetchall(),
+    )
 
 
-def with_number(
-    connection: sqlite3.Connection, session_id: str, number: int, preferred: str
-) -> sqlite3.Row | None:
-    """Return the call of a result; of several, one that a condition holds for."""
-    row: sqlite3.Row | None = connection.execute(
+def with_number(connection: Connection, session_id: str, number: int, preferred: str) -> Row | None:
+    """Return the call of a result, or None; of several, one that a condition holds for."""
+    row: Row | None = connection.execute(
         "SELECT * FROM calls WHERE session_id = ? AND number = ?"  # noqa: S608  own words
         f" ORDER BY {preferred} DESC, last_use DESC, ended DESC LIMIT 1",
         (session_id, number),
@@ -234,7 +152,7 @@ def with_number(
     return row
 
 
-def with_results(connection: sqlite3.Connection, session_id: str) -> Rows:
+def with_results(connection: Connection, session_id: str) -> Rows:
     """Return the calls that have results."""
     return connection.execute(
         "SELECT number, tool, arguments, tokens, state, pinned, turn, compressed, ended"
@@ -243,16 +161,7 @@ def with_results(connection: sqlite3.Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def in_full(connection: sqlite3.Connection, session_id: str) -> Rows:
-    """Return the calls whose results are shown in full."""
-    return connection.execute(
-        "SELECT number, tool, tokens FROM calls WHERE session_id = ? AND state = 'full'"
-        " ORDER BY number",
-        (session_id,),
-    ).fetchall()
-
-
-def of_turn(connection: sqlite3.Connection, session_id: str, turn: int | None) -> Rows:
+def of_turn(connection: Connection, session_id: str, turn: int | None) -> Rows:
     """Return the calls of a turn; None selects those without a turn."""
     return connection.execute(
         "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state"
@@ -261,8 +170,8 @@ def of_turn(connection: sqlite3.Connection, session_id: str, turn: int | None) -
     ).fetchall()
 
 
-def evicted_of_turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Rows:
-    """Return the evicted calls of a turn."""
+def evicted_of_turn(connection: Connection, session_id: str, turn: int) -> Rows:
+    """Return the evicted calls of a turn, without their long texts."""
     return connection.execute(
         "SELECT number, tool, arguments, compressed FROM calls"
         " WHERE session_id = ? AND turn = ? AND state = 'gone' ORDER BY ordinal",
@@ -270,7 +179,7 @@ def evicted_of_turn(connection: sqlite3.Connection, session_id: str, turn: int) 
     ).fetchall()
 
 
-def unanswered(connection: sqlite3.Connection, session_id: str) -> Rows:
+def unanswered(connection: Connection, session_id: str) -> Rows:
     """Return the announced calls that have no result."""
     return connection.execute(
         "SELECT tool_use_id, tool, begun FROM calls"
@@ -279,61 +188,44 @@ def unanswered(connection: sqlite3.Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def count_announced(connection: sqlite3.Connection, session_id: str) -> int:
+def count_announced(connection: Connection, session_id: str) -> int:
     """Return how many announced calls have no result yet."""
     row = connection.execute(
         "SELECT count(*) FROM calls INDEXED BY calls_announced"
-        " WHERE session_id = ? AND state = 'announced'"
-        " AND turn IS NOT NULL",
+        " WHERE session_id = ? AND state = 'announced' AND turn IS NOT NULL",
         (session_id,),
     ).fetchone()
     return int(row[0])
 
 
-def find_ended(
-    connection: sqlite3.Connection, session_id: str, tool_use_ids: Collection[str]
-) -> list[str]:
-    """Return those of the calls that have a result."""
-    if not tool_use_ids:
-        return []
+def find_ended(connection: Connection, session_id: str, tool_use_ids: Collection[str]) -> list[str]:
+    """Return the ids of the calls among these that have a result."""
     rows = connection.execute(
         "SELECT tool_use_id FROM calls WHERE session_id = ? AND number IS NOT NULL"
         " AND tool_use_id IN (SELECT value FROM json_each(?))",
         (session_id, json.dumps(list(tool_use_ids))),
-    ).fetchall()
+    )
     return [row["tool_use_id"] for row in rows]
 
 
-def latest_todos(connection: sqlite3.Connection, session_id: str) -> Json:
+def latest_todos(connection: Connection, session_id: str) -> Json:
     """Return the latest todo list of the model, or None."""
-    row = connection.execute(
-        "SELECT todos FROM calls WHERE session_id = ? AND todos IS NOT NULL"
-        " ORDER BY ended DESC LIMIT 1",
-        (session_id,),
-    ).fetchone()
+    found = "FROM calls WHERE session_id = ? AND todos IS NOT NULL ORDER BY ended DESC LIMIT 1"
+    row = connection.execute(f"SELECT todos {found}", (session_id,)).fetchone()
     return None if row is None else json.loads(row["todos"])
 
 
-def has_user_edits(connection: sqlite3.Connection, session_id: str) -> bool:
-    """Return whether a user edit waits for a piece that was sent."""
-    found = connection.execute(
-        "SELECT 1 FROM calls WHERE session_id = ? AND wish IS NOT NULL AND place IS NOT NULL",
-        (session_id,),
-    ).fetchone()
-    return found is not None
-
-
-def pinned_tokens(connection: sqlite3.Connection, session_id: str, beside: str) -> int:
-    """Return the tokens of the pinned results, one call's apart."""
+def pinned_tokens(connection: Connection, session_id: str, but: str) -> int:
+    """Return the tokens of the pinned results of all calls but one."""
     row = connection.execute(
         "SELECT coalesce(sum(tokens), 0) FROM calls WHERE session_id = ? AND pinned = 1"
         " AND tool_use_id <> ?",
-        (session_id, beside),
+        (session_id, but),
     ).fetchone()
     return int(row[0])
 
 
-def evict_outside(connection: sqlite3.Connection, session_id: str) -> None:
+def evict_outside(connection: Connection, session_id: str) -> None:
     """Evict the results that have no place in the conversation."""
     connection.execute(
         "UPDATE calls INDEXED BY calls_outside SET state = 'gone'"
@@ -342,11 +234,11 @@ def evict_outside(connection: sqlite3.Connection, session_id: str) -> None:
     )
 
 
-def restore_turn(connection: sqlite3.Connection, session_id: str, turn: int) -> None:
+def restore_turn(connection: Connection, session_id: str, turn: int) -> None:
     """Bring back the evicted calls of a turn in compressed form."""
     connection.execute(
-        "UPDATE calls SET state = 'compressed' WHERE session_id = ? AND turn = ?"
-        " AND state = 'gone'",
+        "UPDATE calls SET state = 'compressed'"
+        " WHERE session_id = ? AND turn = ? AND state = 'gone'",
         (session_id, turn),
     )
 
@@ -354,17 +246,16 @@ def restore_turn(connection: sqlite3.Connection, session_id: str, turn: int) -> 
 # Pieces of the window
 
 
-def in_window(connection: sqlite3.Connection, session_id: str) -> Rows:
+def in_window(connection: Connection, session_id: str) -> Rows:
     """Return the sizes and places of the calls in the window."""
     return connection.execute(
         "SELECT turn, ordinal, raw, exact, compressed_raw, state, last_use, pinned, place, wish"
-        " FROM calls"
-        " WHERE session_id = ? AND state IN ('full', 'compressed') AND turn IS NOT NULL",
+        " FROM calls WHERE session_id = ? AND state IN ('full', 'compressed') AND turn IS NOT NULL",
         (session_id,),
     ).fetchall()
 
 
-def full_places(connection: sqlite3.Connection, session_id: str) -> Rows:
+def full_places(connection: Connection, session_id: str) -> Rows:
     """Return for each "Same as" line where its text is shown in full."""
     return connection.execute(
         "SELECT line.turn, line.ordinal, shown.turn, shown.ordinal FROM calls AS line"
@@ -379,9 +270,9 @@ def full_places(connection: sqlite3.Connection, session_id: str) -> Rows:
 
 
 def find_full_copy(
-    connection: sqlite3.Connection, window: Window, blob: str, start: int, end: int
+    connection: Connection, window: Window, blob: str, start: int, end: int
 ) -> int | None:
-    """Return the result in the window that shows this range in full, or None.
+    """Return the result in the window that shows this range of a text in full, or None.
 
     Where there are no turns, every result is taken to be in the client's window.
     """
@@ -389,38 +280,37 @@ def find_full_copy(
         "SELECT calls.number FROM results JOIN calls USING (session_id, number)"
         " WHERE results.session_id = ? AND results.blob = ? AND calls.state = 'full'"
         " AND calls.same_as IS NULL AND page_start <= ? AND page_end >= ?"
-        " AND (calls.turn IS NOT NULL OR ? = 0)"
-        " ORDER BY calls.last_use DESC LIMIT 1",
+        " AND (calls.turn IS NOT NULL OR ? = 0) ORDER BY calls.last_use DESC LIMIT 1",
         (window.session_id, blob, start, end, window.turn),
     ).fetchone()
-    return None if row is None else int(row["number"])
+    return None if row is None else row["number"]
 
 
-def count_in_prompt(connection: sqlite3.Connection, session_id: str, first: int, turn: int) -> int:
+def count_in_prompt(connection: Connection, session_id: str, first: int, turn: int) -> int:
     """Return how many results of the turns from `first` on are in the prompt of a turn."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT count(*) FROM calls WHERE session_id = ? AND turn >= ? AND turn < ?"
         " AND state IN ('full', 'compressed')",
         (session_id, first, turn),
     ).fetchone()
-    return int(found[0])
+    return int(row[0])
 
 
-def prompt_sums(connection: sqlite3.Connection, session_id: str) -> tuple[int, int]:
+def prompt_sums(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens in the prompt."""
-    row = connection.execute(
+    raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'full' THEN raw ELSE compressed_raw END), 0),"
         " coalesce(sum(CASE WHEN state = 'full' THEN exact ELSE 0 END), 0)"
         " FROM calls WHERE session_id = ?"
         " AND state IN ('full', 'compressed') AND turn IS NOT NULL",
         (session_id,),
     ).fetchone()
-    return row[0], row[1]
+    return raw, exact
 
 
-def shrunken_sums(connection: sqlite3.Connection, session_id: str) -> sqlite3.Row:
-    """Return what the results that are not in full had cost, and what of it is left."""
-    row: sqlite3.Row = connection.execute(
+def shrunken_sums(connection: Connection, session_id: str) -> Row:
+    """Return the tokens in full of the results that are not in full, and those that are left."""
+    row: Row = connection.execute(
         "SELECT coalesce(sum(raw), 0) AS raw, coalesce(sum(exact), 0) AS exact,"
         " coalesce(sum(CASE WHEN state = 'compressed' THEN compressed_raw ELSE 0 END), 0) AS kept"
         " FROM calls WHERE session_id = ? AND turn IS NOT NULL"
@@ -430,16 +320,13 @@ def shrunken_sums(connection: sqlite3.Connection, session_id: str) -> sqlite3.Ro
     return row
 
 
-def new_raw(connection: sqlite3.Connection, span: Mapping[str, object]) -> int:
+def new_raw(connection: Connection, span: Mapping[str, object]) -> int:
     """Return the estimate of the results that were new in the prompt of a turn."""
-    row = connection.execute(
-        f"SELECT coalesce(sum(raw), 0) FROM calls WHERE {NEW}",  # noqa: S608  own words
-        span,
-    ).fetchone()
-    return int(row[0])
+    statement = f"SELECT coalesce(sum(raw), 0) FROM calls WHERE {NEW}"  # noqa: S608  own words
+    return int(connection.execute(statement, span).fetchone()[0])
 
 
-def scale_new(connection: sqlite3.Connection, span: Mapping[str, object], times: float) -> None:
+def scale_new(connection: Connection, span: Mapping[str, object], times: float) -> None:
     """Multiply the estimates of the results that were new in the prompt of a turn."""
     connection.execute(
         f"UPDATE calls SET raw = CAST(raw * :times AS INTEGER) WHERE {NEW}",  # noqa: S608
@@ -447,10 +334,8 @@ def scale_new(connection: sqlite3.Connection, span: Mapping[str, object], times:
     )
 
 
-def set_states(
-    connection: sqlite3.Connection, session_id: str, states: Mapping[Key, PieceState]
-) -> None:
-    """Set the states of results; other pieces are none."""
+def set_states(connection: Connection, session_id: str, states: Mapping[Key, PieceState]) -> None:
+    """Set the states of results; pieces of other phases are passed over."""
     connection.executemany(
         "UPDATE calls SET state = ? WHERE session_id = ? AND turn = ? AND ordinal = ?",
         [
@@ -462,7 +347,7 @@ def set_states(
 
 
 def set_places(
-    connection: sqlite3.Connection, session_id: str, places: Iterable[tuple[Piece, int]]
+    connection: Connection, session_id: str, places: Iterable[tuple[Piece, int]]
 ) -> None:
     """Record which message carries each result; that applies its user edit."""
     connection.executemany(
@@ -475,7 +360,7 @@ def set_places(
     )
 
 
-def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
+def clear_places(connection: Connection, session_id: str) -> None:
     """Clear all message places and user edits."""
     connection.execute(
         "UPDATE calls SET place = NULL, wish = NULL"
@@ -484,24 +369,19 @@ def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
     )
 
 
-# All sessions
-
-
-def count_by_session(connection: sqlite3.Connection) -> dict[str, int]:
+def count_by_session(connection: Connection) -> dict[str, int]:
     """Return the number of calls of each session that has any."""
     rows = connection.execute("SELECT session_id, count(*) FROM calls GROUP BY session_id")
-    return {row[0]: row[1] for row in rows.fetchall()}
+    return dict(rows.fetchall())
 
 
-def pinned_sessions(connection: sqlite3.Connection) -> set[str]:
-    """Return the sessions that a result is pinned in."""
-    rows = connection.execute(
-        "SELECT DISTINCT session_id FROM calls INDEXED BY calls_pinned WHERE pinned = 1"
-    )
-    return {row[0] for row in rows.fetchall()}
+def pinned_sessions(connection: Connection) -> set[str]:
+    """Return the sessions that have a pinned result."""
+    found = "SELECT DISTINCT session_id FROM calls INDEXED BY calls_pinned WHERE pinned = 1"
+    return {row[0] for row in connection.execute(found)}
 
 
-def delete_some(connection: sqlite3.Connection, session_id: str, most: int) -> int:
+def delete_some(connection: Connection, session_id: str, most: int) -> int:
     """Delete up to so many calls of a session; return how many."""
     return connection.execute(
         "DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE session_id = ? LIMIT ?)",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from sqlite3 import Connection
 
 from efrit_budget.budget.models import Model
 from efrit_budget.conversation import calls, stored_pieces, turns, windows
@@ -92,18 +92,19 @@ class Conversation:
     def budget(self, session: Session) -> JsonObject:
         """Return the budget snapshot."""
         with self._database.reading() as connection:
-            return self.state(connection, session).snapshot()
+            return load_state(connection, *self.load(connection, session)).snapshot()
 
     def messages(self, session: Session) -> JsonObject:
         """Return the conversation in the window."""
         with self._database.reading() as connection:
-            state = self.state(connection, session)
+            window, bounds = self.load(connection, session)
+            pieces = stored_pieces.load_pieces(connection, session.id, bounds.calibration)
             return {
-                "epoch": state.window.epoch,
-                "model": state.window.model,
-                "system": json.loads(state.window.system or "[]"),
-                "tools": json.loads(state.window.tools or "[]"),
-                "messages": list(_sent_messages(connection, state.window, state.pieces)),
+                "epoch": window.epoch,
+                "model": window.model,
+                "system": json.loads(window.system or "[]"),
+                "tools": json.loads(window.tools or "[]"),
+                "messages": list(_sent_messages(connection, window, pieces)),
             }
 
     def transcript(self, session: Session) -> JsonObject:
@@ -142,36 +143,35 @@ class Conversation:
         with self._database.reading() as connection:
             return session_dollars(connection, session_id)
 
-    def state(self, connection: sqlite3.Connection, session: Session) -> WindowState:
-        """Return the window with its pieces."""
-        window, bounds = self.load(connection, session)
-        pieces = stored_pieces.load_pieces(connection, session.id, bounds.calibration)
-        return WindowState(window, bounds, pieces)
-
-    def measure_again(
-        self, connection: sqlite3.Connection, session: Session, *, comes_back: bool
-    ) -> WindowState:
-        """Return the window counted anew, after a person changed how its pieces stand.
-
-        An edit that was taken back costs no rewrite; what had left the window and came back does.
-        """
-        state = self.state(connection, session)
-        if comes_back or state.window.must_rewrite == windows.CAME_BACK:
-            must_rewrite = windows.CAME_BACK
-        else:
-            must_rewrite = int(calls.has_user_edits(connection, session.id))
-        window = replace(state.window, must_rewrite=must_rewrite)
-        window = measure(connection, window, state.pieces, state.bounds)
-        windows.save(connection, window)
-        return replace(state, window=window)
-
     def load(
-        self, connection: sqlite3.Connection, session: Session, model: str | None = None
+        self, connection: Connection, session: Session, model: str | None = None
     ) -> tuple[Window, Bounds]:
         """Return the window, and its bounds for a model or for that of the latest request."""
         window = windows.load(connection, session.id)
         name = window.model if model is None else model
         return window, bounds_of(connection, session.limits, name, self._model_named)
+
+
+def load_state(connection: Connection, window: Window, bounds: Bounds) -> WindowState:
+    """Return a window with its pieces."""
+    pieces = stored_pieces.load_pieces(connection, window.session_id, bounds.calibration)
+    return WindowState(window, bounds, pieces)
+
+
+def measure_again(connection: Connection, state: WindowState, *, comes_back: bool) -> WindowState:
+    """Save the sizes of a window after a user edit.
+
+    The next request is a rewrite if an edit waits for a piece that was sent, or if an evicted
+    piece comes back; undoing the first kind of edit makes the rewrite unnecessary again.
+    """
+    if comes_back or state.window.must_rewrite == windows.CAME_BACK:
+        must_rewrite = windows.CAME_BACK
+    else:
+        must_rewrite = int(any(piece.wish and piece.place is not None for piece in state.pieces))
+    window = replace(state.window, must_rewrite=must_rewrite)
+    window = measure(connection, window, state.pieces, state.bounds)
+    windows.save(connection, window)
+    return replace(state, window=window)
 
 
 def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
@@ -190,9 +190,7 @@ def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
     }
 
 
-def _full_rewrite(
-    connection: sqlite3.Connection, begun_turn: BegunTurn, bounds: Bounds
-) -> JsonObject:
+def _full_rewrite(connection: Connection, begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
     """Return the whole conversation for a client that asks again: it may lack any of it."""
     if not begun_turn.sent_again or begun_turn.rewritten:
         return {}
@@ -202,7 +200,7 @@ def _full_rewrite(
 
 
 def _sent_messages(
-    connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece]
+    connection: Connection, window: Window, pieces: Sequence[Piece]
 ) -> Iterator[JsonObject]:
     """Yield the messages as they were sent."""
     by_place: dict[int, list[tuple[Piece, Content]]] = {}

@@ -22,7 +22,7 @@ from efrit_budget.conversation.plan import cost_in, plan
 from efrit_budget.conversation.segments import Segment
 from efrit_budget.conversation.tool_uses import announce
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json, field_error
+from efrit_budget.errors import Json, JsonObject, field_error
 
 LOST = "lost"
 """Under it, a stored usage block has those of attempts that broke off."""
@@ -34,7 +34,7 @@ class ModelReply:
 
     turn: int | None
     usage: Json
-    content: list[dict[str, Json]]
+    content: list[JsonObject]
     stop_reason: str | None
     aborted: bool
     lost: Sequence[Json] = ()
@@ -62,7 +62,7 @@ class EndedTurn:
     bounds: Bounds
     pieces: Sequence[Piece]
     turn: int
-    messages: list[dict[str, Json]]
+    messages: list[JsonObject]
 
 
 def end(
@@ -111,7 +111,7 @@ def _store_reply(
 
 def _messages_to_append(
     connection: sqlite3.Connection, window: Window, turn: int
-) -> list[dict[str, Json]]:
+) -> list[JsonObject]:
     """Return the messages that the client appends."""
     row = segments.get(connection, window.session_id, turn, Phase.REPLY)
     is_sent = row is not None and row["state"] == PieceState.FULL and row["place"] is not None
@@ -187,5 +187,5 @@ def _reported_tokens(reply: ModelReply, raw: int, bounds: Bounds) -> int | None:
     return counted if counted is not None and raw / ABSURD <= counted <= most else None
 
 
-def _estimate_blocks(blocks: Sequence[dict[str, Json]]) -> int:
+def _estimate_blocks(blocks: Sequence[JsonObject]) -> int:
     return sum(map(block_estimate, blocks))

@@ -11,23 +11,24 @@ from efrit_budget.budget.prices import dollars
 from efrit_budget.conversation import calls, turns
 from efrit_budget.conversation.begin import BegunTurn
 from efrit_budget.conversation.bounds import Bounds
+from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
+from efrit_budget.results.tokens import handle
 
 CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def full_results(connection: sqlite3.Connection, session_id: str) -> dict[int, JsonObject]:
     """Return the results in full in the window, by number."""
-    rows = calls.in_full(connection, session_id)
     return {
         row["number"]: {
-            "handle": f"r{row['number']}",
+            "handle": handle(row["number"]),
             "tool": row["tool"],
             "tokens": row["tokens"],
         }
-        for row in rows
-        if row["number"] is not None
+        for row in calls.with_results(connection, session_id)
+        if row["state"] == PieceState.FULL
     }
 
 

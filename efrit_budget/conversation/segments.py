@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from sqlite3 import Connection, Row
 
 from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState
+
+Rows = list[Row]
 
 EXCERPT_CHARACTERS = 200
 INSERT = """
@@ -29,14 +31,12 @@ EXCERPTS = (
     f" ELSE ({TEXTS} ORDER BY key LIMIT 1) END AS begins"
     " FROM segments WHERE session_id = ? ORDER BY turn, phase"
 )
-"""Of a user message the last text is the person's own: what went with it stands before."""
-
-Rows = list[sqlite3.Row]
+"""Each row with the beginning of its text; of a user message the last text is the person's."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A row to insert."""
+    """A user message, notice or reply to insert."""
 
     session_id: str
     turn: int
@@ -51,19 +51,14 @@ class Segment:
     state: PieceState = PieceState.FULL
 
 
-def insert(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Insert a row."""
+def insert(connection: Connection, segment: Segment) -> None:
+    """Insert a user message, notice or reply."""
     connection.execute(INSERT, vars(segment))
 
 
-# Reading
-
-
-def get(
-    connection: sqlite3.Connection, session_id: str, turn: int, phase: Phase
-) -> sqlite3.Row | None:
+def get(connection: Connection, session_id: str, turn: int, phase: Phase) -> Row | None:
     """Return the row of a turn's phase, or None."""
-    row: sqlite3.Row | None = connection.execute(
+    row: Row | None = connection.execute(
         "SELECT role, content, state, place FROM segments"
         " WHERE session_id = ? AND turn = ? AND phase = ?",
         (session_id, turn, phase),
@@ -71,7 +66,7 @@ def get(
     return row
 
 
-def of_turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Rows:
+def of_turn(connection: Connection, session_id: str, turn: int) -> Rows:
     """Return the user message and the reply of a turn."""
     return connection.execute(
         "SELECT phase, role, content, state FROM segments"
@@ -80,7 +75,7 @@ def of_turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Rows:
     ).fetchall()
 
 
-def of_session(connection: sqlite3.Connection, session_id: str) -> Rows:
+def of_session(connection: Connection, session_id: str) -> Rows:
     """Return all rows of a session in order."""
     return connection.execute(
         "SELECT turn, phase, role, content, state FROM segments WHERE session_id = ?"
@@ -89,7 +84,7 @@ def of_session(connection: sqlite3.Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def in_window(connection: sqlite3.Connection, session_id: str) -> Rows:
+def in_window(connection: Connection, session_id: str) -> Rows:
     """Return the sizes and places of the rows in the window."""
     return connection.execute(
         "SELECT turn, phase, raw, bare_raw, exact, state, last_use, place FROM segments"
@@ -98,14 +93,14 @@ def in_window(connection: sqlite3.Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def excerpts(connection: sqlite3.Connection, session_id: str) -> Rows:
+def excerpts(connection: Connection, session_id: str) -> Rows:
     """Return all rows with the beginnings of their texts."""
     return connection.execute(
         EXCERPTS, (EXCERPT_CHARACTERS, EXCERPT_CHARACTERS, session_id)
     ).fetchall()
 
 
-def evicted(connection: sqlite3.Connection, session_id: str) -> Rows:
+def evicted(connection: Connection, session_id: str) -> Rows:
     """Return the evicted user messages and replies."""
     return connection.execute(
         "SELECT turn, role, content FROM segments"
@@ -114,7 +109,7 @@ def evicted(connection: sqlite3.Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def evicted_turns(connection: sqlite3.Connection, session_id: str, most: int) -> list[int]:
+def evicted_turns(connection: Connection, session_id: str, most: int) -> list[int]:
     """Return the latest turns that were evicted at least in part, latest first."""
     rows = connection.execute(
         "SELECT DISTINCT turn FROM segments WHERE session_id = ? AND state = 'gone'"
@@ -124,7 +119,7 @@ def evicted_turns(connection: sqlite3.Connection, session_id: str, most: int) ->
     return [row["turn"] for row in rows]
 
 
-def count_evicted(connection: sqlite3.Connection, session_id: str) -> int:
+def count_evicted(connection: Connection, session_id: str) -> int:
     """Return how many turns were evicted at least in part."""
     row = connection.execute(
         "SELECT count(DISTINCT turn) FROM segments WHERE session_id = ? AND state = 'gone'"
@@ -134,24 +129,21 @@ def count_evicted(connection: sqlite3.Connection, session_id: str) -> int:
     return int(row[0])
 
 
-# Sums
-
-
-def prompt_sums(connection: sqlite3.Connection, session_id: str) -> tuple[int, int]:
+def prompt_sums(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens in the prompt."""
-    row = connection.execute(
+    raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw"
         "   WHEN exact IS NULL THEN raw ELSE 0 END), 0),"
         " coalesce(sum(CASE WHEN state = 'full' THEN coalesce(exact, 0) ELSE 0 END), 0)"
         " FROM segments WHERE session_id = ? AND state <> 'gone'",
         (session_id,),
     ).fetchone()
-    return row[0], row[1]
+    return raw, exact
 
 
-def shrunken_sums(connection: sqlite3.Connection, session_id: str) -> sqlite3.Row:
-    """Return what the replies that are not in full had cost, and what of it is left."""
-    row: sqlite3.Row = connection.execute(
+def shrunken_sums(connection: Connection, session_id: str) -> Row:
+    """Return the tokens in full of the replies that are not in full, and those that are left."""
+    row: Row = connection.execute(
         "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
         " coalesce(sum(exact), 0) AS exact,"
         " coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw ELSE 0 END), 0) AS kept"
@@ -161,17 +153,14 @@ def shrunken_sums(connection: sqlite3.Connection, session_id: str) -> sqlite3.Ro
     return row
 
 
-def new_raw(connection: sqlite3.Connection, span: Mapping[str, object]) -> int:
-    """Return the estimate of what was new in the prompt of a turn, replies apart."""
-    row = connection.execute(
-        f"SELECT coalesce(sum(raw), 0) FROM segments WHERE {NEW}",  # noqa: S608  own words
-        span,
-    ).fetchone()
-    return int(row[0])
+def new_raw(connection: Connection, span: Mapping[str, object]) -> int:
+    """Return the estimate of the messages that were new in the prompt of a turn."""
+    statement = f"SELECT coalesce(sum(raw), 0) FROM segments WHERE {NEW}"  # noqa: S608  own words
+    return int(connection.execute(statement, span).fetchone()[0])
 
 
-def scale_new(connection: sqlite3.Connection, span: Mapping[str, object], times: float) -> None:
-    """Multiply the estimates of what was new in the prompt of a turn."""
+def scale_new(connection: Connection, span: Mapping[str, object], times: float) -> None:
+    """Multiply the estimates of the messages that were new in the prompt of a turn."""
     connection.execute(
         "UPDATE segments SET raw = CAST(raw * :times AS INTEGER),"  # noqa: S608  own words
         f" bare_raw = CAST(bare_raw * :times AS INTEGER) WHERE {NEW}",
@@ -179,13 +168,8 @@ def scale_new(connection: sqlite3.Connection, span: Mapping[str, object], times:
     )
 
 
-# Changing
-
-
-def set_states(
-    connection: sqlite3.Connection, session_id: str, states: Mapping[Key, PieceState]
-) -> None:
-    """Set the states of rows; results are none."""
+def set_states(connection: Connection, session_id: str, states: Mapping[Key, PieceState]) -> None:
+    """Set the states of messages and replies; results are passed over."""
     connection.executemany(
         "UPDATE segments SET state = ? WHERE session_id = ? AND turn = ? AND phase = ?",
         [
@@ -197,7 +181,7 @@ def set_states(
 
 
 def set_places(
-    connection: sqlite3.Connection, session_id: str, places: Iterable[tuple[Piece, int]]
+    connection: Connection, session_id: str, places: Iterable[tuple[Piece, int]]
 ) -> None:
     """Record which message carries each row."""
     connection.executemany(
@@ -210,7 +194,7 @@ def set_places(
     )
 
 
-def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
+def clear_places(connection: Connection, session_id: str) -> None:
     """Clear all message places."""
     connection.execute(
         "UPDATE segments SET place = NULL WHERE session_id = ? AND place IS NOT NULL",
@@ -218,7 +202,7 @@ def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
     )
 
 
-def restore_reply(connection: sqlite3.Connection, session_id: str, turn: int, clock: int) -> None:
+def restore_reply(connection: Connection, session_id: str, turn: int, clock: int) -> None:
     """Bring back an evicted reply without its thinking."""
     connection.execute(
         "UPDATE segments SET state = 'compressed', last_use = ? WHERE session_id = ?"
@@ -227,7 +211,7 @@ def restore_reply(connection: sqlite3.Connection, session_id: str, turn: int, cl
     )
 
 
-def delete_some(connection: sqlite3.Connection, session_id: str, most: int) -> int:
+def delete_some(connection: Connection, session_id: str, most: int) -> int:
     """Delete up to so many rows of a session; return how many."""
     return connection.execute(
         "DELETE FROM segments WHERE rowid IN"

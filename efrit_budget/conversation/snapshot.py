@@ -9,10 +9,10 @@ from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation.bounds import Bounds, used_by_tier
 from efrit_budget.conversation.pieces import Piece
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 
-def snapshot(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> dict[str, Json]:
+def snapshot(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> JsonObject:
     """Return the budget as the wire carries it."""
     used = used_by_tier(pieces, window, bounds)
     if not window.turn:

@@ -10,7 +10,7 @@ from efrit_budget.budget.calibration import Calibration
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.pieces import Content, Key, Phase, Piece, PieceState, UserEdit
 from efrit_budget.conversation.tool_uses import plain_id
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 from efrit_budget.results import store as results
 
 EMPTY = Content("user", [])
@@ -128,10 +128,10 @@ def load_content(connection: sqlite3.Connection, session_id: str, piece: Piece) 
     return Content(segment["role"], json.loads(segment["content"])) if segment else EMPTY
 
 
-def _tool_result(row: sqlite3.Row, state: PieceState, beside: Sequence[Json]) -> dict[str, Json]:
+def _tool_result(row: sqlite3.Row, state: PieceState, beside: Sequence[Json]) -> JsonObject:
     text = row["compressed"] if state is PieceState.COMPRESSED else row["delivered"]
     blocks: list[Json] = [*beside, *([{"type": "text", "text": text}] if text else [])]
-    result: dict[str, Json] = {
+    result: JsonObject = {
         "type": "tool_result",
         "tool_use_id": plain_id(row["tool_use_id"]),
         "content": blocks,

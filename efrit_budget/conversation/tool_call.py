@@ -1,11 +1,11 @@
-"""A tool call."""
+"""A tool call, and what is stored of it when it has ended."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import Json, JsonObject
 
 
 @dataclass(frozen=True)
@@ -15,13 +15,40 @@ class ToolCall:
     session_id: str
     tool_use_id: str
     tool: str
-    arguments: dict[str, Json]
+    arguments: JsonObject
 
     @property
     def canonical_arguments(self) -> str:
         """The arguments as text, equal for equal arguments."""
         return json.dumps(self.arguments, sort_keys=True, separators=(",", ":"))
 
-    def with_arguments(self, arguments: dict[str, Json]) -> ToolCall:
+    def with_arguments(self, arguments: JsonObject) -> ToolCall:
         """Return the same call with other arguments."""
         return replace(self, arguments=arguments)
+
+
+@dataclass(frozen=True)
+class CallEntry:
+    """What is stored of a call that has ended."""
+
+    status: str
+    message: str | None
+    number: int
+    page_start: int
+    page_end: int
+    delivered: str
+    page: JsonObject
+    tokens: int
+    exact: int
+    """The tokens of images and other blocks, which are known and not estimated."""
+    raw: int
+    compressed: str
+    compressed_raw: int
+    same_as: int | None
+    lisp: str | None = None
+    todos: Json = None
+
+    def columns(self) -> JsonObject:
+        """Return the entry as columns of a row, with JSON as text."""
+        todos = None if self.todos is None else json.dumps(self.todos)
+        return vars(self) | {"page": json.dumps(self.page), "todos": todos}

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.pieces import Phase, PieceState
 from efrit_budget.conversation.tool_uses import plain_id
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 
-def transcript(connection: sqlite3.Connection, session_id: str) -> Iterator[dict[str, Json]]:
+def transcript(connection: sqlite3.Connection, session_id: str) -> Iterator[JsonObject]:
     for row in segments.of_session(connection, session_id):
         entry = {
             "turn": row["turn"],
@@ -29,7 +29,7 @@ def transcript(connection: sqlite3.Connection, session_id: str) -> Iterator[dict
 
 def _results_of(
     connection: sqlite3.Connection, session_id: str, turn: int | None
-) -> Iterator[dict[str, Json]]:
+) -> Iterator[JsonObject]:
     """Yield the results of a turn; None selects results without a turn."""
     for row in calls.of_turn(connection, session_id, turn):
         yield {

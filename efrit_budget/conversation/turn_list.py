@@ -8,12 +8,12 @@ from efrit_budget.budget.calibration import Calibration
 from efrit_budget.conversation import segments
 from efrit_budget.conversation.pieces import Phase, PieceState
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 
 
 def list_turns(
     connection: sqlite3.Connection, window: Window, calibration: Calibration
-) -> list[dict[str, Json]]:
+) -> list[JsonObject]:
     """Return messages and replies in order, evicted ones included."""
     rows = segments.excerpts(connection, window.session_id)
     return [

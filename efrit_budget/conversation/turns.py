@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
+from sqlite3 import Connection, Row
 
-Rows = list[sqlite3.Row]
+Rows = list[Row]
 
 
 def insert(  # noqa: PLR0913  the columns
-    connection: sqlite3.Connection,
+    connection: Connection,
     session_id: str,
     number: int,
     *,
@@ -27,16 +27,15 @@ def insert(  # noqa: PLR0913  the columns
     )
 
 
-def get(connection: sqlite3.Connection, session_id: str, number: int) -> sqlite3.Row | None:
+def get(connection: Connection, session_id: str, number: int) -> Row | None:
     """Return a turn, or None."""
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM turns WHERE session_id = ? AND number = ?", (session_id, number)
-    ).fetchone()
+    statement = "SELECT * FROM turns WHERE session_id = ? AND number = ?"
+    row: Row | None = connection.execute(statement, (session_id, number)).fetchone()
     return row
 
 
 def end(
-    connection: sqlite3.Connection,
+    connection: Connection,
     session_id: str,
     number: int,
     *,
@@ -52,9 +51,9 @@ def end(
     )
 
 
-def before(connection: sqlite3.Connection, turn: sqlite3.Row) -> sqlite3.Row | None:
+def before(connection: Connection, turn: Row) -> Row | None:
     """Return the latest ended turn before this one in its epoch, by its model."""
-    row: sqlite3.Row | None = connection.execute(
+    row: Row | None = connection.execute(
         "SELECT number, raw, exact, usage FROM turns WHERE session_id = ? AND number < ?"
         " AND epoch = ? AND model = ? AND ended IS NOT NULL ORDER BY number DESC LIMIT 1",
         (turn["session_id"], turn["number"], turn["epoch"], turn["model"]),
@@ -62,7 +61,7 @@ def before(connection: sqlite3.Connection, turn: sqlite3.Row) -> sqlite3.Row | N
     return row
 
 
-def add_raw(connection: sqlite3.Connection, session_id: str, number: int, raw: int) -> None:
+def add_raw(connection: Connection, session_id: str, number: int, raw: int) -> None:
     """Raise the estimate of a turn's prompt."""
     connection.execute(
         "UPDATE turns SET raw = raw + ? WHERE session_id = ? AND number = ?",
@@ -70,7 +69,7 @@ def add_raw(connection: sqlite3.Connection, session_id: str, number: int, raw: i
     )
 
 
-def with_usage(connection: sqlite3.Connection, session_id: str) -> Rows:
+def with_usage(connection: Connection, session_id: str) -> Rows:
     """Return model and usage of the turns that have ended."""
     return connection.execute(
         "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",
@@ -78,9 +77,9 @@ def with_usage(connection: sqlite3.Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def latest_with_usage(connection: sqlite3.Connection, session_id: str) -> sqlite3.Row | None:
+def latest_with_usage(connection: Connection, session_id: str) -> Row | None:
     """Return epoch, model and usage of the latest turn that has ended, or None."""
-    row: sqlite3.Row | None = connection.execute(
+    row: Row | None = connection.execute(
         "SELECT epoch, model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL"
         " ORDER BY number DESC LIMIT 1",
         (session_id,),
@@ -88,22 +87,19 @@ def latest_with_usage(connection: sqlite3.Connection, session_id: str) -> sqlite
     return row
 
 
-def begun_times(connection: sqlite3.Connection, session_id: str) -> dict[int, float]:
+def begun_times(connection: Connection, session_id: str) -> dict[int, float]:
     """Return when each turn began."""
     rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))
-    return {row["number"]: row["begun"] for row in rows.fetchall()}
+    return dict(rows.fetchall())
 
 
-def last_time(connection: sqlite3.Connection, session_id: str) -> float | None:
+def last_time(connection: Connection, session_id: str) -> float | None:
     """Return when the latest turn ended or began, or None."""
-    row = connection.execute(
-        "SELECT max(coalesce(ended, begun)) AS latest FROM turns WHERE session_id = ?",
-        (session_id,),
-    ).fetchone()
-    latest: float | None = row["latest"]
+    statement = "SELECT max(coalesce(ended, begun)) FROM turns WHERE session_id = ?"
+    latest: float | None = connection.execute(statement, (session_id,)).fetchone()[0]
     return latest
 
 
-def delete(connection: sqlite3.Connection, session_id: str) -> None:
+def delete(connection: Connection, session_id: str) -> None:
     """Delete all turns of a session."""
     connection.execute("DELETE FROM turns WHERE session_id = ?", (session_id,))

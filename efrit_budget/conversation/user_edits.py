@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
+from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.bounds import Bounds
-from efrit_budget.conversation.conversation import Conversation
+from efrit_budget.conversation.conversation import Conversation, load_state, measure_again
 from efrit_budget.conversation.pieces import PieceState, UserEdit
 from efrit_budget.conversation.tool_uses import plain_id
-from efrit_budget.conversation.windows import Window, load
-from efrit_budget.errors import ConflictError, Json
+from efrit_budget.conversation.windows import Window
+from efrit_budget.errors import ConflictError, JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.tokens import TokenError, handle
 from efrit_budget.sessions.store import Session
@@ -21,9 +21,11 @@ from efrit_budget.storage.database import Database
 
 IN_FULL = "(state = 'full')"
 WITH_TEXT = "(same_as IS NULL)"
+"""A call whose entry has the text itself, and no "Same as" line."""
 
-Change = Callable[[sqlite3.Connection, sqlite3.Row], bool]
-"""Changes an entry, and says whether something comes back that had left what was sent."""
+Columns = JsonObject
+Edit = Callable[[Connection, Row, int], Columns]
+"""Takes the row of a call and the window's clock; returns the columns to set."""
 
 
 class UserEdits:
@@ -35,7 +37,7 @@ class UserEdits:
 
     def list(
         self, session: Session, states: Sequence[str] | None, offset: int, limit: int
-    ) -> dict[str, Json]:
+    ) -> JsonObject:
         """Return the entries, newest first."""
         with self._database.reading() as connection:
             total, rows = calls.list_page(connection, session.id, states, offset, limit)
@@ -43,7 +45,7 @@ class UserEdits:
         entries = [_present_entry(row, window, bounds) for row in rows]
         return {"entries": entries, "total": total, "returned": len(entries), "offset": offset}
 
-    def show(self, session: Session, number: int, most: int | None) -> dict[str, Json]:
+    def show(self, session: Session, number: int, most: int | None) -> JsonObject:
         """Return an entry with up to `most` characters of its text, without counting a use."""
         with self._database.reading() as connection:
             row = _row(connection, session, number, WITH_TEXT)
@@ -56,10 +58,10 @@ class UserEdits:
             "characters": len(text),
         }
 
-    def pin(self, session: Session, number: int) -> dict[str, Json]:
-        """Keep an entry in full through compactions; refused past half of the results' tier."""
+    def pin(self, session: Session, number: int) -> JsonObject:
+        """Keep an entry in full through rewrites; refused past half of the results' tier."""
 
-        def change(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
+        def edit(connection: Connection, row: Row, _clock: int) -> Columns:
             pinned = calls.pinned_tokens(connection, session.id, row["tool_use_id"])
             most = session.limits.tool_results // 2
             if pinned + row["tokens"] > most:
@@ -67,101 +69,73 @@ class UserEdits:
                     f"{handle(row['number'])} has {row['tokens']:,} tokens and {pinned:,} are "
                     f"pinned already; at most {most:,}, half of the results' tier, can be"
                 )
-            calls.update(connection, row, pinned=1)
-            return False
+            return {"pinned": 1}
 
-        return self._apply_edit(session, number, change, IN_FULL, shows_text=True)
+        return self._apply(session, number, edit, IN_FULL, needs_text=True)
 
-    def unpin(self, session: Session, number: int) -> dict[str, Json]:
-        """Let an entry give way again."""
+    def unpin(self, session: Session, number: int) -> JsonObject:
+        """Let rewrites compress an entry again."""
+        return self._apply(session, number, lambda *_: {"pinned": 0}, "pinned = 1")
 
-        def change(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
-            calls.update(connection, row, pinned=0)
-            return False
+    def drop(self, session: Session, number: int) -> JsonObject:
+        """Compress an entry to its line."""
 
-        return self._apply_edit(session, number, change, "pinned = 1")
-
-    def drop(self, session: Session, number: int) -> dict[str, Json]:
-        """Shrink an entry to its line."""
-
-        def change(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
-            calls.update(connection, row, pinned=0)
+        def edit(_connection: Connection, row: Row, _clock: int) -> Columns:
             if row["state"] != PieceState.FULL:
-                return False
+                return {"pinned": 0}
             wish = None if row["wish"] == UserEdit.RESTORE else UserEdit.DROP
-            calls.update(connection, row, state=PieceState.COMPRESSED, wish=wish)
-            return False
+            return {"pinned": 0, "state": PieceState.COMPRESSED, "wish": wish}
 
-        return self._apply_edit(session, number, change, IN_FULL)
+        return self._apply(session, number, edit, IN_FULL)
 
-    def restore(self, session: Session, number: int) -> dict[str, Json]:
+    def restore(self, session: Session, number: int) -> JsonObject:
         """Bring an entry back in full, with the turn it belongs to."""
 
-        def change(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
-            clock = load(connection, session.id).clock
-            calls.update(connection, row, last_use=clock)
+        def edit(connection: Connection, row: Row, clock: int) -> Columns:
             if row["state"] == PieceState.FULL:
-                return False
+                return {"last_use": clock}
             if row["turn"] is None:
                 name = handle(row["number"])
                 raise ConflictError(
                     f"{name} never stood in the conversation; recall_result {name} brings it"
                 )
+            segments.restore_reply(connection, session.id, row["turn"], clock)
+            calls.restore_turn(connection, session.id, row["turn"])
             wish = None if row["wish"] == UserEdit.DROP else UserEdit.RESTORE
-            calls.update(connection, row, state=PieceState.FULL, wish=wish)
-            _restore_turn(connection, row, clock)
-            return bool(row["state"] == PieceState.GONE)
+            return {"last_use": clock, "state": PieceState.FULL, "wish": wish}
 
-        return self._apply_edit(session, number, change, f"NOT {IN_FULL}", shows_text=True)
+        return self._apply(session, number, edit, f"NOT {IN_FULL}", needs_text=True)
 
-    def _apply_edit(
-        self,
-        session: Session,
-        number: int,
-        change: Change,
-        preferred: str,
-        *,
-        shows_text: bool = False,
-    ) -> dict[str, Json]:
-        """Change an entry of a handle; where there are several, one that there is something for.
+    def _apply(
+        self, session: Session, number: int, edit: Edit, preferred: str, *, needs_text: bool = False
+    ) -> JsonObject:
+        """Edit an entry of a result, of several one that the condition `preferred` holds for.
 
-        Where the wish is for the text, and the entry only says where that stands, it is that
-        entry's.
+        An edit that needs the text goes to the entry that has it, not to a "Same as" line.
         """
         with self._database.writing() as connection:
             row = _row(connection, session, number, preferred)
-            if shows_text and row["same_as"] is not None:
+            if needs_text and row["same_as"] is not None:
                 row = _row(connection, session, row["same_as"], f"{WITH_TEXT} DESC, {preferred}")
-            comes_back = change(connection, row)
-            if row["turn"] is None:
-                state = self._conversation.state(connection, session)
-            else:
-                state = self._conversation.measure_again(connection, session, comes_back=comes_back)
-            entry = _present_entry(_row_of(connection, row), state.window, state.bounds)
+            window, bounds = self._conversation.load(connection, session)
+            columns = edit(connection, row, window.clock)
+            calls.update(connection, (session.id, row["tool_use_id"]), **columns)
+            state = load_state(connection, window, bounds)
+            if row["turn"] is not None:
+                comes_back = row["state"] == PieceState.GONE and "state" in columns
+                state = measure_again(connection, state, comes_back=comes_back)
+        entry = _present_entry({**dict(row), **columns}, state.window, bounds)
         return {"entry": entry, "budget": state.snapshot()}
 
 
-def _row_of(connection: sqlite3.Connection, row: sqlite3.Row) -> sqlite3.Row:
-    """Return a row as it is now."""
-    return calls.get(connection, row["session_id"], row["tool_use_id"]) or row
-
-
-def _row(
-    connection: sqlite3.Connection, session: Session, number: int, preferred: str
-) -> sqlite3.Row:
+def _row(connection: Connection, session: Session, number: int, preferred: str) -> Row:
     row = calls.with_number(connection, session.id, number, preferred)
     if row is None:
         raise TokenError(f"this session has no entry {handle(number)}")
     return row
 
 
-def _restore_turn(connection: sqlite3.Connection, row: sqlite3.Row, clock: int) -> None:
-    """Restore the reply of a call, and its other calls in compressed form."""
-    segments.restore_reply(connection, row["session_id"], row["turn"], clock)
-    calls.restore_turn(connection, row["session_id"], row["turn"])
-
-
-def _present_entry(row: sqlite3.Row, window: Window, bounds: Bounds) -> dict[str, Json]:
+def _present_entry(row: Row | Columns, window: Window, bounds: Bounds) -> JsonObject:
     """Return an entry as the budget view shows it."""
     return {
         "handle": handle(row["number"]) if row["number"] else None,
@@ -182,8 +156,8 @@ def _present_entry(row: sqlite3.Row, window: Window, bounds: Bounds) -> dict[str
     }
 
 
-def _tokens_now(row: sqlite3.Row, calibration: Calibration) -> int:
-    """Return an entry's current cost in the window, 0 before its end."""
+def _tokens_now(row: Row | Columns, calibration: Calibration) -> int:
+    """Return what an entry costs in the window now, 0 where it is not in it."""
     if row["turn"] is None or row["state"] not in (PieceState.FULL, PieceState.COMPRESSED):
         return 0
     if row["state"] == PieceState.COMPRESSED:

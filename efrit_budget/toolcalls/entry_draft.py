@@ -14,10 +14,9 @@ from pathlib import Path
 from efrit_budget.budget.plain import dearest
 from efrit_budget.characters import one_line_each
 from efrit_budget.conversation import calls, tool_uses, windows
-from efrit_budget.conversation.calls import CallEntry
 from efrit_budget.conversation.compressed_line import compressed_line
 from efrit_budget.conversation.pieces import PieceState
-from efrit_budget.conversation.tool_call import ToolCall
+from efrit_budget.conversation.tool_call import CallEntry, ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 from efrit_budget.results import store as results

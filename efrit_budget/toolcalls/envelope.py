@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from efrit_budget.conversation.calls import CallEntry
+from efrit_budget.conversation.tool_call import CallEntry
 from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
