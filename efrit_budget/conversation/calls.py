@@ -39,7 +39,9 @@ def insert(
     connection: Connection, call: ToolCall, entry: CallEntry, clock: int, state: PieceState
 ) -> None:
     """Store the entry of a call that has ended."""
-    _save(connection, call, **entry.columns(), ended=time.time(), state=state, last_use=clock)
+    todos = None if entry.todos is None else json.dumps(entry.todos)
+    columns = vars(entry) | {"page": json.dumps(entry.page), "todos": todos}
+    _save(connection, call, **columns, ended=time.time(), state=state, last_use=clock)
 
 
 def start(connection: Connection, call: ToolCall, owner: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 from efrit_budget.errors import Json, JsonObject
 
@@ -17,14 +18,10 @@ class ToolCall:
     tool: str
     arguments: JsonObject
 
-    @property
+    @cached_property
     def canonical_arguments(self) -> str:
         """The arguments as text, equal for equal arguments."""
         return json.dumps(self.arguments, sort_keys=True, separators=(",", ":"))
-
-    def with_arguments(self, arguments: JsonObject) -> ToolCall:
-        """Return the same call with other arguments."""
-        return replace(self, arguments=arguments)
 
 
 @dataclass(frozen=True)
@@ -47,8 +44,3 @@ class CallEntry:
     same_as: int | None
     lisp: str | None = None
     todos: Json = None
-
-    def columns(self) -> JsonObject:
-        """Return the entry as columns of a row, with JSON as text."""
-        todos = None if self.todos is None else json.dumps(self.todos)
-        return vars(self) | {"page": json.dumps(self.page), "todos": todos}

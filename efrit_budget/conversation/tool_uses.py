@@ -95,13 +95,13 @@ def point_to_late_result(
 def get_row(connection: Connection, call: ToolCall) -> Row | None:
     """Return the row of a call, or None; raise if its id was used for another call.
 
-    A call that was only announced may come with other arguments, as the person may have changed
-    them; so may one that was answered without being run.
+    One with a number has a result. A call that was only announced may come with other arguments,
+    as the person may have changed them; so may one that was answered without being run.
     """
     row = calls.get(connection, call.session_id, call.tool_use_id)
-    has_run = row is not None and (row["begun"] is not None or has_result(row))
-    identity = (call.tool, call.canonical_arguments)
-    if row is not None and has_run and (row["tool"], row["arguments"]) != identity:
+    if row is None or (row["begun"] is None and row["number"] is None):
+        return row
+    if (row["tool"], row["arguments"]) != (call.tool, call.canonical_arguments):
         raise ConflictError(
             f"tool_use_id {call.tool_use_id!r} was used before, for another call of {row['tool']}",
             data={"tool_use_id": call.tool_use_id},
@@ -109,22 +109,12 @@ def get_row(connection: Connection, call: ToolCall) -> Row | None:
     return row
 
 
-def has_result(row: Row) -> bool:
-    """Return whether the call has a result; an answer in its place has no handle."""
-    return row["number"] is not None
-
-
-def is_answered(row: Row) -> bool:
-    """Return whether the conversation went on without a result of this call."""
-    return row["ended"] is not None and not has_result(row)
-
-
 def start(connection: Connection, call: ToolCall, owner: str) -> bool:
     """Record that a call with effects starts; return false if it was started before."""
     row = get_row(connection, call)
-    if row is not None and (row["begun"] is not None or has_result(row)):
+    if row is not None and (row["begun"] is not None or row["number"] is not None):
         return False
-    if row is not None and is_answered(row):
+    if row is not None and row["ended"] is not None:  # the conversation has another answer
         set_aside(connection, call.session_id, call.tool_use_id)
     calls.start(connection, call, owner)
     return True

@@ -44,10 +44,6 @@ class Window:
     turn_tokens: int = 0
     """What the results of the turn in hand cost; all results where there are no turns."""
 
-    def advance_clock(self) -> Window:
-        """Return the window with its clock advanced."""
-        return replace(self, clock=self.clock + 1)
-
 
 CAME_BACK = 2
 """Why it must: what had left is back, and stays so whatever else is wished."""
@@ -75,13 +71,20 @@ def with_registered_tools(window: Window, tools: str) -> Window:
     return replace(window, registered=tools)
 
 
-def save_use(connection: sqlite3.Connection, window: Window) -> None:
+def save_use(
+    connection: sqlite3.Connection,
+    session_id: str,
+    *,
+    clock: int,
+    next_number: int,
+    turn_tokens: int,
+) -> None:
     """Keep what a call changes of a window, and leave its long texts alone."""
     connection.execute(
         "INSERT INTO windows (session_id, clock, next_number, turn_tokens) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET clock = excluded.clock, next_number = excluded.next_number,"
         " turn_tokens = excluded.turn_tokens",
-        (window.session_id, window.clock, window.next_number, window.turn_tokens),
+        (session_id, clock, next_number, turn_tokens),
     )
 
 

@@ -86,9 +86,10 @@ class ToolMethods:
             arguments = _parse_arguments(params)
             if params.continuation_token is not None:
                 arguments["continuation_token"] = params.continuation_token
-            control = Control(call.cancellation, call.progress, params.confirm_id)
-            envelope = self._runner.run(ToolCall(*key, params.name, arguments), control)
-        return _without_data(envelope, include=params.include_data)
+            control = Control(
+                call.cancellation, call.progress, params.confirm_id, params.include_data
+            )
+            return self._runner.run(ToolCall(*key, params.name, arguments), control)
 
     def _record(self, params: RecordParams, _: Call) -> Json:
         params = _remove_private(params) if params.said else params
@@ -98,7 +99,7 @@ class ToolMethods:
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
         summary = shortened(params.summary or head_and_tail(params.text))
         produced = Produced(outcome, summary, params.lisp, params.todos)
-        return _without_data(self._runner.record(call, produced), include=params.include_data)
+        return self._runner.record(call, produced, with_data=params.include_data)
 
     def _stop(self, params: ToolUseParams, _: Call) -> Json:
         return {
@@ -119,9 +120,3 @@ def _remove_private(params: RecordParams) -> RecordParams:
     """Return the record without private parts of the person's words."""
     texts = params.model_dump(include={"text", "data", "message", "summary"})
     return params.model_copy(update=public(texts))
-
-
-def _without_data(envelope: JsonObject, *, include: bool) -> JsonObject:
-    if include:
-        return envelope
-    return {name: value for name, value in envelope.items() if name != "data"}

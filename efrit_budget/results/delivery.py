@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from efrit_budget.budget.figures import shortened
@@ -45,11 +45,6 @@ class Terms:
     rough: Cost | None = None
     """The same by samples, for looking where to cut."""
 
-    @property
-    def filled(self) -> int:
-        """The part of the allowance that a page may fill."""
-        return filled(self.allowance)
-
 
 @dataclass(frozen=True)
 class Delivery:
@@ -70,132 +65,39 @@ def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str,
     page fits, the result is one line with its handle.
     """
     price, rough = terms.price or terms.cost, terms.rough or terms.price or terms.cost
-    candidate = _all_that_is_left(body, start, terms, rough)
-    room = terms.filled - price(_tail(body, number, _end_page(body), terms, notes))
+    usable, room = filled(terms.allowance), None
+    candidate = None
+    if furthest(body, start) - start <= terms.allowance * WORTH_TRYING:
+        candidate = rest(body, start, usable, rough)
+        if rough(candidate.text) > terms.allowance * MAY_FIT // 100:
+            candidate = None
     for attempt in range(ATTEMPTS):
-        if candidate is None and room > 0 and start < len(body.text):
-            candidate = page(body, start, room, rough)
         if candidate is None:
-            break
+            if room is None:
+                end = Page(0, max(0, len(body.text) - 1), "")
+                room = usable - price(_tail(body, number, end, terms, notes))
+            if room <= 0 or start >= len(body.text):
+                break
+            candidate = page(body, start, room, rough)
         spent = price(candidate.text)
-        if spent <= terms.filled:
+        if spent <= usable:
             delivery = _make_delivery(body, number, candidate, terms, notes)
-            if delivery.tokens <= terms.filled and price(delivery.text) <= terms.allowance:
+            if delivery.tokens <= usable and price(delivery.text) <= terms.allowance:
                 return delivery
-        if attempt or candidate.end < furthest(body, start):
-            over = room * terms.filled // max(spent, terms.filled)
+        if room is not None:
+            over = room * usable // max(spent, usable)
             room = min(over, room - max(TAIL_RESERVE, room * attempt // ATTEMPTS))
         candidate = None
     return _one_line(body, number, start, terms)
 
 
-def _all_that_is_left(body: Body, start: int, terms: Terms, rough: Cost) -> Page | None:
-    """The page with all that is left, where it may fit."""
-    if furthest(body, start) - start > terms.allowance * WORTH_TRYING:
-        return None
-    found = rest(body, start, terms.filled, rough)
-    return found if rough(found.text) <= terms.allowance * MAY_FIT // 100 else None
-
-
 def _make_delivery(
     body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]
 ) -> Delivery:
+    """Return a page with its tail and footer, and what programs are told of it."""
     tail = _tail(body, number, cut, terms, notes)
-    text, tokens = with_footer(_join_tail(cut.text, tail), terms)
-    return Delivery(text, tokens, cut.start, cut.end, _page_facts(body, number, cut, terms))
-
-
-def with_footer(text: str, terms: Terms) -> tuple[str, int]:
-    """Return the text with its footer, and the tokens of both.
-
-    Now and then no figure agrees with itself; then an empty line before the footer helps.
-    """
-    while (tokens := _self_consistent_count(text, terms)) is None:
-        text += "\n"
-    return _with_figure(text, tokens, terms), tokens
-
-
-def _self_consistent_count(text: str, terms: Terms) -> int | None:
-    """Return the token count that is correct when the footer states it, or None."""
-    tried: list[int] = []
-    tokens = terms.cost(_with_figure(text, terms.allowance, terms))
-    while tokens not in tried:
-        tried.append(tokens)
-        counted = terms.cost(_with_figure(text, tokens, terms))
-        if counted == tokens:
-            return tokens
-        tokens = counted
-    for candidate in range(min(tried), max(tried) + 1):
-        if terms.cost(_with_figure(text, candidate, terms)) == candidate:
-            return candidate
-    return None
-
-
-def _with_figure(text: str, tokens: int, terms: Terms) -> str:
-    remaining = (
-        "" if terms.remaining is None else f" · {_remaining_text(terms.remaining - tokens)} left"
-    )
-    line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
-    return f"{text}{_newline(text)}{line}{FOOTER}{tokens:,} tokens{remaining}"
-
-
-def _remaining_text(tokens: int) -> str:
-    return shortened(max(0, tokens))
-
-
-def _newline(text: str) -> str:
-    return "" if not text or text.endswith("\n") else "\n"
-
-
-def _join_tail(text: str, tail: str) -> str:
-    return f"{text}{_newline(text)}{tail}" if tail else text
-
-
-def _end_page(body: Body) -> Page:
-    return Page(0, max(0, len(body.text) - 1), "")
-
-
-def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]) -> str:
-    """Return the lines between the page and the footer."""
-    lines = list(notes)
-    if cut.end < len(body.text):
-        token = continuation_token(terms.session_id, Place(number, cut.end))
-        pressed = " Little budget is left." if terms.pressed else ""
-        lines.append(
-            f"Showing {_shown_count(body, cut)} {body.whole_count:,} {body.noun}.{pressed}"
-            f" continuation_token {token} continues."
-        )
-    elif body.more is not None:
-        token = continuation_token(terms.session_id, Place(number, cut.end))
-        lines.append(f"{body.position} continuation_token {token} continues.")
-    elif terms.budget_line is None and body.total is not None:
-        lines += _unstored_line(body, cut, body.total)
-    return "\n".join(map(_own_note, lines))
-
-
-def _own_note(note: str) -> str:
-    """Return a note marked as ours, with quoted text below it."""
-    line, _, text = note.partition("\n")
-    return own(line, text)
-
-
-def _unstored_line(body: Body, cut: Page, total: int) -> Iterator[str]:
-    """Yield the line on items that were not stored."""
-    stored = body.count(0, len(body.text))
-    if stored < total:
-        line = f"Only the first {stored:,} of {total:,} {body.noun} were stored."
-        yield f"Showing {_shown_count(body, cut)} {total:,} {body.hint}" if body.hint else line
-
-
-def _shown_count(body: Body, cut: Page) -> str:
-    """Return how many items the page shows, as the navigation line words it."""
-    returned = body.count(cut.start, cut.end)
-    if returned or not body.text:
-        return f"{returned:,} of"
-    return "none yet of" if body.items and cut.end <= body.items[0] else "a part of one of"
-
-
-def _page_facts(body: Body, number: int, cut: Page, terms: Terms) -> JsonObject:
+    line_end = "\n" if cut.text and tail and not cut.text.endswith("\n") else ""
+    text, tokens = with_footer(f"{cut.text}{line_end}{tail}", terms)
     returned = body.count(cut.start, cut.end)
     facts: JsonObject = {"total": body.whole_count, "returned": returned}
     if cut.end < len(body.text) or body.more is not None:
@@ -203,7 +105,68 @@ def _page_facts(body: Body, number: int, cut: Page, terms: Terms) -> JsonObject:
         facts["continuation_token"] = token
     if cut.end < len(body.text):
         facts["budget_note"] = _budget_note(body, returned, terms)
-    return facts
+    return Delivery(text, tokens, cut.start, cut.end, facts)
+
+
+def with_footer(text: str, terms: Terms) -> tuple[str, int]:
+    """Return the text with its footer, and the tokens of both.
+
+    The footer states the count of the text that it is in. Now and then no figure agrees with
+    itself; then an empty line before the footer helps.
+    """
+    tried: list[int] = []
+    tokens = terms.allowance
+    while True:
+        whole = _with_figure(text, tokens, terms)
+        counted = terms.cost(whole)
+        if counted == tokens:
+            return whole, tokens
+        if counted in tried:
+            for candidate in range(min(tried), max(tried) + 1):
+                whole = _with_figure(text, candidate, terms)
+                if terms.cost(whole) == candidate:
+                    return whole, candidate
+            text, tried = f"{text}\n", []
+            counted = terms.allowance
+        else:
+            tried.append(counted)
+        tokens = counted
+
+
+def _with_figure(text: str, tokens: int, terms: Terms) -> str:
+    line_end = "\n" if text and not text.endswith("\n") else ""
+    line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
+    left = ""
+    if terms.remaining is not None:
+        left = f" · {shortened(max(0, terms.remaining - tokens))} left"
+    return f"{text}{line_end}{line}{FOOTER}{tokens:,} tokens{left}"
+
+
+def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]) -> str:
+    """Return the lines between the page and the footer, ours marked, quoted text below them."""
+    lines, total = list(notes), body.total
+    if cut.end < len(body.text) or body.more is not None:
+        token = continuation_token(terms.session_id, Place(number, cut.end))
+        position = body.position
+        if cut.end < len(body.text):
+            pressed = " Little budget is left." if terms.pressed else ""
+            position = f"Showing {_shown(body, cut)} {body.whole_count:,} {body.noun}.{pressed}"
+        lines.append(f"{position} continuation_token {token} continues.")
+    elif terms.budget_line is None and total is not None:
+        stored = body.count(0, len(body.text))
+        if stored < total and body.hint:
+            lines.append(f"Showing {_shown(body, cut)} {total:,} {body.hint}")
+        elif stored < total:
+            lines.append(f"Only the first {stored:,} of {total:,} {body.noun} were stored.")
+    return "\n".join(own(*line.split("\n", 1)) for line in lines)
+
+
+def _shown(body: Body, cut: Page) -> str:
+    """Return how many items the page shows, as the navigation line words it."""
+    returned = body.count(cut.start, cut.end)
+    if returned or not body.text:
+        return f"{returned:,} of"
+    return "none yet of" if body.items and cut.end <= body.items[0] else "a part of one of"
 
 
 def _budget_note(body: Body, returned: int, terms: Terms) -> str:

@@ -32,15 +32,6 @@ class Page:
     text: str
 
 
-def continued_header(body: Body, start: int) -> str:
-    """Return the header of the items at `start` if it is on an earlier page."""
-    index = bisect_right(body.headers, start) - 1
-    if index < 0 or body.headers[index] == start:
-        return ""
-    begin = body.headers[index]
-    return body.text[begin : body.text.index("\n", begin)] + " (continued)\n"
-
-
 def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     """Return the longest page from `start` that costs at most `allowance`.
 
@@ -48,7 +39,7 @@ def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     line that is too long is cut by characters. A page is never empty while text is
     left, so that pages come to an end.
     """
-    header = _header(body, start, allowance, cost)
+    header = _header(body, start, allowance, cost) if start else ""
 
     def spent_on(size: int) -> int:
         return cost(header + body.text[start : start + size])
@@ -59,7 +50,7 @@ def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
 
 def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     """Return the page from `start` to its furthest end, whatever it costs."""
-    header = _header(body, start, allowance, cost)
+    header = _header(body, start, allowance, cost) if start else ""
     end = furthest(body, start)
     return Page(start, end, one_line_each(header + body.text[start:end]))
 
@@ -75,15 +66,26 @@ def furthest(body: Body, start: int) -> int:
 
 
 def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
-    """Return the repeated header unless it takes much of the page."""
+    """Return what stands before a later page.
+
+    That is the repeated header, unless it takes much of the page, and a backslash where a line
+    that is cut would go on like one of ours.
+    """
     header = continued_header(body, start)
-    return (header if cost(header) * 4 <= allowance else "") + _own_sign_guard(body, start)
+    kept = header if cost(header) * 4 <= allowance else ""
+    is_within_line = body.text[start - 1 : start] != "\n"
+    return (
+        f"{kept}\\" if is_within_line and body.text[start : start + 1] in set(OWN_SIGNS) else kept
+    )
 
 
-def _own_sign_guard(body: Body, start: int) -> str:
-    """Return a backslash if a cut line would look like one of ours."""
-    within = start > 0 and body.text[start - 1 : start] != "\n"
-    return "\\" if within and body.text[start : start + 1] in set(OWN_SIGNS) else ""
+def continued_header(body: Body, start: int) -> str:
+    """Return the header of the items at `start` if it is on an earlier page."""
+    index = bisect_right(body.headers, start) - 1
+    if index < 0 or body.headers[index] == start:
+        return ""
+    begin = body.headers[index]
+    return body.text[begin : body.text.index("\n", begin)] + " (continued)\n"
 
 
 def _fitting_size(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from efrit_budget.budget.models import Model
+from efrit_budget.budget.tiers import Limits
 from efrit_budget.conversation import calls, windows
 from efrit_budget.conversation.bounds import Bounds, bounds_of
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.sessions.store import Session
 from efrit_budget.storage.database import Database
+from efrit_budget.tools.base import LEAST_MAX_TOKENS
 
 ONE_LINE = 60
 """What a result costs of which only the handle is shown; kept back for every call of a turn."""
@@ -26,6 +30,16 @@ class Grant:
     pressed: bool
     window: Window
     bounds: Bounds
+
+
+def requested_tokens(limits: Limits, call: ToolCall) -> int:
+    """Return the largest allowance of a call: its tool's limit, or less if asked."""
+    most = max(LEAST_MAX_TOKENS, limits.for_tool(call.tool))
+    requested: Any = call.arguments.get("max_tokens")
+    try:
+        return min(most, max(LEAST_MAX_TOKENS, int(requested))) if requested is not None else most
+    except (TypeError, ValueError, OverflowError):
+        return most
 
 
 def compute_grant(
@@ -57,12 +71,14 @@ class Reservations:
         self._lock = threading.Lock()
         self._reserved: dict[tuple[str, str], int] = {}
 
-    def reserve(self, session: Session, call: ToolCall, requested: int) -> Grant:
-        """Reserve the allowance of a call until it is released.
+    @contextmanager
+    def reserve(self, session: Session, call: ToolCall) -> Iterator[Grant]:
+        """Reserve the allowance of a call while the block runs.
 
         A call whose result is written counts by that result alone, though it holds its grant a
         moment longer: so no lock has to be held while it is written.
         """
+        key = (call.session_id, call.tool_use_id)
         with self._lock, self._database.reading() as connection:
             others = {
                 tool_use_id: tokens
@@ -71,16 +87,16 @@ class Reservations:
             }
             window = windows.load(connection, session.id)
             bounds = bounds_of(connection, session.limits, window.model, self._model_named)
-            for tool_use_id in calls.find_ended(connection, session.id, others):
+            for tool_use_id in calls.find_ended(connection, session.id, others) if others else ():
                 del others[tool_use_id]
             announced = calls.count_announced(connection, session.id)
             reserved = sum(others.values()) + len(others) * bounds.around_a_result
             unfinished = max(1, announced - len(others))
+            requested = requested_tokens(session.limits, call)
             grant = compute_grant(window, bounds, requested, unfinished, reserved)
-            self._reserved[call.session_id, call.tool_use_id] = grant.tokens
-        return grant
-
-    def release(self, call: ToolCall) -> None:
-        """Release the allowance of a call that has ended."""
-        with self._lock:
-            self._reserved.pop((call.session_id, call.tool_use_id), None)
+            self._reserved[key] = grant.tokens
+        try:
+            yield grant
+        finally:
+            with self._lock:
+                self._reserved.pop(key, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from dataclasses import replace
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,7 +11,6 @@ from efrit_budget.conversation.prefix import suggested_count
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import Json, JsonObject, invalid_params
 from efrit_budget.project.search.ripgrep import NoRipgrepError
-from efrit_budget.sessions.store import Session
 from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, Discreet, Outcome, Tool, failure
 from efrit_budget.tools.registry import Registry, schema
 
@@ -52,16 +50,6 @@ def _invalid_arguments(tool: Tool, error: ValidationError) -> Outcome:
 def _max_tokens_range() -> str:
     allowed = schema(Arguments)["properties"]["max_tokens"]
     return f"a whole number from {allowed['minimum']:,} to {allowed['maximum']:,}"
-
-
-def requested_tokens(session: Session, call: ToolCall) -> int:
-    """Return the largest allowance of a call: its tool's limit, or less if asked."""
-    most = max(LEAST_MAX_TOKENS, session.limits.for_tool(call.tool))
-    requested: Any = call.arguments.get("max_tokens")
-    try:
-        return min(most, max(LEAST_MAX_TOKENS, int(requested))) if requested is not None else most
-    except (TypeError, ValueError, OverflowError):
-        return most
 
 
 def redact_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -6,7 +6,7 @@ import hmac
 import secrets
 
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.tools.base import Outcome
 
 
@@ -16,17 +16,16 @@ class Confirmations:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(16)
 
-    def confirms(self, call: ToolCall, confirm_id: str | None) -> bool:
+    def confirms(self, call: ToolCall, confirm_id: str) -> bool:
         """Return whether a client confirms the question that was asked for this call."""
-        expected = self._confirm_id(call).encode()
-        return confirm_id is not None and hmac.compare_digest(confirm_id.encode(), expected)
+        return hmac.compare_digest(confirm_id.encode(), self._confirm_id(call).encode())
 
-    def envelope(self, call: ToolCall, question: Outcome) -> dict[str, Json]:
+    def envelope(self, call: ToolCall, question: Outcome, *, with_data: bool) -> JsonObject:
         """Return the envelope that asks the question; nothing is stored of it."""
         return {
             "status": str(question.status),
             "text": question.text,
-            "data": question.data,
+            **({"data": question.data} if with_data else {}),
             "tokens": 0,
             "handle": None,
             "confirm": {"id": self._confirm_id(call), "question": question.message},

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from dataclasses import dataclass, replace
 
 from efrit_budget.conversation import tool_uses, windows
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import Json
+from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.sound import sound_text
-from efrit_budget.results.store import Packed, RecentBodies
-from efrit_budget.results.tokens import Place
+from efrit_budget.results.store import RecentBodies
+from efrit_budget.results.tokens import Place, handle
 from efrit_budget.sessions.store import Session, touch
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.allowance import Grant
 from efrit_budget.toolcalls.entry_draft import EndedCall, EntryDraft, Produced
-from efrit_budget.toolcalls.envelope import envelope, envelope_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Continuation:
     """The tool and the data that continue a result."""
 
     tool: str
-    more: dict[str, Json]
+    more: JsonObject
 
 
 class ResultKeeper:
@@ -35,13 +35,14 @@ class ResultKeeper:
         self._database = database
         self._recent = RecentBodies()
 
-    def find(self, call: ToolCall) -> dict[str, Json] | None:
+    def find(self, call: ToolCall, *, with_data: bool) -> JsonObject | None:
         """Return the envelope of a call that ended before, or None."""
         with self._database.reading() as connection:
             row = tool_uses.get_row(connection, call)
-            if row is None or not tool_uses.has_result(row):
+            if row is None or row["number"] is None:
                 return None
-            return envelope_of(connection, row)
+            body = results.get(connection, call.session_id, row["number"])
+        return _envelope(row, body, with_data=with_data)
 
     def has_result(self, session_id: str, number: int) -> bool:
         """Return whether a result with this number is stored."""
@@ -57,39 +58,51 @@ class ResultKeeper:
             return Continuation(results.tool_of(connection, session_id, place.number), body.more)
 
     def keep(
-        self, session: Session, call: ToolCall, produced: Produced, grant: Grant
-    ) -> dict[str, Json]:
+        self, session: Session, call: ToolCall, produced: Produced, grant: Grant, *, with_data: bool
+    ) -> JsonObject:
         """Store what a call produced; return the envelope with what the grant allows of it.
 
         Where the call has a result already, that stands. What takes long is done before the
         transaction: should the window have changed meanwhile, it is done anew.
         """
-        result = self._prepare_result(session.id, produced)
-        body = result.body if isinstance(result, Packed) else result
-        ended_call = EndedCall(session, call, produced, result, body, grant)
+        stored, body = produced.outcome.stored, produced.outcome.whole
+        with self._database.reading() as connection:
+            if stored is not None:
+                body, new = self._recent.get(connection, session.id, stored.number), None
+            else:
+                body = replace(body, text=sound_text(body.text))
+                new = results.packed(connection, body)
+        ended = EndedCall(session, call, produced, grant, body, new)
         while True:
             with self._database.reading() as connection:
-                draft = EntryDraft(connection, ended_call)
+                draft = EntryDraft(connection, ended)
             with self._database.writing() as connection:
                 row = tool_uses.get_row(connection, call)
-                if row is not None and tool_uses.has_result(row):
-                    return envelope_of(connection, row)
+                if row is not None and row["number"] is not None:
+                    kept = results.get(connection, session.id, row["number"])
+                    return _envelope(row, kept, with_data=with_data)
                 window = windows.load(connection, session.id)
                 if draft.is_current(connection, window):
                     touch(connection, session.id)
                     draft.write(connection, window, row)
-                    self._hold(connection, ended_call, draft.number)
-                    return envelope(draft.entry, body)
+                    if new is not None:
+                        self._recent.keep(connection, session.id, draft.number, body)
+                    return _envelope(vars(draft.entry), body, with_data=with_data)
 
-    def _hold(self, connection: sqlite3.Connection, ended_call: EndedCall, number: int) -> None:
-        """Hold a new body for its next pages."""
-        if isinstance(ended_call.result, Packed):
-            self._recent.keep(connection, ended_call.session.id, number, ended_call.body)
 
-    def _prepare_result(self, session_id: str, produced: Produced) -> Packed | Body:
-        """Return the result prepared for storage, or the stored body."""
-        stored, whole = produced.outcome.stored, produced.outcome.whole
-        with self._database.reading() as connection:
-            if stored is not None:
-                return self._recent.get(connection, session_id, stored.number)
-            return results.packed(connection, replace(whole, text=sound_text(whole.text)))
+def _envelope(entry: sqlite3.Row | JsonObject, body: Body, *, with_data: bool) -> JsonObject:
+    """Return the JSON reply to a tool call, from a stored row or a new entry."""
+    envelope: JsonObject = {"status": entry["status"]}
+    if with_data:
+        page = entry["page"] if isinstance(entry["page"], dict) else json.loads(entry["page"])
+        envelope["data"] = body.data_of(entry["page_start"], entry["page_end"]) | page
+    envelope |= {
+        "text": entry["delivered"],
+        "handle": handle(entry["number"]),
+        "tokens": entry["tokens"],
+    }
+    if entry["exact"]:
+        envelope["content"] = [*body.content, {"type": "text", "text": entry["delivered"]}]
+    if entry["message"]:
+        envelope["message"] = entry["message"]
+    return envelope

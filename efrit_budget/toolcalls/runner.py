@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from efrit_budget.budget.models import Model
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.conversation.recall import SessionResults
 from efrit_budget.conversation.tool_call import ToolCall
-from efrit_budget.errors import CancelledError, Json, ToolNotFoundError
+from efrit_budget.errors import CancelledError, JsonObject, ToolNotFoundError
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
@@ -22,7 +22,6 @@ from efrit_budget.toolcalls.arguments import (
     explain_problem,
     parse,
     redact_arguments,
-    requested_tokens,
 )
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.toolcalls.confirmation import Confirmations
@@ -67,6 +66,8 @@ class Control:
     cancellation: Cancellation
     progress: Reporter
     confirm_id: str | None = None
+    with_data: bool = True
+    """Whether the reply is to hold the data for programs, too."""
 
 
 @dataclass(frozen=True)
@@ -102,47 +103,37 @@ class ToolRunner:
         self._confirmations = Confirmations()
         self.running = RunningCalls(database)
 
-    def run(self, call: ToolCall, control: Control) -> dict[str, Json]:
+    def run(self, call: ToolCall, control: Control) -> JsonObject:
         """Return the envelope of a call; one that has ended before is not run again."""
         with self._database.reading():
             session = self._sessions.get_open(call.session_id)
-            tool = self._tool(session, call.tool)
-            call = call.with_arguments(redact_arguments(tool, call.arguments))
-            envelope = self._keeper.find(call)
+            tool = self._registry.named(call.tool)
+            if call.tool in session.denied:
+                raise ToolNotFoundError(
+                    f"the settings of {session.root} deny {call.tool}", data={"name": call.tool}
+                )
+            call = replace(call, arguments=redact_arguments(tool, call.arguments))
+            envelope = self._keeper.find(call, with_data=control.with_data)
         if envelope is not None:
             return envelope
-        grant = self._reservations.reserve(session, call, requested_tokens(session, call))
-        try:
+        with self._reservations.reserve(session, call) as grant:
             return self._run(_Run(session, tool, call, grant, control))
-        finally:
-            self._reservations.release(call)
 
-    def record(self, call: ToolCall, produced: Produced) -> dict[str, Json]:
+    def record(self, call: ToolCall, produced: Produced, *, with_data: bool) -> JsonObject:
         """Return the envelope of a call that ran in the client."""
         with self._database.reading():
             session = self._sessions.get_open(call.session_id)
-            envelope = self._keeper.find(call)
+            envelope = self._keeper.find(call, with_data=with_data)
         if envelope is not None:
             return envelope
-        grant = self._reservations.reserve(session, call, requested_tokens(session, call))
-        try:
-            return self._keeper.keep(session, call, produced, grant)
-        finally:
-            self._reservations.release(call)
+        with self._reservations.reserve(session, call) as grant:
+            return self._keeper.keep(session, call, produced, grant, with_data=with_data)
 
     def close(self) -> None:
         """Give up the mark of this process as alive."""
         self.running.close()
 
-    def _tool(self, session: Session, name: str) -> Tool:
-        tool = self._registry.named(name)
-        if name in session.denied:
-            raise ToolNotFoundError(
-                f"the settings of {session.root} deny {name}", data={"name": name}
-            )
-        return tool
-
-    def _run(self, run: _Run) -> dict[str, Json]:
+    def _run(self, run: _Run) -> JsonObject:
         arguments = parse(run.tool, run.call, run.grant.window.tools)
         if isinstance(arguments, Outcome):
             return self._keep(run, arguments, None)
@@ -158,34 +149,36 @@ class ToolRunner:
                 run.control.cancellation.check()
             return envelope
 
-    def _run_tool(self, run: _Run, arguments: Arguments) -> dict[str, Json]:
-        outcome = self._outcome(run, arguments)
-        if outcome.status is Status.NEEDS_CONFIRMATION:
-            if run.tool.has_effects:
-                self.running.undo_start(run.call)
-            return self._confirmations.envelope(run.call, outcome)
-        if not run.tool.has_effects:
-            return self._keep(run, outcome, arguments)
-        keep = partial(self._keep, run, outcome, arguments)
-        control = run.control
-        return store_with_retry(keep, run.call, outcome, control.cancellation, control.progress)
-
-    def _outcome(self, run: _Run, arguments: Arguments) -> Outcome:
-        confirmed = self._confirmations.confirms(run.call, run.control.confirm_id)
-        context = self._context(run, confirmed=confirmed)
+    def _run_tool(self, run: _Run, arguments: Arguments) -> JsonObject:
+        """Run the tool; keep what it produced, unless it only asks a question."""
         cancellation = run.control.cancellation
         try:
             cancellation.check()
-            return run.tool.run(arguments, context)
+            outcome = run.tool.run(arguments, self._context(run))
         except BaseException as error:
             problem = explain_problem(error, run.call.arguments)
             if problem is not None:
-                return failure(f"{run.tool.name}: {problem}")
+                failed = failure(f"{run.tool.name}: {problem}")
+                return self._keep_with_retry(run, failed, arguments)
             if isinstance(error, CancelledError) and cancellation.by_person:
-                return failure("stopped by the person", interrupted=True)
+                stopped = failure("stopped by the person", interrupted=True)
+                return self._keep_with_retry(run, stopped, arguments)
             if run.tool.has_effects:
                 self._keep(run, interrupted_outcome(run.call), None)
             raise
+        if outcome.status is not Status.NEEDS_CONFIRMATION:
+            return self._keep_with_retry(run, outcome, arguments)
+        if run.tool.has_effects:
+            self.running.undo_start(run.call)
+        with_data = run.control.with_data
+        return self._confirmations.envelope(run.call, outcome, with_data=with_data)
+
+    def _keep_with_retry(self, run: _Run, outcome: Outcome, arguments: Arguments) -> JsonObject:
+        """Keep an outcome; that of a tool with effects cannot be had again."""
+        if not run.tool.has_effects:
+            return self._keep(run, outcome, arguments)
+        keep, control = partial(self._keep, run, outcome, arguments), run.control
+        return store_with_retry(keep, run.call, outcome, control.cancellation, control.progress)
 
     def _page(self, run: _Run, token: str) -> Outcome:
         """Return a later page of a stored result, or let the tool continue it."""
@@ -202,21 +195,23 @@ class ToolRunner:
         tool = self._registry.resumable(continuation.tool)
         return tool.resume(continuation.more, self._context(run))
 
-    def _wait_for_end(self, run: _Run) -> dict[str, Json]:
+    def _wait_for_end(self, run: _Run) -> JsonObject:
         """Wait for a call that was started before; report it if its process is gone."""
         cancellation = run.control.cancellation
         while self.running.is_running(run.call) and not cancellation.wait(WAIT_SECONDS):
             pass
         cancellation.check()
-        envelope = self._keeper.find(run.call)
+        envelope = self._keeper.find(run.call, with_data=run.control.with_data)
         return envelope or self._keep(run, unknown_outcome(run.call), None)
 
-    def _keep(self, run: _Run, outcome: Outcome, arguments: Arguments | None) -> dict[str, Json]:
+    def _keep(self, run: _Run, outcome: Outcome, arguments: Arguments | None) -> JsonObject:
         produced = Produced(outcome, summarize(run.tool, run.call, arguments, outcome))
-        return self._keeper.keep(run.session, run.call, produced, run.grant)
+        with_data = run.control.with_data
+        return self._keeper.keep(run.session, run.call, produced, run.grant, with_data=with_data)
 
-    def _context(self, run: _Run, *, confirmed: bool = False) -> ToolContext:
+    def _context(self, run: _Run) -> ToolContext:
         """Return what a tool may use."""
+        confirm_id = run.control.confirm_id
         return ToolContext(
             project=self._projects.of(run.session),
             allowance=filled(run.grant.tokens),
@@ -226,7 +221,9 @@ class ToolRunner:
             origin=Origin(Path(run.session.root).name, run.session.id),
             find_rg=self._facilities.find_rg,
             hide_processes=self._facilities.hide_processes,
-            confirmed=confirmed,
+            confirmed=(
+                confirm_id is not None and self._confirmations.confirms(run.call, confirm_id)
+            ),
             cancellation=run.control.cancellation,
             progress=run.control.progress,
         )

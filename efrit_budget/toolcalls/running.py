@@ -96,7 +96,7 @@ class RunningCalls:
         """Return whether an unfinished call runs here or in another sidecar."""
         with self._database.reading() as connection:
             row = tool_uses.get_row(connection, call)
-        if row is None or tool_uses.has_result(row):
+        if row is None or row["number"] is not None:
             return False
         if row["owner"] != self._owner.name:
             return self._owner.alive(row["owner"])
