@@ -329,7 +329,6 @@ Whoever works there already is not asked again."
 (defun efrit-do--register-loop (loop)
   "Count LOOP among those of this Emacs, and return it."
   (efrit-loop-add loop)
-  (efrit-loop-observe loop #'efrit-price-note)
   (efrit-loop-observe loop #'efrit-do--note-title)
   (efrit-sync-update)
   loop)
@@ -343,8 +342,9 @@ Whoever works there already is not asked again."
           (efrit-loop-since loop) (plist-get status :last_turn)
           (efrit-loop-turn loop) (plist-get budget :turn)
           (efrit-loop-epoch loop) (plist-get budget :epoch)
-          (efrit-loop-todos loop) (plist-get status :todos)
-          (efrit-loop-usage loop) (list :dollars (plist-get status :dollars)))))
+          (efrit-loop-todos loop) (plist-get status :todos))
+    (efrit-loop-take-usage loop status)
+    (plist-put (efrit-loop-counts loop) :dollars 0)))
 
 (defun efrit-do--loop-for (root)
   "Return the loop of this buffer, or the latest on ROOT, or nil."
@@ -476,19 +476,9 @@ The tools are told first, since they are part of every prompt."
    (list :tools (efrit-tools-schemas))
    (lambda (_)
      (efrit-preview--call
-      loop 'turn/preview
-      `(:model ,(efrit-loop-option loop 'efrit-claude-model)
-               :system ,(efrit-system-prompt loop)
-               :caching ,(if (efrit-loop-with-options loop (efrit-endpoint-feature-p 'cache))
-                             t :json-false)
-               ,@(efrit-preview--message loop blocks))
+      loop 'turn/preview (efrit-turn-params loop (append (efrit-loop-unsent loop) blocks))
       success failure))
    failure))
-
-(defun efrit-preview--message (loop blocks)
-  "Return the next message of LOOP, with BLOCKS last, as a parameter."
-  (when-let* ((said (append (efrit-loop-unsent loop) blocks)))
-    (list :user_message (vconcat said))))
 
 (defun efrit-preview--call (loop method params success failure)
   "Call METHOD with PARAMS for the session of LOOP; then SUCCESS or FAILURE."

@@ -43,8 +43,8 @@ REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
 the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
 vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
 COUNTS: turns, start and dollars since the person spoke, a plist.
-USAGE: the sums of all replies, a plist; LOST: the counts of attempts that
-broke off and were not booked yet, hash tables.  PREVIOUS: the id of the last
+USAGE: what the session used and cost, a plist; LOST: the usage of attempts
+that broke off and were not reported yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
 it stops as soon as it can.  SEEN: how files were when the model read them;
 SINCE: when the session was last at work before this Emacs took it up.
@@ -436,78 +436,45 @@ Nothing is asked of the machine where FOLDER is."
               (string-prefix-p (efrit-loop-root loop) (expand-file-name folder)))
             efrit-loop--all))
 
-;;; Prices
+;;; Usage
 
-;; The sidecar knows what each reply cost; it is asked after each.  What
-;; came of an attempt that broke off is paid for, too, and booked with the
-;; reply that comes in the end, or where none does, by itself.
+;; The sidecar sums up usage and price, and sends both with each reply to
+;; `turn/end'.  An attempt that broke off is paid for, too: it is reported
+;; with the reply that comes in the end, or by itself where none does.
 
-(defun efrit-price-note (loop event)
-  "Ask what LOOP has cost, when EVENT is the end of a reply."
-  (when (eq (car event) 'ended)
-    (efrit-price-ask loop)))
-
-(defun efrit-price-ask (loop)
-  "Ask what LOOP has cost, and note it when the answer is there."
-  (efrit-sidecar-request-async
-   'session/status (list :session_id (efrit-loop-id loop) :price t)
-   :success (lambda (status) (efrit-price-update loop status))
-   :error #'ignore))
-
-(defun efrit-price-update (loop status)
-  "Note what LOOP has cost by now, as STATUS, the sidecar's, has it.
-Where the price is not known, a limit of dollars is never reached, which the
-person is told once."
-  (let ((dollars (plist-get status :dollars)))
-    (cond ((numberp dollars) (efrit-price--add loop dollars))
+(defun efrit-loop-take-usage (loop ended)
+  "Store in LOOP the usage and price of its session that ENDED reports.
+ENDED is a reply to `turn/end'.  Where the price is unknown, note once that a
+limit of dollars has no effect."
+  (let* ((dollars (plist-get ended :dollars))
+         (counts (efrit-loop-counts loop))
+         (spent (- (or dollars 0) (or (plist-get (efrit-loop-usage loop) :dollars) 0))))
+    (setf (efrit-loop-usage loop) (append (list :dollars dollars) (plist-get ended :usage)))
+    (cond (dollars
+           (plist-put counts :dollars (+ (plist-get counts :dollars) spent))
+           (efrit-loop-notify loop 'price dollars))
           ((efrit-loop-option loop 'efrit-max-dollars)
            (efrit-loop-note-once
             loop (format "The price of %s is not known: `efrit-max-dollars' has no effect"
-                         (efrit-price--model status)))))))
+                         (efrit-loop-option loop 'efrit-claude-model)))))))
 
-(defun efrit-price-add (loop counts)
-  "Add COUNTS, the usage of a reply as a hash table, to the sums of LOOP."
-  (let ((usage (efrit-loop-usage loop)))
-    (pcase-dolist (`(,name . ,member) '((:input . "input_tokens")
-                                        (:written . "cache_creation_input_tokens")
-                                        (:read . "cache_read_input_tokens")
-                                        (:output . "output_tokens")))
-      (setq usage (plist-put usage name (+ (or (plist-get usage name) 0)
-                                           (gethash member counts 0)))))
-    (setf (efrit-loop-usage loop) usage)))
-
-(defun efrit-price-keep-lost (loop)
-  "Let go of the request of LOOP, and keep what its lost attempts reported."
+(defun efrit-loop-drop-request (loop)
+  "Forget the request of LOOP, but keep the usage of its lost attempts."
   (let ((request (efrit-loop-request loop)))
     (setf (efrit-loop-lost loop) (append (efrit-claude-lost request) (efrit-loop-lost loop))
           (efrit-loop-request loop) nil)))
 
-(defun efrit-price-record-lost (loop)
-  "End the turn of LOOP for the sidecar, where something was paid for no reply.
-LOOP does not wait for it.  Where it fails, the next turn books it."
+(defun efrit-loop-report-lost (loop)
+  "Report the usage of the lost attempts of LOOP, which has no reply, if any.
+LOOP does not wait for it.  Where it fails, the next turn reports it."
   (when-let* ((lost (efrit-loop-lost loop)))
     (setf (efrit-loop-lost loop) nil)
     (efrit-sidecar-request-async
      'turn/end `(:session_id ,(efrit-loop-id loop) :turn_id ,(efrit-loop-turn loop)
                              :aborted t :lost ,(vconcat lost))
-     :success (lambda (_)
-                (mapc (apply-partially #'efrit-price-add loop) lost)
-                (efrit-price-ask loop))
+     :success (apply-partially #'efrit-loop-take-usage loop)
      :error (lambda (_)
               (setf (efrit-loop-lost loop) (append lost (efrit-loop-lost loop)))))))
-
-(defun efrit-price--add (loop dollars)
-  "Note that LOOP has cost DOLLARS so far."
-  (let ((before (or (plist-get (efrit-loop-usage loop) :dollars) 0))
-        (counts (efrit-loop-counts loop)))
-    (setf (efrit-loop-usage loop) (plist-put (efrit-loop-usage loop) :dollars dollars))
-    (plist-put counts :dollars (+ (plist-get counts :dollars) (- dollars before)))
-    (efrit-loop-notify loop 'price dollars)))
-
-(defun efrit-price--model (status)
-  "Return the name of the model that STATUS, of a session, is about."
-  (or (plist-get (plist-get (plist-get status :budget) :calibration) :model)
-      "this model"))
 
 ;;; Garbage
 

@@ -26,8 +26,9 @@
 
 ;;; The system prompt
 
-;; A text file.  It is the same for the whole of a session: another one
-;; would end an epoch.
+;; A text file, the same for the whole of a session: another one would end an
+;; epoch.  What changes, such as the date, the sidecar adds when a rewrite is
+;; due anyway.
 
 (defun efrit-system-prompt (loop)
   "Return the system prompt for LOOP."
@@ -37,6 +38,11 @@
                                  (directory-file-name
                                   (efrit-host-local-name (efrit-loop-root loop)))
                                  (buffer-string)))))
+
+(defun efrit-environment (loop)
+  "Return the name of this Emacs, to stand beside date and system for LOOP."
+  (format "GNU Emacs %s%s" emacs-version
+          (if (file-remote-p (efrit-loop-root loop)) ", on another machine" "")))
 
 ;;; Turns
 
@@ -89,17 +95,21 @@ What was being sent has arrived if a turn began that we did not hear of."
 
 (defun efrit-turn--begin-turn (loop)
   "Ask the sidecar what the next request of LOOP is to be."
-  (let ((said (efrit-loop-send loop)))
-    (setf (efrit-loop-complete loop) nil)
-    (efrit-loop-call
-     loop 'turn/begin
-     `(:model ,(efrit-loop-option loop 'efrit-claude-model) :as_text t
-              :caching ,(if (efrit-loop-with-options loop (efrit-endpoint-feature-p 'cache))
-                            t
-                          :json-false)
-              :system ,(efrit-system-prompt loop)
-              ,@(and said (list :user_message (vconcat said))))
-     (lambda (begun) (efrit-turn--take-begin-reply loop begun)))))
+  (setf (efrit-loop-complete loop) nil)
+  (efrit-loop-call loop 'turn/begin
+                   (append '(:as_text t) (efrit-turn-params loop (efrit-loop-send loop)))
+                   (lambda (begun) (efrit-turn--take-begin-reply loop begun))))
+
+(defun efrit-turn-params (loop blocks)
+  "Return the params of `turn/begin' and `turn/preview' for LOOP and BLOCKS.
+BLOCKS is the person's message, a list, or nil."
+  `(:model ,(efrit-loop-option loop 'efrit-claude-model)
+    :caching ,(if (efrit-loop-with-options loop (efrit-endpoint-feature-p 'cache))
+                  t
+                :json-false)
+    :system ,(efrit-system-prompt loop)
+    :environment ,(efrit-environment loop)
+    ,@(and blocks (list :user_message (vconcat blocks)))))
 
 (defun efrit-turn--take-begin-reply (loop begun)
   "Take BEGUN, the answer to `turn/begin', into LOOP."
@@ -176,10 +186,10 @@ A call that books something has no limit of time: it may take long."
 
 (defun efrit-turn--request-ended (loop reply problem)
   "The request of LOOP has ended with REPLY, or with PROBLEM."
-  (efrit-price-keep-lost loop)
+  (efrit-loop-drop-request loop)
   (if (null problem)
       (efrit-loop-handle loop 'replied reply)
-    (efrit-price-record-lost loop)
+    (efrit-loop-report-lost loop)
     (efrit-loop-handle loop 'failed (plist-get problem :message))))
 
 (defun efrit-turn--drop-request (loop &rest _)
@@ -188,8 +198,8 @@ A call that books something has no limit of time: it may take long."
   (when-let* ((request (efrit-loop-request loop)))
     (efrit-claude-cancel request)
     (efrit-claude-keep-lost-usage request)
-    (efrit-price-keep-lost loop)
-    (efrit-price-record-lost loop)))
+    (efrit-loop-drop-request loop)
+    (efrit-loop-report-lost loop)))
 
 (defun efrit-turn--retry-now (loop &rest _)
   "Have the request of LOOP be sent at once."
@@ -200,7 +210,7 @@ A call that books something has no limit of time: it may take long."
 (defun efrit-turn--end-aborted (loop &rest _)
   "Stop the reply that streams into LOOP, and keep what has come of it."
   (let ((reply (efrit-claude-cancel (efrit-loop-request loop))))
-    (efrit-price-keep-lost loop)
+    (efrit-loop-drop-request loop)
     (setf (efrit-loop-stopping loop) t)
     (efrit-turn--end loop reply 'aborted)))
 
@@ -226,11 +236,12 @@ A call that books something has no limit of time: it may take long."
     (efrit-turn--append loop (plist-get ended :append))
     (efrit-reply-take-inputs reply (plist-get ended :inputs) (plist-get ended :unreadable)
                              (plist-get ended :misfits))
-    (efrit-turn--count loop reply)
+    (cl-incf (plist-get (efrit-loop-counts loop) :turns))
     (setf (efrit-loop-lost loop) nil
           (efrit-loop-budget loop) (plist-get ended :budget)
           (efrit-loop-previous loop) (efrit-reply-id reply))
     (efrit-loop-notify loop 'ended reply)
+    (efrit-loop-take-usage loop ended)
     (efrit-loop-handle loop (efrit-turn--next-event loop reply))))
 
 (defun efrit-turn--next-event (loop reply)
@@ -245,13 +256,6 @@ A call that books something has no limit of time: it may take long."
         ("model_context_window_exceeded" 'full)
         (_ (if (efrit-loop-queue loop) 'more 'done))))))
 
-(defun efrit-turn--count (loop reply)
-  "Add what REPLY cost to the counts of LOOP."
-  (let ((counts (efrit-loop-counts loop)))
-    (plist-put counts :turns (1+ (plist-get counts :turns)))
-    (mapc (apply-partially #'efrit-price-add loop)
-          (cons (efrit-reply-counts reply) (efrit-loop-lost loop)))))
-
 ;;;; Tools
 
 (defun efrit-turn--run (loop &rest _)
@@ -262,18 +266,7 @@ A call that books something has no limit of time: it may take long."
     (efrit-http-warm)))
 
 (defun efrit-turn-tools-done (loop)
-  "Go on in LOOP, whose tools have all given a result.
-With a limit of dollars it waits to be told what it has cost."
-  (if (null (efrit-loop-option loop 'efrit-max-dollars))
-      (efrit-turn--continue-after-tools loop)
-    (efrit-loop-call loop 'session/status '(:price t)
-                     (lambda (status)
-                       (efrit-price-update loop status)
-                       (efrit-turn--continue-after-tools loop))
-                     (lambda (_) (efrit-turn--continue-after-tools loop)))))
-
-(defun efrit-turn--continue-after-tools (loop)
-  "Go on in LOOP, whose tools have all given a result, as it stands."
+  "Begin the next turn of LOOP, whose tools have all given a result, or stop."
   (efrit-loop-handle loop (cond ((and (efrit-loop-complete loop)
                                       (null (efrit-loop-queue loop)))
                                  'done)

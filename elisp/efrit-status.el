@@ -121,8 +121,9 @@ Where there is no room for all, the tiers go first, then the bar."
 (defun efrit-show-cache-share (loop)
   "Return the share of the cache in all that LOOP sent, or nil."
   (let* ((usage (efrit-loop-usage loop))
-         (read (or (plist-get usage :read) 0))
-         (all (+ read (or (plist-get usage :input) 0) (or (plist-get usage :written) 0))))
+         (read (or (plist-get usage :cache_read_input_tokens) 0))
+         (all (+ read (or (plist-get usage :input_tokens) 0)
+                 (or (plist-get usage :cache_creation_input_tokens) 0))))
     (and (> all 0) (/ (* 100.0 read) all))))
 
 (defun efrit-show-summary (loop)
@@ -135,7 +136,7 @@ Where there is no room for all, the tiers go first, then the bar."
                  (plist-get (efrit-loop-budget loop) :summary)
                  (format "session %s, epoch %d, %s tokens written by the model%s"
                          (efrit-loop-id loop) (efrit-loop-epoch loop)
-                         (efrit-show-tokens (or (plist-get usage :output) 0))
+                         (efrit-show-tokens (or (plist-get usage :output_tokens) 0))
                          (if share (format ", %.0f%% of prompts from cache" share) ""))))
      "\n")))
 

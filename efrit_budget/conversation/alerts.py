@@ -33,9 +33,13 @@ class AlertOutcome:
 
 
 def append_alert(
-    connection: sqlite3.Connection, window: Window, pieces: list[Piece], bounds: Bounds
+    connection: sqlite3.Connection,
+    window: Window,
+    pieces: list[Piece],
+    bounds: Bounds,
+    system: list[JsonObject],
 ) -> AlertOutcome:
-    """Append a warning or a notice if one is due.
+    """Append a warning or a notice if one is due; `system` are the blocks of the client.
 
     A warning goes as a system message at once. Where the model takes none, the system text is
     rewritten with it, which is an epoch. Behind a reply that is to be continued, and behind
@@ -52,7 +56,7 @@ def append_alert(
     warning = bands.warning(bounds.prompt_limit - window.kept)
     if bounds.model.system_messages:
         return _append(connection, window, pieces, bounds, "system", warning)
-    return _rewrite_system(connection, window, pieces, bounds, warning)
+    return _rewrite_system(connection, window, pieces, bounds, system, warning)
 
 
 def system_with_warning(
@@ -86,6 +90,7 @@ def _rewrite_system(
     window: Window,
     pieces: list[Piece],
     bounds: Bounds,
+    system: list[JsonObject],
     warning: str,
 ) -> AlertOutcome:
     """Rewrite only the system text with the warning; begin an epoch."""
@@ -95,7 +100,7 @@ def _rewrite_system(
         if piece.phase in (Phase.NOTICE, Phase.REPLY)
     }
     stored_pieces.set_states(connection, window.session_id, states)
-    system = system_with_warning(json.loads(window.client_system or "[]"), window, bounds)
+    system = system_with_warning(system, window, bounds)
     rewritten = replace(
         window,
         epoch=window.epoch + 1,

@@ -37,6 +37,13 @@ class TurnRequest:
     system: list[JsonObject]
     offers: Sequence[Offer]
     user_message: list[JsonObject] | None
+    environment: str = ""
+    """What the model is told of date and place; it is renewed at rewrites, and causes none."""
+
+    def system_blocks(self) -> list[JsonObject]:
+        """Return the system text as it is sent, with the environment last."""
+        said: list[JsonObject] = [{"type": "text", "text": self.environment}]
+        return [*self.system, *(said if self.environment else [])]
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ def begin(
     window, pieces, rewritten = _prepare_window(connection, window, pieces, turn_request, bounds)
     if Band(window.warned).rank > warned.rank:
         notes += (bands.warning(bounds.prompt_limit - window.kept),)
-    alert = append_alert(connection, window, pieces, bounds)
+    alert = append_alert(connection, window, pieces, bounds, turn_request.system_blocks())
     window, pieces, rewritten = alert.window, alert.pieces, rewritten or alert.rewritten
     if rewritten:
         pieces = _clear_places(connection, window, pieces)
@@ -176,7 +183,7 @@ def _prefix_changed(window: Window, turn_request: TurnRequest) -> bool:
 def _rebuild_prefix(window: Window, turn_request: TurnRequest, bounds: Bounds) -> Window:
     """Rebuild the system text and tool schemas with the current warning and hints."""
     remaining = max(1, bounds.prompt_limit - window.kept)
-    system = system_with_warning(turn_request.system, window, bounds)
+    system = system_with_warning(turn_request.system_blocks(), window, bounds)
     tools = schemas(turn_request.offers, lambda name: min(bounds.limits.for_tool(name), remaining))
     return replace(
         window,

@@ -15,7 +15,7 @@ from efrit_budget.conversation.end import ModelReply, end, measure
 from efrit_budget.conversation.messages import assemble
 from efrit_budget.conversation.pieces import Content, Piece
 from efrit_budget.conversation.preview import cached_tokens, full_results, preview_reply
-from efrit_budget.conversation.prices import session_dollars, session_usage
+from efrit_budget.conversation.prices import session_usage
 from efrit_budget.conversation.snapshot import snapshot
 from efrit_budget.conversation.transcript import transcript
 from efrit_budget.conversation.turn_list import list_turns
@@ -75,17 +75,17 @@ class Conversation:
         return preview_reply(begun_turn, bounds, shrinking, budget, cached_count)
 
     def end(self, session: Session, reply: ModelReply) -> JsonObject:
-        """Store the model's reply; return the budget for its tools, and the session's cost."""
+        """Store the model's reply; return the budget for its tools, and the usage so far."""
         with self._database.writing() as connection:
             touch(connection, session.id)
             window, bounds = self.load(connection, session)
             ended_turn = end(connection, window, reply, bounds)
         with self._database.reading() as connection:
-            cost = session_dollars(connection, session.id)
+            usage = session_usage(connection, session.id, price=True)
         return {
             "turn_id": ended_turn.turn,
             "append": {"messages": ended_turn.messages} if ended_turn.messages else None,
-            "dollars": cost,
+            **usage,
             "budget": snapshot(ended_turn.pieces, ended_turn.window, ended_turn.bounds),
         }
 
@@ -118,10 +118,10 @@ class Conversation:
             window, bounds = self.load(connection, session)
             return {"turns": list_turns(connection, window, bounds.calibration)}
 
-    def usage(self, session_id: str) -> dict[str, int]:
-        """Return the summed usage of all turns."""
+    def usage(self, session_id: str, *, price: bool) -> dict[str, Json]:
+        """Return the summed `usage` of all turns, and with `price` the `dollars` they cost."""
         with self._database.reading() as connection:
-            return session_usage(connection, session_id)
+            return session_usage(connection, session_id, price=price)
 
     def count_calls(self) -> dict[str, int]:
         """Return the number of calls of each session that has any."""
@@ -137,11 +137,6 @@ class Conversation:
         """Return the latest todo list of the model, or None."""
         with self._database.reading() as connection:
             return calls.latest_todos(connection, session_id)
-
-    def dollars(self, session_id: str) -> float | None:
-        """Return the cost of the session, or None if a price is unknown."""
-        with self._database.reading() as connection:
-            return session_dollars(connection, session_id)
 
     def load(
         self, connection: Connection, session: Session, model: str | None = None

@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable
 
 from efrit_budget.budget.calibration import counts_of
 from efrit_budget.budget.prices import dollars
 from efrit_budget.conversation import turns
 from efrit_budget.conversation.end import usage_blocks
+from efrit_budget.errors import JsonObject
 
 
-def session_usage(connection: sqlite3.Connection, session_id: str) -> dict[str, int]:
-    """Return the summed usage of all turns."""
+def session_usage(connection: sqlite3.Connection, session_id: str, *, price: bool) -> JsonObject:
+    """Return the summed `usage` of all turns, and with `price` the `dollars` that they cost.
+
+    Where the price of a model is unknown, `dollars` is None.
+    """
+    usages = list(_usages(connection, session_id))
     whole: Counter[str] = Counter()
-    for _, usage in _usages(connection, session_id):
+    for _, usage in usages:
         whole.update(usage)
-    return dict(whole)
+    return {"usage": dict(whole)} | ({"dollars": _dollars(usages)} if price else {})
 
 
-def session_dollars(connection: sqlite3.Connection, session_id: str) -> float | None:
-    """Return the cost of the session, or None if a price is unknown."""
-    prices = [dollars(model, usage) for model, usage in _usages(connection, session_id)]
+def _dollars(usages: Iterable[tuple[str, dict[str, int]]]) -> float | None:
+    prices = [dollars(model, usage) for model, usage in usages]
     known = [price for price in prices if price is not None]
     return round(sum(known), 6) if len(known) == len(prices) else None
 

@@ -126,15 +126,13 @@ class SessionMethods:
 
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)
-        status = self._shown(session) | {
+        return {
+            **self._shown(session),
             "limits": session.limits.as_dict(),
-            "usage": self._conversation.usage(session.id),
             "last_turn": self._conversation.last_time(session.id),
             "todos": self._conversation.todos(session.id),
+            **self._conversation.usage(session.id, price=params.price),
         }
-        if params.price:
-            status["dollars"] = self._conversation.dollars(session.id)
-        return status
 
     def _list(self, params: SessionListParams, _: Call) -> Json:
         root = None if params.root is None else str(_resolve(params.root))

@@ -22,6 +22,7 @@ from efrit_budget.methods.json_text import (
 )
 from efrit_budget.methods.params import SessionParams
 from efrit_budget.methods.tool_offers import Offers
+from efrit_budget.project.environment import environment
 from efrit_budget.sessions.store import Session, SessionStore
 from efrit_budget.toolcalls.arguments import redact_reply
 from efrit_budget.tools.registry import Registry
@@ -39,6 +40,7 @@ class PreviewParams(SessionParams):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     system: str | Blocks = ""
     user_message: str | Blocks | None = None
+    environment: Annotated[str, Field(max_length=200)] = ""
     caching: bool = True
 
 
@@ -113,6 +115,7 @@ class TurnMethods:
             system=public(_without_blank_texts(_blocks("system", params.system, only=("text",)))),
             offers=self._offers.of(session),
             user_message=public(_user_message_blocks(params.user_message)),
+            environment=params.environment and environment(session.root, params.environment),
         )
 
     def _end(self, params: TurnEndParams, _: Call) -> Json:

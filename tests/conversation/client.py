@@ -72,6 +72,7 @@ class Client:
         self.app = self.opened()
         self.model = MODEL
         self.system_text: Any = SYSTEM
+        self.environment = ""
         self.messages: list[Block] = []
         self.system: list[Block] = []
         self.tools: list[Block] = []
@@ -125,6 +126,8 @@ class Client:
         """Begin a turn, and take what the request is to be."""
         self.model = model or self.model
         given = {} if user_message is None else {"user_message": user_message}
+        if self.environment:
+            given["environment"] = self.environment
         begun: dict[str, Any] = self.call(
             "turn/begin", model=self.model, system=self.system_text, **given
         )

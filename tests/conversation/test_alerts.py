@@ -173,7 +173,7 @@ def test_the_second_warning_comes_below_half_of_the_first_and_says_so_down_to_ze
     warned = [(role, thousands) for _, role, thousands in alerts(client, WARNING)]
     assert warned == [("system", first), ("system", left(client))]
     client.end(text("I see."))
-    client.turn(words(4_600, 8), said="go on")
+    client.turn(words(4_800, 8), said="go on")
     register(client, "show_buffer")
     client.begin()
     assert client.budget()["band"] == "critical"
@@ -186,7 +186,7 @@ def test_a_model_without_system_messages_is_warned_in_the_system_text_at_once(
     open_client: OpenClient,
 ) -> None:
     client = open_client(**PRESSED)
-    client.system_text = words(2_200)
+    client.system_text, client.environment = words(2_200), "Emacs"
     client.turn(words(2_800, 1), words(2_800, 2), said=words(6_800, 3), model=PLAIN_MODEL)
     for handle in ("r1", "r2"):
         client.call("worklog/pin", handle=handle)
@@ -195,7 +195,9 @@ def test_a_model_without_system_messages_is_warned_in_the_system_text_at_once(
     begun = client.begin()
     assert begun["rewrite"] is not None
     assert begun["epoch"] == 2
-    assert WARNING.fullmatch(client.system_texts()[-1])
+    _, environment, warning = client.system_texts()
+    assert environment.startswith("Environment")
+    assert WARNING.fullmatch(warning)
     assert [message["role"] for message in client.messages] == ["user", "assistant", "user"]
     assert client.messages[0] == before[0]
     assert client.messages[1]["content"] == [

@@ -109,8 +109,9 @@ def test_the_session_tells_what_was_used_and_what_it_cost(client: Client) -> Non
     usage = {"input_tokens": 1_000, "cache_read_input_tokens": 500, "output_tokens": 100}
     for _ in range(2):
         client.begin("Hello.", model="claude-sonnet-4-6")
-        client.end(text("Hello."), usage=usage)
+        ended = client.end(text("Hello."), usage=usage)
     status = client.call("session/status", price=True)
+    assert [ended[name] for name in ("usage", "dollars")] == [status["usage"], status["dollars"]]
     assert status["usage"] == {name: 2 * count for name, count in usage.items()}
     assert status["dollars"] == pytest.approx(2 * (0.003 + 0.00015 + 0.0015), rel=0.01)
     client.begin("Hello.", model="llama")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -46,6 +48,26 @@ def test_another_set_of_tools_ends_the_epoch_and_the_same_one_does_not(client: C
     client.begin("go on")
     assert client.epoch() == 2
     assert "eval_sexp" not in [tool["name"] for tool in client.tools]
+
+
+def test_the_environment_is_renewed_at_rewrites_and_causes_none(client: Client) -> None:
+    head = client.root / ".git" / "HEAD"
+    (client.root / ".git" / "objects").mkdir(parents=True)
+    head.write_text("ref: refs/heads/main\n", encoding="utf-8")
+    client.environment = "GNU Emacs 28.2"
+    settled(client)
+    prefix = json.dumps([client.system, client.tools])
+    assert re.search(r"\d{4}-\d\d-\d\d.*GNU Emacs 28.2; git branch main", prefix)
+    client.environment = "GNU Emacs 30.1"
+    head.write_text("ref: refs/heads/topic\n", encoding="utf-8")
+    for _ in range(3):
+        client.begin("go on")
+        client.end(text("I see."))
+        assert json.dumps([client.system, client.tools]) == prefix
+    client.call("worklog/drop", handle="r1")
+    client.begin("go on")
+    assert client.epoch() == 2
+    assert re.search("GNU Emacs 30.1; git branch topic", client.system_texts()[-1])
 
 
 @pytest.mark.parametrize("wish", ["pin", "unpin"])

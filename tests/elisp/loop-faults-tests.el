@@ -99,7 +99,7 @@ text = \" Done.\"
       (efrit-do-say loop "Go.")
       (should (eq 'cut-short (efrit-test-rest loop)))
       (should (equal "I will." (loop-test--said)))
-      (should (= 60 (plist-get (efrit-loop-usage loop) :output)))
+      (should (= 60 (plist-get (efrit-loop-usage loop) :output_tokens)))
       (efrit-continue loop)
       (should (eq 'idle (efrit-test-rest loop)))
       (should (equal "I will. Done." (loop-test--said)))
@@ -275,13 +275,16 @@ text = \"Done.\"
 
 ;;; Money
 
+(defun loop-test--prompt-tokens (usage)
+  "Return the tokens that went to the model by USAGE, a plist."
+  (cl-loop for name in '(:input_tokens :cache_creation_input_tokens :cache_read_input_tokens)
+           sum (or (plist-get usage name) 0)))
+
 (defun loop-test--booked (loop)
   "Return the tokens that went to the model for LOOP, as the sidecar has it."
-  (let ((usage (plist-get (efrit-sidecar-request 'session/status
-                                                 (list :session_id (efrit-loop-id loop)))
-                          :usage)))
-    (cl-loop for name in '(:input_tokens :cache_creation_input_tokens :cache_read_input_tokens)
-             sum (or (plist-get usage name) 0))))
+  (loop-test--prompt-tokens
+   (plist-get (efrit-sidecar-request 'session/status (list :session_id (efrit-loop-id loop)))
+              :usage)))
 
 (defun loop-test--paid ()
   "Return the tokens of all requests to which the model began a reply."
@@ -304,10 +307,7 @@ text = \"Done.\"
     (efrit-test-finish loop "Go.")
     (should (= 3 (length (efrit-test-sent))))
     (should (= (loop-test--paid) (loop-test--booked loop)))
-    (let ((usage (efrit-loop-usage loop)))
-      (should (= (loop-test--paid)
-                 (+ (plist-get usage :input) (plist-get usage :written)
-                    (plist-get usage :read)))))
+    (should (= (loop-test--paid) (loop-test--prompt-tokens (efrit-loop-usage loop))))
     (loop-test--goes-on loop)
     (should (= (loop-test--paid) (loop-test--booked loop)))))
 

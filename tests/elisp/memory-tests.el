@@ -30,6 +30,18 @@
                       "detail_level summary" "how many of how many are shown"))
         (should (string-search told section))))))
 
+(ert-deftest efrit-memory-requests-name-the-environment-the-same-within-an-epoch ()
+  (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Done.\"\n" loop
+    (let ((emacs-version "28.99"))
+      (efrit-test-finish loop "Go."))
+    (efrit-test-finish loop "Go on.")
+    (let ((systems (mapcar (lambda (sent)
+                             (efrit-json-text (gethash "system" (gethash "body" sent))))
+                           (efrit-test-sent))))
+      (should (= 2 (length systems)))
+      (should (string-match-p "[0-9]-[0-9][0-9]-.*GNU Emacs 28\\.99" (car systems)))
+      (should (equal (car systems) (cadr systems))))))
+
 ;; The names are those of the tools there are, so that one that is renamed is noticed.
 (defun memory-test--tools ()
   "Return the names of the tools that the first request offered."

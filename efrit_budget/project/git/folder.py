@@ -18,6 +18,7 @@ from efrit_budget.project.file_cache import FileCache, Sources
 from efrit_budget.project.paths import shown_name
 
 POINTER = "gitdir: "
+BRANCH = "ref: refs/heads/"
 MOST_BYTES = 1024 * 1024
 """The most that git takes of a file that leads to a repository."""
 MOST_LENDERS = 50
@@ -66,6 +67,12 @@ class GitFolder:
     def is_shallow(self) -> bool:
         """Return whether the clone is shallow."""
         return (self.shared / "shallow").is_file()
+
+    @property
+    def branch(self) -> str | None:
+        """The branch, or None if HEAD is detached."""
+        head = os.fsdecode(_read(self.own / "HEAD")).rstrip()
+        return head.removeprefix(BRANCH) if head.startswith(BRANCH) else None
 
     @property
     def under_way(self) -> str:
