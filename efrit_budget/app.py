@@ -34,7 +34,7 @@ from efrit_budget.project.specs import Specs
 from efrit_budget.sessions.deletion import Contents
 from efrit_budget.sessions.retention import Retention, Rules
 from efrit_budget.sessions.store import SessionStore
-from efrit_budget.settings import LoadedSettings, Settings, load
+from efrit_budget.settings import LoadedSettings, load
 from efrit_budget.settings.places import config_folder, private_folder
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.buffers import SessionProjects
@@ -59,16 +59,18 @@ class Application:
     def __init__(self, loaded: LoadedSettings) -> None:
         settings = loaded.settings
         registry = discover(settings.tools.path, deny=settings.tools.deny)
-        self._database = Database(settings.storage.database, settings.storage.busy_timeout_ms)
+        self._database = Database(**vars(settings.storage))
         named = partial(model_named, additions=config_folder() / MODELS_FILE)
         sessions = self._sessions = SessionStore(self._database, CONTENTS)
-        self._retention = Retention(self._database, _rules(settings), CONTENTS)
+        self._retention = Retention(self._database, Rules(**vars(settings.retention)), CONTENTS)
         conversation = Conversation(self._database, named)
         offers = Offers(registry, sessions, self._database)
-        projects = _projects(settings)
-        memory = MemoryStore(self._database, settings.memory.half_life_days)
-        find_rg = partial(ripgrep.find, prefer_system=settings.tools.prefer_system_rg)
-        facilities = Facilities(memory, find_rg, settings.tools.hide_processes)
+        tools = settings.tools
+        specs = Specs(**vars(settings.specs))
+        projects = SessionProjects(tools.extra_roots, tools.secret_files, specs)
+        memory = MemoryStore(self._database, **vars(settings.memory))
+        find_rg = partial(ripgrep.find, prefer_system=tools.prefer_system_rg)
+        facilities = Facilities(memory, find_rg, tools)
         self._runner = ToolRunner(self._database, named, registry, sessions, projects, facilities)
         families = (
             SessionMethods(
@@ -130,31 +132,12 @@ def open_application(loaded: LoadedSettings) -> Application:
     return Application(loaded)
 
 
-def _rules(settings: Settings) -> Rules:
-    """Return how long and how much to keep, from the settings."""
-    return Rules(settings.retention.days, settings.retention.max_bytes)
-
-
-def _projects(settings: Settings) -> SessionProjects:
-    """Return the registry of projects, from the settings."""
-    tools, specs = settings.tools, settings.specs
-    places = Specs(specs.folders, specs.conventions, specs.changes)
-    return SessionProjects(tools.extra_roots, tools.secret_files, places)
-
-
 def _settings_for(loaded: LoadedSettings, root: Path) -> LoadedSettings:
     """Return the settings that apply to a project."""
     overrides = {
-        key: _setting_value(loaded, key)
-        for key, origin in loaded.origins.items()
-        if origin in GIVEN
+        key: loaded.settings.value(key) for key, origin in loaded.origins.items() if origin in GIVEN
     }
     return load(project_root=root, overrides=overrides)
-
-
-def _setting_value(loaded: LoadedSettings, key: str) -> object:
-    group, _, name = key.partition(".")
-    return getattr(getattr(loaded.settings, group), name)
 
 
 class _PrivateFileHandler(logging.handlers.RotatingFileHandler):

@@ -30,8 +30,8 @@ def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
         loaded = load_settings()
         start_logging(loaded, verbose=verbose)
         opened.append(open_application(loaded))
-        limit = loaded.settings.wire.max_message_bytes
-        return server.Application(Dispatcher(opened[0].methods), limit)
+        wire = vars(loaded.settings.wire)
+        return server.Application(Dispatcher(opened[0].methods), **wire)
 
     code = server.Server(load, streams).run(on_exit=stop_all_groups)
     for application in opened:

@@ -52,8 +52,8 @@ class LocalSidecar(Connection):
         copy_template(loaded.settings.storage.database)
         with patch.object(registry, "_load", _load_tool):
             self._opened.append(app.open_application(loaded))
-        limit = loaded.settings.wire.max_message_bytes
-        return Application(Dispatcher(self._opened[0].methods), limit)
+        wire = vars(loaded.settings.wire)
+        return Application(Dispatcher(self._opened[0].methods), **wire)
 
     def _serve(self) -> None:
         self._server.serve()

@@ -49,14 +49,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "wire": ("cancellation", "errors"),
     "toolcalls": (
-        *("conversation", "tools", "memory.store", "sessions", "results", "project", "budget"),
-        *("storage", "cancellation", "characters", "errors"),
+        *("conversation", "tools", "memory.store", "sessions", "results", "settings.model"),
+        *("project", "budget", "storage", "cancellation", "characters", "errors"),
     ),
     "conversation": (
         *("tools.base", "sessions", "results", "budget", "storage", "characters", "errors"),
     ),
     "changes": ("project", "storage", "errors"),
-    "tools": (*("memory", "results", "project", "budget", "characters", "cancellation", "errors"),),
+    "tools": (
+        *("memory", "results", "settings.model", "project", "budget", "characters"),
+        *("cancellation", "errors"),
+    ),
     "memory": ("results", "budget", "storage", "errors"),
     "sessions": ("results", "budget", "storage", "errors"),
     "results": ("budget", "storage", "characters", "errors"),

@@ -1,81 +1,119 @@
-"""The tiers of a session's window and their sizes."""
+"""The tiers of a session's window, and the limits of a session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Annotated
 
-from efrit_budget.errors import InvalidParamsError, Json
+from pydantic import Field
+
+from efrit_budget.errors import InvalidParamsError, JsonObject
+
+DEFAULT_TOTAL = 100_000
+MOST_TOKENS = 10_000_000
+
+AtLeastOne = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
+AtLeastNone = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class Tier(StrEnum):
-    """A share of the window."""
+    """A share of the window: its name, its default size, and what it holds.
 
-    SYSTEM = "system"
-    HISTORY = "history"
-    TOOL_RESULTS = "tool_results"
-    USER_MESSAGE = "user_message"
-    RESPONSE = "response"
+    Settings, limits, snapshots and documents have a member for each tier from here.
+    """
+
+    SYSTEM = "system", 8_000, "System prompt and tool schemas"
+    HISTORY = "history", 12_000, "The model's own turns, shrunken results, lines of evicted turns"
+    TOOL_RESULTS = "tool_results", 40_000, "Results in the window in full"
+    USER_MESSAGE = "user_message", 10_000, "The person's requests and their context"
+    RESPONSE = "response", 30_000, "The reserve for the reply, never lent out"
+
+    default: int
+    holds: str
+
+    def __new__(cls, name: str, default: int, holds: str) -> Tier:
+        """Make the tier, whose value is its name."""
+        tier = str.__new__(cls, name)
+        tier._value_ = name
+        tier.default = default
+        tier.holds = holds
+        return tier
 
 
-DEFAULT_TOTAL = 100_000
-DEFAULT_TIERS = {
-    Tier.SYSTEM: 8_000,
-    Tier.HISTORY: 12_000,
-    Tier.TOOL_RESULTS: 40_000,
-    Tier.USER_MESSAGE: 10_000,
-    Tier.RESPONSE: 30_000,
-}
-DEFAULT_PER_TOOL = 8_000
-DEFAULT_FLOOR = 500
-DEFAULT_LOW_WATER = 0.45
-DEFAULT_WARNING = 20_000
 PROMPT_TIERS = tuple(tier for tier in Tier if tier is not Tier.RESPONSE)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The sizes of one session's window, in tokens; the tiers fit the total."""
+    """The limits of one session's window, in tokens; the tiers fit the total.
 
-    total: int
-    system: int
-    history: int
-    tool_results: int
-    user_message: int
-    response: int
-    per_tool_default: int = DEFAULT_PER_TOOL
-    per_tool: Mapping[str, int] = field(default_factory=dict)
-    floor: int = DEFAULT_FLOOR
-    """What a result is granted even when little is left."""
-    low_water: float = DEFAULT_LOW_WATER
-    """The share of their tier that full results may keep after a compaction."""
-    warning_threshold: int = DEFAULT_WARNING
+    The settings `budget.*` are these members, and one for each tier.
+    """
+
+    total: Annotated[
+        int,
+        Field(
+            ge=1_000,
+            le=MOST_TOKENS,
+            description="The whole budget: the prompt and the reserve for the reply.",
+        ),
+    ] = DEFAULT_TOTAL
+    tiers: Mapping[Tier, int] = field(default_factory=lambda: tier_sizes(DEFAULT_TOTAL, {}))
+    per_tool_default: Annotated[
+        AtLeastOne, Field(description="The most that one tool call may deliver.")
+    ] = 8_000
+    per_tool: Annotated[
+        Mapping[str, AtLeastOne], Field(description="The same for single tools, by name.")
+    ] = field(default_factory=dict)
+    floor: Annotated[
+        AtLeastOne,
+        Field(description="What a call is granted even when the window is under pressure."),
+    ] = 500
+    low_water: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=1,
+            allow_inf_nan=False,
+            description="The share of their tier that full results keep after a compaction.",
+        ),
+    ] = 0.45
+    warning_threshold: Annotated[
+        AtLeastNone,
+        Field(
+            description="Remaining tokens below which the model is warned; at most a fifth of the "
+            "total counts."
+        ),
+    ] = 20_000
 
     def of(self, tier: Tier) -> int:
         """Return the size of one tier."""
-        return int(getattr(self, tier))
+        return self.tiers[tier]
 
     @property
     def prompt(self) -> int:
         """The largest prompt: the total without the reserve for the reply."""
-        return self.total - self.response
+        return self.total - self.of(Tier.RESPONSE)
 
     def for_tool(self, name: str) -> int:
         """Return the largest allowance of one call of a tool."""
         return self.per_tool.get(name, self.per_tool_default)
 
-    def as_dict(self) -> dict[str, Json]:
-        """Return the limits by name."""
-        return asdict(self)
+    def as_dict(self) -> JsonObject:
+        """Return the limits by name, each tier among them."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        sizes = named.pop("tiers")
+        return {"total": self.total, **{str(tier): sizes[tier] for tier in Tier}, **named}
 
 
 def scaled(total: int, tier: Tier) -> int:
     """Return the default size of a tier, scaled to another total."""
-    return total * DEFAULT_TIERS[tier] // DEFAULT_TOTAL
+    return total * tier.default // DEFAULT_TOTAL
 
 
-def tier_sizes(total: int, chosen: Mapping[Tier, int | None]) -> dict[str, int]:
+def tier_sizes(total: int, chosen: Mapping[Tier, int | None]) -> dict[Tier, int]:
     """Return the tiers scaled to the total, with those that were chosen; raise if too large."""
     sizes = {tier: scaled(total, tier) for tier in Tier}
     if chosen.get(Tier.RESPONSE) is None:  # rounding never leaves a token without a tier
@@ -83,7 +121,7 @@ def tier_sizes(total: int, chosen: Mapping[Tier, int | None]) -> dict[str, int]:
     sizes |= {tier: size for tier, size in chosen.items() if size is not None}
     if sum(sizes.values()) > total:
         raise _too_large_error(total, sizes)
-    return {str(tier): size for tier, size in sizes.items()}
+    return sizes
 
 
 def _too_large_error(total: int, sizes: Mapping[Tier, int]) -> InvalidParamsError:

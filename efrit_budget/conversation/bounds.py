@@ -45,7 +45,7 @@ class Bounds:
     @property
     def reply_limit(self) -> int:
         """The largest reply."""
-        return max(1, min(self.limits.response, self.model.max_output))
+        return max(1, min(self.limits.of(Tier.RESPONSE), self.model.max_output))
 
     @property
     def prompt_limit(self) -> int:
@@ -66,7 +66,7 @@ class Bounds:
     @cached_property
     def head_limit(self) -> int:
         """The largest size of the lines of evicted turns."""
-        return max(self.limits.history // SHARE, self.cost(short_head(MOST_TURNS)))
+        return max(self.limits.of(Tier.HISTORY) // SHARE, self.cost(short_head(MOST_TURNS)))
 
     def raw(self, text: str) -> int:
         """Return a text's estimate."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from efrit_budget.budget.calibration import ABSURD, output_size
+from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation import segments, stored_pieces, turns, windows
 from efrit_budget.conversation.blocks import (
     block_estimate,
@@ -183,7 +184,7 @@ def _insert_reply(
 def _reported_tokens(reply: ModelReply, raw: int, bounds: Bounds) -> int | None:
     """Return the reported output tokens, or None if they are implausible."""
     counted = output_size(reply.usage)
-    most = max(bounds.limits.response, bounds.model.max_output, raw * ABSURD)
+    most = max(bounds.limits.of(Tier.RESPONSE), bounds.model.max_output, raw * ABSURD)
     return counted if counted is not None and raw / ABSURD <= counted <= most else None
 
 

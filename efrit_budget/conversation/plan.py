@@ -121,7 +121,7 @@ class _PlanDraft:
 
     def is_above_low_water(self) -> bool:
         """Return whether full results are above their low-water mark."""
-        mark = int(self.frame.limits.tool_results * self.frame.low_water)
+        mark = int(self.frame.limits.of(Tier.TOOL_RESULTS) * self.frame.low_water)
         return self.sums[Tier.TOOL_RESULTS] > mark
 
     def by_last_use(self, keys: Iterable[Key]) -> list[Key]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import Calibration
+from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.conversation import Conversation, load_state, measure_again
@@ -63,7 +64,7 @@ class UserEdits:
 
         def edit(connection: Connection, row: Row, _clock: int) -> Columns:
             pinned = calls.pinned_tokens(connection, session.id, row["tool_use_id"])
-            most = session.limits.tool_results // 2
+            most = session.limits.of(Tier.TOOL_RESULTS) // 2
             if pinned + row["tokens"] > most:
                 raise ConflictError(
                     f"{handle(row['number'])} has {row['tokens']:,} tokens and {pinned:,} are "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
+from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation import segments
 from efrit_budget.conversation.blocks import block_estimate, valid_json
 from efrit_budget.conversation.bounds import Bounds
@@ -52,7 +53,7 @@ def _fit_to_tier(
     costs = [bounds.calibration.tokens(block_estimate(block)) for block in blocks]
     texts = [index for index, block in enumerate(blocks) if block.get("type") == "text"]
     for index in sorted(texts, key=lambda index: -costs[index]):
-        over = sum(costs) - bounds.limits.user_message
+        over = sum(costs) - bounds.limits.of(Tier.USER_MESSAGE)
         if over <= 0 or costs[index] <= LEAST_PAGE:
             break
         number, window = window.next_number, replace(window, next_number=window.next_number + 1)
@@ -77,6 +78,6 @@ def _note(tokens: int, sent: int, number: int, bounds: Bounds) -> str:
     """Return the note for the person about a cut message."""
     return (
         f"The request's text of ~{tokens:,} tokens is more than its tier of "
-        f"{bounds.limits.user_message:,}: its first {sent:,} characters were sent, "
+        f"{bounds.limits.of(Tier.USER_MESSAGE):,}: its first {sent:,} characters were sent, "
         f"the whole is stored as {handle(number)}."
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from efrit_budget.budget.tiers import Limits, Tier, tier_sizes
+from efrit_budget.budget.tiers import MOST_TOKENS, AtLeastNone, Limits, Tier, tier_sizes
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import without_private
@@ -23,22 +23,25 @@ from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 SettingsFor = Callable[[Path], LoadedSettings]
 SHOWN = 200
 """Characters of a root that an error shows."""
-Tokens = Annotated[int, Field(ge=0, le=10_000_000)]
+ToolTokens = Annotated[int, Field(ge=50, le=MOST_TOKENS)]
 
 
-class LimitParams(Params):
-    """The limits a client wants; missing ones come from the settings."""
+if TYPE_CHECKING:
+    TierParams = Params
+else:
+    TierParams = create_model(
+        "TierParams", __base__=Params, **dict.fromkeys(Tier, (AtLeastNone | None, None))
+    )
 
-    total: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
-    system: Tokens | None = None
-    history: Tokens | None = None
-    tool_results: Tokens | None = None
-    user_message: Tokens | None = None
-    response: Tokens | None = None
-    per_tool_default: Annotated[int, Field(ge=50, le=10_000_000)] | None = None
-    per_tool: dict[str, Annotated[int, Field(ge=50, le=10_000_000)]] = Field(default_factory=dict)
+
+class LimitParams(TierParams):
+    """The limits a client wants, those of tiers included; missing ones come from the settings."""
+
+    total: Annotated[int, Field(ge=1_000, le=MOST_TOKENS)] | None = None
+    per_tool_default: ToolTokens | None = None
+    per_tool: dict[str, ToolTokens] = Field(default_factory=dict)
     low_water: Annotated[float, Field(ge=0, le=1)] | None = None
-    warning_threshold: Tokens | None = None
+    warning_threshold: AtLeastNone | None = None
 
 
 class OpenParams(Params):
@@ -172,22 +175,11 @@ class SessionMethods:
 
 def choose_limits(loaded: LoadedSettings, wanted: LimitParams) -> Limits:
     """Return a session's limits: the client's, else the settings'."""
-    budget = loaded.settings.budget
-    total = wanted.total or budget.total
-    chosen = {tier: _first_set(getattr(wanted, tier), getattr(budget, tier)) for tier in Tier}
-    return Limits(
-        total=total,
-        **tier_sizes(total, chosen),
-        per_tool_default=wanted.per_tool_default or budget.per_tool_default,
-        per_tool={**budget.per_tool, **wanted.per_tool},
-        floor=budget.floor,
-        low_water=_first_set(wanted.low_water, budget.low_water) or 0.0,
-        warning_threshold=int(_first_set(wanted.warning_threshold, budget.warning_threshold) or 0),
-    )
-
-
-def _first_set(wanted: float | None, otherwise: float | None) -> Any:
-    return otherwise if wanted is None else wanted
+    own = vars(loaded.settings.budget)
+    chosen = own | {name: value for name, value in wanted if value is not None}
+    chosen["per_tool"] = own["per_tool"] | wanted.per_tool
+    tiers = tier_sizes(chosen["total"], {tier: chosen.pop(tier) for tier in Tier})
+    return Limits(tiers=tiers, **chosen)
 
 
 def _folder(given: str) -> Path:

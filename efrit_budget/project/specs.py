@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-FOLDERS = ("docs", "specs")
-CONVENTIONS = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", "README.md")
-CHANGES = "docs/changes"
+from pydantic import Field
+
 STAGES = (
     *("principles", "charter", "requirements", "business-rules"),
     *("clarifications", "design", "tasks", "validate"),
@@ -16,8 +16,20 @@ SUFFIXES = {".md", ".markdown", ".org", ".rst", ".adoc", ".txt"}
 
 @dataclass(frozen=True)
 class Specs:
-    """Folders and files, relative to the project's root."""
+    """Folders and files, relative to the project's root; the settings `specs.*` are its members."""
 
-    folders: tuple[str, ...] = FOLDERS
-    conventions: tuple[str, ...] = CONVENTIONS
-    changes: str = CHANGES
+    folders: Annotated[
+        tuple[str, ...],
+        Field(
+            strict=False,
+            description="Folders with documents: `sdd_get_context` and `sdd_context_check` "
+            "read them.",
+        ),
+    ] = ("docs", "specs")
+    conventions: Annotated[
+        tuple[str, ...],
+        Field(strict=False, description="Files with the project's conventions."),
+    ] = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", "README.md")
+    changes: Annotated[
+        str, Field(description="The folder that holds a folder for each change.")
+    ] = "docs/changes"

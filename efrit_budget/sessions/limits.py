@@ -25,8 +25,8 @@ def decode(text: str) -> Limits:
     """
     stored: JsonObject = json.loads(text)
     known = {field.name: stored[field.name] for field in fields(Limits) if field.name in stored}
+    sizes = {tier: stored[tier] for tier in Tier if tier in stored}
     total = known["total"]
-    for tier in (tier for tier in Tier if tier not in known):
-        remaining = total - sum(known.get(other, 0) for other in Tier)
-        known[str(tier)] = max(0, min(scaled(total, tier), remaining))
-    return Limits(**known)
+    for tier in (tier for tier in Tier if tier not in sizes):
+        sizes[tier] = max(0, min(scaled(total, tier), total - sum(sizes.values())))
+    return Limits(**known, tiers=sizes)

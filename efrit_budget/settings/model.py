@@ -1,33 +1,21 @@
 """The settings with defaults, bounds and descriptions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from efrit_budget.budget.tiers import (
-    DEFAULT_FLOOR,
-    DEFAULT_LOW_WATER,
-    DEFAULT_PER_TOOL,
-    DEFAULT_TOTAL,
-    DEFAULT_WARNING,
-    Tier,
-    tier_sizes,
-)
+from efrit_budget.budget.tiers import DEFAULT_TOTAL, AtLeastNone, Limits, Tier, tier_sizes
 from efrit_budget.errors import InvalidParamsError
 from efrit_budget.project.secrets import PATTERNS
-from efrit_budget.project.specs import CHANGES, CONVENTIONS, FOLDERS
+from efrit_budget.project.specs import Specs
 from efrit_budget.settings import places
 
 _MIB: Final = 2**20
-_MAX_TOKENS: Final = 10_000_000
-_PROJECT_MAY_NARROW: Final[dict[str, Any]] = {"project_may_narrow": True}
-
-Tokens = Annotated[int, Field(ge=1, le=_MAX_TOKENS)]
-TierTokens = Annotated[int, Field(ge=0, le=_MAX_TOKENS)]
 
 
 class _Group(BaseModel):
@@ -111,98 +99,61 @@ class ToolSettings(_Group):
         default=(),
         strict=False,
         description="Names of tools that are never offered.",
-        json_schema_extra=_PROJECT_MAY_NARROW,
     )
 
 
-class BudgetSettings(_Group):
+class _Budget(_Group):
     """The limits of a session's window, in tokens."""
-
-    total: int = Field(
-        default=DEFAULT_TOTAL,
-        ge=1_000,
-        le=_MAX_TOKENS,
-        description="The whole budget: the prompt and the reserve for the reply.",
-        json_schema_extra=_PROJECT_MAY_NARROW,
-    )
-    system: TierTokens | None = Field(
-        default=None,
-        description="System prompt and tool schemas; scaled with the total (8,000 of 100,000) "
-        "unless set.",
-    )
-    history: TierTokens | None = Field(
-        default=None,
-        description="Compressed work log and the model's earlier turns; scaled with the total "
-        "(12,000 of 100,000) unless set.",
-    )
-    tool_results: TierTokens | None = Field(
-        default=None,
-        description="Results in the window in full; scaled with the total (40,000 of 100,000) "
-        "unless set.",
-    )
-    user_message: TierTokens | None = Field(
-        default=None,
-        description="The request and its context; scaled with the total (10,000 of 100,000) "
-        "unless set.",
-    )
-    response: TierTokens | None = Field(
-        default=None,
-        description="The reserve for the reply, never lent out; scaled with the total "
-        "(30,000 of 100,000) unless set.",
-    )
-    per_tool_default: Tokens = Field(
-        default=DEFAULT_PER_TOOL,
-        description="The most that one tool call may deliver.",
-        json_schema_extra=_PROJECT_MAY_NARROW,
-    )
-    per_tool: Mapping[str, Tokens] = Field(
-        default_factory=dict,
-        description="The same for single tools, by name.",
-        json_schema_extra=_PROJECT_MAY_NARROW,
-    )
-    floor: Tokens = Field(
-        default=DEFAULT_FLOOR,
-        description="What a call is granted even when the window is under pressure.",
-    )
-    low_water: float = Field(
-        default=DEFAULT_LOW_WATER,
-        gt=0,
-        le=1,
-        allow_inf_nan=False,
-        description="The share of their tier that full results keep after a compaction.",
-    )
-    warning_threshold: TierTokens = Field(
-        default=DEFAULT_WARNING,
-        description="Remaining tokens below which the model is warned; at most a fifth of the "
-        "total counts.",
-    )
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
+        budget = vars(self)
         try:
-            tier_sizes(self.total, {tier: getattr(self, tier) for tier in Tier})
+            tier_sizes(budget["total"], {tier: budget[tier] for tier in Tier})
         except InvalidParamsError as error:
             raise ValueError(error.message.removeprefix("limits: ")) from error
-        if self.floor > self.per_tool_default:
+        if budget["floor"] > budget["per_tool_default"]:
             raise ValueError(
-                f"floor {self.floor:,} is above per_tool_default {self.per_tool_default:,}"
+                f"floor {budget['floor']:,} is above "
+                f"per_tool_default {budget['per_tool_default']:,}"
             )
         return self
 
 
-class SpecSettings(_Group):
-    """The places of specifications, relative to a project's root."""
+def _members_of(declared: type) -> Iterator[tuple[str, Any]]:
+    """Yield the members of a dataclass, as pydantic takes the fields of a model."""
+    kinds = get_type_hints(declared, include_extras=True)
+    for each in fields(declared):
+        if each.default_factory is MISSING:
+            yield each.name, (kinds[each.name], each.default)
+        else:
+            yield each.name, (kinds[each.name], Field(default_factory=each.default_factory))
 
-    folders: tuple[str, ...] = Field(
-        default=FOLDERS,
-        strict=False,
-        description="Folders with documents: `sdd_get_context` and `sdd_context_check` read them.",
+
+def _budget_members() -> Iterator[tuple[str, Any]]:
+    """Yield the members of the limits, with a member for each tier."""
+    for name, member in _members_of(Limits):
+        if name != "tiers":
+            yield name, member
+            continue
+        for tier in Tier:
+            share = f"{tier.default:,} of {DEFAULT_TOTAL:,}"
+            meaning = f"{tier.holds}; scaled with the total ({share}) unless set."
+            yield tier, (AtLeastNone | None, Field(default=None, description=meaning))
+
+
+if TYPE_CHECKING:
+    BudgetSettings = Limits
+    SpecSettings = Specs
+else:
+    BudgetSettings = create_model(
+        "BudgetSettings", __base__=_Budget, __doc__=_Budget.__doc__, **dict(_budget_members())
     )
-    conventions: tuple[str, ...] = Field(
-        default=CONVENTIONS, strict=False, description="Files with the project's conventions."
-    )
-    changes: str = Field(
-        default=CHANGES, description="The folder that holds a folder for each change."
+    SpecSettings = create_model(
+        "SpecSettings",
+        __base__=_Group,
+        __doc__="The places of specifications, relative to a project's root.",
+        **dict(_members_of(Specs)),
     )
 
 
@@ -272,13 +223,3 @@ def known_settings() -> Mapping[str, FieldInfo]:
 def path_settings() -> frozenset[str]:
     """Return the keys whose value is one path."""
     return frozenset(key for key, field in known_settings().items() if field.annotation is Path)
-
-
-@cache
-def settings_a_project_may_narrow() -> frozenset[str]:
-    """Return the keys that a project's own file may make stricter."""
-    return frozenset(
-        key
-        for key, field in known_settings().items()
-        if field.json_schema_extra == _PROJECT_MAY_NARROW
-    )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from efrit_budget.settings.errors import SettingsError, shown
-from efrit_budget.settings.model import Settings, known_settings, settings_a_project_may_narrow
+from efrit_budget.settings.model import Settings, known_settings
 from efrit_budget.settings.sources import Given, parse_toml, unknown_setting
 
 _MAX_BYTES: Final = 64 * 1024
@@ -70,7 +70,7 @@ def _take_table(project: ProjectFile, group: str, table: Any, person: Settings) 
         return
     for name, value in table.items():
         key = f"{group}.{name}"
-        if key in settings_a_project_may_narrow():
+        if key in NARROWED:
             _NARROW[key](project, key, value, person)
         else:
             project.refuse(_is_ignored(key))
@@ -134,3 +134,5 @@ _NARROW: Final[Mapping[str, Callable[[ProjectFile, str, Any, Settings], None]]] 
     "budget.per_tool": _narrow_per_tool,
     "tools.deny": _add_denied,
 }
+NARROWED: Final = frozenset(_NARROW)
+"""The settings that a project may make stricter."""

@@ -38,8 +38,8 @@ class Database:
     death of any process; after a power cut the last commits may be missing, the file is whole.
     """
 
-    def __init__(self, path: Path, busy_timeout_ms: int) -> None:
-        self.path = path
+    def __init__(self, database: Path, busy_timeout_ms: int) -> None:
+        path = self.path = database
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
         self._writer = threading.Lock()

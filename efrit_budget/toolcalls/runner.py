@@ -16,6 +16,7 @@ from efrit_budget.memory.store import MemoryStore
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
 from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.settings.model import ToolSettings
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.allowance import Grant, Reservations
 from efrit_budget.toolcalls.arguments import (
@@ -56,7 +57,7 @@ class Facilities:
 
     memory: MemoryStore
     find_rg: Callable[[], Path]
-    hide_processes: bool
+    settings: ToolSettings
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ class ToolRunner:
             memory=self._facilities.memory,
             origin=Origin(Path(run.session.root).name, run.session.id),
             find_rg=self._facilities.find_rg,
-            hide_processes=self._facilities.hide_processes,
+            settings=self._facilities.settings,
             confirmed=(
                 confirm_id is not None and self._confirmations.confirms(run.call, confirm_id)
             ),

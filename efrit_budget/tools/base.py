@@ -16,6 +16,7 @@ from efrit_budget.memory.store import MemoryStore
 from efrit_budget.project.project import Project
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own, quote
+from efrit_budget.settings.model import ToolSettings
 
 LEAST_MAX_TOKENS = 50
 """What a result's handle and footer need."""
@@ -115,8 +116,8 @@ class ToolContext:
     origin: Origin
     find_rg: Callable[[], Path]
     """Finds the program that searches; raises where there is none."""
-    hide_processes: bool = True
-    """Whether a command is kept from looking into processes that it did not start."""
+    settings: ToolSettings
+    """The settings `tools.*`."""
     confirmed: bool = False
     """Whether the person has agreed to the question this call asked before."""
     cancellation: Cancellation = field(default_factory=Cancellation)

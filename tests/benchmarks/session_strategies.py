@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from efrit_budget.budget.models import model_named
-from efrit_budget.budget.tiers import DEFAULT_TIERS, Tier
+from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation.compressed_line import compressed_line
 from tests.benchmarks.session_accounting import Brick, Cache, Meter, Truth
 from tests.benchmarks.session_script import Script, Step, script
@@ -88,7 +88,7 @@ class Past:
     @property
     def head(self) -> float:
         """The lines of exchanges that left, where the strategy keeps them."""
-        return min(self.lines * self.line, DEFAULT_TIERS[Tier.HISTORY] / 4)
+        return min(self.lines * self.line, Tier.HISTORY.default / 4)
 
     @property
     def total(self) -> float:
@@ -136,7 +136,7 @@ class CompactEveryTurn(Strategy):
             shown = full.pop(0)
             over -= shown.tokens
             shown.state = SHORT
-        while _history(past) > DEFAULT_TIERS[Tier.HISTORY] and len(past.exchanges) > 1:
+        while _history(past) > Tier.HISTORY.default and len(past.exchanges) > 1:
             _drop_oldest(past)
             past.lines += 1
             changed = True

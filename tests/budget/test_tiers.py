@@ -30,14 +30,14 @@ def test_with_every_tier_full_exactly_nothing_remains(total: int) -> None:
 @given(TOTALS)
 def test_tiers_scale_with_the_total(total: int) -> None:
     sizes = tier_sizes(total, {})
-    assert sizes["system"] == total * 8 // 100
-    assert sizes["tool_results"] == total * 40 // 100
-    assert 0 <= sizes["response"] - total * 30 // 100 <= 4
+    assert sizes[Tier.SYSTEM] == total * 8 // 100
+    assert sizes[Tier.TOOL_RESULTS] == total * 40 // 100
+    assert 0 <= sizes[Tier.RESPONSE] - total * 30 // 100 <= 4
 
 
 def test_a_tier_set_by_hand_leaves_the_others_as_they_are() -> None:
     sizes = tier_sizes(100_000, {Tier.TOOL_RESULTS: 20_000})
-    assert (sizes["tool_results"], sizes["history"]) == (20_000, 12_000)
+    assert (sizes[Tier.TOOL_RESULTS], sizes[Tier.HISTORY]) == (20_000, 12_000)
 
 
 def test_tiers_that_do_not_fit_the_total_are_refused_with_the_sum() -> None:

@@ -13,11 +13,7 @@ from efrit_budget.conversation.plan import Frame, Plan, plan
 
 LIMITS = Limits(
     total=10_000,
-    system=1_000,
-    history=2_000,
-    tool_results=4_000,
-    user_message=1_000,
-    response=2_000,
+    tiers=dict(zip(Tier, (1_000, 2_000, 4_000, 1_000, 2_000), strict=True)),
     per_tool_default=1_000,
     per_tool={},
     floor=100,

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from efrit_budget.settings.model import Settings, settings_a_project_may_narrow
+from efrit_budget.settings.model import Settings
+from efrit_budget.settings.project_file import NARROWED
 from tests.docs.pages import FOLDER, table
 from tests.docs.tools_page import kind
 
@@ -58,7 +59,7 @@ def group_part(group: str) -> str:
 
 def row(key: str, field: FieldInfo, member: dict[str, Any]) -> tuple[str, ...]:
     """Return the row of one setting."""
-    narrowing = "make it stricter" if key in settings_a_project_may_narrow() else ""
+    narrowing = "make it stricter" if key in NARROWED else ""
     return f"`{key}`", kind(member), default_of(field), narrowing, field.description or ""
 
 

@@ -39,7 +39,7 @@ def test_without_any_source_every_setting_is_its_default(home: Path) -> None:
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
-        load().settings.budget.total = 5
+        load().settings.log.max_bytes = 5
 
 
 def test_every_setting_says_what_it_is() -> None:

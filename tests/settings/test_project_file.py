@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.settings import LoadedSettings, Settings, load
-from efrit_budget.settings.model import known_settings, settings_a_project_may_narrow
+from efrit_budget.settings.model import known_settings
+from efrit_budget.settings.project_file import NARROWED
 
 
 def in_project(project: Path, text: str, **sources: Any) -> LoadedSettings:
@@ -136,7 +137,7 @@ SCALARS = (
 )
 VALUES = SCALARS | st.lists(st.sampled_from(TOOLS) | SCALARS, max_size=4)
 PER_TOOL = st.dictionaries(st.sampled_from(TOOLS), SCALARS, max_size=4)
-NARROWABLE = st.sampled_from(sorted(settings_a_project_may_narrow()))
+NARROWABLE = st.sampled_from(sorted(NARROWED))
 KEYS = NARROWABLE | st.sampled_from(sorted(known_settings())) | st.just("budget.nonsense")
 PROJECTS = st.dictionaries(KEYS, VALUES | PER_TOOL | NUMBERS, max_size=8)
 OWN = st.fixed_dictionaries(
@@ -172,7 +173,7 @@ def assert_not_wider(own: Settings, narrowed: Settings) -> None:
         after = narrowed.budget.per_tool.get(tool, narrowed.budget.per_tool_default)
         assert after <= before
     assert set(narrowed.tools.deny) >= set(own.tools.deny)
-    for key in set(known_settings()) - settings_a_project_may_narrow():
+    for key in set(known_settings()) - NARROWED:
         assert narrowed.value(key) == own.value(key)
 
 

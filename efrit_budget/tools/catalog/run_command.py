@@ -127,7 +127,7 @@ def _run(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> 
         cancellation=context.cancellation,
         timeout=arguments.timeout,
         env=unattended(os.environ),
-        hides_others=context.hide_processes,
+        hides_others=context.settings.hide_processes,
     )
     seconds = time.monotonic() - start
     return _Ran(arguments, finished, output, seconds, context.cancellation)
