@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
+import platform
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,12 +15,13 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from efrit_budget import __version__
 from efrit_budget.budget.models import model_named
 from efrit_budget.conversation.calls import pinned_sessions
 from efrit_budget.conversation.contents import remove_rest, remove_some
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.conversation.user_edits import UserEdits
-from efrit_budget.errors import EfritError, MethodNotFoundError
+from efrit_budget.errors import EfritError, JsonObject, MethodNotFoundError
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.buffers import BufferMethods
 from efrit_budget.methods.changes import ChangesMethods
@@ -41,7 +44,13 @@ from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.toolcalls.runner import Facilities, ToolRunner
 from efrit_budget.tools.registry import discover
 from efrit_budget.wire.method import Call, Lane, Method
-from efrit_budget.wire.request import unexpected
+from efrit_budget.wire.request import (
+    Request,
+    error_reply,
+    log_request,
+    success_reply,
+    unexpected,
+)
 
 log = logging.getLogger(__name__)
 
@@ -102,12 +111,21 @@ class Application:
         if method not in self.methods:
             known = ", ".join(self.method_names())
             raise MethodNotFoundError(f"there is no method {method}; there are: {known}")
+        request, started = Request({"params": params}, method, False), time.monotonic()
+        reply: JsonObject = {}
         try:
-            return self.methods[method](dict(params), Call())
-        except EfritError:
+            result = self.methods[method](dict(params), Call())
+            reply = success_reply(result, None)
+        except EfritError as error:
+            reply = error_reply(error)
             raise
         except Exception as error:
-            raise unexpected(error, method) from error
+            defect = unexpected(error, method)
+            reply = error_reply(defect)
+            raise defect from error
+        finally:
+            log_request(request, reply, time.monotonic() - started)
+        return result
 
     def method_names(self) -> list[str]:
         """Return the names of all methods, sorted."""
@@ -171,5 +189,7 @@ def start_logging(loaded: LoadedSettings, *, verbose: bool) -> None:
         format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s",
         handlers=handlers,
     )
+    database = loaded.settings.storage.database
+    log.info("efrit-budget %s, Python %s, %s", __version__, platform.python_version(), database)
     for warning in loaded.warnings:
         log.warning("%s", warning)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from efrit_budget.errors import EfritError, InternalError, InvalidRequestError, Json, JsonObject
+from efrit_budget.errors import (
+    EfritError,
+    InternalError,
+    InvalidRequestError,
+    Json,
+    JsonObject,
+    MethodNotFoundError,
+    ToolNotFoundError,
+)
 
 log = logging.getLogger(__name__)
+
+LOGGED_NAME = re.compile(r"[\w.:/$-]{1,100}", re.ASCII)
+"""A name that may stand in the log; anything else could be somebody's text."""
+TOOL_STATUSES = ("success", "error", "needs_confirmation")
 
 
 @dataclass(frozen=True)
@@ -81,3 +94,36 @@ def unexpected(error: BaseException, where: str) -> InternalError:
         f"its traceback is in the log under reference {reference}",
         data={"reference": reference},
     )
+
+
+def log_request(request: Request, reply: JsonObject | None, seconds: float) -> None:
+    """Log how a request ended, by names and numbers alone: no text that anybody wrote."""
+    if not log.isEnabledFor(logging.INFO):
+        return
+    code = None if reply is None or "error" not in reply else reply["error"]["code"]
+    params = request.member.get("params")
+    given = params if isinstance(params, dict) else {}
+    log.info(
+        "%s id=%s session=%s tool=%s tool_use=%s: %s in %.1f ms",
+        "?" if code == MethodNotFoundError.code else _logged(request.method),
+        *map(_logged, (request.id, given.get("session_id"))),
+        "?" if code == ToolNotFoundError.code else _logged(given.get("name")),
+        _logged(request.tool_use_id),
+        _status(reply) if code is None else f"error {code}",
+        seconds * 1000,
+    )
+
+
+def _logged(name: Json) -> str:
+    """Return a name as the log has it: `-` for none, `?` for what is no name."""
+    if name is None:
+        return "-"
+    text = str(name)
+    return text if LOGGED_NAME.fullmatch(text) else "?"
+
+
+def _status(reply: JsonObject | None) -> str:
+    """Return the status of a tool call, or `ok`."""
+    result = None if reply is None else reply.get("result")
+    status = result.get("status") if isinstance(result, dict) else None
+    return status if status in TOOL_STATUSES else "ok"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +27,7 @@ from efrit_budget.wire.lifecycle import CANCEL, Lifecycle
 from efrit_budget.wire.request import (
     Request,
     error_reply,
+    log_request,
     request_of,
     success_reply,
     unexpected,
@@ -56,6 +59,7 @@ TERMINATE_SECONDS = 3.0
 """The same after a signal, when what is half written is to be finished."""
 
 Send = Callable[[bytes], None]
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -224,6 +228,7 @@ class Server:
         self._table.admit(job)
 
     def _start(self, job: Job) -> None:
+        log.debug("request of %d bytes, %d in progress", job.size, len(self._table.all()))
         if job.request.method in self._own:
             self._answer(job, self._own_reply)
             return
@@ -273,11 +278,14 @@ class Server:
     def _reply(self, job: Job, reply: dict[str, Json] | None) -> None:
         if not self._table.release(job):
             return
+        seconds = time.monotonic() - job.begun
         try:
             job.reply(reply)
         except (ValueError, TypeError, RecursionError) as error:  # a result that is not JSON
             defect = unexpected(error, job.request.method)
-            job.reply(error_reply(defect, job.request.id))
+            reply = error_reply(defect, job.request.id)
+            job.reply(reply)
+        log_request(job.request, reply, seconds)
 
     def _send(self, framing: Framing, reply: bytes) -> None:
         self._streams.write(dress(reply, framing))

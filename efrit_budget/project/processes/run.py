@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import re
 import selectors
@@ -22,6 +23,8 @@ from efrit_budget.project.processes.confinement import Confinement
 from efrit_budget.project.processes.groups import Child
 from efrit_budget.project.processes.programs import begin_hidden
 from efrit_budget.project.processes.strays import MARK, Origin, new_origin
+
+log = logging.getLogger(__name__)
 
 TERMINATE_SECONDS = 0.1
 """How long a group may take to leave after SIGTERM, before SIGKILL."""
@@ -172,12 +175,17 @@ def _running(
             process_group=0 if origin is None else None,
         )
 
+    begun = time.monotonic()
     child = groups.start(begin if start is None else lambda: start(begin), origin)
     try:
         with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
             yield child
     finally:
         child.finish()
+        if log.isEnabledFor(logging.DEBUG):
+            milliseconds = (time.monotonic() - begun) * 1000
+            code = child.process.returncode
+            log.debug("%s ended with %s in %.1f ms", Path(command[0]).name, code, milliseconds)
 
 
 @dataclass
