@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; The sidecar is told of buffers that are not saved; buffers follow the files
-;; that commands change.
+;; Sends unsaved buffers to the sidecar, and reverts buffers whose files a
+;; command changed.
 
 ;;; Code:
 
@@ -22,29 +22,28 @@
 
 ;;; Sending unsaved buffers
 
-;; A file that is modified here and not saved is read by the model as it
-;; stands in its buffer.  Changes are told before every call of a tool, those
-;; of short buffers also a moment after they are made; they are withdrawn on
-;; save, revert or kill.
+;; The model reads a file with an unsaved buffer as it is in the buffer.
+;; Unsaved texts are sent before every tool call, those of short buffers also
+;; soon after each change; they are withdrawn on save, revert or kill.
 
 (defconst efrit-sync--most-in-message 16000
-  "Characters of a text that a pipe takes at once, whatever is in it.")
+  "Characters of a text that fit a pipe at once in any encoding.")
 
 (defvar efrit-sync--timer nil
-  "The timer that tells of changes, or nil.")
+  "The timer that sends changes, or nil.")
 
 (defvar efrit-sync--sent nil
-  "States sent to the sidecar: alist from (SESSION . FILE) to state.
-A state is a tick, and whether the file on disk has changed: a cons.")
+  "States sent to the sidecar: an alist from (SESSION . FILE) to (TICK . STALE).
+TICK is the buffer's; STALE is non-nil if the file has changed on disk.")
 
 (defvar efrit-sync--killed-buffer nil
-  "A buffer that is being killed.")
+  "The buffer that is being killed, or nil.")
 
 (defvar-local efrit-sync--warned-too-long nil
-  "Non-nil if the person was told that this buffer is too long.")
+  "Non-nil if a message said that this buffer is too long to be sent.")
 
 (defun efrit-sync-update ()
-  "Watch buffers while there are loops, and tell how they stand."
+  "Watch buffers while there are loops, and send the unsaved short ones."
   (let ((watch (if (efrit-loops) #'add-hook #'remove-hook)))
     (pcase-dolist (`(,hook . ,function)
                    '((efrit-sidecar-started-functions . efrit-sync--started)
@@ -57,17 +56,17 @@ A state is a tick, and whether the file on disk has changed: a cons.")
     (efrit-sync--flush-short)))
 
 (defun efrit-sync-flush ()
-  "Tell the sidecar of every change that it does not know of.
-All that is asked of it from here on is answered from what it was told."
+  "Send every change that the sidecar does not have yet.
+Requests sent after this are answered from the new texts."
   (efrit-sync--flush #'always))
 
 (defun efrit-sync-forget ()
-  "Take it that the sidecar knows of nothing, like a new one."
+  "Forget what was sent, and send it again."
   (setq efrit-sync--sent nil)
   (efrit-sync-flush))
 
 (defun efrit-sync--started (&rest _)
-  "Take it that the sidecar of `efrit-host-default' knows of nothing."
+  "Forget what was sent to the sidecar of `efrit-host-default', which is new."
   (setq efrit-sync--sent
         (seq-remove (lambda (entry)
                       (equal (efrit-host-of-session (caar entry)) efrit-host-default))
@@ -75,24 +74,24 @@ All that is asked of it from here on is answered from what it was told."
   (efrit-sync--flush-short))
 
 (defun efrit-sync--changed (&rest _)
-  "Tell of a change soon."
+  "Send this buffer soon."
   (when (and buffer-file-name (null efrit-sync--timer))
     (setq efrit-sync--timer
-          ;; While TRAMP saves the buffer, it still counts as not saved.
+          ;; While TRAMP saves the buffer, it is still modified.
           (run-at-time efrit-sync-delay nil #'efrit-defer #'efrit-sync--flush-short))))
 
 (defun efrit-sync--killed ()
-  "Withdraw what was told of the buffer that is killed."
+  "Withdraw the text of this buffer, which is being killed."
   (when (and buffer-file-name (buffer-modified-p))
     (let ((efrit-sync--killed-buffer (current-buffer)))
       (efrit-sync--flush-short))))
 
 (defun efrit-sync--flush-short (&rest _)
-  "Tell how short buffers stand, and withdraw what is no more."
+  "Send short unsaved buffers, and withdraw those that are saved or killed."
   (efrit-sync--flush (lambda (buffer) (<= (buffer-size buffer) efrit-sync-short))))
 
 (defun efrit-sync--flush (due)
-  "Tell of the buffers for which DUE gives non-nil, and withdraw what is no more."
+  "Send the unsaved buffers that satisfy DUE; withdraw obsolete texts."
   (when efrit-sync--timer
     (cancel-timer efrit-sync--timer)
     (setq efrit-sync--timer nil))
@@ -101,7 +100,7 @@ All that is asked of it from here on is answered from what it was told."
       (efrit-sync--update-loop loop buffers due))))
 
 (defun efrit-sync--modified ()
-  "Return the buffers of files that are not saved."
+  "Return the unsaved buffers that visit files."
   (seq-filter (lambda (buffer)
                 (and (not (eq buffer efrit-sync--killed-buffer))
                      (buffer-file-name buffer)
@@ -109,8 +108,8 @@ All that is asked of it from here on is answered from what it was told."
               (buffer-list)))
 
 (defun efrit-sync--update-loop (loop buffers due)
-  "Tell the session of LOOP how BUFFERS stand, and withdraw what is no more.
-What DUE, a function, gives nil for is told another time."
+  "Send those of BUFFERS that belong to LOOP's project; withdraw obsolete texts.
+Skip buffers for which DUE, a function, returns nil."
   (let* ((id (efrit-loop-id loop))
          (root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop))))
          (inside (seq-filter (lambda (buffer)
@@ -126,19 +125,19 @@ What DUE, a function, gives nil for is told another time."
         (efrit-sync--send id (cdar entry) '(:text nil))))))
 
 (defun efrit-sync--fits-p (buffer)
-  "Return non-nil if BUFFER is not too long to be told; once, say that it is."
+  "Return non-nil if BUFFER is short enough to be sent; else say so once."
   (with-current-buffer buffer
     (or (<= (buffer-size) (if (file-remote-p buffer-file-name)
                               efrit-sync-most-characters-remote
                             efrit-sync-most-characters))
         (unless efrit-sync--warned-too-long
           (setq efrit-sync--warned-too-long t)
-          (message "efrit: %s is too long to be read unsaved; the model reads the file"
+          (message "efrit: %s is too long to be sent; the model reads its file on disk"
                    (buffer-name))
           nil))))
 
 (defun efrit-sync--withdraw-released ()
-  "Withdraw what was told to sessions that this Emacs has let go of."
+  "Withdraw texts from sessions that have no loop in this Emacs any more."
   (let ((ids (mapcar #'efrit-loop-id (efrit-loops))))
     (dolist (entry efrit-sync--sent)
       (unless (member (caar entry) ids)
@@ -147,7 +146,7 @@ What DUE, a function, gives nil for is told another time."
           (efrit-sync--send (caar entry) (cdar entry) '(:text nil)))))))
 
 (defun efrit-sync--update-buffer (id buffer)
-  "Tell the session ID how BUFFER stands, unless it knows."
+  "Send BUFFER to the session ID, unless its state was sent before."
   (let* ((inhibit-quit t)
          (key (cons id (efrit-host-true-file buffer)))
          (stale (efrit-sync--stale-p buffer))
@@ -161,13 +160,13 @@ What DUE, a function, gives nil for is told another time."
 
 (defun efrit-sync--stale-p (buffer)
   "Return non-nil if the file of BUFFER has changed on disk since it was read.
-Of a remote file that is not known without waiting for it."
+Return nil for a remote file, which would have to be waited for."
   (not (or (file-remote-p (buffer-file-name buffer))
            (verify-visited-file-modtime buffer))))
 
 (defun efrit-sync--text (id buffer)
-  "Return the members that tell the session ID of the text of BUFFER.
-A long one is left in a file where the sidecar can read that."
+  "Return the params that pass the text of BUFFER to the session ID.
+Leave a long text in a file if the sidecar can read that."
   (if-let* (((> (buffer-size buffer) efrit-sync--most-in-message))
             ((null (efrit-host-of-session id)))
             (name (efrit-handover-leave buffer)))
@@ -179,7 +178,7 @@ A long one is left in a file where the sidecar can read that."
                      (buffer-substring-no-properties (point-min) (point-max))))))))
 
 (defun efrit-sync--send (id file members)
-  "Tell the session ID of FILE what MEMBERS say; a null text: it is saved."
+  "Send MEMBERS about FILE to the session ID; a null text means it is saved."
   (let ((params `( :session_id ,id
                    :path ,(efrit-json-replace-invalid (file-local-name file))
                    ,@members))
@@ -190,46 +189,46 @@ A long one is left in a file where the sidecar can read that."
           (efrit-sidecar-request-async
            'buffers/sync params
            :success #'ignore
-           :error (lambda (err) (efrit-sync--not-taken file name err))))
-      (efrit-error (message "efrit: %s is not synced: %s" file (efrit-error-text err))))))
+           :error (lambda (err) (efrit-sync--handle-error file name err))))
+      (efrit-error (message "efrit: %s was not sent: %s" file (efrit-error-text err))))))
 
-(defun efrit-sync--not-taken (file name err)
-  "Tell of FILE by a message: what was left as NAME was not taken, due to ERR.
-Where the sidecar died, the next one is told."
+(defun efrit-sync--handle-error (file name err)
+  "Handle ERR of sending FILE, whose text was left in a file called NAME.
+If the sidecar cannot read such files, send texts in messages from now on.
+If it died, do nothing: the next one is sent everything."
   (efrit-handover-drop name)
   (cond
    ((not (eq (car err) 'efrit-rpc-error)))
    ((string-match-p "text_file" (efrit-error-text err))
     (efrit-handover-refuse)
     (efrit-sync-forget))
-   (t (message "efrit: %s is not synced: %s" file (efrit-error-text err)))))
+   (t (message "efrit: %s was not sent: %s" file (efrit-error-text err)))))
 
-;;; Following files
+;;; Reverting buffers
 
-;; When a tool of the sidecar that may have changed files has ended, the
-;; buffers that visit files of the project are looked at, a few at a time.
-;; One that is not modified takes the text of its file; point, windows,
-;; narrowing, the mode and the history of undo stay.  One that is modified
-;; stays as it is, as does one whose file is gone: the person is told, and
-;; the model is where it reads the buffer, see efrit-sync.el.
+;; When a tool call of the sidecar that may have changed files has ended, the
+;; buffers that visit files of the project are checked, a few at a time.  An
+;; unmodified one whose file changed is reverted; point, windows, narrowing,
+;; the mode and the undo history are kept.  A modified one, and one whose
+;; file is gone, is left alone, with a note to the person.
 
 (defconst efrit-revert--slice 0.03
-  "Seconds of checking buffers before a pause.")
+  "Seconds of checking buffers without a pause.")
 
 (defconst efrit-revert--pause 0.1
   "Seconds between checks of two remote files.")
 
 (defconst efrit-revert--after-stop 1.5
-  "Seconds after which a command that was stopped changes nothing any more.")
+  "Seconds after which a stopped command has certainly ended.")
 
 (defvar efrit-revert--queue nil
-  "Buffers to check: conses of a loop and a buffer.")
+  "Buffers to check: conses (LOOP . BUFFER).")
 
-(defvar-local efrit-revert--last-notice nil
-  "State of the file at the last notice, or nil.")
+(defvar-local efrit-revert--noted-state nil
+  "State of the file at the last note about it, or nil.")
 
-(defun efrit-revert-look (loop)
-  "Have the buffers of files of the project of LOOP follow their files, soon."
+(defun efrit-revert-changed (loop)
+  "Soon revert the buffers whose files in the project of LOOP have changed."
   (when efrit-revert-buffers
     (let ((idle (null efrit-revert--queue)))
       (setq efrit-revert--queue
@@ -241,17 +240,13 @@ Where the sidecar died, the next one is told."
 
 ;;;; Buffers to check
 
-(defun efrit-revert--watch (loop)
-  "Look at buffers whenever a command of LOOP has ended."
-  (efrit-loop-observe loop #'efrit-revert--observe))
-
 (defun efrit-revert--observe (loop event)
-  "Look at buffers where EVENT of LOOP is the end of what may have changed files."
+  "Check buffers if EVENT of LOOP is the end of a call that may have changed files."
   (pcase event
     ((and `(use ,use) (guard (efrit-revert--may-have-changed-p use)))
-     (efrit-revert-look loop)
+     (efrit-revert-changed loop)
      (unless (efrit-use-result use)
-       (run-at-time efrit-revert--after-stop nil #'efrit-revert-look loop)))))
+       (run-at-time efrit-revert--after-stop nil #'efrit-revert-changed loop)))))
 
 (defun efrit-revert--may-have-changed-p (use)
   "Return non-nil if USE has ended, and may have changed files."
@@ -261,7 +256,7 @@ Where the sidecar died, the next one is told."
        (efrit-use-effects use)))
 
 (defun efrit-revert--buffers (loop)
-  "Return the buffers of files of the project of LOOP, remote ones last."
+  "Return the buffers that visit files of the project of LOOP, remote ones last."
   (let* ((root (file-name-as-directory (expand-file-name (efrit-loop-root loop))))
          (roots (if (file-remote-p root)
                     (list root)
@@ -287,8 +282,8 @@ Where the sidecar died, the next one is told."
 ;;;; Checking
 
 (defun efrit-revert--work ()
-  "Look at the buffers that wait, for a moment, and at the rest later.
-Each remote file is waited for, so they are looked at one by one, and not
+  "Check queued buffers for a moment, and schedule the rest.
+Each remote file must be waited for, so check those one by one, and not
 while the person types."
   (let ((end (+ (float-time) efrit-revert--slice))
         (pause nil))
@@ -300,19 +295,19 @@ while the person types."
         (efrit-defer #'efrit-sync-flush)))))
 
 (defun efrit-revert--work-on (entry)
-  "Look at ENTRY, the first of the queue, a cons of a loop and a buffer.
-Return how many seconds to leave to the person then, or nil."
+  "Check ENTRY, the first of the queue, unless it is remote and TRAMP is busy.
+Return the seconds to pause afterwards, or nil."
   (pcase-let* ((`(,loop . ,buffer) entry)
                (visits (and (buffer-live-p buffer) (buffer-file-name buffer)))
                (remote (and visits (efrit-revert--remote-p buffer))))
     (unless (and remote (or (input-pending-p) (efrit-remote-busy-p)))
       (pop efrit-revert--queue)
       (when visits
-        (efrit-revert--look-at loop buffer)))
+        (efrit-revert--check loop buffer)))
     (and remote efrit-revert--pause)))
 
-(defun efrit-revert--look-at (loop buffer)
-  "Have BUFFER follow its file, or tell in LOOP why it does not."
+(defun efrit-revert--check (loop buffer)
+  "Revert BUFFER if its file has changed, or note in LOOP why not."
   (with-current-buffer buffer
     (let ((non-essential t)
           (remote-file-name-inhibit-cache t))
@@ -320,40 +315,41 @@ Return how many seconds to leave to the person then, or nil."
           (unless (and (efrit-revert--remote-p buffer)
                        (not (file-remote-p buffer-file-name nil t)))
             (if (efrit-file-current-p buffer)
-                (setq efrit-revert--last-notice nil)
-              (efrit-revert--follow loop)))
+                (setq efrit-revert--noted-state nil)
+              (efrit-revert--revert-or-note loop)))
         (error (efrit-revert--note-once loop (error-message-string err)
-                                        (format "changed on disk, and was not read again: %s"
+                                        (format "changed on disk, but was not reverted: %s"
                                                 (error-message-string err))))))))
 
-(defun efrit-revert--follow (loop)
-  "Have this buffer follow its file, which has changed, or tell in LOOP why not."
+(defun efrit-revert--revert-or-note (loop)
+  "Revert this buffer, whose file has changed, or note in LOOP why not."
   (let ((attributes (file-attributes buffer-file-name)))
     (cond
      ((null attributes)
-      (efrit-revert--note-once loop 'gone "is no more on disk; its buffer was left"))
+      (efrit-revert--note-once loop 'gone "was deleted on disk; its buffer was kept"))
      ((buffer-modified-p)
       (efrit-revert--note-once loop (file-attribute-modification-time attributes)
-                               "changed on disk, and its buffer, which is not saved, was left"))
+                               "changed on disk, but its buffer has unsaved changes; \
+it was not reverted"))
      ((eq (find-file-name-handler buffer-file-name 'insert-file-contents)
           'epa-file-handler)
       (efrit-revert--note-once loop (file-attribute-modification-time attributes)
-                               "changed on disk, and was not read again: it is encrypted"))
+                               "changed on disk, but was not reverted: it is encrypted"))
      (t (efrit-revert--revert)))))
 
-(defun efrit-revert--note-once (loop state what)
-  "Tell in LOOP of WHAT there is about this buffer, once for each STATE."
-  (unless (equal state efrit-revert--last-notice)
-    (setq efrit-revert--last-notice state)
+(defun efrit-revert--note-once (loop state text)
+  "Note TEXT about the file of this buffer in LOOP, once for each STATE."
+  (unless (equal state efrit-revert--noted-state)
+    (setq efrit-revert--noted-state state)
     (efrit-loop-notify loop 'note
                        (format "%s %s" (file-relative-name buffer-file-name
                                                            (efrit-loop-root loop))
-                               what))))
+                               text))))
 
 ;;;; Reverting
 
 (defun efrit-revert--revert ()
-  "Give this buffer the text of its file, as its mode does that."
+  "Revert this buffer as its mode does."
   (let ((buffer-read-only buffer-read-only)
         (inhibit-message t)
         (revert-buffer-insert-file-contents-function
@@ -363,18 +359,19 @@ Return how many seconds to leave to the person then, or nil."
     (revert-buffer t t t)))
 
 (defun efrit-revert--plain-p ()
-  "Return non-nil if the text of this buffer is its file's, decoded."
+  "Return non-nil if this buffer has just the decoded text of its file."
   (and enable-multibyte-characters
        (null buffer-file-format)
        (memq revert-buffer-insert-file-contents-function
              '(nil revert-buffer-insert-file-contents--default-function))))
 
 (defun efrit-revert--insert (_file _auto-save)
-  "Have this buffer take the text of its file, in one step of undo.
-An encoding that the person chose for it stands."
+  "Replace the text of this buffer with its file's, in one step of undo.
+Keep a coding system that the person chose."
   (efrit-file-reload (current-buffer) (car buffer-file-coding-system-explicit)))
 
-(add-hook 'efrit-loop-work-functions #'efrit-revert--watch)
+(add-hook 'efrit-loop-work-functions
+          (lambda (loop) (efrit-loop-observe loop #'efrit-revert--observe)))
 
 (provide 'efrit-sync)
 ;;; efrit-sync.el ends here

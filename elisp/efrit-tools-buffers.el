@@ -332,7 +332,7 @@ Which files of the project are is the sidecar's to say, by its settings."
        (efrit-tool-call-owner call) 'changes/check
        (list :paths (vector (efrit-json-replace-invalid (efrit-visit-relative call file))))
        (lambda (checked)
-         (efrit-child-finishing call
+         (efrit-tool-catch-errors call
            (when (eq t (plist-get (aref (plist-get checked :files) 0) :secret))
              (user-error "%s usually holds secrets; read_file asks the person about it"
                          (buffer-name buffer)))
@@ -805,7 +805,7 @@ It costs no tokens, and does not count as a use."
          :most efrit-show-most-characters)
    :timeout nil
    :success (lambda (shown)
-              (efrit-child-finishing call
+              (efrit-tool-catch-errors call
                 (efrit-tool-finish
                  call (efrit-show-tool--text call (or (plist-get shown :text) "") mode
                                              (or title handle)))))

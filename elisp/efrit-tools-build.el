@@ -270,7 +270,6 @@ That is behind Emacs's own lines at the top.")
     ((command "string" "Default: the project's" :optional t)
      (timeout "integer" "Seconds" :optional t :minimum 1 :maximum 86400))
   "Compile the project in a compilation buffer: exit, errors by file, output."
-  :policy ask
   :async t
   :resolve #'efrit-compile--resolve
   (when (and timeout (not (<= 1 timeout 86400)))
@@ -317,7 +316,7 @@ What it is now is decided about, and run: it may be another one later."
       (add-hook 'compilation-finish-functions
                 (lambda (buffer message)
                   (cancel-timer timer)
-                  (efrit-child-finishing call
+                  (efrit-tool-catch-errors call
                     (efrit-tool-finish
                      call (efrit-compile--result
                            call buffer command
@@ -586,7 +585,7 @@ Return the checks."
   "Finish CALL once each of INQUIRIES has reported, at the time UNTIL at last.
 What is told is of SEVERITY at least, and of FILE, where it is not nil."
   (when (efrit-tool-call-finish call)
-    (efrit-child-finishing call
+    (efrit-tool-catch-errors call
       (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
           (run-at-time 0.1 nil #'efrit-diagnostics--wait call inquiries until severity file)
         (let ((result (unwind-protect
@@ -750,8 +749,6 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
 (efrit-define-tool format_buffer
     ((path "string" ""))
   "Format a file by its language server, or as its mode does."
-  :policy ask
-  :async t
   :plan #'efrit-format--plan
   (efrit-plan-carry-out call))
 
@@ -790,7 +787,7 @@ function makes the formatted text of TEXT."
           (setf (efrit-change-after change) after)
           (setq done t)
           (efrit-plan-create :changes (list change)
-                             :said (format "Formatted %s by %s." path how)))
+                             :report (format "Formatted %s by %s." path how)))
       (unless done
         (efrit-change-release change)))))
 

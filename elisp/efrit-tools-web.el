@@ -156,7 +156,6 @@ END is how curl ended."
     ((url "string" "")
      (links "boolean" "" :optional t))
   "Get a web page as text. Redirects to another site are told, not followed."
-  :policy ask
   :effects nil
   :async t
   (efrit-fetch call (efrit-fetch-url url)
@@ -165,7 +164,6 @@ END is how curl ended."
 (efrit-define-tool web_search
     ((query "string" ""))
   "Search the web: what is found, with addresses."
-  :policy ask
   :effects nil
   :async t
   :question #'efrit-web--question
@@ -268,7 +266,7 @@ With LINKS, the address of each link stands behind it."
            (efrit-web--finish call fetched html
                               (format "It could not be laid out (%s); here is the HTML." end)))))
      :seconds efrit-web-render-seconds
-     :over (lambda () (delete-file file)))))
+     :clean-up (lambda () (delete-file file)))))
 
 (defun efrit-web--finish (call fetched text &optional note)
   "Finish CALL with TEXT, of FETCHED, and NOTE on it."

@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; How tools are defined, the tools of the loop itself, evaluation, and
-;; programs whose output a tool waits for.
+;; Defines `efrit-define-tool', the tools of the loop, the tool that
+;; evaluates Lisp, and functions to run child processes for tools.
 
 ;;; Code:
 
@@ -20,43 +20,44 @@
 
 ;;; Defining tools
 
-;; `efrit-define-tool' makes a tool of one form.  The sidecar is told of all
-;; of them by `efrit-tools-register'; it counts what their schemas cost and
-;; keeps what they give.
+;; `efrit-define-tool' defines a tool in one form.  The loop registers all of
+;; them with the sidecar, which counts the tokens of their schemas and stores
+;; their results.
 ;;
-;; A tool's body returns its result: a string, or what `efrit-tool-result'
-;; makes.  The body of a tool that is `:async' returns at once, and calls
-;; `efrit-tool-finish' later.
+;; A tool's body returns its result: a string, or a plist made by
+;; `efrit-tool-result'.  The body of an `:async' tool returns at once, and
+;; calls `efrit-tool-finish' later.
 
 (cl-defstruct (efrit-tool (:constructor efrit-tool-create) (:copier nil))
   "A tool that runs in Emacs.
-NAME and DESCRIPTION are the model's, PARAMETERS its schema, a plist.
-POLICY is `allow' or `ask', EFFECTS whether it does more than to read: such
-a use waits for those before it, and those behind it wait.  FUNCTION takes the arguments, a plist, and
-the call, an `efrit-tool-call'; ASYNC says whether the result comes later.
-PLAN, where the tool changes files, makes an `efrit-plan', which the
-person is shown before FUNCTION is called: it takes the loop, the arguments,
-and two functions, one that is called with the plan, and one that is called
-with what is wrong.
+NAME and DESCRIPTION are shown to the model; PARAMETERS is the schema of
+the arguments, a plist.  POLICY is `allow' or `ask'.  EFFECTS is non-nil
+if a call does more than read: calls with effects run one after the other,
+in the order of the reply.  FUNCTION runs the tool; it takes the arguments,
+a plist, and the call, an `efrit-tool-call'.  ASYNC is non-nil if the
+result comes later.  PLAN, for a tool that changes files, makes the
+`efrit-plan' that the person sees before FUNCTION is called; it takes the
+loop, the arguments, a function to call with the plan, and a function to
+call with the reason why there is no plan.
 
-These are functions of the loop and the arguments, or nil.  RESOLVE gives the
-arguments with all that they leave open, before anything is decided; what it
-leaves open is not run.  QUESTION gives what the person is asked where the
-arguments do not say it all, a string, or nil.  GUARD gives why the person
-is to be asked whatever was allowed before, a string, or nil."
+RESOLVE, QUESTION and GUARD are nil, or functions of the loop and the
+arguments.  RESOLVE returns the arguments with defaults filled in, before
+anything is decided about them.  QUESTION returns the text of the question
+to the person, or nil.  GUARD returns the reason to ask the person
+whatever rules there are, or nil."
   name description parameters policy effects function async plan resolve question guard)
 
 (cl-defstruct (efrit-tool-call (:constructor efrit-tool-call-create) (:copier nil))
-  "One use of a tool that runs in Emacs.
-OWNER is whose session it is, FINISH takes the result, once.  STOP, which
-an `:async' tool may set, is called without arguments when the person stops
-the use; it has the tool finish soon, with what there is of a result.
-PLAN is what the tool would change, see efrit-edit.el.  DIRECTORY is where
-relative file names begin, the root of the session."
+  "One call of a tool that runs in Emacs.
+OWNER is its loop.  FINISH is called once, with the result.  STOP, which
+an `:async' tool may set, is called without arguments when the person
+stops the call; the tool then finishes soon, with a partial result.
+PLAN is an `efrit-plan' or nil.  DIRECTORY is the root of the session;
+relative file names begin there."
   owner id name finish stop plan directory)
 
-(defconst efrit-tools--most-summary 500
-  "The longest summary that the sidecar takes, in characters.")
+(defconst efrit-tools--most-summary 490
+  "Columns of a summary; the sidecar takes at most 500 characters.")
 
 (defvar efrit-tools--by-name nil
   "The tools by name: an alist of strings and `efrit-tool's.")
@@ -93,17 +94,19 @@ relative file names begin, the root of the session."
   "Define the tool NAME, a symbol, with ARGUMENTS and DESCRIPTION.
 Each of ARGUMENTS is (SYMBOL TYPE DESCRIPTION . PLIST): TYPE is a JSON
 type as a string, or a schema as a plist; with `:optional' non-nil it may
-be left out, and other keys are added to its schema.
+be omitted, and other keys are added to its schema.
 
-BODY may begin with keys: `:policy' (`ask' unless said), `:effects' (those
-that ask have them, unless said), `:async', and `:plan', `:resolve',
-`:question' and `:guard', functions.  Then come forms that see the arguments
-by their symbols, nil where left out, and the use itself as `call'."
+BODY may begin with keys: `:policy' (default `ask'), `:effects' (default:
+non-nil for a tool that asks), `:async' (default: non-nil for a tool with a
+plan), and `:plan', `:resolve', `:question' and `:guard', functions; see
+`efrit-tool'.  In the forms that follow, the arguments are bound to their
+symbols, an omitted one to nil, and `call' to the `efrit-tool-call'."
   (declare (indent 2) (doc-string 3))
   (let ((keys nil))
     (while (keywordp (car body))
       (setq keys (plist-put keys (pop body) (pop body))))
-    `(efrit-tools--add
+    `(setf
+      (alist-get ,(symbol-name name) efrit-tools--by-name nil nil #'equal)
       (efrit-tool-create
        :name ,(symbol-name name)
        :description ,description
@@ -112,7 +115,7 @@ by their symbols, nil where left out, and the use itself as `call'."
        :effects ,(if (plist-member keys :effects)
                      (plist-get keys :effects)
                    (not (eq (plist-get keys :policy) 'allow)))
-       :async ,(plist-get keys :async)
+       :async ,(and (or (plist-get keys :async) (plist-get keys :plan)) t)
        :plan ,(plist-get keys :plan)
        :resolve ,(plist-get keys :resolve)
        :question ,(plist-get keys :question)
@@ -129,23 +132,27 @@ by their symbols, nil where left out, and the use itself as `call'."
 
 (cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary said)
   "Return the result TEXT of a tool, for the model.
-What the tool has found stands in it as it is, what it says itself by
-`efrit-tool-mark-own'.
-STATUS is `success' or `error', MESSAGE what to do about an error.  LISP,
-a string, and TODOS, a vector, are kept beside it in the work log; SUMMARY
-is the line that stays when it has left the window.  SAID says that it
-holds words of the person; private parts of these are never stored."
+Lines of the program's own are marked by `efrit-tool-mark-own'; all others
+count as found by the tool.  STATUS is `success' or `error'; MESSAGE says
+what to do about an error.  LISP, a string, and TODOS, a vector, are
+stored with it.  SUMMARY is the line that replaces the result when it is
+compressed.  SAID is non-nil if TEXT has words of the person; private
+parts of these are never stored."
   (list :text text :status (symbol-name status) :message message
         :lisp lisp :todos todos :summary summary :said said))
 
+(defun efrit-tool-error (text)
+  "Return an error with TEXT as the result of a tool."
+  (efrit-tool-result text :status 'error))
+
 (defun efrit-tool-mark-own (text)
-  "Return TEXT as the program's own lines in a tool's result.
-The model can tell them from the other lines, which a tool has found."
+  "Return TEXT marked as lines of the program in a tool's result.
+The model can tell them from lines that a tool has found."
   (propertize text 'efrit-own t))
 
 (defun efrit-tool-own-lines (result)
-  "Return which lines of the text of RESULT are the program's own, a vector.
-They are numbered from 0.  What is wrong is said in the first line."
+  "Return the indexes, from 0, of the program's own lines in RESULT, a vector.
+The first line of an error is one of them."
   (let ((text (plist-get result :text)))
     (vconcat
      (cl-loop for line in (split-string text "\n")
@@ -159,10 +166,10 @@ They are numbered from 0.  What is wrong is said in the first line."
   (when-let* ((finish (efrit-tool-call-finish call))
               (inhibit-quit t))
     (setf (efrit-tool-call-finish call) nil)
-    (funcall finish (efrit-tools--result result))))
+    (funcall finish (efrit-tools--normalize-result result))))
 
 (defun efrit-tool-stop (call)
-  "Stop what CALL, an `efrit-tool-call', has under way."
+  "Stop CALL, an `efrit-tool-call', if its tool can be stopped."
   (when-let* ((stop (efrit-tool-call-stop call)))
     (setf (efrit-tool-call-stop call) nil)
     (funcall stop)))
@@ -171,37 +178,42 @@ They are numbered from 0.  What is wrong is said in the first line."
   "Return the `efrit-tool' NAME of this Emacs, or nil."
   (cdr (assoc name efrit-tools--by-name)))
 
+(defun efrit-tool-fail (call text)
+  "End CALL, an `efrit-tool-call', with TEXT as its error."
+  (efrit-tool-finish call (efrit-tool-error text)))
+
 (defun efrit-tool-resolve-arguments (name loop arguments)
   "Return ARGUMENTS, a JSON text, as the tool NAME resolves them in LOOP.
-Where that cannot be done, they stay as they are, and the tool says so."
+Return them unchanged if that fails; the tool then reports the problem."
   (let* ((tool (efrit-tool-get name))
          (resolve (and tool (efrit-tool-resolve tool))))
     (or (and resolve
              (ignore-errors
                (decode-coding-string
                 (efrit-json-write
-                 (efrit-tools--in-no-buffer loop resolve (efrit-json-plist arguments)))
+                 (efrit-tools--call-in-temp-buffer loop resolve (efrit-json-plist arguments)))
                 'utf-8)))
         arguments)))
 
 (defun efrit-tool-ask-text (name loop arguments)
-  "Return what the tool NAME has the person asked in LOOP about ARGUMENTS, or nil."
+  "Return the question of the tool NAME in LOOP about ARGUMENTS, or nil."
   (when-let* ((tool (efrit-tool-get name))
               (question (efrit-tool-question tool)))
     (ignore-errors
-      (efrit-tools--in-no-buffer loop question (efrit-json-plist arguments)))))
+      (efrit-tools--call-in-temp-buffer loop question (efrit-json-plist arguments)))))
 
 (defun efrit-tool-guard-reason (name loop arguments)
-  "Return why the tool NAME asks the person in LOOP about ARGUMENTS, or nil.
-It does so whatever was allowed before.  Where that cannot be told, it asks."
+  "Return the reason of the tool NAME to ask in LOOP about ARGUMENTS, or nil.
+The person is then asked whatever rules there are.  An error in the guard
+is a reason, too."
   (when-let* ((tool (efrit-tool-get name))
               (guard (efrit-tool-guard tool)))
     (condition-case err
-        (efrit-tools--in-no-buffer loop guard (efrit-json-plist arguments))
+        (efrit-tools--call-in-temp-buffer loop guard (efrit-json-plist arguments))
       (error (error-message-string err)))))
 
 (defun efrit-tools-schemas ()
-  "Return all tools of this Emacs as the sidecar takes them: a vector of plists."
+  "Return the schemas of all tools of this Emacs, a vector of plists."
   (vconcat
    (mapcar (lambda (entry)
              (let ((tool (cdr entry)))
@@ -213,33 +225,31 @@ It does so whatever was allowed before.  Where that cannot be told, it asks."
                  (lambda (a b) (string< (car a) (car b)))))))
 
 (defun efrit-tools-run (call arguments)
-  "Run CALL with ARGUMENTS, a JSON text; its `finish' is told the result.
-The sidecar has looked whether they fit the tool's schema.  An error or a
-quit in the tool is a result as well."
+  "Run CALL with ARGUMENTS, a JSON text, and finish it with the result.
+The sidecar has checked ARGUMENTS against the tool's schema.  An error or a
+quit in the tool becomes an error result."
   (let ((tool (efrit-tool-get (efrit-tool-call-name call))))
     (condition-case err
         (let ((result (efrit-tools--apply tool (efrit-json-plist arguments) call)))
           (unless (efrit-tool-async tool)
             (efrit-tool-finish call result)))
-      (quit (efrit-tool-finish
-             call (efrit-tool-result "The person stopped it (quit)." :status 'error)))
-      (error (efrit-tool-finish
-              call (efrit-tool-result (efrit-tools-error-text err) :status 'error))))))
+      (quit (efrit-tool-fail call "The person stopped it (quit)."))
+      (error (efrit-tool-fail call (efrit-tools-error-text err))))))
 
 (defun efrit-tools-error-text (err)
-  "Return what the model is told of ERR, an error in a tool, a string."
+  "Return the text for the model about ERR, an error in a tool."
   (if (eq (car err) 'inhibited-interaction)
-      "Error: this asks the person for something in the minibuffer, which no tool may. \
+      "Error: this code reads from the minibuffer, which no tool may do. \
 Ask with ask_user first, and pass the answer on."
     (concat "Error: " (error-message-string err))))
 
 (defun efrit-tools--apply (tool given call)
-  "Return what the function of TOOL gives for GIVEN, the arguments, and CALL.
-It runs in an empty buffer, and in the directory of CALL: in whatever
-buffer the person is just now, it would act on that.  Tools run from
-timers, where Emacs would not quit; that the person can, unless the result
-comes later, for then its beginning is over at once, and is not left half done.
-Nothing prompts meanwhile, but for passwords of another machine."
+  "Call the function of TOOL with GIVEN, the arguments, and CALL.
+Call it in an empty buffer, in the directory of CALL, so that it does not
+act on the person's current buffer.  Tools run from timers, where \\`C-g'
+has no effect by default; allow it here, except for an `:async' tool,
+which returns at once and must not be interrupted halfway.  Prompts are
+errors, except TRAMP's for passwords."
   (let ((directory (or (efrit-tool-call-directory call) default-directory)))
     (with-temp-buffer
       (setq default-directory directory)
@@ -247,18 +257,15 @@ Nothing prompts meanwhile, but for passwords of another machine."
             (inhibit-interaction (or inhibit-interaction (not (file-remote-p directory)))))
         (funcall (efrit-tool-function tool) given call)))))
 
-(defun efrit-tools--in-no-buffer (loop function given)
-  "Call FUNCTION with LOOP and GIVEN where no buffer has options of its own.
-The tool runs there, too, so both come to the same."
+(defun efrit-tools--call-in-temp-buffer (loop function given)
+  "Call FUNCTION with LOOP and GIVEN in an empty buffer.
+No buffer-local options apply there, as when the tool itself runs."
   (with-temp-buffer
     (funcall function loop given)))
 
-(defun efrit-tools--add (tool)
-  "Offer TOOL, in the place of one of the same name."
-  (setf (alist-get (efrit-tool-name tool) efrit-tools--by-name nil nil #'equal) tool))
-
-(defun efrit-tools--result (result)
-  "Return RESULT, which came from a tool's body, as a plist that can be booked."
+(defun efrit-tools--normalize-result (result)
+  "Return RESULT, the value of a tool's body, as a plist for the sidecar.
+Cut its summary, and replace characters that JSON cannot hold."
   (let* ((plist (copy-sequence
                  (if (and (consp result) (plist-member result :text))
                      result
@@ -267,27 +274,29 @@ The tool runs there, too, so both come to the same."
     (when summary
       (setq plist (plist-put plist :summary
                              (efrit-json-replace-invalid
-                              (substring summary 0 (min (length summary)
-                                                        efrit-tools--most-summary))))))
+                              (truncate-string-to-width summary efrit-tools--most-summary
+                                                        nil nil "…")))))
     (plist-put plist :text (efrit-json-replace-invalid (plist-get plist :text)))))
 
 ;;; Programs that tools run
 
-;; What takes long runs in a process of its own, so that Emacs never waits.
-;; It ends in time, with what it has said by then, and when the person stops
-;; the use of the tool.
+;; Slow work runs in a child process, so that Emacs never waits.  The child
+;; is killed at its limit of time or output, and when the person stops the
+;; call; the tool gets the output so far.
 
-(defmacro efrit-child-finishing (call &rest body)
-  "Run BODY, which is to finish CALL; an error in it finishes CALL, too."
+(defmacro efrit-tool-catch-errors (call &rest body)
+  "Run BODY; finish CALL with the error if one is signaled."
   (declare (indent 1) (debug t))
-  `(efrit-child--finishing ,call (lambda () ,@body)))
+  `(condition-case err
+       (progn ,@body)
+     (error (efrit-tool-fail ,call (concat "Error: " (error-message-string err))))))
 
-(cl-defun efrit-child-run (call command then &key directory input seconds most over)
-  "Run COMMAND, a list of strings, for CALL, then THEN.
-THEN is called with the output, a unibyte string, and the exit code or why
-it has none: `late', after SECONDS, or `long', after MOST bytes.
-DIRECTORY is where it runs, INPUT what it reads.  OVER is called without
-arguments when it has ended, however that was.  Return the process."
+(cl-defun efrit-child-run (call command then &key directory input seconds most clean-up)
+  "Run COMMAND, a list of strings, for CALL, then THEN, and return the process.
+THEN is called with the output, a unibyte string, and the exit code, or the
+reason why the process was killed: `late', after SECONDS, or `long', after
+MOST bytes.  DIRECTORY is its working directory, INPUT its standard input.
+CLEAN-UP is called without arguments when it has ended for any reason."
   (let* ((default-directory (or directory temporary-file-directory))
          (output (generate-new-buffer " *efrit-child*" t))
          (process (efrit-remote-unshared
@@ -304,14 +313,13 @@ arguments when it has ended, however that was.  Return the process."
                                     (unless (or (process-live-p process)
                                                 (process-get process 'over))
                                       (process-put process 'over t)
-                                      (when over
-                                        (funcall over))
+                                      (when clean-up
+                                        (funcall clean-up))
                                       (efrit-child--finish process call then))))
     (setf (efrit-tool-call-stop call)
           (lambda ()
             (efrit-child--end process 'stopped)
-            (efrit-tool-finish call (efrit-tool-result "The person stopped it."
-                                                       :status 'error))))
+            (efrit-tool-fail call "The person stopped it.")))
     ;; It may have ended already.
     (ignore-errors
       (when input
@@ -319,16 +327,8 @@ arguments when it has ended, however that was.  Return the process."
       (process-send-eof process))
     process))
 
-(defun efrit-child--finishing (call body)
-  "Call BODY, which is to finish CALL; an error in it finishes CALL, too."
-  (condition-case err
-      (funcall body)
-    (error (efrit-tool-finish
-            call (efrit-tool-result (format "Error: %s" (error-message-string err))
-                                    :status 'error)))))
-
 (defun efrit-child--filter (most)
-  "Return a filter to keep MOST bytes of a process, nil for all."
+  "Return a process filter to keep MOST bytes, nil for all, and then kill."
   (lambda (process data)
     (when (buffer-live-p (process-buffer process))
       (with-current-buffer (process-buffer process)
@@ -339,14 +339,14 @@ arguments when it has ended, however that was.  Return the process."
           (efrit-child--end process 'long))))))
 
 (defun efrit-child--end (process why)
-  "End PROCESS, for the reason WHY, and what it has started."
+  "Kill PROCESS and its children, and note the reason WHY."
   (unless (process-get process 'why)
     (process-put process 'why why)
     (when (process-live-p process)
       (kill-process process t))))
 
 (defun efrit-child--finish (process call then)
-  "Give the output of PROCESS, which ran for CALL, to THEN."
+  "Call THEN with the output of PROCESS, which ran for CALL, and how it ended."
   (when (timerp (process-get process 'timer))
     (cancel-timer (process-get process 'timer)))
   (let* ((buffer (process-buffer process))
@@ -357,14 +357,12 @@ arguments when it has ended, however that was.  Return the process."
     (when (buffer-live-p buffer)
       (kill-buffer buffer))
     (when (efrit-tool-call-finish call)
-      (efrit-child-finishing call (funcall then output end)))))
+      (efrit-tool-catch-errors call (funcall then output end)))))
 
 ;;; Tools of the loop
 
-;; How the model says that it is done, keeps a list of what is to be done,
-;; and asks the person.
-
-;;;; Tools
+;; Tools by which the model ends its task, keeps a list of tasks, and asks the
+;; person.
 
 (efrit-define-tool session_complete
     ((summary "string" ""))
@@ -381,7 +379,7 @@ arguments when it has ended, however that was.  Return the process."
                                               :status (:enum ["pending" "doing" "done"]))
                                  :required ["content" "status"]))
             "The whole list"))
-  "Keep a list of what is to be done, which the person sees."
+  "Keep a list of tasks, which the person sees."
   :policy allow
   (let ((loop (efrit-tool-call-owner call)))
     (setf (efrit-loop-todos loop) todos)
@@ -404,33 +402,30 @@ arguments when it has ended, however that was.  Return the process."
 
 ;;; Evaluating Lisp
 
-;; Evaluates code in this Emacs with a limit of time that holds even for a
-;; loop that never looks up: a watching process sends this Emacs a signal
-;; that makes it quit, and the debugger that would open then is ours.  Code
-;; that asks the person for something in the minibuffer gets an error instead.
+;; Evaluates code in this Emacs with a limit of time that even an endless
+;; loop obeys: a child process sends this Emacs a signal that enters the
+;; debugger, and `debugger' is bound to a function that aborts.  Code that
+;; reads from the minibuffer gets an error instead.
 
 (defconst efrit-eval--watcher "sleep \"$1\"; while kill -USR2 \"$2\"; do sleep 1; done"
-  "The shell's script that ends an evaluation in time.
-It insists, since code may take the first quit for its own.")
+  "Shell script that sends the signal at the limit of time.
+It repeats the signal, since code may catch the first quit.")
 
 (defconst efrit-eval--prompts
   '(read-key-sequence read-key-sequence-vector recursive-edit
     x-popup-dialog x-popup-menu x-file-dialog)
-  "Functions that wait for the person in spite of `inhibit-interaction'.")
+  "Functions that prompt the person in spite of `inhibit-interaction'.")
 
 (defconst efrit-eval--frames 12
   "Most frames of a backtrace that are shown.")
 
-;;;; Tools
-
 (efrit-define-tool eval_sexp
     ((code "string" ""))
-  "Evaluate Emacs Lisp in an empty buffer of the person's Emacs: what it printed, and the last value."
-  :policy ask
+  "Evaluate Emacs Lisp in an empty buffer of the person's Emacs: its output, and the last value."
   (efrit-eval-string code))
 
 (defun efrit-eval-string (code)
-  "Evaluate the forms in CODE, and return the result as a tool does."
+  "Evaluate the forms in CODE, and return a tool's result."
   (let* ((printed (generate-new-buffer " *efrit-eval*" t))
          (outcome (unwind-protect
                       (efrit-eval--within-limits code printed)
@@ -445,8 +440,9 @@ It insists, since code may take the first quit for its own.")
 
 (defun efrit-eval--within-limits (code printed)
   "Evaluate CODE, printing into the buffer PRINTED; return (STATUS . TEXT).
-Only the code itself can be quit: a watching process left behind would go on."
-  (let* ((quits-not inhibit-quit)
+Inhibit quitting except in the code itself, so that the child process and
+the timers are always cleaned up."
+  (let* ((inhibited inhibit-quit)
          (inhibit-quit t)
          (debug-on-event 'sigusr2)
          (watcher (efrit-eval--watch))
@@ -459,7 +455,7 @@ Only the code itself can be quit: a watching process left behind would go on."
                 (debug-on-quit nil)
                 (inhibit-interaction t)
                 (use-dialog-box nil)
-                (inhibit-quit quits-not))
+                (inhibit-quit inhibited))
             (efrit-eval--forms code (float-time))))
       (remove-variable-watcher 'debug-on-event #'efrit-eval--refuse-change)
       (cancel-timer prompts)
@@ -468,7 +464,7 @@ Only the code itself can be quit: a watching process left behind would go on."
       (efrit-eval--forget-signal))))
 
 (defun efrit-eval--forms (code start)
-  "Evaluate the forms in CODE from the time START on; return (STATUS . TEXT)."
+  "Evaluate the forms in CODE, begun at the time START; return (STATUS . TEXT)."
   (let* ((frames nil)
          (signal-hook-function
           (lambda (symbol _)
@@ -480,7 +476,8 @@ Only the code itself can be quit: a watching process left behind would go on."
       (quit (cons 'error (if (efrit-eval--timed-out-p start)
                              (efrit-eval--timeout-text)
                            "The person stopped it (quit).")))
-      (error (cons 'error (efrit-eval--error-text err frames))))))
+      (error (cons 'error (concat (efrit-tools-error-text err)
+                                  (and frames (concat "\n" (string-join frames "\n")))))))))
 
 (defun efrit-eval--read-and-eval (code)
   "Read and evaluate each form in CODE; return the last value."
@@ -494,30 +491,25 @@ Only the code itself can be quit: a watching process left behind would go on."
     value))
 
 (defun efrit-eval--skip (code position)
-  "Return where the next form of CODE begins, from POSITION on, or its end."
+  "Return the position of the next form in CODE from POSITION on, or its end."
   (if (string-match "\\(?:[ \t\n\r\f]\\|;.*\\)*" code position)
       (match-end 0)
     position))
 
 (defun efrit-eval--print-value (value)
-  "Return VALUE, of any kind, as text."
+  "Return VALUE, of any type, as text."
   (let ((print-circle t)
         (print-escape-newlines nil))
     (efrit-eval--truncate (concat (efrit-tool-mark-own "=> ") (prin1-to-string value)))))
 
 (defun efrit-eval--truncate (text)
-  "Return TEXT, cut to `efrit-eval-most-characters' with a note on that."
+  "Return TEXT, cut to `efrit-eval-most-characters', with a note if it was cut."
   (let ((most efrit-eval-most-characters))
     (if (<= (length text) most)
         text
       (concat (substring text 0 most)
               (efrit-tool-mark-own (format "\n[cut: %s more characters]\n"
                                            (- (length text) most)))))))
-
-(defun efrit-eval--error-text (err frames)
-  "Return what is said of ERR, signalled where FRAMES were on the stack."
-  (concat (efrit-tools-error-text err)
-          (and frames (concat "\n" (string-join frames "\n")))))
 
 ;;;; Backtraces
 
@@ -538,7 +530,7 @@ Only the code itself can be quit: a watching process left behind would go on."
     (nreverse frames)))
 
 (defun efrit-eval--inside-p (functions)
-  "Return non-nil if the code under evaluation is in a call of one of FUNCTIONS."
+  "Return non-nil if the code under evaluation is calling one of FUNCTIONS."
   (let ((inside t)
         (found nil))
     (mapbacktrace
@@ -548,12 +540,13 @@ Only the code itself can be quit: a watching process left behind would go on."
     found))
 
 (defun efrit-eval--own-frame-p (function)
-  "Return non-nil if FUNCTION is of the machinery around an error."
+  "Return non-nil if FUNCTION belongs to error handling, and not to the code."
   (or (not (symbolp function))
       (memq function '(signal error apply mapbacktrace efrit-eval--backtrace eval progn))))
 
 (defun efrit-eval--frame (evaluated function arguments)
-  "Return a frame as a line; with EVALUATED, FUNCTION had its ARGUMENTS."
+  "Return one frame of a backtrace as a line.
+FUNCTION is called with ARGUMENTS, which are values if EVALUATED is non-nil."
   (let ((print-length 4)
         (print-level 2))
     (truncate-string-to-width
@@ -562,18 +555,17 @@ Only the code itself can be quit: a watching process left behind would go on."
        (format "  (%S ...)" function))
      100 nil nil t)))
 
-;;;; Prompts
+;;;; Limits
 
 (defun efrit-eval--end-prompt ()
-  "End the evaluation under way if it waits for a key, or for a menu's choice."
+  "Abort the evaluation if it is waiting for a key or a menu choice."
   (when (efrit-eval--inside-p efrit-eval--prompts)
     (throw 'efrit-eval--abort
            (cons 'error (efrit-tools-error-text '(inhibited-interaction))))))
 
-;;;; The limit of time
 
 (defun efrit-eval--watch ()
-  "Start the process that ends an evaluation in time; return it, or nil."
+  "Start the process that enforces the limit of time; return it, or nil."
   (when efrit-eval-seconds
     (make-process :name "efrit-eval-limit"
                   :command (list "/bin/sh" "-c" efrit-eval--watcher "sh"
@@ -584,8 +576,8 @@ Only the code itself can be quit: a watching process left behind would go on."
                   :sentinel #'ignore)))
 
 (defun efrit-eval--abort (&rest reason)
-  "End the evaluation under way, in the place of the debugger.
-REASON is why a debugger would be entered: a quit, for us."
+  "Abort the evaluation; this is its `debugger'.
+REASON is why the debugger is entered; ignore errors other than quits."
   (if (and (eq (car reason) 'error)
            (not (eq (car-safe (cadr reason)) 'quit)))
       nil
@@ -593,23 +585,24 @@ REASON is why a debugger would be entered: a quit, for us."
     (throw 'efrit-eval--abort (cons 'error (efrit-eval--timeout-text)))))
 
 (defun efrit-eval--refuse-change (variable &rest _)
-  "Signal an error: code under evaluation would change VARIABLE."
-  (error "%s may not be changed here: the limit of time stands on it" variable))
+  "Signal an error, since code under evaluation would change VARIABLE."
+  (error "Do not set %s: the limit of time depends on it" variable))
 
 (defun efrit-eval--timeout-text ()
-  "Return what is said of an evaluation that took too long."
-  (format "It was stopped after %s seconds; see `efrit-eval-seconds'." efrit-eval-seconds))
+  "Return the text for the model about an evaluation that took too long."
+  (format "Stopped after %s seconds, the limit `efrit-eval-seconds'." efrit-eval-seconds))
 
 (defun efrit-eval--timed-out-p (start)
-  "Return non-nil if an evaluation that began at START had all its time.
-Emacs enters no debugger twice between two keys, so the second one that
-takes too long ends by a plain quit."
+  "Return non-nil if an evaluation begun at START has used up its time.
+Emacs enters the debugger only once between two keys, so a second
+evaluation that takes too long ends by a plain quit."
   (and efrit-eval-seconds
        (>= (- (float-time) start) efrit-eval-seconds)))
 
 (defun efrit-eval--forget-signal ()
-  "Have what the watching process left behind of its signal take no effect.
-The signal asks for the debugger at the next call, which is the one here."
+  "Consume what a late signal of the watching process left behind.
+The signal makes the next function call enter the debugger; make that call
+here, with a debugger that does nothing."
   (let ((debugger #'ignore)
         (inhibit-quit t))
     (funcall #'ignore)

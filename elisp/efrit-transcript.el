@@ -335,7 +335,8 @@ While the model works, it goes with the next turn."
   (efrit-reply-box-previous (- (or count 1))))
 
 (defun efrit-reply-box--list ()
-  "List the files of the project here."
+  "Return the names of the files of the project here, relative to its root."
+  (require 'project)
   (let ((root (expand-file-name default-directory)))
     (mapcar (lambda (file)
               ;; To expand a remote name takes much longer than to compare it.

@@ -14,9 +14,9 @@
 ;; enters its context window, stores every result, and runs the tools that
 ;; need only files and git.
 ;;
-;; This file is the base: the version, all options, groups and faces, the
-;; errors, and the autoloads of the commands.  Requires go one way, towards
-;; it; docs/architecture.md has all files from the ground up.
+;; This file has the version, all options, groups, faces and errors, and the
+;; autoloads of the commands.  Every other file requires it; the order of the
+;; files is in docs/architecture.md.
 
 ;;; Code:
 
@@ -36,25 +36,24 @@ A string is the program's file, or its name on the PATH; a list is the
 program and its first arguments, for example
 \(\"python3\" \"-m\" \"efrit_budget\").  With nil the program
 efrit-budget is looked for in the virtualenv .venv of the checkout that
-this file is part of, then on the PATH."
+holds this file, then on the PATH."
   :type '(choice (const :tag "Find it" nil)
                  (file :tag "Program")
                  (repeat :tag "Program and arguments" string))
   :risky t)
 
 (defcustom efrit-sidecar-read-output-max 65536
-  "Least bytes of the sidecar's output that Emacs reads at once.
-That is from Emacs 30 on, where a process has a limit of its own.  Emacs 28
-and 29 know one for all processes, `read-process-output-max', which is the
-person's; with nil it is that everywhere."
-  :type '(choice (const :tag "As it is" nil) natnum)
-  :risky t)
+  "Bytes of the sidecar's output that Emacs may read at once; nil: the default.
+Emacs 30 sets this for the sidecar's process alone.  Emacs 28 and 29 have
+one limit for all processes, `read-process-output-max', which stays as
+the user set it."
+  :type '(choice (const :tag "As it is" nil) natnum) :risky t)
 
 (defcustom efrit-remote-commands nil
-  "The commands that run the sidecar on other machines.
-An alist: a regular expression that fits the name of the machine, such as
-\"/ssh:me@host:\", and the program there, a string, or a list of the
-program and its first arguments.  Where none fits, the program
+  "The commands that run the sidecar on other machines, an alist.
+A key is a regular expression for the remote prefix of a file name, such
+as \"/ssh:me@host:\"; a value is the program there, a string, or a list of
+the program and its first arguments.  Where no key matches, the program
 efrit-budget is looked for on the PATH there, see `tramp-remote-path', and
 in ~/.local/bin.  The value may be connection-local."
   :type '(alist :key-type (regexp :tag "Machine")
@@ -64,7 +63,7 @@ in ~/.local/bin.  The value may be connection-local."
 
 (defcustom efrit-sidecar-log-events 0
   "Characters of messages kept in the buffer *efrit sidecar events*.
-With 0 none are kept.  In force from the next start of the sidecar on."
+With 0 none are kept.  A change takes effect when the sidecar starts next."
   :type 'natnum)
 
 (defcustom efrit-sidecar-start-timeout 15
@@ -74,22 +73,19 @@ With 0 none are kept.  In force from the next start of the sidecar on."
 (defcustom efrit-sidecar-started-functions nil
   "Hook run when the sidecar has started and its sessions are resumed.
 Each function is called with the sidecar's reply to the greeting, a plist."
-  :type 'hook
-  :risky t)
+  :type 'hook :risky t)
 
 (defcustom efrit-sidecar-died-functions nil
-  "Hook run when the sidecar has ended without having been asked to.
+  "Hook run when the sidecar has ended unexpectedly.
 Each function is called with a text that says how it ended."
-  :type 'hook
-  :risky t)
+  :type 'hook :risky t)
 
 (defcustom efrit-sidecar-progress-functions nil
-  "Hook run when the sidecar says how far the work on a call is.
+  "Hook run when the sidecar reports the progress of a call.
 Each function is called with the call, as `efrit-sidecar-request-async'
-returned it, or nil where it is not known, and a plist: `:tool_use_id',
+returned it, or nil for an unknown call, and a plist: `:tool_use_id',
 and under `:value' a plist of `:message', `:done', `:total', `:seconds'."
-  :type 'hook
-  :risky t)
+  :type 'hook :risky t)
 
 (defcustom efrit-sidecar-timeout 30
   "Seconds a call to the sidecar may take by default.
@@ -97,40 +93,37 @@ With nil there is no limit."
   :type '(choice (const :tag "No limit" nil) number))
 
 (defcustom efrit-sync-delay 0.5
-  "Seconds after a change before the sidecar is told of it.
+  "Seconds after a change before the text of a short buffer is sent.
 See `efrit-sync-short'."
   :type 'number)
 
 (defcustom efrit-sync-short 250000
-  "Characters of the longest buffer whose changes are told as they are made.
-Those of a longer one are told before a tool is called, so that nobody
-waits for it at each pause in typing."
-  :type 'natnum
-  :risky t)
+  "Characters of the longest buffer that is sent soon after each change.
+A longer one is sent when a tool is called, so that typing is never
+interrupted by it."
+  :type 'natnum :risky t)
 
 (defcustom efrit-sync-most-characters 10000000
-  "The longest buffer that is told; a longer one is read as it is on disk."
-  :type 'natnum
-  :risky t)
+  "Characters of the longest unsaved buffer that is sent to the sidecar.
+Of a longer one the model reads the file on disk."
+  :type 'natnum :risky t)
 
 (defcustom efrit-sync-most-characters-remote 500000
-  "The same for files on other machines, to which Emacs sends each text."
-  :type 'natnum
-  :risky t)
+  "Like `efrit-sync-most-characters', for files on other machines."
+  :type 'natnum :risky t)
 
 (defcustom efrit-revert-buffers t
   "Non-nil means revert buffers whose files a command changed.
-A buffer that is modified never does."
-  :type 'boolean
-  :risky t)
+Modified buffers are never reverted."
+  :type 'boolean :risky t)
 
 ;;; Permissions
 
 (defcustom efrit-permission-rules nil
   "Rules for all projects: a list of (TOOL PATTERN DECISION).
 TOOL is a name or t, PATTERN a regular expression or t.  An expression is
-searched for in the whole text: one without \\=\\` and \\=\\' matches commands
-that do more than it says.  A session takes them when it begins."
+searched for in the whole text: without \\=\` and \\=\' it also matches
+longer commands.  A session copies the rules when it begins."
   :type '(repeat (list (choice (const :tag "Every tool" t) (string :tag "Tool"))
                        (choice (const :tag "Everything" t) (regexp :tag "About"))
                        (choice (const allow) (const ask) (const deny))))
@@ -138,8 +131,7 @@ that do more than it says.  A session takes them when it begins."
 
 (defcustom efrit-permissions-file (locate-user-emacs-file "efrit-permissions.eld")
   "File with the permission rules of projects."
-  :type 'file
-  :risky t)
+  :type 'file :risky t)
 
 (defcustom efrit-permission-always-ask-files
   '(;; Emacs, the shell and editors.
@@ -166,15 +158,13 @@ that do more than it says.  A session takes them when it begins."
     "/[^/]+\\.config\\.[cm]?[jt]s\\'" "/\\.[^/]+rc\\.[cm]?js\\'"
     "/setup\\.\\(?:py\\|cfg\\)\\'" "/pyproject\\.toml\\'" "/\\(?:conftest\\|noxfile\\|sitecustomize\\|usercustomize\\)\\.py\\'"
     "/\\(?:tox\\|pytest\\)\\.ini\\'" "\\.pth\\'" "/\\.r\\(?:profile\\|environ\\)\\'" "/\\.gdbinit\\'" "/\\.lldbinit\\'"
-    ;; What says what a model may do.
+    ;; Instructions and permissions for models.
     "/\\.efrit\\.toml\\'" "/\\(?:agents\\|claude\\)\\(?:\\.local\\)?\\.md\\'" "/\\.claude/" "/\\.mcp\\.json\\'")
   "Files that run, or are obeyed, by being there: regular expressions.
-The person is asked each time the model changes such a file, whatever was
-allowed before.  They are matched with the file's name in the project, with
-a slash in front, case aside."
-  :risky t
-  :type '(repeat regexp)
-  :risky t)
+Each change of such a file asks the person, whatever rules there are.
+They are matched, ignoring case, with the file's name in the project and
+a slash in front."
+  :type '(repeat regexp) :risky t)
 
 (defcustom efrit-permission-never-begin
   '("sh" "ash" "bash" "dash" "zsh" "ksh" "fish" "csh" "tcsh" "busybox" "env" "exec" "eval" "command"
@@ -185,15 +175,13 @@ a slash in front, case aside."
     "if" "then" "else" "elif" "fi" "for" "while" "until" "do" "done" "case" "esac" "in" "function"
     "select" "coproc" "trap" "set" "export" "alias" "cd")
   "Programs for which no permission by the beginning of a command is offered.
-They run what their arguments name, or where their arguments lead."
+Their arguments name other programs to run, or places to reach."
   :risky t
-  :type '(repeat string)
-  :risky t)
+  :type '(repeat string) :risky t)
 
 (defcustom efrit-visit-most-bytes 5000000
-  "The largest file that is opened in Emacs for a look."
-  :type 'natnum
-  :risky t)
+  "Size in bytes of the largest file that a tool opens in Emacs."
+  :type 'natnum :risky t)
 
 (defcustom efrit-visit-secret-files
   '("/\\.env\\'" "/\\.env\\.[^/]*\\'" "/[._]netrc\\'" "/\\.authinfo[^/]*\\'" "/\\.pgpass\\'"
@@ -204,145 +192,126 @@ They run what their arguments name, or where their arguments lead."
     "/client_secret[^/]*\\.json\\'" "/service-account[^/]*\\.json\\'"
     "/application_default_credentials\\.json\\'" "/\\.vault-token\\'" "/\\.s3cfg\\'" "/\\.boto\\'")
   "Files whose content no tool of Emacs shows: regular expressions.
-They are matched with the whole name, case aside.  The sidecar's `read_file'
-asks the person about such a file."
-  :type '(repeat regexp)
-  :risky t)
+They are matched with the whole file name, ignoring case.  The sidecar's
+`read_file' asks the person about such a file."
+  :type '(repeat regexp) :risky t)
 
 (defcustom efrit-visit-open-files
   '("/\\.env\\.\\(?:example\\|sample\\|template\\|dist\\)\\'" "/\\.ssh/\\(?:[^/]*\\.pub\\|config\\)\\'"
     "/\\.ssh/known_hosts[^/]*\\'")
   "Exceptions from `efrit-visit-secret-files': regular expressions."
-  :type '(repeat regexp)
-  :risky t)
+  :type '(repeat regexp) :risky t)
 
 (defcustom efrit-buffer-most-characters 2000000
-  "Most characters of a buffer that are read at once."
+  "Most characters of a buffer that one `read_buffer' returns."
   :type 'natnum)
 
 (defcustom efrit-buffer-project-modes '(compilation-mode comint-mode eshell-mode dired-mode)
-  "Major modes whose buffers are of the project in whose folder they are.
-So are those of modes derived from them.  Of the other buffers, those that
-visit a file of the project are."
+  "Major modes whose buffers belong to the project of their directory.
+Modes derived from them count, too.  A buffer of another mode belongs to
+the project if it visits a file in it."
   :risky t
-  :type '(repeat symbol)
-  :risky t)
+  :type '(repeat symbol) :risky t)
 
 (defcustom efrit-buffer-secret-modes '(authinfo-mode pass-mode pass-view-mode)
-  "Major modes whose buffers are not read, nor those of modes derived from them."
-  :type '(repeat symbol)
-  :risky t)
+  "Major modes, with those derived from them, whose buffers are never read."
+  :type '(repeat symbol) :risky t)
 
 (defcustom efrit-batch-allow nil
   "Names of tools that may run in batch without being asked about.
-The variable EFRIT_ALLOW of the environment adds to it, separated by
-commas; \"all\" there stands for every tool."
-  :type '(repeat string)
-  :risky t)
+The environment variable EFRIT_ALLOW adds names, separated by commas;
+\"all\" in it stands for every tool."
+  :type '(repeat string) :risky t)
 
 ;;; A session at work
 
 (defcustom efrit-do-show-function #'efrit-session-view-show
-  "Called with a loop to show it to the person."
-  :type 'function
-  :risky t)
+  "Function called with a loop to show it to the person."
+  :type 'function :risky t)
 
 (defcustom efrit-do-ask-above nil
   "Tokens of a prompt above which `efrit-do' asks before sending; nil: never."
-  :type '(choice (const :tag "Never" nil) natnum)
-  :risky t)
+  :type '(choice (const :tag "Never" nil) natnum) :risky t)
 
 (defcustom efrit-max-turns nil
   "Turns after a person's message at which the person is asked; nil: never."
-  :type '(choice (const :tag "Never ask" nil) natnum)
-  :risky t)
+  :type '(choice (const :tag "Never ask" nil) natnum) :risky t)
 
 (defcustom efrit-max-minutes nil
   "Minutes after a person's message at which the person is asked; nil: never."
-  :type '(choice (const :tag "Never ask" nil) number)
-  :risky t)
+  :type '(choice (const :tag "Never ask" nil) number) :risky t)
 
 (defcustom efrit-max-dollars nil
   "Dollars after a person's message at which the person is asked; nil: never."
-  :type '(choice (const :tag "Never ask" nil) number)
-  :risky t)
+  :type '(choice (const :tag "Never ask" nil) number) :risky t)
 
 (defcustom efrit-stop-patience 5
-  "Seconds after which the person is told that a stop waits for the sidecar."
+  "Seconds after which a message says that a stop waits for the sidecar."
   :type 'number)
 
 (defcustom efrit-garbage-threshold 16000000
-  "`gc-cons-threshold' while a session works, if that is higher; nil: leave it."
-  :type '(choice (const :tag "Leave it" nil) natnum)
-  :risky t)
+  "Least `gc-cons-threshold' while a session works; nil: leave it."
+  :type '(choice (const :tag "Leave it" nil) natnum) :risky t)
 
 (defcustom efrit-system-file
   (expand-file-name "efrit-system.txt"
                     (file-name-directory (or load-file-name buffer-file-name)))
   "The file with the system prompt; {root} in it is the project's root."
-  :type 'file
-  :risky t)
+  :type 'file :risky t)
 
 (defcustom efrit-instruction-files '("AGENTS.md" "CLAUDE.md")
   "Files of a project with instructions for a model.
-The first that is there goes with the first message of a session.  One that
-is a link to outside of the project, or to a file of secrets, does not."
-  :type '(repeat string)
-  :risky t)
+The first one that exists is sent with the first message of a session,
+unless it is a link to outside the project, or to a file of secrets."
+  :type '(repeat string) :risky t)
 
 (defcustom efrit-context-buffer t
   "Non-nil means a message names the current file or buffer and line.
-With `text' the text of the buffer goes with it, where no region is
-active: as far as the person's tier of the budget goes, and the rest under
-a handle."
+With `text', and no active region, the text of the buffer is sent as well:
+as much as the tier of the user message holds, and the rest as a handle."
   :type '(choice (const :tag "Its name" t)
                  (const :tag "Its name and text" text)
                  (const :tag "Nothing" nil))
   :risky t)
 
 (defcustom efrit-instruction-most-bytes 200000
-  "The most bytes of a file of instructions that go with a session.
-Of a longer one the beginning goes, and the model is told where the rest is."
-  :type 'natnum
-  :risky t)
+  "Most bytes of a file of instructions that are sent with a session.
+Of a longer one the beginning is sent, with a note that names the file."
+  :type 'natnum :risky t)
 
 ;;; Edits
 
 (defcustom efrit-change-most-bytes 20000000
-  "The largest file that is edited; a larger one needs a command."
-  :type 'natnum
-  :risky t)
+  "Size in bytes of the largest file that the edit tools change."
+  :type 'natnum :risky t)
 
 (defcustom efrit-change-keep-buffers t
   "Non-nil means keep buffers that were opened for an edit.
-Undo in such a buffer takes back what the model did, step by step."
+Undo in such a buffer undoes the edits of the model, step by step."
   :type 'boolean)
 
 (defcustom efrit-edit-unsaved-buffers 'leave
   "Action for an edit of a buffer with unsaved changes.
-It is made in the buffer in any case.  `leave': the buffer is not saved, as
-the model is told; `save': it is saved; `ask': the person is asked."
-  :type '(choice (const leave) (const save) (const ask))
-  :risky t)
+The edit is made in the buffer in any case.  `leave': do not save the
+buffer, and tell the model; `save': save it; `ask': ask the person."
+  :type '(choice (const leave) (const save) (const ask)) :risky t)
 
 ;;; Tools that run in Emacs
 
 (defcustom efrit-eval-seconds 30
   "Seconds an evaluation may take; nil means no limit.
-Until then Emacs waits for it.  Code can defeat the limit where it sets out to.
-An Emacs in batch that waits in `call-process' hears of it only when that
-process has ended."
-  :type '(choice (const :tag "No limit" nil) number)
-  :risky t)
+Emacs waits for it meanwhile.  Code can defeat the limit on purpose.
+A batch Emacs that waits in `call-process' notices the limit only when
+that process has ended."
+  :type '(choice (const :tag "No limit" nil) number) :risky t)
 
 (defcustom efrit-eval-most-characters 200000
-  "The most that is kept of what an evaluation prints, and of its value."
+  "Most characters kept of an evaluation's output, and of its value."
   :type 'natnum)
 
 (defcustom efrit-code-seconds 10
   "Seconds that an xref backend may take to answer."
-  :type 'number
-  :risky t)
+  :type 'number :risky t)
 
 (defcustom efrit-code-most-places 2000
   "Most definitions or references that are listed."
@@ -350,8 +319,7 @@ process has ended."
 
 (defcustom efrit-compile-seconds 600
   "Seconds a compilation may take unless the model sets a limit."
-  :type 'natnum
-  :risky t)
+  :type 'natnum :risky t)
 
 (defcustom efrit-compile-most-characters 5000000
   "Most characters a compilation may print before it is stopped."
@@ -363,52 +331,48 @@ process has ended."
     "\\`TOKEN\\'\\|_TOKENS?\\(?:_\\|\\'\\)\\|_PAT\\'\\|_JWT\\'\\|_DSN\\'\\|_AUTH\\'"
     "SECRET\\|PASSWORD\\|PASSWD\\|PASSPHRASE\\|_PASS\\'\\|CREDENTIAL\\|ASKPASS"
     "WEBHOOK_URL\\|\\`KUBECONFIG\\'\\|\\`NETRC\\'")
-  "Variables of the environment that a compilation does not get.
+  "Environment variables that a compilation does not get.
 Regular expressions for their names, in upper case."
-  :type '(repeat regexp)
-  :risky t)
+  :type '(repeat regexp) :risky t)
 
 (defcustom efrit-diagnostics-backends
   '(elisp-flymake-checkdoc python-flymake sh-shellcheck-flymake lua-ts-flymake-luacheck
                            tex-chktex eglot-flymake-backend)
-  "Backends of Flymake that are started for files the person does not check.
+  "Flymake backends that may be started where no checker is running.
 These only read the file.  Others, such as `elisp-flymake-byte-compile',
 may run code of the project."
-  :type '(repeat function)
-  :risky t)
+  :type '(repeat function) :risky t)
 
 (defcustom efrit-diagnostics-seconds 10
   "Seconds that checkers may take to report."
-  :type 'number
-  :risky t)
+  :type 'number :risky t)
 
 (defcustom efrit-format-functions
   (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
                   '(json-mode js-json-mode json-ts-mode))
           '((go-mode . gofmt) (rust-mode . rust-format-buffer)))
   "Functions that format the current buffer, by its major mode.
-Where there is none, code is indented as its mode does it."
-  :type '(alist :key-type symbol :value-type function)
-  :risky t)
+Code in another mode is indented."
+  :type '(alist :key-type symbol :value-type function) :risky t)
 
 (defcustom efrit-format-meaningful-indentation
   '(python-mode python-base-mode haskell-mode elm-mode fsharp-mode nim-mode coffee-mode
                 yaml-mode yaml-ts-mode makefile-mode haml-mode sass-mode pug-mode slim-mode)
   "Major modes of languages in which indentation has a meaning.
-Their files are not indented, as Emacs could only guess."
+Their files are never indented, as Emacs could only guess."
   :type '(repeat symbol))
 
 (defcustom efrit-format-seconds 20
   "Seconds a language server may take to format a file."
-  :type 'number
-  :risky t)
+  :type 'number :risky t)
 
 (defcustom efrit-format-most-characters 300000
-  "The longest text that Emacs formats itself, which it does without a pause."
+  "Characters of the longest text that Emacs formats or indents itself.
+Emacs waits for it meanwhile."
   :type 'natnum)
 
 (defcustom efrit-show-seconds 60
-  "Seconds that shown lines stay highlighted; nil means until the next."
+  "Seconds that shown lines stay highlighted; nil: until others are shown."
   :type '(choice (const :tag "Until others are" nil) number))
 
 (defcustom efrit-show-most-characters 2000000
@@ -417,61 +381,54 @@ Their files are not indented, as Emacs could only guess."
 
 (defcustom efrit-fetch-seconds 30
   "Seconds that a site may take to answer."
-  :type 'number
-  :risky t)
+  :type 'number :risky t)
 
 (defcustom efrit-fetch-most-bytes 5000000
-  "Most bytes of an answer that are kept."
-  :type 'natnum
-  :risky t)
+  "Most bytes of a site's answer that are kept."
+  :type 'natnum :risky t)
 
 (defcustom efrit-fetch-most-redirects 5
   "Most redirects within a site that are followed."
-  :type 'natnum
-  :risky t)
+  :type 'natnum :risky t)
 
 (defcustom efrit-fetch-user-agent "Mozilla/5.0 (compatible; efrit)"
   "User agent sent to sites."
-  :type 'string
-  :risky t)
+  :type 'string :risky t)
 
 (defcustom efrit-web-search-url "https://html.duckduckgo.com/html/?q=%s"
-  "The address of a search; %s stands for what is searched for."
-  :type 'string
-  :risky t)
+  "Address of a web search; %s stands for the query."
+  :type 'string :risky t)
 
 (defcustom efrit-web-render-seconds 20
-  "Seconds that the layout of a page may take."
-  :type 'number
-  :risky t)
+  "Seconds that laying out a page may take."
+  :type 'number :risky t)
 
 ;;; Views
 
 (defcustom efrit-session-view-height 0.67
-  "Fraction of a frame for a new session window.
-A fraction, or a number of lines."
+  "Height of a new session window: a fraction of the frame, or lines."
   :type 'number)
 
 (defcustom efrit-view-most-characters 100000
   "Most characters of a tool's result shown below its line.
-The whole is shown in a buffer of its own, see `efrit-open-result'."
+`efrit-open-result' shows the whole result in a buffer of its own."
   :type 'natnum)
 
 (defcustom efrit-output-lines 6
   "Lines of a running tool's output shown below its line.
-With 0 none are."
+With 0 no output is shown."
   :type 'natnum)
 
 (defcustom efrit-result-most-characters 2000000
-  "Most characters of a stored result that are shown."
+  "Most characters of a stored result that `efrit-open-result' shows."
   :type 'natnum)
 
 (defcustom efrit-reply-box-files-for 15
-  "Seconds for which the names of a project's files are taken as known."
+  "Seconds that the list of a project's files is cached for completion."
   :type 'number)
 
 (defcustom efrit-presence-notify 'desktop
-  "Way to announce that a session nobody sees has ended."
+  "Way to announce that a session in no window has ended."
   :type '(choice (const :tag "By the desktop, else in the echo area" desktop)
                  (const :tag "In the echo area" message)
                  (const :tag "Not at all" nil)))
@@ -485,35 +442,33 @@ With 0 none are."
   :type '(choice (const markdown) (const org)))
 
 (defcustom efrit-memory-pack-tokens 2000
-  "The budget of a context pack unless another one is given."
+  "Default size of a context pack, in tokens."
   :type 'natnum)
 
 (defcustom efrit-memory-most-results 50
-  "The most observations that a search lists."
+  "Most observations that a memory search lists."
   :type 'natnum)
 
 ;;; The model
 
 (defgroup efrit-claude nil
-  "The model, and how it is talked to."
+  "The model and its endpoint."
   :group 'efrit)
 
 (defcustom efrit-claude-url "https://api.anthropic.com/v1/messages"
   "URL of the endpoint, any server with the Messages API.
-The whole address, with http:// or https:// in front."
-  :type 'string
-  :risky t)
+Give the whole address, with http:// or https:// in front."
+  :type 'string :risky t)
 
 (defcustom efrit-claude-headers nil
-  "Headers that every request has besides: an alist of strings."
-  :type '(alist :key-type string :value-type string)
-  :risky t)
+  "Additional headers of every request: an alist of strings."
+  :type '(alist :key-type string :value-type string) :risky t)
 
 (defcustom efrit-claude-features 'auto
   "Features of the endpoint besides plain messages.
 With `auto' everything at the vendor's own endpoint, and nothing
-elsewhere, since local servers may refuse what they do not know.  For a
-gateway to the vendor's models, choose what it passes on."
+elsewhere, since local servers may refuse unknown fields.  For a gateway
+to the vendor's models, choose the features it passes on."
   :type '(choice (const auto)
                  (set (const cache) (const thinking) (const effort) (const task-budget)
                       (const binding) (const diagnostics)))
@@ -521,98 +476,82 @@ gateway to the vendor's models, choose what it passes on."
 
 (defcustom efrit-claude-key-hosts '("api.anthropic.com")
   "Hosts that are sent the key in the variable ANTHROPIC_API_KEY.
-Others get a key from `auth-source' alone, where it has one for them."
-  :type '(repeat string)
-  :risky t)
+For other hosts only `auth-source' is searched."
+  :type '(repeat string) :risky t)
 
 (defcustom efrit-claude-key-in-clear nil
   "Non-nil means allow sending a key over plain http to another host.
-Whoever is on the way can read it then."
-  :type 'boolean
-  :risky t)
+Anybody between the two machines can then read it."
+  :type 'boolean :risky t)
 
 (defcustom efrit-http-program "curl"
-  "The curl that talks to the model's endpoint."
-  :type 'string
-  :risky t)
+  "The curl program that sends requests."
+  :type 'string :risky t)
 
 (defcustom efrit-http-connect-timeout 30
   "Seconds that connecting may take."
-  :type 'number
-  :risky t)
+  :type 'number :risky t)
 
 (defcustom efrit-http-silence-timeout 300
   "Seconds without data after which a request fails."
-  :type 'number
-  :risky t)
+  :type 'number :risky t)
 
 (defcustom efrit-http-directory
   (let ((runtime (getenv "XDG_RUNTIME_DIR")))
     (if (and runtime (file-directory-p runtime))
         (expand-file-name "efrit" runtime)
       (locate-user-emacs-file "efrit-requests")))
-  "The folder for what is being sent, which nobody else can look into.
-Each request is a file there until it has ended.  It is not to be in a folder
-where others can take its name first, as in that for temporary files."
-  :type 'directory
-  :risky t)
+  "Folder for request files, readable by nobody else.
+Each request is a file there until it has ended.  Do not use a shared
+folder, such as the one for temporary files: others could create it first."
+  :type 'directory :risky t)
 
 (defcustom efrit-claude-model "claude-sonnet-5-5"
-  "The model."
-  :type 'string
-  :risky t)
+  "Name of the model."
+  :type 'string :risky t)
 
 (defcustom efrit-claude-max-tokens nil
   "The longest reply, in tokens; nil means the session's whole reserve."
-  :type '(choice (const :tag "The reserve" nil) natnum)
-  :risky t)
+  :type '(choice (const :tag "The reserve" nil) natnum) :risky t)
 
 (defcustom efrit-claude-effort nil
-  "The effort the model makes; nil leaves it to the API."
+  "The effort that the model makes; nil: the default of the API."
   :type '(choice (const :tag "The API's default" nil)
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
 (defcustom efrit-claude-thinking-display "summarized"
-  "The form of visible thinking: summarized, as updates, or none."
+  "Form in which thinking is shown: summarized, as updates, or omitted."
   :type '(choice (const "summarized") (const "updates") (const "omitted")))
 
 (defcustom efrit-claude-task-budget nil
-  "Tokens of which the API itself shows the model a countdown; nil: none.
-They are for the whole session, whatever leaves its window."
-  :type '(choice (const :tag "None" nil) natnum)
-  :risky t)
+  "Tokens of the countdown that the API shows the model; nil: no countdown.
+They count for the whole session, evicted turns included."
+  :type '(choice (const :tag "None" nil) natnum) :risky t)
 
 (defcustom efrit-claude-betas nil
-  "Names of betas that every request asks for."
-  :type '(repeat string)
-  :risky t)
+  "Names of API betas that every request asks for."
+  :type '(repeat string) :risky t)
 
 (defcustom efrit-claude-retries 8
   "Number of retries after a transient failure."
-  :type 'natnum
-  :risky t)
+  :type 'natnum :risky t)
 
 (defcustom efrit-claude-retry-delay 1
-  "Seconds before the first retry; each one after waits twice as long.
-What the server asks for comes before it."
-  :type 'number
-  :risky t)
+  "Seconds before the first retry; each later one waits twice as long.
+A delay that the server asks for takes precedence."
+  :type 'number :risky t)
 
 (defcustom efrit-claude-retry-most 60
-  "The most seconds between retries where the server asks for none."
-  :type 'number
-  :risky t)
+  "Most seconds between retries where the server asks for no delay."
+  :type 'number :risky t)
 
 (defcustom efrit-claude-most-bytes 50000000
-  "The longest reply that is taken, in bytes as it comes over the wire.
-One that is longer is given up: it is no reply of a model's."
-  :type 'natnum
-  :risky t)
+  "Most bytes of a reply, as received; a longer one is dropped as broken."
+  :type 'natnum :risky t)
 
 (defcustom efrit-claude-retry-after-most 3600
-  "The most seconds before a retry that a server may ask for."
-  :type 'number
-  :risky t)
+  "Longest delay before a retry, in seconds, that a server may ask for."
+  :type 'number :risky t)
 
 ;;; The budget
 
@@ -621,55 +560,50 @@ One that is longer is given up: it is no reply of a model's."
   :group 'efrit)
 
 (defcustom efrit-budget-total-target 100000
-  "The whole budget of a session: the prompt, and the reserve for the reply.
-Tiers not set one by one scale with it."
-  :type 'natnum
-  :risky t)
+  "Tokens of the whole budget of a session: the prompt and the reply's reserve.
+Tiers that have no option set scale with it."
+  :type 'natnum :risky t)
 
 (defcustom efrit-budget-per-tool-default 8000
-  "The most that one tool call may deliver."
-  :type 'natnum
-  :risky t)
+  "Most tokens that one tool call may deliver."
+  :type 'natnum :risky t)
 
 (defcustom efrit-budget-history-max 12000
-  "The most that the compressed work log and the model's earlier turns take."
-  :type 'natnum
-  :risky t)
+  "Most tokens of the compressed work log and the model's earlier turns."
+  :type 'natnum :risky t)
 
 (defcustom efrit-budget-warning-threshold 20000
-  "Remaining tokens below which the model is warned."
-  :type 'natnum
-  :risky t)
+  "Remaining tokens below which the model gets a warning."
+  :type 'natnum :risky t)
 
 (defcustom efrit-memory-tools t
   "Non-nil means offer the memory tools in new sessions."
-  :type 'boolean
-  :risky t)
+  :type 'boolean :risky t)
 
 (defcustom efrit-budget-bars-width 30
   "Width of the tiers' bars in characters, if there is room."
   :type 'natnum)
 
 (defcustom efrit-budget-view-delay 0.3
-  "Seconds after something happened in a session before its view shows it."
+  "Seconds from an event in a session to the refresh of its budget view."
   :type 'number)
 
 (defcustom efrit-budget-view-interval 2.0
-  "Seconds between two times that a view shows by itself what happened."
+  "Least seconds between two automatic refreshes of a budget view."
   :type 'number)
 
 ;;; Faces
 
 (defgroup efrit-faces nil
-  "What a session looks like."
+  "Faces of sessions and lists."
   :group 'efrit
   :group 'faces)
 
 (defface efrit-title '((t :inherit (bold font-lock-doc-face)))
-  "The first line of a session.")
+  "Face for the first line of a session.")
 
 (defface efrit-person '((t :inherit (bold font-lock-keyword-face)))
-  "The line above what the person said.")
+  "Face for the line above the person's message.")
 
 (defface efrit-said '((t :inherit default))
   "Face for the person's messages.")
@@ -681,25 +615,25 @@ Tiers not set one by one scale with it."
   "Face for the model's thinking and its heading.")
 
 (defface efrit-tool '((t :inherit (bold font-lock-function-name-face)))
-  "The name of a tool in its line.")
+  "Face for the name of a tool in its line.")
 
 (defface efrit-arguments '((t :inherit font-lock-string-face))
-  "The arguments of a tool in its line.")
+  "Face for the arguments of a tool in its line.")
 
 (defface efrit-figures '((t :inherit shadow))
-  "Tokens, times and prices.")
+  "Face for tokens, times and prices.")
 
 (defface efrit-delivered '((t :inherit shadow))
   "Face for text that a tool returned to the model.")
 
 (defface efrit-done '((t :inherit success))
-  "The sign of what succeeded.")
+  "Face for the sign of a success.")
 
 (defface efrit-failed '((t :inherit error))
-  "The sign of what failed, and why.")
+  "Face for the sign of a failure, and its reason.")
 
 (defface efrit-busy '((t :inherit warning))
-  "The sign of what is under way.")
+  "Face for the sign of work in progress.")
 
 (defface efrit-note '((t :inherit shadow))
   "Face for notes of efrit itself.")
@@ -708,28 +642,28 @@ Tiers not set one by one scale with it."
   "Face for questions to the person.")
 
 (defface efrit-question-body '((t :inherit font-lock-constant-face))
-  "Face for the effect of what a question asks to allow.")
+  "Face for the arguments of a tool call that asks for permission.")
 
 (defface efrit-key '((t :inherit (bold link)))
-  "Keys and buttons.")
+  "Face for keys and buttons.")
 
 (defface efrit-prompt '((t :inherit minibuffer-prompt))
-  "The prompt of the reply box.")
+  "Face for the prompt of the reply box.")
 
 (defface efrit-band-ample '((t :inherit success))
-  "The gauge while there is room.")
+  "Face for the gauge while there is room.")
 
 (defface efrit-band-low '((t :inherit warning))
-  "The gauge when little will be left even after compacting.")
+  "Face for the gauge when little will be left even after a rewrite.")
 
 (defface efrit-band-critical '((t :inherit error))
-  "The gauge when hardly anything will be left.")
+  "Face for the gauge when hardly anything will be left.")
 
 (defface efrit-budget-pinned '((t :inherit font-lock-keyword-face))
   "Face for pinned results.")
 
 (defface efrit-shown '((t :inherit highlight))
-  "Lines that the model shows.")
+  "Face for lines that the model shows.")
 
 ;;; Errors
 
@@ -747,9 +681,9 @@ Tiers not set one by one scale with it."
 
 (define-error 'efrit-change-refused "The change cannot be made")
 
-(define-error 'efrit-plan-refused "It cannot be done")
+(define-error 'efrit-plan-refused "The plan cannot be made")
 
-(define-error 'efrit-remote-busy "TRAMP is at work just now")
+(define-error 'efrit-remote-busy "TRAMP is busy")
 
 ;;; Public
 
@@ -769,21 +703,34 @@ ERR is (SYMBOL . DATA), as `condition-case' binds it."
 
 (defun efrit-rpc-error-data (err)
   "Return the JSON-RPC error data of ERR, an `efrit-rpc-error', or nil.
-Where a parameter was refused, `:fields' in it names which and why."
+For a refused parameter, `:fields' in it gives its name and the reason."
   (plist-get (cddr err) :data))
 
 (defmacro efrit-for-a-person (&rest body)
-  "Run BODY for a command; turn an error of efrit's into a `user-error'."
+  "Run BODY for a command; turn an error of efrit into a `user-error'."
   (declare (indent 0) (debug t))
   `(condition-case err
        (progn ,@body)
      (efrit-error (user-error "%s" (efrit-error-text err)))))
 
+(defmacro efrit-with-live-buffer (buffer &rest body)
+  "Run BODY in BUFFER, unless BUFFER is nil or killed."
+  (declare (indent 1) (debug t))
+  (let ((name (make-symbol "buffer")))
+    `(let ((,name ,buffer))
+       (when (buffer-live-p ,name)
+         (with-current-buffer ,name
+           ,@body)))))
+
+(defun efrit-count-text (count noun)
+  "Return COUNT of NOUN as text, such as \"1 line\" or \"2 lines\"."
+  (format "%d %s%s" count noun (if (= count 1) "" "s")))
+
 (defun efrit-check-mode (mode)
   "Signal a `user-error' unless this buffer is in MODE, or one derived from it.
-A command of MODE's buffers may be called by its name anywhere."
+Commands call this, since they can be run in any buffer by name."
   (unless (derived-mode-p mode)
-    (user-error "This belongs to buffers in %s" mode)))
+    (user-error "Run %s in a buffer in %s" (or this-command "this") mode)))
 
 ;;; Commands
 
@@ -829,9 +776,9 @@ A command of MODE's buffers may be called by its name anywhere."
 ;;; Outdated compiled files
 
 (defun efrit--drop-outdated (file)
-  "Delete compiled files that are older than their sources, beside FILE.
-Where one cannot be deleted, have Emacs load what is newer.  Load the source
-of FILE where FILE itself is outdated."
+  "Delete compiled files beside FILE that are older than their sources.
+Where one cannot be deleted, have Emacs prefer newer sources.  If FILE
+itself is outdated, load its source."
   (dolist (compiled (directory-files (file-name-directory file) t "\\`efrit.*\\.elc\\'"))
     (let ((source (substring compiled 0 -1)))
       (when (file-newer-than-file-p source compiled)

@@ -66,7 +66,7 @@ text = \"I see.\"
           (ert-info ((format "%s: %s" name (plist-get result :text)))
             (should (equal "error" (plist-get result :status)))
             (should (string-match-p (if (member name '("undo_edit" "restore_checkpoint"))
-                                        "no edit to take back\\|Nothing was changed"
+                                        "No edits left to undo\\|No edits since"
                                       "a batch job with nobody to ask")
                                     (plist-get result :text)))))))))
 

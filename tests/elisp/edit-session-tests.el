@@ -175,7 +175,7 @@ text = \"I see.\"
     (set-file-times (editing-file "a.txt") (time-add nil 2))
     (let ((again (efrit-do-resume-loop (efrit-loop-id loop) efrit-test-project)))
       (efrit-test-finish again "Edit it.")
-      (should (string-search "has changed since this session was last at work"
+      (should (string-search "has changed since this session last worked"
                              (efrit-test-sent-text)))
       (should (equal "one\ntwo\nthree\n" (editing-bytes "a.txt")))
       (should (equal "# B project\n" (editing-bytes "README.md"))))))
@@ -201,7 +201,7 @@ tool = [{ name = \"undo_edit\", input = { path = \"a.txt\" } }]
 [[reply]]
 tool = [{ name = \"undo_edit\", input = {} }]
 [[reply]]
-expect_contains = \"There is no edit to take back\"
+expect_contains = \"No edits left to undo\"
 text = \"Done.\"
 " loop
     (let (after-checkpoint)
@@ -268,7 +268,7 @@ text = \"Done.\"
   "The model learns it with the next message, once; the transcript says so at once."
   (edit-session-with-question (concat edit-session--asking "
 [[reply]]
-expect_contains = \"The person took back your edit c1: README.md is as it was before it.\"
+expect_contains = \"The person undid your edit c1: README.md is as it was before.\"
 text = \"As you like.\"
 [[reply]]
 text = \"Yes.\"
@@ -278,7 +278,7 @@ text = \"Yes.\"
     (let ((requests (length (efrit-test-sent))))
       (efrit-undo)
       (should (efrit-test-wait-until (lambda () (efrit-loop-notices view-loop))))
-      (efrit-viewing-shows "You took back c1 of README.md")
+      (efrit-viewing-shows "You undid c1 of README.md")
       (should (= requests (length (efrit-test-sent)))))
     (efrit-viewing-type "And now?")
     (should (eq 'idle (efrit-test-rest view-loop)))
@@ -313,7 +313,7 @@ text = \"Yes.\"
                          (string-match-p "^-one\n\\+1$" (buffer-string))))))
             (efrit-undo-view-all)
             (should (efrit-test-wait-until
-                     (lambda () (= 2 (how-many "taken back" (point-min) (point-max))))))
+                     (lambda () (= 2 (how-many "undone" (point-min) (point-max))))))
             (should (equal '(("a.txt" . "one\n")) (editing-tree))))
         (kill-buffer)))))
 

@@ -33,7 +33,7 @@
 
 (ert-deftest efrit-edit-refuses-a-text-that-stands-more-than-once-and-says-where ()
   (editing-with '(("a.txt" . "x\ny\nx\n"))
-    (edit-test-refused "stands in a.txt 2 times, at lines 1, 3"
+    (edit-test-refused "occurs in a.txt 2 times, at lines 1, 3"
       (editing-use "edit_file" :path "a.txt" :old_text "x" :new_text "z"))
     (should (equal "x\ny\nx\n" (editing-bytes "a.txt")))
     (edit-test-done (editing-use "edit_file" :path "a.txt" :old_text "x" :new_text "z"
@@ -42,12 +42,12 @@
 
 (ert-deftest efrit-edit-shows-the-closest-lines-where-a-text-does-not-stand ()
   (editing-with '(("a.el" . "(defun a ()\n    (message \"hello\"))\n\n(defun b ())\n"))
-    (edit-test-refused "does not stand in a.el.*\n1: (defun a ()\n2:     (message \"hello\"))"
+    (edit-test-refused "is not in a.el.*\n1: (defun a ()\n2:     (message \"hello\"))"
       (editing-use "edit_file" :path "a.el" :new_text "x"
                    :old_text "(defun a ()\n  (message \"hello\"))"))
     (edit-test-refused "\n4: (defun b ())"
       (editing-use "edit_file" :path "a.el" :old_text "(defun b (x))" :new_text "x"))
-    (edit-test-refused "does not stand in a.el\\.\\'"
+    (edit-test-refused "is not in a.el\\.\\'"
       (editing-use "edit_file" :path "a.el" :old_text "zzzzzzzzzzzzzzzz" :new_text "x"))))
 
 (ert-deftest efrit-edit-refuses-what-says-nothing ()
@@ -84,7 +84,7 @@
 
 (ert-deftest efrit-edit-makes-none-of-several-edits-where-one-is-wrong ()
   (editing-with '(("a.txt" . "one\n") ("b.txt" . "two\n"))
-    (edit-test-refused "edit 2: old_text does not stand in b.txt"
+    (edit-test-refused "edit 2: old_text is not in b.txt"
       (editing-use "multi_edit"
                    :edits [(:path "a.txt" :old_text "one" :new_text "1")
                            (:path "b.txt" :old_text "zwei" :new_text "2")]))
@@ -148,7 +148,7 @@
     (let ((said (edit-test-done (editing-use "edit_file" :path "a.txt" :old_text "one"
                                              :new_text "1   \n2"))))
       (should (equal "1\n2\n" (editing-bytes "a.txt")))
-      (should (string-match-p "hooks .* changed more:\n.*\n.*\n.*\n-1   \n\\+1\n" said)))))
+      (should (string-match-p "Hooks .* also changed:\n.*\n.*\n.*\n-1   \n\\+1\n" said)))))
 
 (ert-deftest efrit-edit-writes-a-file-whole-with-its-mode-and-through-a-link ()
   (editing-with '(("real.sh" . "echo one\n"))
@@ -164,7 +164,7 @@
   (editing-with '(("a.txt" . "one\n") ("b.txt" . "one\n") ("c.bin" . "one\0two"))
     (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (read-only-mode 1))
-    (edit-test-refused "read-only in its buffer"
+    (edit-test-refused "the person made read-only"
       (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1"))
     (edit-test-refused "binary"
       (editing-use "edit_file" :path "c.bin" :old_text "one" :new_text "1"))
@@ -278,7 +278,7 @@
       (insert "mine\n"))
     (efrit-test-write "a.txt" "one\ntwo\n")
     (set-file-times (editing-file "a.txt") (time-add nil 10))
-    (edit-test-refused "the person has to settle that"
+    (edit-test-refused "ask the person to resolve that"
       (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1"))))
 
 (ert-deftest efrit-edit-refuses-a-plan-that-time-has-overtaken ()
@@ -287,7 +287,7 @@
            (plan (editing-plan "edit_file" arguments)))
       (with-current-buffer (find-file-noselect (editing-file "a.txt"))
         (insert "typed meanwhile\n"))
-      (edit-test-refused "changed a moment ago"
+      (edit-test-refused "was just changed"
         (editing-carry-out "edit_file" arguments plan))
       (should (equal "one\n" (editing-bytes "a.txt"))))))
 
@@ -297,10 +297,10 @@
   (editing-with '(("a.txt" . "one\n"))
     (edit-test-done (editing-use "create_file" :path "new/dir/ü b.txt" :content "größe\n"))
     (should (equal (encode-coding-string "größe\n" 'utf-8) (editing-bytes "new/dir/ü b.txt")))
-    (edit-test-refused "there already" (editing-use "create_file" :path "a.txt" :content "x"))
+    (edit-test-refused "already exists" (editing-use "create_file" :path "a.txt" :content "x"))
     (edit-test-done (editing-use "create_file" :path "a.txt" :content "x" :overwrite t))
     (should (equal "x" (editing-bytes "a.txt")))
-    (edit-test-refused "there already" (editing-use "rename_file" :path "a.txt"
+    (edit-test-refused "already exists" (editing-use "rename_file" :path "a.txt"
                                                     :to "new/dir/ü b.txt"))
     (edit-test-done (editing-use "rename_file" :path "a.txt" :to "sub/c.txt"))
     (should (equal '("new/dir/ü b.txt" "sub/c.txt") (mapcar #'car (editing-tree))))
@@ -338,7 +338,7 @@
   (editing-with '(("a.txt" . "one\n"))
     (with-current-buffer (find-file-noselect (editing-file "b.txt"))
       (insert "mine\n")
-      (edit-test-refused "not saved" (editing-use "rename_file" :path "a.txt" :to "b.txt"))
+      (edit-test-refused "unsaved text of the person" (editing-use "rename_file" :path "a.txt" :to "b.txt"))
       (should (equal "mine\n" (buffer-string))))
     (should (equal "one\n" (editing-bytes "a.txt")))))
 

@@ -79,7 +79,7 @@ text = \"Done.\"
             (efrit-tool-function tool) (lambda (_arguments _call) (y-or-n-p "Really? ")))
       (let ((efrit-tools--by-name (list (cons "list_diagnostics" tool))))
         (efrit-test-finish loop "Go.")))
-    (should (string-match-p "asks the person for something in the minibuffer"
+    (should (string-match-p "reads from the minibuffer, which no tool may do"
                             (plist-get (efrit-use-result (car (efrit-loop-run loop))) :text)))))
 
 (provide 'input-tests)

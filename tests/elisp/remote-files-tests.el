@@ -105,7 +105,7 @@ Nothing may be asked."
     (cl-letf (((symbol-function 'efrit-file-reload)
                (lambda (&rest _) (signal 'file-error '("The connection is lost")))))
       (let ((said (plist-get (editing-use "undo_edit") :text)))
-        (should (string-match-p "Took back c1 of a\\.txt on disk" said))
+        (should (string-match-p "Undid c1 of a\\.txt on disk" said))
         (should (string-match-p "The connection is lost" said))))
     (should (equal "one\n" (efrit-remote-files-tests--text "a.txt")))))
 

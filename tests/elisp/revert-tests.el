@@ -109,7 +109,8 @@ text = \"Done.\"
   (revert-test-with '(("a.txt" . "one\n")) "echo two >> a.txt"
     (with-current-buffer (revert-test--visit "a.txt")
       (insert "mine\n")
-      (should (equal '("a.txt changed on disk, and its buffer, which is not saved, was left")
+      (should (equal '("a.txt changed on disk, but its buffer has unsaved changes; \
+it was not reverted")
                      (revert-test-run)))
       (should (equal (buffer-string) "mine\none\n"))
       (should (buffer-modified-p))
@@ -135,7 +136,7 @@ text = \"Done.\"
 (ert-deftest efrit-revert-leaves-the-buffer-of-a-deleted-file-and-says-so ()
   (revert-test-with '(("a.txt" . "one\n") ("b.txt" . "kept\n")) "rm b.txt"
     (with-current-buffer (revert-test--visit "b.txt")
-      (should (equal '("b.txt is no more on disk; its buffer was left") (revert-test-run)))
+      (should (equal '("b.txt was deleted on disk; its buffer was kept") (revert-test-run)))
       (should (equal (buffer-string) "kept\n")))))
 
 (ert-deftest efrit-revert-follows-in-a-buffer-that-is-read-only-and-leaves-it-so ()

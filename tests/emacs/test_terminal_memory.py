@@ -91,7 +91,7 @@ def test_an_edit_is_looked_at_allowed_and_taken_back(open_emacs: Open, project: 
     terminal.press("Enter")
     terminal.see("-A line.", "+B!")
     terminal.press("u")
-    terminal.see("taken back")
+    terminal.see("undone")
     assert (project / "README.md").read_text(encoding="utf-8") == "# Sample\n\nA line.\n"
 
 
