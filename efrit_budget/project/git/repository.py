@@ -16,7 +16,7 @@ from efrit_budget.project.file_cache import FileCache, Sources
 from efrit_budget.project.git.folder import GitError, GitFolder, git_folder
 from efrit_budget.project.git.settings_files import own_files, personal_files
 from efrit_budget.project.paths import shown_name
-from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement, confined
+from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement
 from efrit_budget.project.processes.environment import own_without_keys
 from efrit_budget.project.processes.programs import find_program
 from efrit_budget.project.processes.run import Finished, run
@@ -203,7 +203,7 @@ class Repository:
         kept = (found.top / ".git", found.own, found.shared, *found.lenders)
         plain = (path for path in beside if not path.is_symlink())
         readable = (root, *kept, *plain, *personal_files())
-        return confined(self.program, readable, maps_files=True)
+        return Confinement(self.program, readable, maps_files=True)
 
     def _failed(self, finished: Finished) -> GitError:
         said = finished.stderr.decode("utf-8", "replace").strip()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getpagesize, getrlimit, setrlimit
 
-from efrit_budget.project.processes.landlock import CHANGE, READ
+from efrit_budget.project.processes.landlock import CHANGE, READ, restrict_to
 from efrit_budget.project.processes.programs import begin_restricted, own_rules
 
 ON_LINUX = sys.platform == "linux"
@@ -33,8 +34,8 @@ class Confinement:
     """The files and folders that one program may open."""
 
     program: str
-    readable: tuple[Path, ...] = ()
-    writable: tuple[Path, ...] = ()
+    readable: Sequence[Path] = ()
+    writable: Sequence[Path] = ()
     memory: int = MOST_MEMORY
     maps_files: bool = False
     """Whether it maps files of any size to read them; of others all that they map is limited."""
@@ -45,7 +46,10 @@ class Confinement:
         others = [(path, READ) for path in self.readable]
         others += [(path, CHANGE) for path in self.writable]
         with _less_memory(self.memory):
-            process = begin() if own is None else begin_restricted((*own, *others), begin)
+            if own is None:
+                process = begin()
+            else:
+                process = begin_restricted(partial(restrict_to, (*own, *others)), begin)
         if ON_LINUX:
             with suppress(ProcessLookupError):  # it has ended already
                 prlimit(process.pid, RLIMIT_DATA, (self.memory, self.memory))
@@ -73,14 +77,3 @@ def _less_memory(most: int) -> Iterator[None]:
             yield
         finally:
             setrlimit(RLIMIT_DATA, before)
-
-
-def confined(
-    program: str | Path,
-    readable: Iterable[Path] = (),
-    writable: Iterable[Path] = (),
-    *,
-    maps_files: bool = False,
-) -> Confinement:
-    """Return the limits of a program that reads or changes these files and folders."""
-    return Confinement(str(program), tuple(readable), tuple(writable), maps_files=maps_files)

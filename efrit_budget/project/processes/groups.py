@@ -14,7 +14,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.processes import orphans, strays
 from efrit_budget.project.processes.strays import Origin
 
@@ -25,16 +27,16 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.0005, 0.05
 """Seconds between two looks at a process that is about to end."""
 
 
+@dataclass(eq=False)
 class Child:
     """A child process and its group."""
 
-    def __init__(self, process: subprocess.Popen[bytes], origin: Origin | None = None) -> None:
-        self.process = process
-        self.origin = origin
-        """What tells a command that is to end with all it started, wherever that went."""
-        self._lock = threading.Lock()
-        self._finished = False
-        self._left = False
+    process: subprocess.Popen[bytes]
+    origin: Origin | None = None
+    """What tells a command that is to end with all it started, wherever that went."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _finished: bool = False
+    _left: bool = False
 
     def code(self) -> int | None:
         """Return the exit code once the process has ended, without collecting it."""
@@ -85,10 +87,14 @@ class _Groups:
         self._leaders: dict[int, Origin | None] = {}
 
     def start(
-        self, begin: Callable[[], subprocess.Popen[bytes]], origin: Origin | None = None
+        self,
+        begin: Callable[[], subprocess.Popen[bytes]],
+        cancellation: Cancellation,
+        origin: Origin | None = None,
     ) -> Child:
-        """Begin a process; whoever ends them all meanwhile waits until it can be ended too."""
+        """Begin a process, unless it is cancelled; whoever ends them all meanwhile ends it too."""
         with self._lock:
+            cancellation.check()
             child = Child(begin(), origin)
             self._leaders[child.process.pid] = origin
             if origin is not None:

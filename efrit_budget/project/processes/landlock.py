@@ -13,7 +13,8 @@ import stat
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 
 OLDEST = 2
 """The first version under which a restricted program may still move files between folders."""
@@ -54,7 +55,7 @@ def version() -> int:
     if sys.platform != "linux":
         return 0
     try:
-        found = _call(CREATE_RULESET, None, 0, ONLY_VERSION)
+        found = _call("syscall", CREATE_RULESET, None, 0, ONLY_VERSION)
     except OSError:
         return 0
     return found if found >= OLDEST else 0
@@ -65,7 +66,7 @@ def restrict_to(rules: Iterable[Rule]) -> None:
 
     It holds for the programs that the thread starts, for all they start, and for ever.
     """
-    _restrict(_of_version(RIGHTS_BY_VERSION), _of_version(CONNECT_BY_VERSION), rules)
+    _restrict(*_known_rights(), rules)
 
 
 def hide_other_processes() -> None:
@@ -77,50 +78,47 @@ def hide_other_processes() -> None:
     _restrict(REFER, 0, [("/", REFER)])
     for capability in LOOKING:
         with suppress(PermissionError):  # who is no superuser has none
-            _prctl(DROP_CAPABILITY, capability)
+            _call("prctl", DROP_CAPABILITY, capability, 0, 0, 0)
 
 
-def _of_version(rights: dict[int, int]) -> int:
-    found = 0
-    for since, own in rights.items():
-        found |= own if since <= version() else 0
-    return found
+@cache
+def _known_rights() -> tuple[int, int]:
+    """Return all rights over files, and over the network, that this kernel knows."""
+    files, network = (
+        reduce(or_, (own for since, own in rights.items() if since <= version()), 0)
+        for rights in (RIGHTS_BY_VERSION, CONNECT_BY_VERSION)
+    )
+    return files, network
 
 
 def _restrict(files: int, network: int, rules: Iterable[Rule]) -> None:
+    """Restrict this thread to the rules, as far as these rights go.
+
+    What is not there, or may not be reached anyway, needs no rule.
+    """
     known = _Ruleset(files, network)
-    ruleset = _call(CREATE_RULESET, ctypes.byref(known), ctypes.sizeof(known), 0)
+    ruleset = _call("syscall", CREATE_RULESET, ctypes.byref(known), ctypes.sizeof(known), 0)
     try:
         for path, rights in rules:
-            _allow(ruleset, path, rights & files)
-        _enforce(ruleset)
+            try:
+                found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+                    raise
+                continue
+            try:
+                of_kind = files if stat.S_ISDIR(os.fstat(found).st_mode) else files & OF_FILES
+                rule = _BelowPath(rights & of_kind, found)
+                _call("syscall", ADD_RULE, ruleset, BELOW_PATH, ctypes.byref(rule), 0)
+            finally:
+                os.close(found)
+        try:
+            _call("syscall", RESTRICT_SELF, ruleset, 0)
+        except PermissionError:
+            _call("prctl", SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+            _call("syscall", RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
-
-
-def _allow(ruleset: int, path: str | os.PathLike[str], rights: int) -> None:
-    """Add a rule; what is not there, or may not be reached anyway, needs none."""
-    try:
-        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
-            raise
-        return
-    try:
-        is_folder = stat.S_ISDIR(os.fstat(found).st_mode)
-        rule = _BelowPath(rights if is_folder else rights & OF_FILES, found)
-        _call(ADD_RULE, ruleset, BELOW_PATH, ctypes.byref(rule), 0)
-    finally:
-        os.close(found)
-
-
-def _enforce(ruleset: int) -> None:
-    """Restrict the thread, giving up new privileges if the kernel requires it."""
-    try:
-        _call(RESTRICT_SELF, ruleset, 0)
-    except PermissionError:
-        _prctl(SET_NO_NEW_PRIVILEGES, 1)
-        _call(RESTRICT_SELF, ruleset, 0)
 
 
 @cache
@@ -128,18 +126,10 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _call(number: int, *arguments: object) -> int:
-    """Make a system call that the C library has no function for."""
+def _call(function: str, *arguments: object) -> int:
+    """Call the C library; `syscall` makes system calls that it has no function for."""
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
-    return _checked(_library().syscall(ctypes.c_long(number), *words))
-
-
-def _prctl(option: int, argument: int) -> None:
-    rest = (ctypes.c_ulong(word) for word in (argument, 0, 0, 0))
-    _checked(_library().prctl(ctypes.c_int(option), *rest))
-
-
-def _checked(result: int) -> int:
+    result: int = getattr(_library(), function)(*words)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,29 +35,24 @@ def find_program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
 
 
-def begin_restricted(rules: Sequence[Rule], begin: Callable[[], Begun]) -> Begun:
-    """Begin something in a thread of its own, which may open only what the rules allow.
+def begin_restricted(restrict: Callable[[], None], begin: Callable[[], Begun]) -> Begun:
+    """Begin something in a thread of its own that is restricted before.
 
-    A program that is started there may open no more; the rest of the process is as before.
+    A program that is started there is restricted too; the rest of the process is as before.
     """
-    return _begin_after(lambda: landlock.restrict_to(rules), begin)
+    thread = ThreadPoolExecutor(1)
+    try:
+        thread.submit(restrict).result()
+        return thread.submit(begin).result()
+    finally:
+        thread.shutdown(wait=False)
 
 
 def begin_hidden(begin: Callable[[], Begun]) -> Begun:
     """Begin something that cannot look into processes it did not start, where that can be had."""
-    return _begin_after(landlock.hide_other_processes, begin) if landlock.version() else begin()
-
-
-def _begin_after(restrict: Callable[[], None], begin: Callable[[], Begun]) -> Begun:
-    def begun() -> Begun:
-        restrict()
+    if not landlock.version():
         return begin()
-
-    thread = ThreadPoolExecutor(1)
-    try:
-        return thread.submit(begun).result()
-    finally:
-        thread.shutdown(wait=False)
+    return begin_restricted(landlock.hide_other_processes, begin)
 
 
 @cache
@@ -89,6 +84,6 @@ def _runs(program: str, rules: Sequence[Rule]) -> bool:
         return finished.returncode
 
     try:
-        return begin_restricted(rules, begin) == 0
+        return begin_restricted(partial(landlock.restrict_to, rules), begin) == 0
     except (OSError, subprocess.SubprocessError):
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import re
 import selectors
@@ -12,7 +13,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO
@@ -107,12 +109,11 @@ def run(  # noqa: PLR0913  each limit has its own name
     that is confined is ended too when it waits for something that nobody is going to give it.
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
-    room = most_bytes if kept_bytes is None else kept_bytes
     start = None if confinement is None else confinement.start
     with _running(command, cancellation, cwd, env, stdin, start=start) as child:
-        collector = _Collector(child, cancellation, timeout, room, kept_bytes is None)
-        collector.may_wait = confinement is None
-        finished = collector.collect(given)
+        room = most_bytes if kept_bytes is None else kept_bytes
+        collector = _Collector(child, cancellation, room, cuts=kept_bytes is None)
+        finished = collector.collect(given, timeout, may_wait=confinement is None)
     cancellation.check()
     return finished
 
@@ -141,7 +142,7 @@ def follow(
     with _running(
         command, cancellation, cwd, marked, subprocess.PIPE, origin=origin, start=start
     ) as child:
-        return _Collector(child, cancellation, timeout, take=take).collect(b"\n")
+        return _Collector(child, cancellation, take=take).collect(b"\n", timeout)
 
 
 @contextlib.contextmanager
@@ -163,7 +164,6 @@ def _running(
     """
 
     def begin() -> subprocess.Popen[bytes]:
-        cancellation.check()
         return subprocess.Popen(  # noqa: S603  the caller names the program
             command,
             cwd=cwd,
@@ -176,7 +176,7 @@ def _running(
         )
 
     begun = time.monotonic()
-    child = groups.start(begin if start is None else lambda: start(begin), origin)
+    child = groups.start(begin if start is None else partial(start, begin), cancellation, origin)
     try:
         with cancellation.calling(lambda: child.signal(signal.SIGTERM)):
             yield child
@@ -189,166 +189,133 @@ def _running(
 
 
 @dataclass
-class _Tail:
-    """The end of an output that is not kept whole."""
-
-    end: bytes = b""
-    passed: int = 0
-
-    def add(self, data: bytes) -> None:
-        self.end = (self.end + data)[-TAIL_BYTES:]
-        self.passed += len(data)
-
-
 class _Collector:
     """Reads a process's output, writes its input, and stops it at its limits."""
 
-    def __init__(
-        self,
-        child: Child,
-        cancellation: Cancellation,
-        timeout: float | None,
-        room: int = 0,
-        cuts: bool = False,
-        take: Callable[[bytes], object] | None = None,
-    ) -> None:
-        self._child = child
-        self._cancellation = cancellation
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._room = room
-        self._cuts = cuts
-        self._take = take
-        self._reads = 0
-        self._timed_out = False
-        self._cut = False
-        self._kill_at: float | None = None
-        self._leave_at: float | None = None
-        self._selector = selectors.DefaultSelector()
-        self.may_wait = True
-        self._waited = False
-        self._last_work = (time.monotonic(), -1)
-        """When it was seen to do something, and the processor time it had used by then."""
+    child: Child
+    cancellation: Cancellation
+    room: int = 0
+    """How many bytes of output are still kept."""
+    cuts: bool = False
+    """Whether to stop the process once there is no room."""
+    take: Callable[[bytes], object] | None = None
+    """Takes the output instead."""
+    deadline: float = math.inf
+    look_at: float = math.inf
+    """When to look whether the process does anything; never at one that may wait."""
+    used: int = -1
+    """The processor time that it had used by the last look."""
+    kill_at: float = math.inf
+    leave_at: float = math.inf
+    """When its pipes are left to whoever holds them open."""
+    reads: int = 0
+    tail: bytes = b""
+    passed: int = 0
+    is_cut: bool = False
+    timed_out: bool = False
+    waited: bool = False
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
-    def collect(self, given: bytes | None) -> Finished:
+    def collect(
+        self, given: bytes | None, timeout: float | None, *, may_wait: bool = True
+    ) -> Finished:
         """Return the outcome when the process has ended."""
-        process = self._child.process
-        stdout, stderr, tail = BytesIO(), BytesIO(), _Tail()
-        with self._selector, contextlib.ExitStack() as pipes:
-            for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
-                pipes.callback(_close, pipe)
-            if process.stdout is not None:
-                self._read_into(process.stdout, stdout, tail)
-            if process.stderr is not None:
-                self._read_into(process.stderr, stderr, _Tail())
+        moment = time.monotonic()
+        self.deadline = math.inf if timeout is None else moment + timeout
+        self.look_at = math.inf if may_wait else moment + LOOK_SECONDS
+        process, stdout, stderr = self.child.process, BytesIO(), BytesIO()
+        with self.selector, contextlib.ExitStack() as pipes:
+            for pipe, kept in ((process.stdout, stdout), (process.stderr, stderr)):
+                if pipe is not None:
+                    if SET_PIPE_SIZE is not None:
+                        with contextlib.suppress(OSError):  # the person's share may be used up
+                            fcntl.fcntl(pipe.fileno(), SET_PIPE_SIZE, PIPE_BYTES)
+                    read = partial(self._read, pipes.enter_context(pipe), kept, kept is stdout)
+                    self.selector.register(pipe, selectors.EVENT_READ, read)
             if process.stdin is not None:
-                self._write_from(process.stdin, memoryview(given or b""))
-            while self._goes_on():
-                self._wait()
-                self._look_at_the_clock()
-        code = self._child.wait(PATIENCE_SECONDS)
+                os.set_blocking(process.stdin.fileno(), False)
+                rest = BytesIO(given or b"")
+                write = partial(self._write, pipes.enter_context(process.stdin), rest)
+                self.selector.register(process.stdin, selectors.EVENT_WRITE, write)
+            while self.selector.get_map() or self.child.code() is None:
+                if time.monotonic() >= self.leave_at:
+                    break
+                self._step()
+        code = self.child.wait(PATIENCE_SECONDS)
         if code is None:  # even SIGKILL does not end it at once: it is left behind
             code = -signal.SIGKILL
-        left = self._child.finish() and not self._timed_out
-        ended = (self._timed_out, self._cut, tail.end, tail.passed, left, self._waited)
+        left = self.child.finish() and not self.timed_out
+        ended = (self.timed_out, self.is_cut, self.tail, self.passed, left, self.waited)
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
-    def _wait(self) -> None:
-        """Wait for the pipes; once they have ended, for the process, which ends a little later."""
-        if self._reads > READS_AT_ONCE:
+    def _step(self) -> None:
+        """Serve the pipes; once they have ended, wait for the process."""
+        if self.reads > READS_AT_ONCE:
             time.sleep(GATHER_SECONDS)
-        if self._selector.get_map():
-            for key, _ in self._selector.select(POLL_SECONDS):
+        if self.selector.get_map():
+            for key, _ in self.selector.select(POLL_SECONDS):
                 key.data()
         else:
-            self._child.wait(POLL_SECONDS)
+            self.child.wait(POLL_SECONDS)
+        self._see_to_limits(time.monotonic())
 
-    def _goes_on(self) -> bool:
-        """Tell if the process runs or a pipe is open, and somebody waits for them."""
-        runs = bool(self._selector.get_map()) or self._child.code() is None
-        return runs and not _passed(self._leave_at)
+    def _see_to_limits(self, moment: float) -> None:
+        """Have the process killed where it has to end, and its pipes left some time later."""
+        if self.leave_at == math.inf:
+            if self.is_cut:
+                self.kill_at = moment
+            elif self.child.code() is not None:
+                self.child.finish()
+                self.leave_at = moment + PATIENCE_SECONDS
+            elif self.cancellation.cancelled:
+                by_person = self.cancellation.by_person
+                self.kill_at = moment + (STOP_SECONDS if by_person else TERMINATE_SECONDS)
+            elif moment >= self.deadline or (moment >= self.look_at and self._only_waits(moment)):
+                self.timed_out = True
+                self.child.signal(signal.SIGTERM)
+                self.kill_at = moment + TERMINATE_SECONDS
+        if self.kill_at < math.inf:
+            self.leave_at = self.kill_at + PATIENCE_SECONDS
+        if moment >= self.kill_at:
+            self.child.signal(signal.SIGKILL)
 
-    def _look_at_the_clock(self) -> None:
-        if self._kill_at is None and self._child.code() is not None:
-            self._child.finish()
-            self._end(0)
-        elif self._cancellation.cancelled:
-            self._end(STOP_SECONDS if self._cancellation.by_person else TERMINATE_SECONDS)
-        elif self._kill_at is None and (_passed(self._deadline) or self._only_waits()):
-            self._timed_out = True
-            self._child.signal(signal.SIGTERM)
-            self._end(TERMINATE_SECONDS)
-        if _passed(self._kill_at):
-            self._child.signal(signal.SIGKILL)
-
-    def _only_waits(self) -> bool:
+    def _only_waits(self, moment: float) -> bool:
         """Return whether no thread has run for a while."""
-        since, used = self._last_work
-        moment = time.monotonic()
-        if self.may_wait or moment - since < LOOK_SECONDS:
-            return False
-        states, now_used = _activity(self._child.process.pid)
-        if now_used != used or not STATES_AT_WORK.isdisjoint(states) or not states:
-            self._last_work = (moment, now_used)
-        self._waited = bool(states) and moment - self._last_work[0] >= WAITING_SECONDS
-        return self._waited
+        states, used = _activity(self.child.process.pid)
+        if used != self.used or not STATES_AT_WORK.isdisjoint(states) or not states:
+            self.look_at, self.used = moment + LOOK_SECONDS, used
+        idle = moment - (self.look_at - LOOK_SECONDS)
+        self.waited = bool(states) and idle >= WAITING_SECONDS
+        return self.waited
 
-    def _end(self, after: float) -> None:
-        """Have the group killed after so many seconds, and leave its pipes some time later."""
-        if self._kill_at is None:
-            self._kill_at = time.monotonic() + after
-            self._leave_at = self._kill_at + PATIENCE_SECONDS
-
-    # Pipes
-
-    def _read_into(self, pipe: IO[bytes], buffer: BytesIO, tail: _Tail) -> None:
-        def read() -> None:
-            data = os.read(pipe.fileno(), PIPE_BYTES)
-            self._reads += 1
-            self._keep(data, buffer, tail)
-            if self._cut:
-                self._end(0)
-            if not data or self._cut:
-                self._drop(pipe)
-
-        if SET_PIPE_SIZE is not None:
-            with contextlib.suppress(OSError):  # the person's share of pipes may be used up
-                fcntl.fcntl(pipe.fileno(), SET_PIPE_SIZE, PIPE_BYTES)
-        self._selector.register(pipe, selectors.EVENT_READ, read)
-
-    def _keep(self, data: bytes, buffer: BytesIO, tail: _Tail) -> None:
-        if self._take is not None:
-            self._take(data)
-            return
-        kept = data[: self._room]
-        buffer.write(kept)
-        self._room -= len(kept)
-        if self._cuts:
-            self._cut = self._cut or len(kept) < len(data)
+    def _read(self, pipe: IO[bytes], kept: BytesIO, has_tail: bool) -> None:
+        """Take what a pipe gives; keep what there is room for, and of the output the end."""
+        data = os.read(pipe.fileno(), PIPE_BYTES)
+        self.reads += 1
+        if self.take is not None:
+            self.take(data)
         else:
-            tail.add(data[len(kept) :])
+            over = data[kept.write(data[: self.room]) :]
+            self.room -= len(data) - len(over)
+            if over and self.cuts:
+                self.is_cut = True
+            elif over and has_tail:
+                self.tail = (self.tail + over)[-TAIL_BYTES:]
+                self.passed += len(over)
+        if not data or self.is_cut:
+            self.selector.unregister(pipe)
+            pipe.close()
 
-    def _write_from(self, pipe: IO[bytes], rest: memoryview) -> None:
-        os.set_blocking(pipe.fileno(), False)
-
-        def write() -> None:
-            nonlocal rest
-            try:
-                rest = rest[os.write(pipe.fileno(), rest[:SHARE_BYTES]) :]
-            except BrokenPipeError:
-                rest = rest[:0]
-            if not rest:
-                self._drop(pipe)
-
-        self._selector.register(pipe, selectors.EVENT_WRITE, write)
-
-    def _drop(self, pipe: IO[bytes]) -> None:
-        self._selector.unregister(pipe)
-        _close(pipe)
-
-
-def _close(pipe: IO[bytes]) -> None:
-    with contextlib.suppress(OSError):  # a pipe whose other end is gone
-        pipe.close()
+    def _write(self, pipe: IO[bytes], rest: BytesIO) -> None:
+        """Give a pipe as much as it takes."""
+        share = rest.getbuffer()[rest.tell() :][:SHARE_BYTES]
+        try:
+            rest.seek(os.write(pipe.fileno(), share), os.SEEK_CUR)
+        except BrokenPipeError:
+            rest.seek(0, os.SEEK_END)
+        if rest.tell() == len(rest.getbuffer()):
+            self.selector.unregister(pipe)
+            pipe.close()
 
 
 def _activity(process: int) -> tuple[set[str], int]:
@@ -359,7 +326,3 @@ def _activity(process: int) -> tuple[set[str], int]:
     except OSError:
         return set(), -1
     return {stat[0].decode() for stat in stats}, sum(int(s[11]) + int(s[12]) for s in stats)
-
-
-def _passed(moment: float | None) -> bool:
-    return moment is not None and time.monotonic() >= moment

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError
-from efrit_budget.project.processes.confinement import MOST_MEMORY, confined
+from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement
 from efrit_budget.project.processes.environment import own_without_keys
 from efrit_budget.project.processes.programs import find_program
 from efrit_budget.project.processes.run import Finished, run
@@ -29,6 +29,14 @@ PERHAPS = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
 """What in a pattern a newline may fit."""
 SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 LINE_END = r"\r?\n"
+WAITED = (
+    "rg waits for a file that never ends or never begins: a .gitignore that is a pipe, say "
+    "(find . -name .gitignore -type p). Remove it, or name a path without it."
+)
+OUT_OF_MEMORY = (
+    f"rg needs more than {MOST_MEMORY // 2**20} MiB of memory: a .gitignore or the pattern is "
+    "enormous. Name a path without that file, or search for less."
+)
 
 
 class PatternError(EfritError):
@@ -66,7 +74,7 @@ def run_rg(
     *,
     cwd: Path,
     cancellation: Cancellation,
-    readable: Iterable[Path] = (),
+    readable: Sequence[Path] = (),
     given: bytes | None = None,
     kept_bytes: int | None = None,
 ) -> Finished:
@@ -79,28 +87,20 @@ def run_rg(
         env=own_without_keys(),
         given=given,
         kept_bytes=kept_bytes,
-        confinement=confined(command[0], readable),
+        confinement=Confinement(command[0], readable),
     )
-    problem = _problem(finished)
+    problem = None
+    if finished.waited:
+        problem = WAITED
+    elif finished.timed_out:
+        problem = f"rg took longer than {MOST_SECONDS:.0f} seconds. Narrow the path."
+    elif finished.code and finished.out_of_memory:
+        problem = OUT_OF_MEMORY
+    elif finished.code < 0:
+        problem = "rg was ended by somebody else. Call again."
     if problem is not None:
         raise UnfinishedError(problem)
     return finished
-
-
-def _problem(finished: Finished) -> str | None:
-    if finished.waited:
-        return (
-            "rg waits for a file that never ends or never begins: a .gitignore that is a pipe, "
-            "say (find . -name .gitignore -type p). Remove it, or name a path without it."
-        )
-    if finished.timed_out:
-        return f"rg took longer than {MOST_SECONDS:.0f} seconds. Narrow the path."
-    if finished.out_of_memory:
-        return (
-            f"rg needs more than {MOST_MEMORY // 2**20} MiB of memory: a .gitignore or the pattern "
-            "is enormous. Name a path without that file, or search for less."
-        )
-    return "rg was ended by somebody else. Call again." if finished.code < 0 else None
 
 
 def reaches_over_lines(pattern: str, *, literal: bool = False) -> bool:

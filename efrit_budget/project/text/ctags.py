@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.errors import EfritError, JsonObject
-from efrit_budget.project.processes.confinement import MOST_MEMORY, confined
+from efrit_budget.project.processes.confinement import MOST_MEMORY, Confinement
 from efrit_budget.project.processes.environment import own_without_keys
 from efrit_budget.project.processes.programs import find_program
 from efrit_budget.project.processes.run import Finished, run
@@ -117,7 +117,7 @@ def _output(ctags: Path, file: Path, cancellation: Cancellation) -> Finished:
             cancellation=cancellation,
             timeout=MOST_SECONDS,
             env=own_without_keys() | {"TMPDIR": str(file.parent)},
-            confinement=confined(ctags, writable=[file.parent]),
+            confinement=Confinement(str(ctags), writable=[file.parent]),
         )
         if found.out_of_memory:
             raise CtagsError(f"ctags needs more than {MOST_MEMORY // 2**20} MiB of memory for this")

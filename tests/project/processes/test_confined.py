@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from efrit_budget.project.git import repository as git
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.processes import landlock
 from efrit_budget.project.processes import run as processes
-from efrit_budget.project.processes.confinement import confined
+from efrit_budget.project.processes.confinement import Confinement
 from efrit_budget.project.processes.programs import begin_restricted, find_program, own_rules
 from efrit_budget.project.search import ripgrep
 from efrit_budget.project.text import ctags
@@ -68,7 +69,7 @@ def run_confined(program: str, *arguments: str, readable: Path | None = None) ->
         [program, *arguments],
         cwd=Path("/"),
         cancellation=Cancellation(),
-        confinement=confined(program, [readable] if readable else []),
+        confinement=Confinement(program, [readable] if readable else []),
     )
 
 
@@ -109,7 +110,8 @@ def test_a_program_writes_nothing_and_starts_no_other(tmp_path: Path) -> None:
 
     (tmp_path / "old").touch()
     rules: list[landlock.Rule] = [(tmp_path, landlock.READ), (os.devnull, landlock.USE)]
-    assert begin_restricted(rules, tried) == ["PermissionError"] * 4
+    restrict = partial(landlock.restrict_to, rules)
+    assert begin_restricted(restrict, tried) == ["PermissionError"] * 4
     assert (tmp_path / "old").exists()
 
 

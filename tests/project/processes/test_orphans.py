@@ -227,7 +227,7 @@ def test_a_group_is_let_go_before_its_id_can_be_given_to_another_one(
 
 
 def test_a_finished_group_takes_no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    child = groups.start(lambda: subprocess.Popen(["true"], start_new_session=True))
+    child = groups.start(lambda: subprocess.Popen(["true"], start_new_session=True), Cancellation())
     child.finish()
     signals: list[int] = []
     monkeypatch.setattr(os, "killpg", lambda _, number: signals.append(number))
