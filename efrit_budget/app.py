@@ -17,8 +17,8 @@ from typing import Any
 
 from efrit_budget import __version__
 from efrit_budget.budget.models import model_named
-from efrit_budget.conversation.calls import pinned_sessions
-from efrit_budget.conversation.contents import remove_rest, remove_some
+from efrit_budget.changes import rows as changes
+from efrit_budget.conversation import calls, segments, turns, windows
 from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.conversation.user_edits import UserEdits
 from efrit_budget.errors import EfritError, JsonObject, MethodNotFoundError
@@ -34,8 +34,9 @@ from efrit_budget.methods.worklog import WorklogMethods
 from efrit_budget.project.processes.groups import stop_all_groups
 from efrit_budget.project.search import ripgrep
 from efrit_budget.project.specs import Specs
-from efrit_budget.sessions.deletion import Contents
-from efrit_budget.sessions.retention import Retention, Rules
+from efrit_budget.results import store as results
+from efrit_budget.sessions.deletion import SessionTables
+from efrit_budget.sessions.retention import Retention, RetentionRules
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings import LoadedSettings, load
 from efrit_budget.settings.places import config_folder, private_folder
@@ -57,7 +58,11 @@ log = logging.getLogger(__name__)
 LOG_FILES_KEPT = 3
 PRIVATE = 0o600
 MODELS_FILE = "models.toml"
-CONTENTS = Contents(remove_some, remove_rest, pinned_sessions)
+SESSION_TABLES = SessionTables(
+    delete_some=[table.delete_some for table in (calls, segments, results, changes)],
+    delete_rest=[turns.delete, windows.empty, changes.delete_checkpoints],
+    pinned_sessions=calls.pinned_sessions,
+)
 GIVEN = ("client", "command line")
 """Where settings come from that no file and no environment holds."""
 
@@ -70,8 +75,9 @@ class Application:
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(**vars(settings.storage))
         named = partial(model_named, additions=config_folder() / MODELS_FILE)
-        sessions = self._sessions = SessionStore(self._database, CONTENTS)
-        self._retention = Retention(self._database, Rules(**vars(settings.retention)), CONTENTS)
+        sessions = self._sessions = SessionStore(self._database, SESSION_TABLES)
+        rules = RetentionRules(**vars(settings.retention))
+        self._retention = Retention(self._database, rules, SESSION_TABLES)
         conversation = Conversation(self._database, named)
         offers = Offers(registry, sessions, self._database)
         tools = settings.tools

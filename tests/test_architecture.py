@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "serve": ("app", "wire", "settings", "project.processes"),
     "app": (
         *("wire.method", "wire.request", "methods", "toolcalls", "conversation", "tools"),
+        "changes.rows",
         *("sessions", "memory.store", "results", "settings", "project", "budget"),
         *("storage.database", "errors"),
     ),
@@ -55,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "conversation": (
         *("tools.base", "sessions", "results", "budget", "storage", "characters", "errors"),
     ),
-    "changes": ("project", "storage", "errors"),
+    "changes": ("sessions.rows", "project", "storage", "errors"),
     "tools": (
         *("memory", "results", "settings.model", "project", "budget", "characters"),
         *("cancellation", "errors"),

@@ -14,9 +14,17 @@ SQL_OF = {
     "turns": "conversation/turns.py",
     "windows": "conversation/windows.py",
     "calibration": "conversation/windows.py",
-    "images": "changes/images.py",
+    "sessions": "sessions/rows.py",
+    "changes": "changes/rows.py",
+    "checkpoints": "changes/rows.py",
+    "images": "changes/rows.py",
+    "held_images": "changes/rows.py",
+    "results": "results/store.py",
+    "blobs": "results/store.py",
 }
 """The tables whose SQL is in one module, and that module."""
+JOINS = {("results", "efrit_budget/conversation/calls.py")}
+"""Tables that the SQL of another one joins: a call is found by the text of its result."""
 PUTS_IN = {"efrit_budget/memory/past.py"}
 """Where it is one of two views of what other rooms keep."""
 SQL_TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+|\?)")
@@ -43,7 +51,8 @@ def test_the_sql_of_a_table_stands_in_one_module() -> None:
     found: dict[str, set[str]] = {table: set() for table in SQL_OF}
     for file in kept("efrit_budget/*.py"):
         for table in sql_tables(file) & SQL_OF.keys() if room_of(file) != "storage" else ():
-            found[table].add(shown(file))
+            if (table, shown(file)) not in JOINS:
+                found[table].add(shown(file))
     assert found == {table: {f"efrit_budget/{module}"} for table, module in SQL_OF.items()}
 
 

@@ -6,10 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from efrit_budget.errors import Json
+from efrit_budget.errors import EfritError, Json
 
 
-class Kind(StrEnum):
+class ChangedSinceError(EfritError):
+    """The file of a change was changed later, so that undoing would lose later work."""
+
+    code = -32007
+
+
+class ChangeError(EfritError):
+    """A change cannot be stored or undone; the message says why and what to do."""
+
+    code = -32008
+
+
+class ChangeKind(StrEnum):
     """The kinds of change to a file."""
 
     EDIT = "edit"
@@ -18,8 +30,8 @@ class Kind(StrEnum):
     RENAME = "rename"
 
 
-class State(StrEnum):
-    """The progress of a change."""
+class ChangeState(StrEnum):
+    """The state of a change: recorded before the edit, done, undone, or not made at all."""
 
     BEGUN = "begun"
     DONE = "done"
@@ -33,13 +45,13 @@ class Role(StrEnum):
     BEFORE = "before"
     AFTER = "after"
     TEXT_BEFORE = "text_before"
-    """What a buffer held that was modified and not saved."""
+    """The text of the file's buffer, if that was modified and not saved."""
     TEXT_AFTER = "text_after"
 
 
-IN_FORCE = (State.BEGUN, State.DONE)
+IN_FORCE = (ChangeState.BEGUN, ChangeState.DONE)
 Contents = Mapping[str, str | None]
-"""What paths hold, by their shown names: a content's name, or None where there is no file."""
+"""The content of each path: its hash, or None where there is no file."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +61,21 @@ class Change:
     number: int
     tool_use_id: str
     tool: str
-    kind: Kind
+    kind: ChangeKind
     path: str
     file: str
     moved_to: str | None
     moved_file: str | None
     folders: tuple[str, ...]
-    """Those that were not there before and that its file needs, the innermost first."""
-    state: State
+    """The folders that the change created for its file, innermost first."""
+    state: ChangeState
     created: float
     mode_before: int | None
     mode_after: int | None
     added: int | None
     removed: int | None
-    images: Mapping[str, str]
+    hashes: Mapping[str, str]
+    """The names of its contents by their roles."""
 
     @property
     def label(self) -> str:
@@ -70,7 +83,7 @@ class Change:
         return f"c{self.number}"
 
     @property
-    def place_after(self) -> str:
+    def path_after(self) -> str:
         """The path of the file after the change."""
         return self.path if self.moved_to is None else self.moved_to
 
@@ -83,20 +96,21 @@ class Change:
     def before(self) -> Contents:
         """The content of each path before the change."""
         gone = dict.fromkeys(self.paths)
-        return {**gone, self.path: self.images.get(Role.BEFORE)}
+        return {**gone, self.path: self.hashes.get(Role.BEFORE)}
 
     @property
     def after(self) -> Contents:
         """The content of each path after the change."""
         gone = dict.fromkeys(self.paths)
-        return {**gone, self.place_after: self.images.get(Role.AFTER)}
+        return {**gone, self.path_after: self.hashes.get(Role.AFTER)}
 
     @property
-    def was_done(self) -> bool:
-        """Return whether the content after the change is known."""
-        return self.added is not None
+    def before_facts(self) -> tuple[Json, ...]:
+        """The facts that tell whether another begin is about the same change."""
+        hashes = (self.hashes.get(role) for role in (Role.BEFORE, Role.TEXT_BEFORE))
+        return (self.kind, self.path, self.moved_to, self.mode_before, *hashes)
 
-    def told(self) -> dict[str, Json]:
+    def summary(self) -> dict[str, Json]:
         """Return the change as lists show it."""
         return {
             "number": self.number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from efrit_budget.changes.lines import Stretch, differing
+from efrit_budget.changes.lines import DiffRange, differing
 from efrit_budget.project.text.coding import sniffed
 
 CONTEXT = 3
@@ -19,7 +19,7 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True)
-class Side:
+class Version:
     """A content with its name; None if there is no file."""
 
     name: str
@@ -27,14 +27,14 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Difference:
+class LineDifference:
     """The differing lines of two contents, with context."""
 
     old: Sequence[bytes]
     new: Sequence[bytes]
     first: int
     """How many lines, which are the same, stand before these."""
-    stretches: Sequence[Stretch]
+    stretches: Sequence[DiffRange]
 
     @property
     def added(self) -> int:
@@ -52,19 +52,19 @@ def counts(old: bytes | None, new: bytes | None) -> tuple[int, int]:
     if old == new or is_binary(old) or is_binary(new):
         return 0, 0
     found = _compare(old or b"", new or b"")
-    if isinstance(found, Difference):
+    if isinstance(found, LineDifference):
         return found.added, found.removed
     return found[1], found[0]
 
 
-def unified(old: Side, new: Side) -> str:
+def unified(old: Version, new: Version) -> str:
     """Return the unified diff, empty for equal names and contents."""
     if (old.data, old.name) == (new.data, new.name):
         return ""
     if is_binary(old.data) or is_binary(new.data):
         return f"{_with_name(old, new)}: binary, {_size(old)} before, {_size(new)} after\n"
     found = _compare(old.data or b"", new.data or b"")
-    if not isinstance(found, Difference):
+    if not isinstance(found, LineDifference):
         before, after = (f"{count:,} lines" for count in found)
         return f"{_with_name(old, new)}: {before} became {after}, too many to show\n"
     hunks = "".join(_hunks(found))
@@ -97,17 +97,17 @@ def is_saved(text: bytes | None, data: bytes | None) -> bool:
     return text is not None and data is not None and as_buffer(data) == text
 
 
-def _with_name(old: Side, new: Side) -> str:
+def _with_name(old: Version, new: Version) -> str:
     return old.name if old.name == new.name else f"{old.name} -> {new.name}"
 
 
-def _size(side: Side) -> str:
+def _size(side: Version) -> str:
     if side.data is None:
         return "no file"
     return "1 byte" if len(side.data) == 1 else f"{len(side.data):,} bytes"
 
 
-def _heading(prefix: str, side: Side) -> str:
+def _heading(prefix: str, side: Version) -> str:
     return NOWHERE if side.data is None else _prefix_lines(prefix, side.name)
 
 
@@ -115,7 +115,7 @@ def _prefix_lines(prefix: str, name: str) -> str:
     return f'"{prefix}/{name[1:]}' if name.startswith('"') else f"{prefix}/{name}"
 
 
-def _rename_lines(old: Side, new: Side) -> str:
+def _rename_lines(old: Version, new: Version) -> str:
     """Return the header lines of a rename, as git writes them."""
     if old.name == new.name or old.data is None or new.data is None:
         return ""
@@ -123,7 +123,7 @@ def _rename_lines(old: Side, new: Side) -> str:
     return f"diff --git {names}\nrename from {old.name}\nrename to {new.name}\n"
 
 
-def _compare(old: bytes, new: bytes) -> Difference | tuple[int, int]:
+def _compare(old: bytes, new: bytes) -> LineDifference | tuple[int, int]:
     """Return the differing lines; only line counts if the contents are too large."""
     begin = _common_lines(old, new)
     end = _common_end(old[begin:], new[begin:])
@@ -131,7 +131,7 @@ def _compare(old: bytes, new: bytes) -> Difference | tuple[int, int]:
     if len(middle) + len(new_middle) > MOST_BYTES:
         return _count(old), _count(new)
     lines, new_lines = _lines(middle), _lines(new_middle)
-    return Difference(lines, new_lines, old.count(b"\n", 0, begin), differing(lines, new_lines))
+    return LineDifference(lines, new_lines, old.count(b"\n", 0, begin), differing(lines, new_lines))
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -193,7 +193,7 @@ def _common_backwards(old: bytes, new: bytes) -> int:
     return len(old) - at + _common(old[begin:at][::-1], new[begin:at][::-1])
 
 
-def _hunks(found: Difference) -> Iterator[str]:
+def _hunks(found: LineDifference) -> Iterator[str]:
     for group in _groups(found.stretches):
         begin = max(0, group[0][0] - CONTEXT)
         new_begin = group[0][2] - (group[0][0] - begin)
@@ -211,9 +211,9 @@ def _hunks(found: Difference) -> Iterator[str]:
         yield from _shown(" ", found.old[at:end])
 
 
-def _groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+def _groups(stretches: Sequence[DiffRange]) -> Iterator[list[DiffRange]]:
     """Return the differences grouped into hunks by overlapping context."""
-    group: list[Stretch] = []
+    group: list[DiffRange] = []
     for stretch in stretches:
         if group and stretch[0] - group[-1][1] > 2 * CONTEXT:
             yield group

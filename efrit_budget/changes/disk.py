@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from efrit_budget.changes.errors import ChangeError, failed
+from efrit_budget.changes.change import ChangeError
 from efrit_budget.project.project import FOLDER, Located, Project
 
 MOST_MEGABYTES = 100
@@ -18,8 +18,8 @@ SCRATCH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
-class Found:
-    """A file as it was read."""
+class DiskFile:
+    """A file on disk, as it was read."""
 
     data: bytes
     facts: os.stat_result
@@ -30,23 +30,23 @@ class Found:
         return self.facts.st_mode & PERMISSIONS
 
 
-def read(project: Project, located: Located) -> Found | None:
+def read(project: Project, located: Located) -> DiskFile | None:
     """Return the whole file, or None if it does not exist."""
     try:
         descriptor = project.open(located)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise failed(located.shown, "read", error) from error
+        raise _failure(located.shown, "read", error) from error
     try:
         return _read_found(descriptor, located)
     except OSError as error:
-        raise failed(located.shown, "read", error) from error
+        raise _failure(located.shown, "read", error) from error
     finally:
         os.close(descriptor)
 
 
-def _read_found(descriptor: int, located: Located) -> Found:
+def _read_found(descriptor: int, located: Located) -> DiskFile:
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode):
         raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
@@ -56,7 +56,11 @@ def _read_found(descriptor: int, located: Located) -> Found:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise _too_large(located)
-    return Found(data, facts)
+    return DiskFile(data, facts)
+
+
+def _failure(shown: str, what: str, error: OSError) -> ChangeError:
+    return ChangeError(f"{shown} cannot be {what}: {error.strerror or error}", data={"path": shown})
 
 
 def _too_large(located: Located) -> ChangeError:
@@ -67,8 +71,8 @@ def _too_large(located: Located) -> ChangeError:
     )
 
 
-def put(located: Located, data: bytes, mode: int, found: Found | None, scratch: str) -> None:
-    """Make the file hold these bytes, all or none of them; the one found is replaced."""
+def put(located: Located, data: bytes, mode: int, found: DiskFile | None, scratch: str) -> None:
+    """Replace the file that was read by these bytes, all of them or none."""
     try:
         with _parent(located, made=True) as (folder, name):
             try:
@@ -81,10 +85,10 @@ def put(located: Located, data: bytes, mode: int, found: Found | None, scratch: 
                 raise
             _sync_folder(folder)
     except OSError as error:
-        raise failed(located.shown, "put back", error) from error
+        raise _failure(located.shown, "put back", error) from error
 
 
-def _write(folder: int, scratch: str, data: bytes, mode: int, found: Found | None) -> None:
+def _write(folder: int, scratch: str, data: bytes, mode: int, found: DiskFile | None) -> None:
     with suppress(FileNotFoundError):
         os.unlink(scratch, dir_fd=folder)
     descriptor = os.open(scratch, SCRATCH, 0o600, dir_fd=folder)
@@ -98,26 +102,26 @@ def _write(folder: int, scratch: str, data: bytes, mode: int, found: Found | Non
 
 
 def _copy_owner(descriptor: int, facts: os.stat_result) -> None:
-    """Give a file the owner and the group of another, as far as that is allowed."""
+    """Set owner and group of an open file to those of another, as far as that is allowed."""
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (facts.st_uid, facts.st_gid):
         with suppress(PermissionError):
             os.fchown(descriptor, facts.st_uid, facts.st_gid)
 
 
-def remove(located: Located, found: Found) -> None:
-    """Remove the file that was found."""
+def remove(located: Located, found: DiskFile) -> None:
+    """Remove the file that was read."""
     try:
         with _parent(located) as (folder, name):
             _require_unchanged(folder, name, found, located)
             os.unlink(name, dir_fd=folder)
             _sync_folder(folder)
     except OSError as error:
-        raise failed(located.shown, "removed", error) from error
+        raise _failure(located.shown, "removed", error) from error
 
 
-def move(source: Located, target: Located, mode: int, found: Found) -> None:
-    """Give the file that was found at `source` the name `target`, where there is none."""
+def move(source: Located, target: Located, mode: int, found: DiskFile) -> None:
+    """Rename the file that was read at `source` to `target`, where there is no file yet."""
     try:
         with _parent(source) as (folder, name), _parent(target, made=True) as (other, new):
             _require_unchanged(folder, name, found, source)
@@ -128,16 +132,16 @@ def move(source: Located, target: Located, mode: int, found: Found) -> None:
             _sync_folder(other)
             _sync_folder(folder)
     except OSError as error:
-        raise failed(source.shown, f"moved back to {target.shown}", error) from error
+        raise _failure(source.shown, f"moved back to {target.shown}", error) from error
 
 
 def set_mode(located: Located, mode: int) -> None:
-    """Give the file other permissions."""
+    """Set the permissions of a file."""
     try:
         with _parent(located) as (folder, name):
             os.chmod(name, mode, dir_fd=folder)
     except OSError as error:
-        raise failed(located.shown, "given its permissions", error) from error
+        raise _failure(located.shown, "given its permissions", error) from error
 
 
 def remove_empty_folder(located: Located) -> None:
@@ -156,8 +160,8 @@ def missing_folders(project: Project, located: Located) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def _require_unchanged(folder: int, name: str, found: Found | None, located: Located) -> None:
-    """Raise where the file is not the one that was found."""
+def _require_unchanged(folder: int, name: str, found: DiskFile | None, located: Located) -> None:
+    """Raise if the file is not the one that was read, or exists though none was there."""
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -176,7 +180,7 @@ def _identity(facts: os.stat_result) -> tuple[int, ...]:
 
 
 def _sync_folder(folder: int) -> None:
-    """Have the system write the folder itself, where its file system can."""
+    """Write a folder itself to the disk, where its file system can."""
     with suppress(OSError):
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 Lines = Sequence[bytes]
-Stretch = tuple[int, int, int, int]
+DiffRange = tuple[int, int, int, int]
 """Lines of the old text, from and to, and the lines of the new one that stand in their place."""
 
 MOST_COMPARED = 250_000
 """Pairs of lines up to which every one is compared with every other."""
 
 
-def differing(old: Lines, new: Lines) -> list[Stretch]:
+def differing(old: Lines, new: Lines) -> list[DiffRange]:
     """Return the differing stretches in order, with adjacent ones merged."""
-    joined: list[Stretch] = []
+    joined: list[DiffRange] = []
     for begin, end, new_begin, new_end in _differing_in(old, new, 0, 0):
         if joined and joined[-1][1] == begin and joined[-1][3] == new_begin:
             joined[-1] = (joined[-1][0], end, joined[-1][2], new_end)
@@ -26,7 +26,7 @@ def differing(old: Lines, new: Lines) -> list[Stretch]:
     return joined
 
 
-def _differing_in(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]:
+def _differing_in(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[DiffRange]:
     """Return the differing stretches of two parts that begin at these lines."""
     begin = _common_start(old, new)
     end = _common_start(old[begin:][::-1], new[begin:][::-1])
@@ -49,7 +49,7 @@ def _differing_in(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stre
         done, new_done = line + 1, new_line + 1
 
 
-def _match_blocks(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[Stretch]:
+def _match_blocks(old: Lines, new: Lines, at: int, new_at: int) -> Iterator[DiffRange]:
     for tag, begin, end, new_begin, new_end in SequenceMatcher(
         None, old, new, autojunk=False
     ).get_opcodes():

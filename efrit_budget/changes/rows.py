@@ -1,103 +1,120 @@
-"""The rows of changes and checkpoints."""
+"""The tables `changes`, `images`, `held_images` and `checkpoints`. All their SQL stands here."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import sqlite3
 import time
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from sqlite3 import Connection, Row
 
-from efrit_budget.changes.change import IN_FORCE, Change, Kind, Role, State
-from efrit_budget.changes.images import Image, hold
-from efrit_budget.errors import Json, field_error
+from efrit_budget.changes.change import IN_FORCE, Change, ChangeError, ChangeKind, ChangeState, Role
+from efrit_budget.errors import Json, JsonObject, field_error
+from efrit_budget.sessions.rows import next_number
 
+COMPRESSION_LEVEL = 1
 COLUMNS = (
     "SELECT *, (SELECT json_group_object(role, sha256) FROM held_images"
     " WHERE held_images.session_id = changes.session_id AND held_images.number = changes.number)"
     " AS images FROM changes WHERE session_id = ?"
 )
-FEW = 12
-"""How many numbers an error lists."""
+LISTED = 12
+"""How many changes an error lists."""
+
+
+@dataclass(frozen=True)
+class PackedContent:
+    """A content prepared for storage, outside of any transaction that writes."""
+
+    sha256: str
+    size: int
+    data: bytes
+    is_compressed: bool
+    """False where the content was stored already when it was prepared."""
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """A file that is about to be changed, with its current content."""
+    """A change before it is made, with the content of its file."""
 
-    kind: Kind
+    kind: ChangeKind
     path: str
     file: str
     moved_to: str | None
     moved_file: str | None
     folders: tuple[str, ...]
     mode: int | None
-    images: Mapping[Role, Image | None]
+    contents: Mapping[Role, PackedContent | None]
+
+    @property
+    def before_facts(self) -> tuple[Json, ...]:
+        """The facts that tell whether a stored change was begun as this one."""
+        contents = (self.contents[role] for role in (Role.BEFORE, Role.TEXT_BEFORE))
+        hashes = (None if content is None else content.sha256 for content in contents)
+        return (self.kind, self.path, self.moved_to, self.mode, *hashes)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """A file that was changed, with its new content."""
+    """A change that was made, with the new content of its file."""
 
     change: Change
     mode: int | None
-    images: Mapping[Role, Image | None]
+    contents: Mapping[Role, PackedContent | None]
     added: int
     removed: int
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point of a session to return to."""
+    """A point of a session that can be returned to."""
 
     number: int
     label: str
     after: int
+    """The number of the latest change before it."""
     created: float
 
-    def told(self) -> dict[str, Json]:
+    def summary(self) -> JsonObject:
         """Return the checkpoint as lists show it."""
-        return {
-            "checkpoint": f"k{self.number}",
-            "label": self.label,
-            "after": self.after,
-            "created": self.created,
-        }
+        facts = asdict(self)
+        return {"checkpoint": f"k{facts.pop('number')}", **facts}
 
 
-def _change(row: sqlite3.Row) -> Change:
+def _change(row: Row) -> Change:
     plain = ("number", "tool_use_id", "tool", "path", "file", "moved_to", "moved_file", "created")
     counts = ("mode_before", "mode_after", "added", "removed")
     return Change(
-        kind=Kind(row["kind"]),
-        state=State(row["state"]),
+        kind=ChangeKind(row["kind"]),
+        state=ChangeState(row["state"]),
         folders=tuple(json.loads(row["folders"])),
-        images=json.loads(row["images"]),
+        hashes=json.loads(row["images"]),
         **{name: row[name] for name in (*plain, *counts)},
     )
 
 
-def every(connection: sqlite3.Connection, session_id: str, first: int = 1) -> list[Change]:
+def list_from(connection: Connection, session_id: str, first: int = 1) -> list[Change]:
     """Return the changes of a session from a number on, oldest first."""
     rows = connection.execute(f"{COLUMNS} AND number >= ? ORDER BY number", (session_id, first))
     return [_change(row) for row in rows.fetchall()]
 
 
-def of_use(connection: sqlite3.Connection, session_id: str, tool_use_id: str) -> list[Change]:
+def of_call(connection: Connection, session_id: str, tool_use_id: str) -> list[Change]:
     """Return the changes of one tool call."""
-    rows = connection.execute(
-        f"{COLUMNS} AND tool_use_id = ? ORDER BY number", (session_id, tool_use_id)
-    )
+    statement = f"{COLUMNS} AND tool_use_id = ? ORDER BY number"
+    rows = connection.execute(statement, (session_id, tool_use_id))
     return [_change(row) for row in rows.fetchall()]
 
 
-def numbered(connection: sqlite3.Connection, session_id: str, number: int) -> Change:
+def get(connection: Connection, session_id: str, number: int) -> Change:
     """Return the change with this number; raise if it does not exist."""
     row = connection.execute(f"{COLUMNS} AND number = ?", (session_id, number)).fetchone()
     if row is None:
         known = connection.execute(
             "SELECT number FROM changes WHERE session_id = ? ORDER BY number DESC LIMIT ?",
-            (session_id, FEW),
+            (session_id, LISTED),
         ).fetchall()
         listed = ", ".join(f"c{known['number']}" for known in known) or "none"
         raise field_error(
@@ -106,90 +123,73 @@ def numbered(connection: sqlite3.Connection, session_id: str, number: int) -> Ch
     return _change(row)
 
 
-def add(
-    connection: sqlite3.Connection,
+def insert(
+    connection: Connection,
     session_id: str,
-    use: tuple[str, str],
+    call: tuple[str, str],
     beginnings: Sequence[Beginning],
-) -> list[int]:
-    """Store changes that are about to be made by one use, its id and its tool."""
-    return [_add(connection, session_id, use, beginning) for beginning in beginnings]
+) -> None:
+    """Insert the changes that a call, named by its id and its tool, is about to make."""
+    for one in beginnings:
+        number = next_number(connection, session_id, "changes")
+        connection.execute(
+            "INSERT INTO changes (session_id, number, tool_use_id, tool, kind, path, file,"
+            " moved_to, moved_file, folders, created, mode_before)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(session_id, number, *call, str(one.kind), one.path, one.file),
+                *(one.moved_to, one.moved_file, json.dumps(one.folders), time.time(), one.mode),
+            ),
+        )
+        _insert_contents(connection, session_id, number, one.contents)
 
 
-def _add(
-    connection: sqlite3.Connection, session_id: str, use: tuple[str, str], beginning: Beginning
-) -> int:
-    number = _next_number(connection, "changes", session_id)
-    connection.execute(
-        "INSERT INTO changes (session_id, number, tool_use_id, tool, kind, path, file, moved_to,"
-        " moved_file, folders, created, mode_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(session_id, number, *use, str(beginning.kind), beginning.path, beginning.file),
-            *(beginning.moved_to, beginning.moved_file, json.dumps(beginning.folders)),
-            *(time.time(), beginning.mode),
-        ),
-    )
-    for role, image in beginning.images.items():
-        hold(connection, session_id, number, role, image)
-    return number
-
-
-def _next_number(connection: sqlite3.Connection, counter: str, session_id: str) -> int:
-    """Count one more; a number is given once, even where what had it is kept no more."""
-    row = connection.execute(
-        f"UPDATE sessions SET {counter} = {counter} + 1 WHERE id = ? RETURNING {counter}",  # noqa: S608
-        (session_id,),
-    ).fetchone()
-    return int(row[0])
-
-
-def end(connection: sqlite3.Connection, session_id: str, ending: Ending) -> None:
-    """Store what a change left."""
+def end(connection: Connection, session_id: str, ending: Ending) -> None:
+    """Store the end of a change that was made."""
     connection.execute(
         "UPDATE changes SET state = ?, mode_after = ?, added = ?, removed = ?"
         " WHERE session_id = ? AND number = ?",
         (
-            *(State.DONE, ending.mode, ending.added, ending.removed),
+            *(ChangeState.DONE, ending.mode, ending.added, ending.removed),
             *(session_id, ending.change.number),
         ),
     )
-    for role, image in ending.images.items():
-        hold(connection, session_id, ending.change.number, role, image)
+    _insert_contents(connection, session_id, ending.change.number, ending.contents)
 
 
-def set_state(connection: sqlite3.Connection, session_id: str, number: int, state: State) -> None:
-    """Say how far a change is."""
+def set_state(connection: Connection, session_id: str, number: int, state: ChangeState) -> None:
+    """Set the state of a change."""
     connection.execute(
         "UPDATE changes SET state = ? WHERE session_id = ? AND number = ?",
         (state, session_id, number),
     )
 
 
-def later_in_force(connection: sqlite3.Connection, session_id: str, change: Change) -> list[Change]:
+def later_in_force(connection: Connection, session_id: str, change: Change) -> list[Change]:
     """Return later changes of the same file that are still in effect."""
     return [
         later
-        for later in every(connection, session_id, change.number + 1)
+        for later in list_from(connection, session_id, change.number + 1)
         if later.state in IN_FORCE and not set(later.paths).isdisjoint(change.paths)
     ]
 
 
-def add_checkpoint(connection: sqlite3.Connection, session_id: str, label: str) -> Checkpoint:
-    """Remember where a session stands."""
+def insert_checkpoint(connection: Connection, session_id: str, label: str) -> Checkpoint:
+    """Insert a checkpoint after the latest change."""
     row = connection.execute(
         "SELECT coalesce(max(number), 0) FROM changes WHERE session_id = ?", (session_id,)
     ).fetchone()
-    number = _next_number(connection, "checkpoints", session_id)
+    number = next_number(connection, session_id, "checkpoints")
     checkpoint = Checkpoint(number, label, int(row[0]), time.time())
     connection.execute(
         "INSERT INTO checkpoints (session_id, number, label, after, created)"
         " VALUES (?, ?, ?, ?, ?)",
-        (session_id, checkpoint.number, checkpoint.label, checkpoint.after, checkpoint.created),
+        (session_id, *asdict(checkpoint).values()),
     )
     return checkpoint
 
 
-def checkpoints(connection: sqlite3.Connection, session_id: str) -> list[Checkpoint]:
+def checkpoints(connection: Connection, session_id: str) -> list[Checkpoint]:
     """Return the checkpoints of a session, oldest first."""
     rows = connection.execute(
         "SELECT number, label, after, created FROM checkpoints WHERE session_id = ?"
@@ -197,3 +197,81 @@ def checkpoints(connection: sqlite3.Connection, session_id: str) -> list[Checkpo
         (session_id,),
     )
     return [Checkpoint(**dict(row)) for row in rows.fetchall()]
+
+
+# Contents
+
+
+def digest(data: bytes) -> str:
+    """Return the hash that names a content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def pack(connection: Connection, data: bytes | None) -> PackedContent | None:
+    """Return a content prepared for storage, or None for none."""
+    if data is None:
+        return None
+    sha256 = digest(data)
+    if _is_stored(connection, sha256):
+        return PackedContent(sha256, len(data), data, is_compressed=False)
+    compressed = zlib.compress(data, COMPRESSION_LEVEL)
+    return PackedContent(sha256, len(data), compressed, is_compressed=True)
+
+
+def _is_stored(connection: Connection, sha256: str) -> bool:
+    row = connection.execute("SELECT 1 FROM images WHERE sha256 = ?", (sha256,)).fetchone()
+    return row is not None
+
+
+def _insert_contents(
+    connection: Connection,
+    session_id: str,
+    number: int,
+    contents: Mapping[Role, PackedContent | None],
+) -> None:
+    """Store the contents of a change, each once, however many changes have it."""
+    for role, packed in contents.items():
+        if packed is None:
+            continue
+        if not _is_stored(connection, packed.sha256):
+            data = packed.data
+            if not packed.is_compressed:
+                data = zlib.compress(data, COMPRESSION_LEVEL)
+            connection.execute(
+                "INSERT INTO images (sha256, size, data) VALUES (?, ?, ?)",
+                (packed.sha256, packed.size, data),
+            )
+        connection.execute(
+            "INSERT INTO held_images (session_id, number, role, sha256) VALUES (?, ?, ?, ?)",
+            (session_id, number, role, packed.sha256),
+        )
+
+
+def content(connection: Connection, sha256: str | None) -> bytes | None:
+    """Return the content with this hash, or None for none; raise if it was deleted."""
+    if sha256 is None:
+        return None
+    row = connection.execute("SELECT data FROM images WHERE sha256 = ?", (sha256,)).fetchone()
+    if row is None:
+        raise ChangeError("what the file held is kept no more: the session was purged meanwhile")
+    return zlib.decompress(row["data"])
+
+
+# Deleting a session's contents
+
+
+def delete_some(connection: Connection, session_id: str) -> int:
+    """Delete some changes of a session; return how many.
+
+    Few at once, as each may have large contents; a trigger deletes those that no other change has.
+    """
+    return connection.execute(
+        "DELETE FROM changes WHERE session_id = ?1 AND number IN"
+        " (SELECT number FROM changes WHERE session_id = ?1 LIMIT 5)",
+        (session_id,),
+    ).rowcount
+
+
+def delete_checkpoints(connection: Connection, session_id: str) -> None:
+    """Delete the checkpoints of a session."""
+    connection.execute("DELETE FROM checkpoints WHERE session_id = ?", (session_id,))

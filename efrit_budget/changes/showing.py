@@ -1,22 +1,22 @@
-"""Present a change: its diff, and what happened to the file since."""
+"""Show a change: its diff, and how its file changed later."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from sqlite3 import Connection
 
-from efrit_budget.changes.change import IN_FORCE, Change, Role, State
-from efrit_budget.changes.diffs import Side, as_buffer, unified
-from efrit_budget.changes.disk import Found
-from efrit_budget.changes.images import content
-from efrit_budget.changes.standing import found_at, places
-from efrit_budget.errors import Json
+from efrit_budget.changes import rows
+from efrit_budget.changes.change import IN_FORCE, Change, ChangeState, Role
+from efrit_budget.changes.diffs import Version, as_buffer, unified
+from efrit_budget.changes.disk import DiskFile
+from efrit_budget.changes.file_states import locate_all, read_files
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.project import Project
 
 
 @dataclass(frozen=True)
-class Held:
+class ChangeContents:
     """The contents of a change's file and of its buffer, before and after."""
 
     before: bytes | None
@@ -25,13 +25,13 @@ class Held:
     text_after: bytes | None
 
     @classmethod
-    def of(cls, connection: sqlite3.Connection, change: Change) -> Held:
+    def load(cls, connection: Connection, change: Change) -> ChangeContents:
         """Return the stored contents of a change."""
         roles = (Role.BEFORE, Role.AFTER, Role.TEXT_BEFORE, Role.TEXT_AFTER)
-        return cls(*(content(connection, change.images.get(role)) for role in roles))
+        return cls(*(rows.content(connection, change.hashes.get(role)) for role in roles))
 
     def compared(self) -> tuple[bytes | None, bytes | None]:
-        """Return the contents to compare: the unsaved buffers, else the files."""
+        """Return the contents to compare: those of the buffer if it was modified, else the file."""
         if self.text_before is None and self.text_after is None:
             return self.before, self.after
         old = as_buffer(self.before) if self.text_before is None else self.text_before
@@ -39,51 +39,56 @@ class Held:
         return old, new
 
 
-def shown(project: Project, change: Change, held: Held, most: int | None) -> dict[str, Json]:
-    """Return a change with its diff and later differences, each text cut to a length."""
+def show_change(
+    project: Project, change: Change, contents: ChangeContents, most: int | None
+) -> JsonObject:
+    """Return a change with its diff and the later differences, each cut to `most` characters."""
+    later = None
+    if change.state in IN_FORCE:
+        files = read_files(project, locate_all(project, change))
+        later = diff_since(change, contents, files) or None
     texts = {
-        "diff": diff(change, held),
-        "since": _file_diff_since(project, change, held),
-        "buffer_text_before": _text(held.text_before),
-        "buffer_text_after": _text(held.text_after),
+        "diff": _diff(change, contents),
+        "since": later,
+        "buffer_text_before": _decode(contents.text_before),
+        "buffer_text_after": _decode(contents.text_after),
     }
     return {
-        **change.told(),
+        **change.summary(),
         "file": change.file,
-        "before": change.images.get(Role.BEFORE),
-        "after": change.images.get(Role.AFTER),
+        "before": change.hashes.get(Role.BEFORE),
+        "after": change.hashes.get(Role.AFTER),
         **{name: None if text is None else text[:most] for name, text in texts.items()},
         "cut": most is not None and any(len(text or "") > most for text in texts.values()),
     }
 
 
-def diff(change: Change, held: Held) -> str:
+def _diff(change: Change, contents: ChangeContents) -> str:
     """Return the diff of a change, empty if its end was never recorded."""
-    if not change.was_done:
+    if change.added is None:
         return ""
-    old, new = held.compared()
-    return unified(Side(change.path, old), Side(change.place_after, new))
+    old, new = contents.compared()
+    return unified(Version(change.path, old), Version(change.path_after, new))
 
 
-def since(change: Change, held: Held, found: Mapping[str, Found | None]) -> str:
-    """Return what happened to the file since the change, often an empty text."""
-    now = {path: None if one is None else one.data for path, one in found.items()}
-    if change.state is not State.DONE:
-        before = {change.path: held.before}
-    elif held.text_after is None or now[change.place_after] == held.after:
-        before = {change.place_after: held.after}
+def diff_since(
+    change: Change, contents: ChangeContents, files: Mapping[str, DiskFile | None]
+) -> str:
+    """Return the diff from what a change left to the files on disk, empty if they are equal.
+
+    A change that did not end is taken as not made. A buffer that was changed and not saved may
+    have been saved since, so its text counts unless the file is as the change left it.
+    """
+    now = {path: None if file is None else file.data for path, file in files.items()}
+    if change.state is not ChangeState.DONE:
+        left = {change.path: contents.before}
+    elif contents.text_after is None or now[change.path_after] == contents.after:
+        left = {change.path_after: contents.after}
     else:
-        before = {change.place_after: held.text_after}
-        now[change.place_after] = as_buffer(now[change.place_after])
-    return "".join(unified(Side(path, before.get(path)), Side(path, now[path])) for path in now)
+        left = {change.path_after: contents.text_after}
+        now[change.path_after] = as_buffer(now[change.path_after])
+    return "".join(unified(Version(path, left.get(path)), Version(path, now[path])) for path in now)
 
 
-def _file_diff_since(project: Project, change: Change, held: Held) -> str | None:
-    """Return the later difference, or None if there is none or the change is undone."""
-    if change.state not in IN_FORCE:
-        return None
-    return since(change, held, found_at(project, places(project, change))) or None
-
-
-def _text(data: bytes | None) -> str | None:
+def _decode(data: bytes | None) -> str | None:
     return None if data is None else data.decode()

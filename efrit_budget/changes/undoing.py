@@ -2,145 +2,145 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from efrit_budget.changes import disk
-from efrit_budget.changes.change import Change, Contents, Role, State
-from efrit_budget.changes.disk import Found
-from efrit_budget.changes.errors import ChangedSinceError, ChangeError
-from efrit_budget.changes.rows import every, later_in_force, numbered, set_state
-from efrit_budget.changes.showing import Held, since
-from efrit_budget.changes.standing import contents, found_at, places
-from efrit_budget.errors import Json
+from efrit_budget.changes import disk, rows
+from efrit_budget.changes.change import (
+    Change,
+    ChangedSinceError,
+    ChangeError,
+    ChangeState,
+    Role,
+)
+from efrit_budget.changes.disk import DiskFile
+from efrit_budget.changes.file_states import hashes_of, locate_all, read_files
+from efrit_budget.changes.showing import ChangeContents, diff_since
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import meant_name, shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.storage.database import Database
 
-OWNERS_ALONE = 0o600
+PRIVATE_MODE = 0o600
+"""The permissions of a restored file whose permissions are not known."""
 
 
 @dataclass(frozen=True)
-class Undoing:
-    """One change that is about to be undone.
+class Undo:
+    """A change that is about to be undone.
 
-    What is found on the disk decides: an undo that was cut off half way is taken up where it
-    stood, and the row says "undone" only behind what is on the disk.
+    The files on disk are restored first, and the change is marked as undone then. So an undo that
+    was interrupted goes on from the files as it left them.
     """
 
     session_id: str
     project: Project
     change: Change
-    held: Held
-    places: dict[str, Located]
-    found: dict[str, Found | None]
+    contents: ChangeContents
+    located: dict[str, Located]
+    files: dict[str, DiskFile | None]
 
-    def run(self, database: Database) -> dict[str, Json]:
-        """Put the file back, then say so in the change's row."""
+    def run(self, database: Database) -> JsonObject:
+        """Restore the file, then mark the change as undone."""
         with database.writing() as connection:
-            self._require_unchanged(connection)
-            touched = self._put_back()
-            self._remove_empty(_created_folders(connection, self.session_id))
-            set_state(connection, self.session_id, self.change.number, State.UNDONE)
-        return self._told(touched=touched)
+            now = rows.get(connection, self.session_id, self.change.number)
+            if now.state != self.change.state:
+                raise ChangeError(
+                    f"{self.change.label} was ended or undone this very moment; look at it again",
+                    data={"number": self.change.number},
+                )
+            disk_changed = self._restore()
+            created = {
+                folder
+                for change in rows.list_from(connection, self.session_id)
+                if change.state is ChangeState.UNDONE
+                for folder in change.folders
+            }
+            self._remove_empty_folders(created.union(self.change.folders))
+            rows.set_state(connection, self.session_id, now.number, ChangeState.UNDONE)
+        return self._reply(disk_changed=disk_changed)
 
-    def _told(self, *, touched: bool) -> dict[str, Json]:
+    def _reply(self, *, disk_changed: bool) -> JsonObject:
         change = self.change
-        text = self.held.text_before
-        on_disk = change.state is State.DONE and change.before != change.after
+        text = self.contents.text_before
+        on_disk = change.state is ChangeState.DONE and change.before != change.after
         return {
             "number": change.number,
             "path": change.path,
             "to": change.moved_to,
-            "state": str(State.UNDONE),
-            "file": shown_name(str(self.places[change.path].path)),
-            "exists": self.held.before is not None,
-            "sha256": change.images.get(Role.BEFORE),
-            "disk": touched or on_disk,
+            "state": str(ChangeState.UNDONE),
+            "file": shown_name(str(self.located[change.path].path)),
+            "exists": self.contents.before is not None,
+            "sha256": change.hashes.get(Role.BEFORE),
+            "disk": disk_changed or on_disk,
             "buffer_text": None if text is None else text.decode(),
         }
 
-    def _require_unchanged(self, connection: sqlite3.Connection) -> None:
-        """Raise where the change was undone or ended since it was looked at."""
-        if numbered(connection, self.session_id, self.change.number).state != self.change.state:
-            raise ChangeError(
-                f"{self.change.label} was ended or undone this very moment; look at it again",
-                data={"number": self.change.number},
-            )
-
-    def _put_back(self) -> bool:
+    def _restore(self) -> bool:
         """Restore the files; return whether anything on disk had to change."""
-        change = self.change
-        here, there = self.found[change.path], self.found[change.place_after]
-        moved = change.place_after != change.path and there is not None
-        if self.held.before is None:
-            return self._removed(change.path, here)
-        if moved and here is None and there is not None and there.data == self.held.before:
-            source, target = self.places[change.place_after], self.places[change.path]
-            disk.move(source, target, self._mode(there), there)
+        change, before = self.change, self.contents.before
+        here, moved = self.files[change.path], self.files[change.path_after]
+        was_moved = change.path_after != change.path and moved is not None
+        if before is None:
+            return self._remove(change.path, here)
+        if was_moved and here is None and moved is not None and moved.data == before:
+            source, target = self.located[change.path_after], self.located[change.path]
+            disk.move(source, target, self._mode(moved), moved)
             return True
-        replaced = self._replaced(self.held.before, here, there)
-        return (moved and self._removed(change.place_after, there)) or replaced
+        was_written = self._write(before, here, moved)
+        return (was_moved and self._remove(change.path_after, moved)) or was_written
 
-    def _removed(self, path: str, found: Found | None) -> bool:
-        if found is not None:
-            disk.remove(self.places[path], found)
-        return found is not None
+    def _remove(self, path: str, file: DiskFile | None) -> bool:
+        if file is not None:
+            disk.remove(self.located[path], file)
+        return file is not None
 
-    def _replaced(self, data: bytes, here: Found | None, there: Found | None) -> bool:
-        place, mode = self.places[self.change.path], self._mode(here or there)
+    def _write(self, data: bytes, here: DiskFile | None, moved: DiskFile | None) -> bool:
+        """Write content and permissions at the path before the change, where they differ."""
+        located, mode = self.located[self.change.path], self._mode(here or moved)
         if here is None or here.data != data:
             scratch = f".efrit-undo-{self.session_id}-{self.change.label}"
-            disk.put(place, data, mode, here, scratch)
+            disk.put(located, data, mode, here, scratch)
             return True
         if here.mode != mode:
-            disk.set_mode(place, mode)
+            disk.set_mode(located, mode)
         return here.mode != mode
 
-    def _mode(self, found: Found | None) -> int:
-        """Return the permissions to restore, unless they were changed since."""
+    def _mode(self, file: DiskFile | None) -> int:
+        """Return the permissions to restore: those before, unless they were changed since."""
         before, after = self.change.mode_before, self.change.mode_after
-        if found is not None and after is not None and found.mode != after:
-            return found.mode
-        return OWNERS_ALONE if before is None else before
+        if file is not None and after is not None and file.mode != after:
+            return file.mode
+        return PRIVATE_MODE if before is None else before
 
-    def _remove_empty(self, folders: set[str]) -> None:
-        """Remove what this change, or one undone before it, made around its file."""
-        folders = folders.union(self.change.folders)
-        around = PurePath(meant_name(self.change.place_after)).parents
-        for folder in around:
-            if (name := shown_name(str(folder))) in folders:
-                place = self.project.locate(name)
-                if place.shown == name:
-                    disk.remove_empty_folder(place)
+    def _remove_empty_folders(self, created: set[str]) -> None:
+        """Remove the folders around the file that undone changes created, if they are empty."""
+        for folder in PurePath(meant_name(self.change.path_after)).parents:
+            if (name := shown_name(str(folder))) in created:
+                located = self.project.locate(name)
+                if located.shown == name:
+                    disk.remove_empty_folder(located)
 
 
-def looked_at(
+def prepare_undo(
     database: Database, project: Project, session_id: str, number: int, *, force: bool
-) -> Undoing:
-    """Return the change to undo; raise if undoing it would lose later work."""
+) -> Undo:
+    """Return the undo of a change; raise if it would lose later work, unless forced."""
     with database.reading() as connection:
-        change = numbered(connection, session_id, number)
-        later = later_in_force(connection, session_id, change)
-        contents = Held.of(connection, change)
-    _require_effective(change)
-    here = places(project, change)
-    undoing = Undoing(session_id, project, change, contents, here, found_at(project, here))
+        change = rows.get(connection, session_id, number)
+        later = rows.later_in_force(connection, session_id, change)
+        contents = ChangeContents.load(connection, change)
+    if change.state in (ChangeState.UNDONE, ChangeState.ABANDONED):
+        is_undone = change.state is ChangeState.UNDONE
+        abandoned = "was abandoned: it changed nothing, or what it changed was put back"
+        reason = "is undone already" if is_undone else abandoned
+        raise ChangeError(f"{change.label} of {change.path} {reason}", data={"number": number})
+    located = locate_all(project, change)
+    undo = Undo(session_id, project, change, contents, located, read_files(project, located))
     if not force:
         _require_last(change, later)
-        _require_as_left(undoing, contents)
-    return undoing
-
-
-def _require_effective(change: Change) -> None:
-    if change.state is State.UNDONE:
-        reason = "is undone already"
-    elif change.state is State.ABANDONED:
-        reason = "was abandoned: it changed nothing, or what it changed was put back"
-    else:
-        return
-    raise ChangeError(f"{change.label} of {change.path} {reason}", data={"number": change.number})
+        _require_as_left(undo)
+    return undo
 
 
 def _require_last(change: Change, later: list[Change]) -> None:
@@ -152,37 +152,20 @@ def _require_last(change: Change, later: list[Change]) -> None:
         )
 
 
-def _require_as_left(undoing: Undoing, held: Held) -> None:
-    change = undoing.change
-    became = since(change, held, undoing.found)
-    if not became or contents(undoing.found) in (change.before, _interrupted_state(change)):
+def _require_as_left(undo: Undo) -> None:
+    """Raise unless the files are as the change, or an interrupted undo of it, left them."""
+    change = undo.change
+    since = diff_since(change, undo.contents, undo.files)
+    hashes = hashes_of(undo.files)
+    is_done = change.state is ChangeState.DONE
+    half_undone = {**change.after, change.path: change.before[change.path]} if is_done else None
+    if not since or hashes in (change.before, half_undone):
         return
-    if change.state is State.BEGUN:
-        reason = "was begun and nobody told how it ended, so what it holds may be anybody's"
-    else:
+    if is_done:
         reason = "is not as the change left it"
+    else:
+        reason = "was begun and nobody told how it ended, so what it holds may be anybody's"
     raise ChangedSinceError(
         f"{change.label}: {change.path} {reason}; nothing was undone",
-        data={
-            "number": change.number,
-            "path": change.path,
-            "since": became,
-        },
+        data={"number": change.number, "path": change.path, "since": since},
     )
-
-
-def _interrupted_state(change: Change) -> Contents | None:
-    """Return the state that an interrupted undo of a rename leaves."""
-    if change.state is State.BEGUN:
-        return None
-    return {**change.after, change.path: change.before[change.path]}
-
-
-def _created_folders(connection: sqlite3.Connection, session_id: str) -> set[str]:
-    """Return the folders that undone changes had created."""
-    return {
-        folder
-        for change in every(connection, session_id)
-        if change.state is State.UNDONE
-        for folder in change.folders
-    }

@@ -383,9 +383,9 @@ def pinned_sessions(connection: Connection) -> set[str]:
     return {row[0] for row in connection.execute(found)}
 
 
-def delete_some(connection: Connection, session_id: str, most: int) -> int:
-    """Delete up to so many calls of a session; return how many."""
+def delete_some(connection: Connection, session_id: str) -> int:
+    """Delete some calls of a session; return how many."""
     return connection.execute(
-        "DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE session_id = ? LIMIT ?)",
-        (session_id, most),
+        "DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE session_id = ? LIMIT 50)",
+        (session_id,),
     ).rowcount

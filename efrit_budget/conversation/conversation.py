@@ -21,7 +21,7 @@ from efrit_budget.conversation.transcript import transcript
 from efrit_budget.conversation.turn_list import list_turns
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json, JsonObject
-from efrit_budget.sessions.store import Session, touch
+from efrit_budget.sessions.rows import Session, touch
 from efrit_budget.storage.database import Database
 
 ModelNamed = Callable[[str], Model]

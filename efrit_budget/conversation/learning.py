@@ -57,7 +57,7 @@ def learn(
     learnt = known.after(turn["raw"], turn["exact"], size, results)
     if not grown.is_whole:
         learnt = learnt.after_results(grown.raw, grown.tokens - grown.exact, grown.results)
-    windows.keep_calibration(connection, bounds.model.name, learnt)
+    windows.save_calibration(connection, bounds.model.name, learnt)
     return window, replace(bounds, calibration=learnt)
 
 

@@ -211,10 +211,10 @@ def restore_reply(connection: Connection, session_id: str, turn: int, clock: int
     )
 
 
-def delete_some(connection: Connection, session_id: str, most: int) -> int:
-    """Delete up to so many rows of a session; return how many."""
+def delete_some(connection: Connection, session_id: str) -> int:
+    """Delete some rows of a session; return how many."""
     return connection.execute(
         "DELETE FROM segments WHERE rowid IN"
-        " (SELECT rowid FROM segments WHERE session_id = ? LIMIT ?)",
-        (session_id, most),
+        " (SELECT rowid FROM segments WHERE session_id = ? LIMIT 50)",
+        (session_id,),
     ).rowcount

@@ -17,7 +17,7 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import ConflictError, JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.tokens import TokenError, handle
-from efrit_budget.sessions.store import Session
+from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
 
 IN_FULL = "(state = 'full')"

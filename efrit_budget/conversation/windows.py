@@ -1,9 +1,9 @@
-"""A session's window in the database."""
+"""The tables `windows` and `calibration`. All their SQL stands here."""
 
 from __future__ import annotations
 
-import sqlite3
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
+from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import Calibration
 
@@ -29,35 +29,35 @@ class Window:
     head: str | None = None
     head_raw: int = 0
     must_rewrite: int = 0
-    """Whether the next request is to be a rewrite, whatever its size; see `CAME_BACK`."""
+    """1 if the next request is to be a rewrite, whatever its size; or `CAME_BACK`."""
     noticed: int = 0
     band: str = "ample"
     warned: str = "ample"
     in_prompt: int = 0
-    """The size of the prompt without the results of the turn in hand."""
+    """The tokens of the prompt without the results of the current turn."""
     kept: int = 0
-    """The same after a compaction."""
+    """The tokens that a rewrite would leave of them."""
     least: int = 0
-    """The same after everything that can give way has."""
+    """The tokens that are left if everything is compressed or evicted that can be."""
     left_window: int | None = None
-    """What had left the window when the epoch began; None until it is counted."""
+    """The tokens saved by eviction and compression when the epoch began; None if not counted."""
     turn_tokens: int = 0
-    """What the results of the turn in hand cost; all results where there are no turns."""
+    """The tokens of the current turn's results; of all results where there are no turns."""
 
 
 CAME_BACK = 2
-"""Why it must: what had left is back, and stays so whatever else is wished."""
+"""The value of `must_rewrite` when an evicted piece came back, which no other user edit undoes."""
 COLUMNS = tuple(field.name for field in fields(Window))
 
 
-def load(connection: sqlite3.Connection, session_id: str) -> Window:
+def load(connection: Connection, session_id: str) -> Window:
     """Return the window of a session, or a new one."""
     row = connection.execute("SELECT * FROM windows WHERE session_id = ?", (session_id,)).fetchone()
     return Window(session_id) if row is None else Window(**{name: row[name] for name in COLUMNS})
 
 
-def save(connection: sqlite3.Connection, window: Window) -> None:
-    """Keep a window."""
+def save(connection: Connection, window: Window) -> None:
+    """Save a window."""
     names = ", ".join(COLUMNS)
     marks = ", ".join(f":{name}" for name in COLUMNS)
     connection.execute(
@@ -66,20 +66,21 @@ def save(connection: sqlite3.Connection, window: Window) -> None:
     )
 
 
-def with_registered_tools(window: Window, tools: str) -> Window:
-    """Return the window with other client tools."""
-    return replace(window, registered=tools)
+def empty(connection: Connection, session_id: str) -> None:
+    """Reset the window of a session, except the next handle: none is ever given again."""
+    number = load(connection, session_id).next_number
+    save(connection, Window(session_id, next_number=number))
 
 
 def save_use(
-    connection: sqlite3.Connection,
+    connection: Connection,
     session_id: str,
     *,
     clock: int,
     next_number: int,
     turn_tokens: int,
 ) -> None:
-    """Keep what a call changes of a window, and leave its long texts alone."""
+    """Save the figures of a window that a tool call changes, without its long texts."""
     connection.execute(
         "INSERT INTO windows (session_id, clock, next_number, turn_tokens) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET clock = excluded.clock, next_number = excluded.next_number,"
@@ -88,16 +89,16 @@ def save_use(
     )
 
 
-def calibration_of(connection: sqlite3.Connection, model: str, first: float) -> Calibration:
-    """Return a model's calibration, or one with its first factor."""
+def calibration_of(connection: Connection, model: str, first: float) -> Calibration:
+    """Return a model's calibration, or a new one with the factor `first`."""
     row = connection.execute("SELECT * FROM calibration WHERE model = ?", (model,)).fetchone()
     if row is None:
         return Calibration(first)
     return Calibration(row["factor"], row["samples"], row["error"], row["frame"])
 
 
-def keep_calibration(connection: sqlite3.Connection, model: str, found: Calibration) -> None:
-    """Remember what was learnt of a model."""
+def save_calibration(connection: Connection, model: str, found: Calibration) -> None:
+    """Save the calibration of a model."""
     connection.execute(
         "INSERT OR REPLACE INTO calibration (model, factor, samples, error, frame)"
         " VALUES (?, ?, ?, ?, ?)",

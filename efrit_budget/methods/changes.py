@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from efrit_budget.changes.change import Kind, State
-from efrit_budget.changes.journal import Journal, Wanted
-from efrit_budget.changes.places import place_of
+from efrit_budget.changes.change import ChangeKind, ChangeState
+from efrit_budget.changes.journal import Journal, PlannedChange
+from efrit_budget.changes.path_checks import check_path
 from efrit_budget.errors import Json
 from efrit_budget.methods.params import SessionParams, ToolUseParams
 from efrit_budget.results.sound import sound_text
-from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.sessions.rows import Session
+from efrit_budget.sessions.store import SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.wire.method import Call, Lane, Method, Number, Offset, Params
@@ -118,12 +119,14 @@ class ChangesMethods:
 
     def _check(self, params: CheckParams, _: Call) -> Json:
         project = self._projects.of(self._sessions.get(params.session_id))
-        return {"files": [place_of(project, path).told() for path in params.paths]}
+        return {"files": [check_path(project, path).to_dict() for path in params.paths]}
 
     def _begin(self, params: BeginParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)
         edits = [
-            Wanted(file.path, Kind(file.kind), file.to, _replace_surrogates(file.buffer_text))
+            PlannedChange(
+                file.path, ChangeKind(file.kind), file.to, _replace_surrogates(file.buffer_text)
+            )
             for file in params.files
         ]
         changes = self._journal(session).begin(params.tool_use_id, params.tool, edits)
@@ -131,11 +134,11 @@ class ChangesMethods:
 
     def _end(self, params: EndParams, _: Call) -> Json:
         texts = {file.number: _replace_surrogates(file.buffer_text) for file in params.files}
-        outcome = State(params.outcome)
+        outcome = ChangeState(params.outcome)
         return {"changes": self._of(params.session_id).end(params.tool_use_id, outcome, texts)}
 
     def _list(self, params: ListParams, _: Call) -> Json:
-        return self._of(params.session_id).listed(open_only=params.open_only)
+        return self._of(params.session_id).list_changes(open_only=params.open_only)
 
     def _show(self, params: ShowParams, _: Call) -> Json:
         return self._of(params.session_id).show(params.number, params.most)

@@ -14,9 +14,9 @@ from efrit_budget.conversation.conversation import Conversation
 from efrit_budget.errors import Json, field_error
 from efrit_budget.memory.private import without_private
 from efrit_budget.methods.params import SessionParams
-from efrit_budget.sessions.ids import PATTERN
 from efrit_budget.sessions.retention import Retention
-from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.sessions.rows import Session
+from efrit_budget.sessions.store import ID_PATTERN, SessionStore
 from efrit_budget.settings import LoadedSettings
 from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
@@ -48,7 +48,7 @@ class OpenParams(Params):
     """The params of `session/open`."""
 
     root: Annotated[str, Field(min_length=1)]
-    session_id: Annotated[str, Field(pattern=PATTERN)] | None = None
+    session_id: Annotated[str, Field(pattern=ID_PATTERN)] | None = None
     limits: LimitParams = LimitParams()
     deny: Annotated[list[str], Field(max_length=1_000)] = Field(default_factory=list)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated
 
@@ -12,7 +13,8 @@ from efrit_budget.conversation import windows
 from efrit_budget.conversation.prefix import Offer
 from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.methods.params import SessionParams
-from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.sessions.rows import Session
+from efrit_budget.sessions.store import SessionStore
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import Policy
 from efrit_budget.tools.registry import NAME_PATTERN, Registry, schema
@@ -94,7 +96,7 @@ class Offers:
         tools = sorted((tool.model_dump(mode="json") for tool in params.tools), key=_name)
         with self._database.writing() as connection:
             window = windows.load(connection, session.id)
-            windows.save(connection, windows.with_registered_tools(window, json.dumps(tools)))
+            windows.save(connection, replace(window, registered=json.dumps(tools)))
         return {"session_id": session.id, "registered": sorted(names)}
 
 

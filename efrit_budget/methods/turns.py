@@ -23,7 +23,8 @@ from efrit_budget.methods.json_text import (
 from efrit_budget.methods.params import SessionParams
 from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.project.environment import environment
-from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.sessions.rows import Session
+from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.arguments import redact_reply
 from efrit_budget.tools.registry import Registry
 from efrit_budget.wire.method import Call, Lane, Method, Number

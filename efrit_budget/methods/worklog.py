@@ -11,7 +11,8 @@ from efrit_budget.conversation.user_edits import UserEdits
 from efrit_budget.errors import Json
 from efrit_budget.methods.params import SessionParams
 from efrit_budget.results.tokens import number_of
-from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.sessions.rows import Session
+from efrit_budget.sessions.store import SessionStore
 from efrit_budget.wire.method import Call, Lane, Method, Offset
 
 

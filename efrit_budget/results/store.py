@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 import threading
 import time
@@ -146,6 +147,24 @@ def blob_of(connection: sqlite3.Connection, session_id: str, number: int) -> str
     if row is None:
         raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
     return str(row["blob"])
+
+
+def delete_some(connection: sqlite3.Connection, session_id: str) -> int:
+    """Delete some results of a session, with texts that no other result holds; return how many."""
+    rows = connection.execute(
+        "SELECT number, blob FROM results WHERE session_id = ? LIMIT 50",
+        (session_id,),
+    ).fetchall()
+    connection.executemany(
+        "DELETE FROM results WHERE session_id = ? AND number = ?",
+        [(session_id, row["number"]) for row in rows],
+    )
+    connection.execute(
+        "DELETE FROM blobs WHERE hash IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM results WHERE blob = blobs.hash)",
+        (json.dumps([row["blob"] for row in rows]),),
+    )
+    return len(rows)
 
 
 def tool_of(connection: sqlite3.Connection, session_id: str, number: int) -> str:

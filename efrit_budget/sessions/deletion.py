@@ -1,98 +1,50 @@
-"""Delete a session's contents in small transactions."""
+"""Delete the contents of a session in small transactions, so that writers get their turn."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 
+from efrit_budget.sessions import rows
 from efrit_budget.storage.database import Database
-
-ROWS = 50
-"""Results in a part."""
-FILES = 5
-"""Changes in a part: each may hold a file twice."""
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What a room above knows of the contents of sessions."""
+class SessionTables:
+    """The functions of other rooms that know the tables of a session's contents."""
 
-    remove_some: Callable[[sqlite3.Connection, str], int]
-    """Removes some of a session's contents; returns how many rows."""
-    remove_rest: Callable[[sqlite3.Connection, str], None]
-    """Removes what is left of them then."""
-    pinned_sessions: Callable[[sqlite3.Connection], set[str]]
-    """Returns the sessions that a person pinned something in."""
-
-
-def mark(connection: sqlite3.Connection, session_id: str, why: str) -> None:
-    """Close a session whose contents are to go; its line stays and says why."""
-    now = time.time()
-    connection.execute(
-        "UPDATE sessions SET purged = ?, closed = coalesce(closed, ?), note = ?, expiring = 1"
-        " WHERE id = ?",
-        (now, now, why, session_id),
-    )
+    delete_some: Sequence[Callable[[Connection, str], int]]
+    """Each deletes some rows of a table and returns how many."""
+    delete_rest: Sequence[Callable[[Connection, str], None]]
+    """These delete the few rows that are left then."""
+    pinned_sessions: Callable[[Connection], set[str]]
+    """Returns the sessions that have a pinned result."""
 
 
-def remove_marked(database: Database, session_id: str, contents: Contents) -> None:
-    """Remove what a marked session holds."""
-    while remove_part(database, session_id, contents):
+def mark_expiring(connection: Connection, session_id: str, why: str) -> None:
+    """Close a session whose contents are to be deleted, with the reason as its note."""
+    now, closed = time.time(), rows.get(connection, session_id).closed
+    rows.update(connection, session_id, purged=now, closed=closed or now, note=why, expiring=1)
+
+
+def delete_contents(database: Database, session_id: str, tables: SessionTables) -> None:
+    """Delete all contents of a session that is marked as expiring."""
+    while delete_part(database, session_id, tables):
         pass
 
 
-def remove_part(database: Database, session_id: str, contents: Contents) -> bool:
-    """Remove some of what a marked session holds; false where nothing is left to remove."""
+def delete_part(database: Database, session_id: str, tables: SessionTables) -> bool:
+    """Delete some contents of a session; return false if it is not marked, or no longer."""
     with database.reading() as connection:
-        if not _is_marked(connection, session_id):
+        if not rows.is_expiring(connection, session_id):
             return False
     with database.writing() as connection:
-        if not _is_marked(connection, session_id):
+        if not rows.is_expiring(connection, session_id):
             return False
-        if not any(
-            remove(connection, session_id)
-            for remove in (contents.remove_some, _remove_results, _remove_changes)
-        ):
-            _remove_rest(connection, session_id, contents)
+        if not any(delete(connection, session_id) for delete in tables.delete_some):
+            for delete_rest in tables.delete_rest:
+                delete_rest(connection, session_id)
+            rows.update(connection, session_id, expiring=0)
     return True
-
-
-def _is_marked(connection: sqlite3.Connection, session_id: str) -> bool:
-    row = connection.execute("SELECT expiring FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    return row is not None and bool(row["expiring"])
-
-
-def _remove_results(connection: sqlite3.Connection, session_id: str) -> int:
-    """Remove some results, and their texts unless other results hold them too."""
-    rows = connection.execute(
-        "SELECT number, blob FROM results WHERE session_id = ? LIMIT ?", (session_id, ROWS)
-    ).fetchall()
-    connection.executemany(
-        "DELETE FROM results WHERE session_id = ? AND number = ?",
-        [(session_id, row["number"]) for row in rows],
-    )
-    connection.execute(
-        "DELETE FROM blobs WHERE hash IN (SELECT value FROM json_each(?))"
-        " AND NOT EXISTS (SELECT 1 FROM results WHERE blob = blobs.hash)",
-        (json.dumps([row["blob"] for row in rows]),),
-    )
-    return len(rows)
-
-
-def _remove_changes(connection: sqlite3.Connection, session_id: str) -> int:
-    """Remove some changes; a trigger removes the contents that no other change holds."""
-    return connection.execute(
-        "DELETE FROM changes WHERE session_id = ?1 AND number IN"
-        " (SELECT number FROM changes WHERE session_id = ?1 LIMIT ?2)",
-        (session_id, FILES),
-    ).rowcount
-
-
-def _remove_rest(connection: sqlite3.Connection, session_id: str, contents: Contents) -> None:
-    """Remove the rest, and the mark."""
-    contents.remove_rest(connection, session_id)
-    connection.execute("DELETE FROM checkpoints WHERE session_id = ?", (session_id,))
-    connection.execute("UPDATE sessions SET expiring = 0 WHERE id = ?", (session_id,))

@@ -1,23 +1,24 @@
-"""Expire old sessions.
+"""Expire old sessions, and make the database file smaller.
 
-A session that was closed, or has not been used for long, loses its contents; its line stays and
-says so. One that nobody closed goes only after the person was told, at a start before. What the
-person gave a name, or pinned something in, stays; so does what any process works in.
+A session that was closed, or has not been used for long, loses its contents; its row stays, with
+the reason as its note. One that nobody closed expires only after its expiry was announced to the
+person at an earlier start. A session that the person named, or pinned a result in, never expires;
+nor does one that a live process works in.
 """
 
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from sqlite3 import Connection, Row
 
 from efrit_budget.errors import StorageError
-from efrit_budget.sessions import deletion
-from efrit_budget.sessions.deletion import Contents
+from efrit_budget.sessions import deletion, rows
+from efrit_budget.sessions.deletion import SessionTables
 from efrit_budget.storage import space
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -26,13 +27,13 @@ log = logging.getLogger(__name__)
 
 SECONDS_A_DAY = 86_400
 NOTICE_DAYS = 7
-"""How long before its time a session is told of, where efrit is used meanwhile."""
+"""Days before it expires that a session is announced; half of its days if those are fewer."""
 LISTED = 5
-"""How many of them are named."""
+"""How many sessions an announcement names."""
 BETWEEN_SECONDS = 0.02
-"""Between two parts of the work, so that writers come in between."""
+"""The pause between two parts of the deletion, for other writers."""
 BEFORE_REWRITE_SECONDS = 2.0
-"""Between saying that the file is rewritten and doing so."""
+"""The pause between announcing that the file is rewritten and doing so."""
 MOST_REWRITTEN_BYTES = 512 * 2**20
 """The largest file that is rewritten while somebody works."""
 REWRITTEN_NOW = (
@@ -46,49 +47,45 @@ REWRITTEN_BY_HAND = (
 CUTS_TRIED, BETWEEN_CUTS_SECONDS = 20, 0.25
 STOP_SECONDS = 2.0
 
-MAY_GO = "(purged IS NULL OR touched > purged) AND NOT renamed"
-"""A session that was purged may have been taken up again since."""
-IS_TOLD = "coalesce(told >= touched, 0)"
-
 
 @dataclass(frozen=True)
-class Rules:
+class RetentionRules:
     """The age and size limits of stored sessions; 0 days keep everything."""
 
     days: int
     max_bytes: int
 
-    def before(self, days: float) -> float:
-        """Return the moment so many days ago."""
+    def moment_before(self, days: float) -> float:
+        """Return the time that was so many days ago."""
         return time.time() - days * SECONDS_A_DAY
 
 
 class Retention:
-    """Deletes expired sessions in a thread and announces it beforehand."""
+    """Announces sessions that will expire; deletes expired ones in a thread."""
 
-    def __init__(self, database: Database, rules: Rules, contents: Contents) -> None:
+    def __init__(self, database: Database, rules: RetentionRules, tables: SessionTables) -> None:
         self._database = database
         self._rules = rules
-        self._contents = contents
+        self._tables = tables
         self._started = time.time()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._again = False
-        self._is_announced = False
+        self._is_rewrite_announced = False
 
     @cached_property
     def _owner(self) -> Owner:
         return Owner(self._database.path)
 
     def begin(self) -> list[str]:
-        """Begin to remove what is due; gives what the person is to be told."""
-        notices = [*self._tell(), *self._announce_rewriting()]
+        """Start to delete what has expired; return announcements for the person."""
+        announcements = [*self._announce_expiry(), *self._announce_rewrite()]
         self.tidy()
-        return notices
+        return announcements
 
     def tidy(self) -> None:
-        """Have the thread remove what is due, and make the file smaller."""
+        """Start the thread that deletes what has expired and shrinks the file."""
         with self._lock:
             self._again = True
             if self._thread is None and not self._stopping.is_set():
@@ -96,7 +93,7 @@ class Retention:
                 self._thread.start()
 
     def finish(self) -> None:
-        """Wait until all of it is done; a file of any size is rewritten for it."""
+        """Wait for the thread, then shrink the file, rewriting it if needed, of whatever size."""
         with self._lock:
             thread = self._thread
         if thread is not None:
@@ -104,8 +101,8 @@ class Retention:
         self._shrink(most_rewritten=None)
 
     def stop(self) -> None:
-        """End the thread behind the part it works on; the rest is done another time."""
-        with self._lock:  # no thread is begun that has not started yet, or begins from now on
+        """Stop the thread after the part that it works on; the next start goes on from there."""
+        with self._lock:  # so that no thread is between its creation and its start
             self._stopping.set()
             thread = self._thread
         if thread is not None:
@@ -113,55 +110,45 @@ class Retention:
         if "_owner" in self.__dict__:
             self._owner.close()
 
-    # Telling
+    # Announcing
 
-    def _tell(self) -> list[str]:
-        """Tell of the sessions that will go, each once."""
+    def _announce_expiry(self) -> list[str]:
+        """Return an announcement of sessions that will expire, each session once."""
         if not self._rules.days:
             return []
-        notice = min(NOTICE_DAYS, self._rules.days // 2)
-        before = self._rules.before(self._rules.days - notice)
-        if not self._not_told(before):
-            return []
-        with self._database.writing() as connection:
-            rows = self._to_tell(connection, before)
-            connection.executemany(
-                "UPDATE sessions SET told = ? WHERE id = ?",
-                [(time.time(), row["id"]) for row in rows],
-            )
-        return [_notice(rows, self._rules.days)] if rows else []
-
-    def _not_told(self, before: float) -> bool:
+        days_left = min(NOTICE_DAYS, self._rules.days // 2)
+        before = self._rules.moment_before(self._rules.days - days_left)
         with self._database.reading() as connection:
-            return bool(self._to_tell(connection, before))
+            if not self._unannounced(connection, before):
+                return []
+        with self._database.writing() as connection:
+            found = self._unannounced(connection, before)
+            for row in found:
+                rows.update(connection, row["id"], told=time.time())
+        return [_expiry_text(found, self._rules.days)] if found else []
 
-    def _to_tell(self, connection: sqlite3.Connection, before: float) -> list[sqlite3.Row]:
-        rows = connection.execute(
-            "SELECT id, title, touched, owner FROM sessions"  # noqa: S608  own words
-            f" WHERE closed IS NULL AND touched < ? AND {MAY_GO} AND NOT {IS_TOLD}"
-            " ORDER BY touched",
-            (before,),
-        ).fetchall()
-        pinned = self._contents.pinned_sessions(connection) if rows else set()
-        return [row for row in rows if row["id"] not in pinned and not self._is_worked_in(row)]
+    def _unannounced(self, connection: Connection, before: float) -> list[Row]:
+        found = rows.list_unannounced(connection, before)
+        pinned = self._tables.pinned_sessions(connection) if found else set()
+        return [row for row in found if row["id"] not in pinned and not self._is_worked_in(row)]
 
-    def _is_worked_in(self, row: sqlite3.Row) -> bool:
+    def _is_worked_in(self, row: Row) -> bool:
         return row["owner"] is not None and self._owner.alive(row["owner"])
 
-    def _announce_rewriting(self) -> list[str]:
-        """Say that a file which cannot shrink is rewritten, where it is."""
-        if self._is_announced:
+    def _announce_rewrite(self) -> list[str]:
+        """Return an announcement that a file which cannot shrink is rewritten, or must be."""
+        if self._is_rewrite_announced:
             return []
         with self._database.reading() as connection:
             found = space.space_of(connection)
         if found.can_shrink:
             return []
-        self._is_announced = found.size <= MOST_REWRITTEN_BYTES
+        self._is_rewrite_announced = found.size <= MOST_REWRITTEN_BYTES
         name = f"The database {self._database.path} ({found.size / 2**20:,.0f} MiB)"
-        when = REWRITTEN_NOW if self._is_announced else REWRITTEN_BY_HAND
+        when = REWRITTEN_NOW if self._is_rewrite_announced else REWRITTEN_BY_HAND
         return [f"{name} {when}"]
 
-    # Removing
+    # Deleting
 
     def _run(self) -> None:
         while True:
@@ -171,61 +158,55 @@ class Retention:
                     return
                 self._again = False
             try:
-                self._remove_and_shrink()
+                self._delete_and_shrink()
             except StorageError as error:
-                log.warning("not all that is due could be removed: %s", error.message)
+                log.warning("not all expired sessions could be deleted: %s", error.message)
 
-    def _remove_and_shrink(self) -> None:
-        for session_id in self._due():
-            while deletion.remove_part(self._database, session_id, self._contents):
+    def _delete_and_shrink(self) -> None:
+        for session_id in self._expiring():
+            while deletion.delete_part(self._database, session_id, self._tables):
                 if self._stopping.wait(BETWEEN_SECONDS):
                     return
         self._shrink()
 
-    def _due(self) -> Iterator[str]:
-        """Mark the sessions that go, one after the other."""
-        yield from self._marked()
-        while (found := self._mark_next()) is not None:
-            yield found
-
-    def _marked(self) -> list[str]:
-        """Return the sessions that a process began to empty."""
+    def _expiring(self) -> Iterator[str]:
+        """Yield sessions whose deletion was interrupted, then mark and yield expired ones."""
         with self._database.reading() as connection:
-            rows = connection.execute("SELECT id FROM sessions WHERE expiring").fetchall()
-        return [row["id"] for row in rows]
+            interrupted = rows.list_expiring(connection)
+        yield from interrupted
+        while (session_id := self._mark_next()) is not None:
+            yield session_id
 
     def _mark_next(self) -> str | None:
+        """Mark the next expired session; return its id, or None where there is none."""
         with self._database.reading() as connection:
-            if self._next(connection) is None:
+            if self._next_expired(connection) is None:
                 return None
         with self._database.writing() as connection:
-            found = self._next(connection)
-            if found is not None:
-                deletion.mark(connection, found[0], f"its contents expired: {found[1]}")
-        return None if found is None else found[0]
+            found = self._next_expired(connection)
+            if found is None:
+                return None
+            session_id, reason = found
+            deletion.mark_expiring(connection, session_id, f"its contents expired: {reason}")
+        return session_id
 
-    def _next(self, connection: sqlite3.Connection) -> tuple[str, str] | None:
-        """Return the session that is to go next, and why."""
+    def _next_expired(self, connection: Connection) -> tuple[str, str] | None:
+        """Return the session that expires next with the reason, or None."""
         days = self._rules.days
-        for row in self._at_rest(connection):
-            if days and row["rest_since"] < self._rules.before(days):
+        for row in self._removable(connection):
+            if days and row["rest_since"] < self._rules.moment_before(days):
                 how = "not used" if row["closed"] is None else "closed"
                 return row["id"], f"{how} for {days} days"
         if space.space_of(connection).used > self._rules.max_bytes:
-            for row in self._at_rest(connection):
+            for row in self._removable(connection):
                 return row["id"], "the store was full"
         return None
 
-    def _at_rest(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
-        """Yield sessions that may expire, least recently used first."""
-        rows = connection.execute(
-            "SELECT id, closed, owner, coalesce(closed, touched) AS rest_since FROM sessions"  # noqa: S608
-            f" WHERE {MAY_GO} AND (closed IS NOT NULL OR {IS_TOLD} AND told < ?)"
-            " ORDER BY touched",
-            (self._started,),
-        ).fetchall()
-        pinned = self._contents.pinned_sessions(connection) if rows else set()
-        for row in rows:
+    def _removable(self, connection: Connection) -> Iterator[Row]:
+        """Yield the sessions that may expire, least recently used first."""
+        found = rows.list_removable(connection, self._started)
+        pinned = self._tables.pinned_sessions(connection) if found else set()
+        for row in found:
             is_open = row["closed"] is None
             if row["id"] not in pinned and not (is_open and self._is_worked_in(row)):
                 yield row
@@ -251,8 +232,8 @@ class Retention:
                 return
 
 
-def _notice(rows: list[sqlite3.Row], days: int) -> str:
-    """Return the notice for the person."""
+def _expiry_text(rows: list[Row], days: int) -> str:
+    """Return the announcement that sessions will expire."""
     named = [f"{row['id']} ({row['title']})" if row["title"] else row["id"] for row in rows]
     more = [f"{len(rows) - LISTED} more"] if len(rows) > LISTED else []
     sessions = "1 session" if len(rows) == 1 else f"{len(rows)} sessions"

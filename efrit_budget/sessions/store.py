@@ -1,86 +1,33 @@
-"""The store of sessions."""
+"""Open, find and close sessions."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
+import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from sqlite3 import Connection
 
 from efrit_budget.budget.tiers import Limits
-from efrit_budget.errors import (
-    ConflictError,
-    Json,
-    SessionClosedError,
-    SessionInUseError,
-    SessionNotFoundError,
-)
-from efrit_budget.sessions import deletion, limits
-from efrit_budget.sessions.deletion import Contents
-from efrit_budget.sessions.ids import new_id
+from efrit_budget.errors import ConflictError, SessionClosedError, SessionInUseError
+from efrit_budget.sessions import deletion, rows
+from efrit_budget.sessions.deletion import SessionTables
+from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
 
-
-@dataclass(frozen=True)
-class Session:
-    """One stored session."""
-
-    id: str
-    root: str
-    title: str
-    limits: Limits
-    denied: tuple[str, ...]
-    """Tools that the project's settings keep from it."""
-    created: float
-    touched: float
-    closed: float | None
-    purged: float | None
-    note: str | None
-
-    @property
-    def state(self) -> str:
-        """Either "open" or "closed"."""
-        return "open" if self.closed is None else "closed"
-
-    def summary(self) -> dict[str, Json]:
-        """Return the session as lists show it."""
-        return {
-            "session_id": self.id,
-            "title": self.title,
-            "root": self.root,
-            "state": self.state,
-            "created": self.created,
-            "touched": self.touched,
-            "purged": self.purged is not None,
-            "note": self.note,
-        }
-
-
-def _session(row: sqlite3.Row) -> Session:
-    names = ("id", "root", "title", "created", "touched", "closed", "purged", "note")
-    return Session(
-        limits=limits.decode(row["limits"]),
-        denied=tuple(json.loads(row["denied"])),
-        **{name: row[name] for name in names},
-    )
-
-
-def _not_found(session_id: str) -> SessionNotFoundError:
-    return SessionNotFoundError(
-        f"no session {session_id!r}; session/list shows those there are",
-        data={"session_id": session_id},
-    )
+ID_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+"""Letters and digits without i, l, o, 0 and 1, which look alike."""
+ID_LENGTH = 5
+ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,31}$"
 
 
 class SessionStore:
-    """Opens, finds and closes sessions."""
+    """The stored sessions, and this process as the owner of those it works in."""
 
-    def __init__(self, database: Database, contents: Contents) -> None:
+    def __init__(self, database: Database, tables: SessionTables) -> None:
         self._database = database
-        self._contents = contents
+        self._tables = tables
 
     @cached_property
     def _owner(self) -> Owner:
@@ -89,54 +36,52 @@ class SessionStore:
     def open(
         self,
         root: str,
-        wanted: Limits,
+        limits: Limits,
         denied: Sequence[str] = (),
         session_id: str | None = None,
         *,
         other_limits: bool = False,
     ) -> Session:
-        """Begin a session; one of that id on the same root is taken up again instead.
+        """Open a session; one that exists with this id and root is opened again.
 
-        One that is taken up keeps its limits, unless `other_limits` are meant for it.
+        One that exists keeps its limits, unless `other_limits` says that these are for it.
         """
         if session_id is not None:
-            deletion.remove_marked(self._database, session_id, self._contents)
+            deletion.delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
-            if session_id is not None and (found := _find(connection, session_id)):
+            found = None if session_id is None else rows.find(connection, session_id)
+            if found is not None:
+                _require_root(found, root)
                 if other_limits:
-                    _set_limits(connection, _check_root(found, root), wanted)
-                if self._rival(connection, session_id) is None:
-                    self._take_ownership(connection, session_id)
-                return _reopen(connection, _check_root(found, root))
+                    limits_text = rows.encode_limits(limits)
+                    rows.update(connection, found.id, limits=limits_text)
+                if self._rival(connection, found.id) is None:
+                    self._take_ownership(connection, found.id)
+                return _reopen(connection, found.id)
             chosen = session_id or _unused_id(connection)
-            now = time.time()
-            connection.execute(
-                "INSERT INTO sessions (id, root, limits, denied, created, touched)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (chosen, root, limits.encode(wanted), json.dumps(list(denied)), now, now),
-            )
+            rows.insert(connection, chosen, root, limits, denied)
             self._take_ownership(connection, chosen)
-            return _get(connection, chosen)
+            return rows.get(connection, chosen)
 
     def resume(self, session_id: str, *, take_over: bool = False) -> Session:
-        """Take a session up again, a closed one too.
+        """Open a session again, closed or not.
 
-        Where another process works in it, that is refused, unless it is to be taken over.
+        Raise if another live process works in it, unless it is to be taken over.
         """
-        deletion.remove_marked(self._database, session_id, self._contents)
+        deletion.delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
-            found = _get(connection, session_id)
+            rows.get(connection, session_id)
             if not take_over:
-                self._check_no_rival(connection, session_id)
+                self._require_no_rival(connection, session_id)
             self._take_ownership(connection, session_id)
-            return _reopen(connection, found)
+            return _reopen(connection, session_id)
 
     def check_owned(self, session_id: str) -> None:
-        """See that no other process works in the session, which may have taken it over."""
+        """Raise if another live process works in the session, as one that took it over does."""
         with self._database.reading() as connection:
-            self._check_no_rival(connection, session_id)
+            self._require_no_rival(connection, session_id)
 
-    def _check_no_rival(self, connection: sqlite3.Connection, session_id: str) -> None:
+    def _require_no_rival(self, connection: Connection, session_id: str) -> None:
         if self._rival(connection, session_id) is not None:
             raise SessionInUseError(
                 f"session {session_id!r} is in use by another Emacs; end it there first, or "
@@ -144,26 +89,24 @@ class SessionStore:
                 data={"session_id": session_id},
             )
 
-    def _rival(self, connection: sqlite3.Connection, session_id: str) -> str | None:
-        """Return the owner mark of another live process in the session, or None."""
-        owner = _owner_of(connection, session_id)
+    def _rival(self, connection: Connection, session_id: str) -> str | None:
+        """Return the mark of another live process that works in the session, or None."""
+        owner = rows.owner_of(connection, session_id)
         is_rival = owner is not None and owner != self._owner.name and self._owner.alive(owner)
         return owner if is_rival else None
 
-    def _take_ownership(self, connection: sqlite3.Connection, session_id: str) -> None:
-        connection.execute(
-            "UPDATE sessions SET owner = ? WHERE id = ?", (self._owner.name, session_id)
-        )
+    def _take_ownership(self, connection: Connection, session_id: str) -> None:
+        rows.update(connection, session_id, owner=self._owner.name)
 
     def end(self) -> None:
-        """Give up what marks this process as one that works."""
+        """Remove the mark of this process as an owner."""
         if "_owner" in self.__dict__:
             self._owner.close()
 
     def get(self, session_id: str) -> Session:
-        """Return the session with this id."""
+        """Return the session with this id; raise if there is none."""
         with self._database.reading() as connection:
-            return _get(connection, session_id)
+            return rows.get(connection, session_id)
 
     def get_open(self, session_id: str) -> Session:
         """Return the session with this id; raise if it is closed."""
@@ -176,100 +119,54 @@ class SessionStore:
         return session
 
     def list(self, root: str | None, *, include_closed: bool) -> list[Session]:
-        """Return sessions, most recently used first."""
+        """Return the sessions of a root, or of all, most recently used first."""
         with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT * FROM sessions WHERE (?1 IS NULL OR root = ?1) AND (?2 OR closed IS NULL)"
-                " ORDER BY touched DESC, id",
-                (root, include_closed),
-            ).fetchall()
-        return [_session(row) for row in rows]
+            return rows.list_used(connection, root, include_closed=include_closed)
 
     def close(self, session_id: str) -> Session:
-        """End a session; all it holds is kept."""
+        """Close a session; its contents stay."""
         with self._database.writing() as connection:
-            _get(connection, session_id)
-            connection.execute(
-                "UPDATE sessions SET closed = coalesce(closed, ?), owner = NULL WHERE id = ?",
-                (time.time(), session_id),
-            )
-            return _get(connection, session_id)
+            closed = rows.get(connection, session_id).closed or time.time()
+            rows.update(connection, session_id, closed=closed, owner=None)
+            return rows.get(connection, session_id)
 
     def rename(self, session_id: str, title: str, *, by_person: bool = True) -> Session:
-        """Give a session another title; one that a person gave keeps it from expiring."""
+        """Give a session another title; a session that the person named never expires."""
         with self._database.writing() as connection:
-            _get(connection, session_id)
-            connection.execute(
-                "UPDATE sessions SET title = ?, renamed = ? WHERE id = ?",
-                (title, by_person and bool(title), session_id),
-            )
-            return _get(connection, session_id)
+            renamed = by_person and bool(title)
+            rows.update(connection, session_id, title=title, renamed=renamed)
+            return rows.get(connection, session_id)
 
     def delete(self, session_id: str) -> None:
-        """Remove a session and all it holds."""
+        """Delete a session with its contents."""
         self.purge(session_id, "it is being deleted")
         with self._database.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+            rows.delete(connection, session_id)
 
     def purge(self, session_id: str, why: str = "its contents were purged") -> Session:
-        """Forget what a session's calls were given and gave; its line stays and says why."""
+        """Delete the contents of a session; its row stays, with the reason as its note."""
         with self._database.writing() as connection:
-            _get(connection, session_id)
-            deletion.mark(connection, session_id, why)
-        deletion.remove_marked(self._database, session_id, self._contents)
+            deletion.mark_expiring(connection, session_id, why)
+        deletion.delete_contents(self._database, session_id, self._tables)
         return self.get(session_id)
 
 
-def _find(connection: sqlite3.Connection, session_id: str) -> Session | None:
-    row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    return None if row is None else _session(row)
-
-
-def _owner_of(connection: sqlite3.Connection, session_id: str) -> str | None:
-    row = connection.execute("SELECT owner FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    owner: str | None = None if row is None else row["owner"]
-    return owner
-
-
-def _get(connection: sqlite3.Connection, session_id: str) -> Session:
-    found = _find(connection, session_id)
-    if found is None:
-        raise _not_found(session_id)
-    return found
-
-
-def _check_root(session: Session, root: str) -> Session:
+def _require_root(session: Session, root: str) -> None:
     if session.root != root:
         raise ConflictError(
             f"session {session.id!r} belongs to {session.root}; resume it, or open another",
             data={"session_id": session.id, "root": session.root},
         )
-    return session
 
 
-def touch(connection: sqlite3.Connection, session_id: str) -> None:
-    """Note that the session is in use; raise where it was deleted meanwhile."""
-    changed = connection.execute(
-        "UPDATE sessions SET touched = ? WHERE id = ?", (time.time(), session_id)
-    )
-    if not changed.rowcount:
-        raise _not_found(session_id)
+def _reopen(connection: Connection, session_id: str) -> Session:
+    rows.update(connection, session_id, closed=None, touched=time.time())
+    return rows.get(connection, session_id)
 
 
-def _set_limits(connection: sqlite3.Connection, session: Session, wanted: Limits) -> None:
-    connection.execute(
-        "UPDATE sessions SET limits = ? WHERE id = ?", (limits.encode(wanted), session.id)
-    )
-
-
-def _reopen(connection: sqlite3.Connection, session: Session) -> Session:
-    connection.execute(
-        "UPDATE sessions SET closed = NULL, touched = ? WHERE id = ?", (time.time(), session.id)
-    )
-    return _get(connection, session.id)
-
-
-def _unused_id(connection: sqlite3.Connection) -> str:
-    while _find(connection, chosen := new_id()):
-        pass
-    return chosen
+def _unused_id(connection: Connection) -> str:
+    """Return a random id that no session has."""
+    while True:
+        chosen = "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
+        if rows.find(connection, chosen) is None:
+            return chosen

@@ -14,7 +14,7 @@ from efrit_budget.conversation import calls, windows
 from efrit_budget.conversation.bounds import Bounds, bounds_of
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.conversation.windows import Window
-from efrit_budget.sessions.store import Session
+from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import LEAST_MAX_TOKENS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from efrit_budget.project.project import Project
 from efrit_budget.project.secrets import Secrets
 from efrit_budget.project.specs import Specs
-from efrit_budget.sessions.store import Session
+from efrit_budget.sessions.rows import Session
 
 
 class SessionProjects:

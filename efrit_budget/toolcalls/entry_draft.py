@@ -29,7 +29,7 @@ from efrit_budget.results.pages import Cost
 from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import Packed
 from efrit_budget.results.tokens import handle
-from efrit_budget.sessions.store import Session
+from efrit_budget.sessions.rows import Session
 from efrit_budget.toolcalls.allowance import Grant
 from efrit_budget.tools.base import Outcome, Status
 

@@ -14,7 +14,7 @@ from efrit_budget.results.body import Body
 from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import RecentBodies
 from efrit_budget.results.tokens import Place, handle
-from efrit_budget.sessions.store import Session, touch
+from efrit_budget.sessions.rows import Session, touch
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.allowance import Grant
 from efrit_budget.toolcalls.entry_draft import EndedCall, EntryDraft, Produced

@@ -15,7 +15,8 @@ from efrit_budget.errors import CancelledError, JsonObject, ToolNotFoundError
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.tokens import AGAIN, TokenError, place_of
-from efrit_budget.sessions.store import Session, SessionStore
+from efrit_budget.sessions.rows import Session
+from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings.model import ToolSettings
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.allowance import Grant, Reservations

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.changes.diffs import BLOCK, MOST_BYTES, Side, as_buffer, counts, unified
+from efrit_budget.changes.diffs import BLOCK, MOST_BYTES, Version, as_buffer, counts, unified
 from efrit_budget.changes.lines import differing
 
 LINES = st.lists(
@@ -29,7 +29,7 @@ def applied(folder: Path, pairs: Sequence[tuple[bytes | None, bytes | None]]) ->
         if old is not None:
             (folder / name).write_bytes(old)
     patch = "".join(
-        unified(Side(name, old), Side(name, new))
+        unified(Version(name, old), Version(name, new))
         for name, (old, new) in zip(names, pairs, strict=True)
     )
     if patch:
@@ -90,37 +90,40 @@ def test_lines_outside_of_what_differs_are_the_same(old: list[int], new: list[in
 
 
 def test_what_is_binary_is_said_in_words() -> None:
-    diff = unified(Side("a.png", b"\0" * 1234), Side("a.png", b"\0"))
+    diff = unified(Version("a.png", b"\0" * 1234), Version("a.png", b"\0"))
     assert diff == "a.png: binary, 1,234 bytes before, 1 byte after\n"
-    assert unified(Side("a", None), Side("a", b"\0")) == "a: binary, no file before, 1 byte after\n"
+    assert (
+        unified(Version("a", None), Version("a", b"\0"))
+        == "a: binary, no file before, 1 byte after\n"
+    )
     assert counts(b"\0", b"a\n") == (0, 0)
 
 
 def test_what_is_too_much_to_show_is_said_in_words() -> None:
     old, new = b"a\n" * MOST_BYTES, b"b\n" * 3
-    assert unified(Side("a", old), Side("a", new)) == (
+    assert unified(Version("a", old), Version("a", new)) == (
         f"a: {MOST_BYTES:,} lines became 3 lines, too many to show\n"
     )
     assert counts(old, new) == (3, MOST_BYTES)
 
 
 def test_the_same_content_makes_no_diff() -> None:
-    assert unified(Side("a", b"a"), Side("a", b"a")) == ""
-    assert unified(Side("a", None), Side("a", None)) == ""
+    assert unified(Version("a", b"a"), Version("a", b"a")) == ""
+    assert unified(Version("a", None), Version("a", None)) == ""
     assert counts(None, None) == (0, 0)
 
 
 def test_bytes_that_are_no_text_are_shown_by_a_sign() -> None:
-    diff = unified(Side("a", b"caf\xe9\n"), Side("a", b"caf\xe8\n"))
+    diff = unified(Version("a", b"caf\xe9\n"), Version("a", b"caf\xe8\n"))
     assert "-caf\ufffd\n+caf\ufffd\n" in diff
 
 
 def test_a_rename_is_told_as_git_tells_it(tmp_path: Path) -> None:
-    assert unified(Side("a", b"a\n"), Side("b", b"a\n")) == (
+    assert unified(Version("a", b"a\n"), Version("b", b"a\n")) == (
         "diff --git a/a b/b\nrename from a\nrename to b\n"
     )
     (tmp_path / "a").write_bytes(b"a\n")
-    patch = unified(Side("a", b"a\n"), Side('"new\\nline"', b"A\n"))
+    patch = unified(Version("a", b"a\n"), Version('"new\\nline"', b"A\n"))
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=patch.encode(), check=True)
     assert (tmp_path / "new\nline").read_bytes() == b"A\n"
     assert not (tmp_path / "a").exists()

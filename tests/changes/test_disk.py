@@ -9,32 +9,32 @@ from pathlib import Path
 import pytest
 
 from efrit_budget.changes import disk
-from efrit_budget.changes.disk import Found
-from efrit_budget.changes.errors import ChangeError
+from efrit_budget.changes.change import ChangeError
+from efrit_budget.changes.disk import DiskFile
 from efrit_budget.project.project import Located, Project
 from tests.changes.hands import tree
 
-Work = Callable[[Located, Located, Found], None]
+Work = Callable[[Located, Located, DiskFile], None]
 """A function that works on a file that was found, and on another place."""
 
 
-def put(place: Located, _: Located, found: Found) -> None:
+def put(place: Located, _: Located, found: DiskFile) -> None:
     disk.put(place, b"mine", 0o600, found, ".scratch")
 
 
-def put_anew(place: Located, _: Located, _found: Found) -> None:
+def put_anew(place: Located, _: Located, _found: DiskFile) -> None:
     disk.put(place, b"mine", 0o600, None, ".scratch")
 
 
-def remove(place: Located, _: Located, found: Found) -> None:
+def remove(place: Located, _: Located, found: DiskFile) -> None:
     disk.remove(place, found)
 
 
-def move(place: Located, other: Located, found: Found) -> None:
+def move(place: Located, other: Located, found: DiskFile) -> None:
     disk.move(place, other, 0o600, found)
 
 
-def looked_at(place: Located, project: Path) -> Found:
+def looked_at(place: Located, project: Path) -> DiskFile:
     found = disk.read(Project(project), place)
     assert found is not None
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from efrit_budget.sessions import limits
+from efrit_budget.sessions.rows import LIMITS_VERSION
 from tests.connection import Connection
 
 
@@ -28,7 +28,7 @@ def test_limits_of_another_version_are_read(sidecar: Connection, project: Path, 
     with closing(sqlite3.connect(file)) as database, database:
         [text] = database.execute("SELECT limits FROM sessions WHERE id = 'kept'").fetchone()
         stored = json.loads(text)
-        assert stored["version"] == limits.VERSION
+        assert stored["version"] == LIMITS_VERSION
         del stored["version"], stored["history"], stored["floor"]
         stored["pictures"] = 7_000
         database.execute("UPDATE sessions SET limits = ?", (json.dumps(stored),))

@@ -26,7 +26,7 @@ OTHERS = {
 
 
 @dataclass(frozen=True)
-class Place:
+class CheckedPath:
     """A path checked before an edit, with any problem."""
 
     path: str
@@ -38,8 +38,8 @@ class Place:
     secret: bool
     problem: str | None
 
-    def told(self) -> dict[str, Json]:
-        """Return the place as the client receives it."""
+    def to_dict(self) -> dict[str, Json]:
+        """Return the checked path as the wire carries it."""
         return {
             "path": self.path,
             "file": None if self.located is None else shown_name(str(self.located.path)),
@@ -50,7 +50,7 @@ class Place:
         }
 
 
-def place_of(project: Project, given: str) -> Place:
+def check_path(project: Project, given: str) -> CheckedPath:
     """Check a path and return its place, with the problem if there is one."""
     try:
         located = project.locate(given)
@@ -62,11 +62,11 @@ def place_of(project: Project, given: str) -> Place:
         return _outside_place(given, error.strerror or str(error))
     except UnicodeEncodeError:
         return _outside_place(given, "it holds half a character, and no file's name can")
-    return Place(located.shown, located, mode, project.is_secret(located), problem)
+    return CheckedPath(located.shown, located, mode, project.is_secret(located), problem)
 
 
-def _outside_place(given: str, problem: str) -> Place:
-    return Place(same_form(given), None, None, secret=False, problem=problem)
+def _outside_place(given: str, problem: str) -> CheckedPath:
+    return CheckedPath(same_form(given), None, None, secret=False, problem=problem)
 
 
 def _mode(project: Project, located: Located) -> int | None:
