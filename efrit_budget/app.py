@@ -93,6 +93,7 @@ class Application:
                 conversation,
                 settings_for=lambda root: _settings_for(loaded, root),
                 retention=self._retention,
+                secret_files=settings.tools.secret_files,
                 ended=projects.forget_buffers,
             ),
             ToolMethods(registry, self._runner),

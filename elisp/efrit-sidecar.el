@@ -47,8 +47,8 @@ a process, SERVER, its reply to the greeting, while it is ready.  QUEUE
 holds the calls that wait for that, latest first.  DEATHS says when it
 died, latest first, as far as the last minute goes.  SESSIONS are the ids
 to resume in a new process, latest first.  MISSING says, as a text or nil,
-which programs its tools lack."
-  remote (state 'off) connection server queue deaths sessions missing)
+which programs its tools lack.  SECRET-FILES is as in `efrit-host--secrets'."
+  remote (state 'off) connection server queue deaths sessions missing secret-files)
 
 (defvar efrit-host--hosts (list (efrit-host--create))
   "The hosts, this machine first.")
@@ -120,6 +120,43 @@ On another machine it is what it was when the file was visited."
   (and (equal (file-remote-p one) (file-remote-p other))
        (string= (file-name-as-directory (efrit-host-true-name one))
                 (file-name-as-directory (efrit-host-true-name other)))))
+
+;;;; Secret files
+
+;; Which files usually hold secrets is a setting of the sidecar, which names
+;; them whenever a session begins.
+
+(defun efrit-host-secret-p (file)
+  "Return non-nil if secrets are usually in FILE, a whole name.
+That is by the list of its machine, or of any where that is not known yet."
+  (let ((case-fold-search t)
+        (name (file-local-name file))
+        (known (seq-some #'efrit-host-secret-files
+                         (cons (efrit-host-at (file-remote-p file)) efrit-host--hosts)))
+        secret)
+    (when (and known (string-match-p (car known) name))
+      (pcase-dolist (`(,regexp . ,is-secret) (cdr known))
+        (when (string-match-p regexp name)
+          (setq secret is-secret))))
+    secret))
+
+(defun efrit-host--secrets (patterns)
+  "Return PATTERNS, a vector of the sidecar's, for `efrit-host-secret-p'.
+That is a regexp that fits all of these files, and an alist: a regexp, and t,
+or nil for an exception.  The last that fits decides."
+  (let ((rules (mapcar (lambda (pattern)
+                         (cons (efrit-host--secret-regexp (string-remove-prefix "!" pattern))
+                               (not (string-prefix-p "!" pattern))))
+                       patterns)))
+    (cons (mapconcat #'car rules "\\|") rules)))
+
+(defun efrit-host--secret-regexp (pattern)
+  "Return a regexp for whole names that PATTERN fits, as in a .gitignore.
+A pattern with a slash is for the end of a name, others for its last part."
+  (let ((regexp (string-remove-prefix "\\`" (wildcard-to-regexp pattern))))
+    (concat "/" (if (string-search "/" pattern)
+                    regexp
+                  (string-replace "[^\0]" "[^/\0]" regexp)))))
 
 ;;; Long texts in files
 
@@ -448,7 +485,7 @@ sidecar answers with; without it, and for other errors, the start failed."
   (let* ((sessions (reverse (efrit-host-sessions host)))
          (left (length sessions))
          (next (lambda (answer)
-                 (efrit-defer #'efrit-supervisor-show-warnings answer)
+                 (efrit-supervisor-session-begun answer host)
                  (when (zerop (cl-decf left))
                    (efrit-supervisor--ready host)))))
     (if (null sessions)
@@ -460,11 +497,14 @@ sidecar answers with; without it, and for other errors, the start failed."
                                  (efrit-supervisor--not-resumed id err)
                                  (funcall next nil)))))))
 
-(defun efrit-supervisor-show-warnings (answer)
-  "Show what the sidecar warns of in ANSWER, with which a session begins.
-Such as sessions that nobody has used for long, and that will go."
-  (mapc (lambda (warning) (display-warning 'efrit warning))
-        (plist-get answer :warnings)))
+(defun efrit-supervisor-session-begun (answer host)
+  "Take ANSWER, with which a session begins on HOST, or nil.
+Show its warnings, such as of sessions that will be deleted."
+  (when answer
+    (when-let* ((patterns (plist-get answer :secret_files)))
+      (setf (efrit-host-secret-files host) (efrit-host--secrets patterns)))
+    (efrit-defer #'mapc (lambda (warning) (display-warning 'efrit warning))
+                 (plist-get answer :warnings))))
 
 (defun efrit-supervisor--not-resumed (id err)
   "Forget the session ID, which the sidecar refused to resume with ERR."
@@ -740,7 +780,7 @@ tools that the model is not offered."
                   :host remote))
          (id (plist-get opened :session_id)))
     (efrit-supervisor-remember id remote)
-    (efrit-supervisor-show-warnings opened)
+    (efrit-supervisor-session-begun opened (efrit-host-at remote))
     id))
 
 (defun efrit-session-resume (id &optional remote)
@@ -769,7 +809,7 @@ it, ask whether to take it over, or signal a `user-error'."
                                         (append (list :session_id id)
                                                 (and take-over (list :take_over t)))
                                         :host remote)))
-    (efrit-supervisor-show-warnings resumed)
+    (efrit-supervisor-session-begun resumed (efrit-host-at remote))
     resumed))
 
 (defun efrit-session--resume-unless-in-use (id remote until)

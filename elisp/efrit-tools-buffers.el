@@ -55,7 +55,8 @@ Signal an error where there is no such file, or it may not be looked at."
           ((file-directory-p file) (user-error "%s is a folder; give a file" path))
           ((not (file-regular-p file))
            (user-error "%s: no such file; project_files finds names" path)))
-    (when (efrit-visit-secret-p file)
+    (when (or (efrit-visit-secret-p file)
+              (efrit-visit-secret-p (expand-file-name path (efrit-visit-root call))))
       (user-error "%s usually holds secrets; read_file asks the person about it" path))
     file))
 
@@ -88,7 +89,8 @@ Line breaks are among them."
   "Return non-nil if secrets are usually in a file of the whole name FILE."
   (let ((case-fold-search t)
         (fits (lambda (regexp) (string-match-p regexp file))))
-    (and (seq-some fits (default-value 'efrit-visit-secret-files))
+    (and (or (efrit-host-secret-p file)
+             (seq-some fits (default-value 'efrit-visit-secret-files)))
          (not (seq-some fits (default-value 'efrit-visit-open-files))))))
 
 ;;;; Buffers
@@ -217,26 +219,24 @@ Point and narrowing of a person's buffer stay."
 they stand in Emacs. The person is asked about buffers outside the project."
   :policy allow
   :guard #'efrit-buffer-tools--guard
-  :async t
   (let ((found (efrit-buffer-tools--find-buffer call buffer)))
     (with-current-buffer found
-      (efrit-buffer-tools-check))
-    (efrit-buffer-tools--if-open
-     call found
-     (lambda ()
-       (with-current-buffer found
-         (efrit-buffer-tools--text call start_line end_line tail))))))
+      (efrit-buffer-tools-check)
+      (efrit-buffer-tools--text call start_line end_line tail))))
 
 (defun efrit-buffer-tools-check ()
   "Signal an error if this buffer may hold secrets."
-  (let ((file (buffer-file-name (or (buffer-base-buffer) (current-buffer)))))
+  (let ((base (or (buffer-base-buffer) (current-buffer))))
     (cond ((string-prefix-p " " (buffer-name))
            (user-error "%S is an internal buffer and may hold secrets; eval_sexp asks the person"
                        (buffer-name)))
           ((minibufferp)
            (user-error "A minibuffer may hold a password; eval_sexp asks the person"))
           ((or (apply #'derived-mode-p (default-value 'efrit-buffer-secret-modes))
-               (efrit-visit-secret-p (or file (concat "/" (buffer-name)))))
+               (if (buffer-file-name base)
+                   (or (efrit-visit-secret-p (buffer-file-name base))
+                       (efrit-visit-secret-p (efrit-host-true-file base)))
+                 (efrit-visit-secret-p (concat "/" (buffer-name)))))
            (user-error "%s usually holds secrets; read_file asks the person about a file of the \
 project, eval_sexp about any buffer" (buffer-name))))))
 
@@ -321,25 +321,6 @@ ARGUMENTS name it.  What is not there, or is never read, is not asked about."
   (format "%d %s%s" count thing (if (= count 1) "" "s")))
 
 ;;;; Reading
-
-(defun efrit-buffer-tools--if-open (call buffer read)
-  "Finish CALL with what READ gives, unless the file of BUFFER is secret.
-Which files of the project are is the sidecar's to say, by its settings."
-  (let ((file (buffer-file-name (or (buffer-base-buffer buffer) buffer))))
-    (if (not (and file (efrit-visit-inside-p call file)))
-        (efrit-tool-finish call (funcall read))
-      (efrit-loop-call
-       (efrit-tool-call-owner call) 'changes/check
-       (list :paths (vector (efrit-json-replace-invalid (efrit-visit-relative call file))))
-       (lambda (checked)
-         (efrit-tool-catch-errors call
-           (when (eq t (plist-get (aref (plist-get checked :files) 0) :secret))
-             (user-error "%s usually holds secrets; read_file asks the person about it"
-                         (buffer-name buffer)))
-           (efrit-tool-finish call (funcall read))))
-       (lambda (err)
-         (efrit-tool-finish call (efrit-tool-result (efrit-error-text err)
-                                                    :status 'error)))))))
 
 (defun efrit-buffer-tools--text (call start end tail)
   "Return the result for CALL of reading this buffer, lines START to END, or TAIL."

@@ -183,23 +183,16 @@ Their arguments name other programs to run, or places to reach."
   "Size in bytes of the largest file that a tool opens in Emacs."
   :type 'natnum :risky t)
 
-(defcustom efrit-visit-secret-files
-  '("/\\.env\\'" "/\\.env\\.[^/]*\\'" "/[._]netrc\\'" "/\\.authinfo[^/]*\\'" "/\\.pgpass\\'"
-    "/\\.git-credentials\\'" "/\\.npmrc\\'" "/\\.pypirc\\'" "/\\.my\\.cnf\\'" "/\\.htpasswd\\'"
-    "\\.\\(?:gpg\\|asc\\|pem\\|key\\|p12\\|pfx\\|jks\\|keystore\\|kdbx\\|ppk\\|tfvars\\|tfstate\\)\\'"
-    "/id_[^/.]*\\'" "/\\.ssh/[^/]*\\'" "/\\.gnupg/" "/\\.?password-store/" "/\\.aws/credentials\\'"
-    "/\\.azure/" "/\\.kube/config\\'" "/\\.docker/config\\.json\\'" "/gcloud/"
-    "/client_secret[^/]*\\.json\\'" "/service-account[^/]*\\.json\\'"
-    "/application_default_credentials\\.json\\'" "/\\.vault-token\\'" "/\\.s3cfg\\'" "/\\.boto\\'")
-  "Files whose content no tool of Emacs shows: regular expressions.
-They are matched with the whole file name, ignoring case.  The sidecar's
-`read_file' asks the person about such a file."
+(defcustom efrit-visit-secret-files nil
+  "Further files whose content no tool of Emacs shows: regular expressions.
+They are matched with the whole file name, ignoring case.  They add to the
+files of the sidecar's setting `tools.secret_files', about which its
+`read_file' asks the person."
   :type '(repeat regexp) :risky t)
 
-(defcustom efrit-visit-open-files
-  '("/\\.env\\.\\(?:example\\|sample\\|template\\|dist\\)\\'" "/\\.ssh/\\(?:[^/]*\\.pub\\|config\\)\\'"
-    "/\\.ssh/known_hosts[^/]*\\'")
-  "Exceptions from `efrit-visit-secret-files': regular expressions."
+(defcustom efrit-visit-open-files nil
+  "Files that tools of Emacs show although they may hold secrets.
+A list of regular expressions, matched with the whole file name."
   :type '(repeat regexp) :risky t)
 
 (defcustom efrit-buffer-most-characters 2000000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,12 +88,14 @@ class SessionMethods:
         conversation: Conversation,
         settings_for: SettingsFor,
         retention: Retention,
+        secret_files: Sequence[str],
         ended: Callable[[str], None],
     ) -> None:
         self._store = store
         self._conversation = conversation
         self._settings_for = settings_for
         self._retention = retention
+        self._secret_files = secret_files
         self._ended = ended
 
     def methods(self) -> list[Method]:
@@ -120,12 +122,19 @@ class SessionMethods:
             params.session_id,
             other_limits=bool(params.limits.model_fields_set),
         )
-        warnings = [*loaded.warnings, *self._retention.begin()]
-        return {**self._shown(session), "warnings": warnings}
+        return self._begun(session, loaded.warnings)
 
     def _resume(self, params: ResumeParams, _: Call) -> Json:
         session = self._store.resume(params.session_id, take_over=params.take_over)
-        return {**self._shown(session), "warnings": self._retention.begin()}
+        return self._begun(session)
+
+    def _begun(self, session: Session, warnings: Sequence[str] = ()) -> Json:
+        """Return the reply with which a session begins in this process."""
+        return {
+            **self._shown(session),
+            "warnings": [*warnings, *self._retention.begin()],
+            "secret_files": list(self._secret_files),
+        }
 
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)

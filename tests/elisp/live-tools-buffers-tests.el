@@ -157,5 +157,17 @@
       (live-test-has (live-test-refused "read_buffer" :buffer "a.hush") "read_file asks the person")
       (live-test-has (live-test-text "read_buffer" :buffer "a.txt") "1\tone"))))
 
+(ert-deftest efrit-live-buffers-and-the-sidecar-call-the-same-files-secret ()
+  (live-test-in-session nil
+    (let* ((names ["a.txt" ".env" ".ENV.local" ".env.example" "x/id_rsa" "id_rsa.pub" "id_rsa.old"
+                   ".ssh/deep/key" ".ssh/config" ".ssh/a.pub" "a.pem/b.txt" "A.PEM" "gcloud/x/y"
+                   ".gnupg/a/b" "service-account-1.json" ".aws/credentials" ".aws/config" "b.key"])
+           (checked (efrit-sidecar-request
+                     'changes/check (list :session_id live-test--session :paths names))))
+      (should (equal (mapcar (lambda (file) (eq t (plist-get file :secret)))
+                             (plist-get checked :files))
+                     (mapcar (lambda (name) (efrit-host-secret-p (expand-file-name name)))
+                             names))))))
+
 (provide 'live-tools-buffers-tests)
 ;;; live-tools-buffers-tests.el ends here

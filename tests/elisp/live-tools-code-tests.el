@@ -180,7 +180,7 @@ shop.py:9: return self.open()\nshop.py:13: shop.open()"
           '(13 9)))
 
 (ert-deftest efrit-live-code-a-line-of-a-file-of-secrets-is-not-shown ()
-  (live-test-in (cons '(".env" . "OPEN=hunter2\n") live-code-tests--python)
+  (live-test-in-session (cons '(".env" . "OPEN=hunter2\n") live-code-tests--python)
     (with-temp-file "TAGS"
       (insert "\f\n.env,20\nOPEN=hunter2\177OPEN\0011,0\n"))
     (let ((said (live-test-text "find_definition" :symbol "OPEN" :path "shop.py")))
@@ -241,7 +241,7 @@ Shop (class)
       (should-not live-code-tests-ran))))
 
 (ert-deftest efrit-live-code-secret-large-and-odd-files-are-not-opened ()
-  (live-test-in '((".netrc" . "machine x password hunter2\n") ("big.py" . "def a(): pass\n"))
+  (live-test-in-session '((".netrc" . "machine x password hunter2\n") ("big.py" . "def a(): pass\n"))
     (live-test-has (live-test-refused "buffer_outline" :path ".netrc") "read_file asks")
     (let ((efrit-visit-most-bytes 3))
       (live-test-has (live-test-refused "buffer_outline" :path "big.py") "big.py has 14 bytes"))

@@ -373,17 +373,19 @@ DECISION may be a function, which returns it."
 
 (ert-deftest efrit-attack-no-buffer-has-a-say-in-secrets-searches-and-budgets ()
   "Neither the current one nor the one that is read."
-  (with-temp-buffer
-    (setq-local efrit-web-search-url "http://evil.example/%s"
-                efrit-budget-total-target 5
-                efrit-memory-tools nil
-                efrit-visit-secret-files nil
-                efrit-buffer-secret-modes nil)
-    (should (string-search "duckduckgo" (efrit-tool-ask-text "web_search" nil "{\"query\":\"x\"}")))
-    (should-not (efrit-limits))
-    (should-not (efrit-limits-denied))
-    (rename-buffer "key.pem")
-    (should-error (efrit-buffer-tools-check) :type 'user-error)))
+  (let ((efrit-visit-secret-files '("\\.pem\\'")))
+    (with-temp-buffer
+      (setq-local efrit-web-search-url "http://evil.example/%s"
+                  efrit-budget-total-target 5
+                  efrit-memory-tools nil
+                  efrit-visit-secret-files nil
+                  efrit-buffer-secret-modes nil)
+      (should (string-search "duckduckgo"
+                             (efrit-tool-ask-text "web_search" nil "{\"query\":\"x\"}")))
+      (should-not (efrit-limits))
+      (should-not (efrit-limits-denied))
+      (rename-buffer "key.pem")
+      (should-error (efrit-buffer-tools-check) :type 'user-error))))
 
 (ert-deftest efrit-attack-no-buffer-has-a-say-in-the-program-that-sends-again ()
   "A retry comes from a timer, in whichever buffer the person is then."
