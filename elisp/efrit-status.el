@@ -206,10 +206,11 @@ Its face is that of the same bar in the budget view."
 (defconst efrit-budget-bars--margin 31
   "Most characters beside the bar on its line.")
 
-(defconst efrit-budget-bars--tiers
-  '((:system . "system") (:history . "history") (:tool_results . "tool results")
-    (:user_message . "requests"))
-  "The tiers that are in a prompt, and what they are called.")
+(defun efrit-budget-bars--name (tier)
+  "Return what TIER, a keyword of a snapshot, is called."
+  (if (eq tier :user_message)
+      "requests"
+    (replace-regexp-in-string "_" " " (substring (symbol-name tier) 1))))
 
 (defun efrit-budget-bars (budget &optional columns)
   "Return BUDGET, a snapshot, as lines: the tiers, the whole, the estimate.
@@ -229,9 +230,10 @@ None is longer than COLUMNS."
                                 (- columns efrit-budget-bars--margin)))
                   efrit-budget-bars-width)))
     (append
-     (cl-loop for (name . called) in efrit-budget-bars--tiers
-              for tier = (plist-get tiers name)
-              collect (efrit-budget-bars--line called (plist-get tier :used)
+     (cl-loop for (name tier) on tiers by #'cddr
+              unless (eq name :response)
+              collect (efrit-budget-bars--line (efrit-budget-bars--name name)
+                                               (plist-get tier :used)
                                                (plist-get tier :limit) width))
      (list (efrit-budget-bars--line "whole prompt" (efrit-show-used-tokens budget)
                                     (efrit-show-prompt-limit budget) width)))))

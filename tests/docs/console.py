@@ -30,6 +30,7 @@ LANGUAGES = {
     "output": "what the program says to no command: each has a test of its own",
     "elisp": "Emacs Lisp",
     "json": "a message of the protocol",
+    "diff": "a patch of this project, which a test applies",
     "python": "the example of a tool",
     "toml": "a scenario of the scripted model",
     "text": "a drawing",

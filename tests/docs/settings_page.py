@@ -1,19 +1,26 @@
-"""Writes `docs/settings.md` from the settings: `python -m tests.docs.settings_page`."""
+"""Writes `docs/settings.md` from the settings: `python -m tests.docs.settings_page`.
+
+The table of tiers in `docs/budget.md` is written from them, too.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from efrit_budget.budget.tiers import DEFAULT_TOTAL, Tier
 from efrit_budget.settings.model import Settings
 from efrit_budget.settings.project_file import NARROWED
 from tests.docs.pages import FOLDER, table
 from tests.docs.tools_page import kind
 
 PAGE = FOLDER / "settings.md"
+BUDGET_PAGE = FOLDER / "budget.md"
+TIERS = re.compile(r"^\| tier \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 INTRODUCTION = """\
 # Settings
 
@@ -79,5 +86,13 @@ def default_of(field: FieldInfo) -> str:
     return f"`{str(value).lower()}`"
 
 
+def budget_page() -> str:
+    """Return the page about the budget with the table of tiers renewed."""
+    tiers = [(str(tier), f"{tier.default:,}", tier.holds) for tier in Tier]
+    rows = table(("tier", "default", "holds"), [*tiers, ("total", f"{DEFAULT_TOTAL:,}", "")])
+    return TIERS.sub(lambda _: rows, BUDGET_PAGE.read_text(encoding="utf-8"), count=1)
+
+
 if __name__ == "__main__":
+    BUDGET_PAGE.write_text(budget_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`docs/tools.md` and `docs/settings.md` are up to date."""
+"""`docs/tools.md`, `docs/settings.md` and the table of tiers in `docs/budget.md` are up to date."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def test_a_generated_page_is_what_would_be_generated_now(module: ModuleType) -> 
     """Running the page's module as a command writes the page."""
     advice = f"run: python -m {module.__name__}"
     assert module.PAGE.read_text(encoding="utf-8") == module.page(), advice
+
+
+def test_the_table_of_tiers_is_what_would_be_generated_now() -> None:
+    """It stands in a page that is otherwise written by hand."""
+    advice = "run: python -m tests.docs.settings_page"
+    assert settings_page.BUDGET_PAGE.read_text("utf-8") == settings_page.budget_page(), advice

@@ -158,9 +158,8 @@ def _running(
 ) -> Iterator[Child]:
     """Start a program that lives no longer than the block, with all it starts.
 
-    With an origin it is a command, as at a terminal, without one: its streams are merged, and it
-    has a session of its own. For others a group is enough: Linux shares the processor out by
-    sessions, so that on a busy machine a program in a new one waits for its turn.
+    With an origin it is a command of the model's: its streams are merged, and it has a session of
+    its own. For others a group is enough: a new session waits for its turn on a busy Linux.
     """
 
     def begin() -> subprocess.Popen[bytes]:
@@ -182,10 +181,8 @@ def _running(
             yield child
     finally:
         child.finish()
-        if log.isEnabledFor(logging.DEBUG):
-            milliseconds = (time.monotonic() - begun) * 1000
-            code = child.process.returncode
-            log.debug("%s ended with %s in %.1f ms", Path(command[0]).name, code, milliseconds)
+        ended = (child.process.returncode, time.monotonic() - begun)
+        log.debug("%s ended with %s in %.1f s", Path(command[0]).name, *ended)
 
 
 @dataclass
