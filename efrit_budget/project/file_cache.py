@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -20,13 +21,13 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
+@dataclass
 class Sources:
     """The files that a value is found by, each with its stamp from before it was read."""
 
-    def __init__(self) -> None:
-        self.stamps: dict[Path, Stamp] = {}
-        self.complete = True
-        """False if the value depends on something that no stamp shows; it is not kept then."""
+    stamps: dict[Path, Stamp] = field(default_factory=dict)
+    complete: bool = True
+    """False if the value depends on something that no stamp shows; it is not kept then."""
 
     def add(self, file: Path) -> Path:
         """Stamp a file or folder that is about to be read, and return its path."""
@@ -34,34 +35,28 @@ class Sources:
             self.stamps[file] = _stamp(file)
         return file
 
-    def settled(self, moment_ns: int) -> bool:
-        """Tell if a later change of any file would show in its stamp."""
-        latest = max((stamp[3] for stamp in self.stamps.values() if stamp), default=0)
-        return self.complete and latest < moment_ns - SETTLED_NS
-
-    def unchanged(self) -> bool:
-        """Tell if every file is as it was."""
-        return all(_stamp(file) == stamp for file, stamp in self.stamps.items())
-
 
 class FileCache(Generic[Key, Value]):
     """Values by key, each found again once one of its files has changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, tuple[Sources, Value]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[dict[Path, Stamp], Value]] = OrderedDict()
 
     def get(self, key: Key, find: Callable[[Sources], Value]) -> Value:
         """Return the value of a key; `find` adds each file to the sources before it reads it."""
         with self._lock:
             kept = self._kept.get(key)
-        if kept is not None and kept[0].unchanged():
-            return kept[1]
+        if kept is not None:
+            stamps, value = kept
+            if all(_stamp(file) == stamp for file, stamp in stamps.items()):
+                return value
         sources, moment_ns = Sources(), time.time_ns()
         value = find(sources)
-        if sources.settled(moment_ns):
+        latest = max((stamp[3] for stamp in sources.stamps.values() if stamp), default=0)
+        if sources.complete and latest < moment_ns - SETTLED_NS:
             with self._lock:
-                self._kept[key] = (sources, value)
+                self._kept[key] = (sources.stamps, value)
                 self._kept.move_to_end(key)
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)

@@ -74,19 +74,13 @@ def inside(root: Path, shown: str, base: Path | None = None) -> Path:
         raise OutsideError(shown, "a path cannot hold a NUL byte")
     folder = root.resolve()
     try:
-        found = _resolve((base or root).resolve() / name)
+        found = ((base or root).resolve() / name).resolve()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            found.stat()  # raises where links form a loop, which Python 3.13 passes over
     except (RuntimeError, OSError) as error:
         raise OutsideError(shown, _reason(error)) from error
     if found != folder and folder not in found.parents:
         raise OutsideError(shown, f"outside the project {folder}")
-    return found
-
-
-def _resolve(path: Path) -> Path:
-    """Resolve the links of a path; raise where they form a loop, which Python 3.13 passes over."""
-    found = path.resolve()
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        found.stat()
     return found
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,19 +53,16 @@ class Project:
 
     def locate(self, shown: str) -> Located:
         """Return the real path of `shown`; raise if it is outside."""
-        try:
-            return self._located(self.root, shown)
-        except OutsideError:
-            for root in self.extra_roots:
-                with suppress(OutsideError):
-                    return self._located(root, shown, base=self.root)
-            raise
-
-    def _located(self, root: Path, shown: str, base: Path | None = None) -> Located:
-        found = inside(root, shown, base)
-        home = self.root.resolve()
-        given = Path(os.path.normpath(home / meant_name(shown)))
-        return Located(found, root.resolve(), _name(found, home), _name(given, home))
+        home, outside = self.root.resolve(), None
+        for root in (self.root, *self.extra_roots):
+            try:
+                found = inside(root, shown, home)
+            except OutsideError as error:
+                outside = outside or error
+                continue
+            given = Path(os.path.normpath(home / meant_name(shown)))
+            return Located(found, root.resolve(), _name(found, home), _name(given, home))
+        raise outside or OutsideError(shown, "outside the project")
 
     def is_secret(self, located: Located) -> bool:
         """Return whether a file is likely to hold secrets, by its names."""

@@ -42,18 +42,14 @@ def of_tree(
 def of_lines(noun: str, lines: list[str], heads: list[int], data: dict[str, Json]) -> Body:
     """Return a body of lines, with headers at `heads` and items elsewhere."""
     offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
-    headers = tuple(offsets[head] for head in heads)
-    return Body("\n".join(lines) + "\n", noun, _item_offsets(offsets, heads), headers, data)
-
-
-def _item_offsets(offsets: list[int], heads: list[int]) -> tuple[int, ...]:
-    """Return the offsets of the lines that are not headers."""
     items: list[int] = []
     last = 0
     for head in heads:
         items += offsets[last:head]
         last = head + 1
-    return tuple(items + offsets[last:])
+    items += offsets[last:]
+    headers = tuple(offsets[head] for head in heads)
+    return Body("\n".join(lines) + "\n", noun, tuple(items), headers, data)
 
 
 def _are_plain(names: list[str]) -> bool:

@@ -17,6 +17,7 @@ MOST_LINE = 300
 BEFORE_MATCH = 80
 """Characters of a long line that are shown, and how many of them before the match."""
 PLACE = re.compile(r"\d+:\d+:")
+COLUMN_NUMBER = re.compile(r"(?m)^(\d+:)\d+:")
 GAP = "--"
 
 Header = str
@@ -27,7 +28,11 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
     if not files:
         return Body("", "matches", data={**data, "matches": []})
     text = b"\n".join(block.lines for _, block in files).decode("utf-8", "replace")
-    found = _shorten(text.replace("\r\n", "\n").removesuffix("\r"))
+    text = text.replace("\r\n", "\n").removesuffix("\r")
+    found = COLUMN_NUMBER.sub(r"\1", text).split("\n")
+    if max(map(len, found)) > MOST_LINE:
+        printed = zip(found, text.split("\n"), strict=True)
+        found = [line if len(line) <= MOST_LINE else _match(whole).shown for line, whole in printed]
     lines: list[str] = []
     heads: list[int] = []
     begin = 0
@@ -38,22 +43,6 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
         lines += found[begin:end]
         begin = end
     return replace(of_lines("matches", lines, heads, data), numbered=True)
-
-
-def _shorten(text: str) -> list[str]:
-    """Return numbered lines, long ones cut around the match."""
-    lines = [_without_column(line) for line in text.split("\n")]
-    if max(map(len, lines)) <= MOST_LINE:
-        return lines
-    return [
-        line if len(line) <= MOST_LINE else _match(whole).shown
-        for line, whole in zip(lines, text.split("\n"), strict=True)
-    ]
-
-
-def _without_column(printed: str) -> str:
-    number, _, rest = printed.partition(":")
-    return f"{number}:{rest.partition(':')[2]}"
 
 
 @dataclass(frozen=True)

@@ -97,29 +97,22 @@ _folders: FileCache[Path, GitFolder | None] = FileCache()
 
 
 def _find(home: Path, sources: Sources) -> GitFolder | None:
-    for folder in (home, *home.parents):
-        found = _kept_in(folder, sources)
-        if found is not None:
+    """Return the repository whose working tree is at `home` or above, or None."""
+    for top in (home, *home.parents):
+        entry = sources.add(top / ".git")
+        is_pointer = entry.exists() and not entry.is_dir()
+        own = _followed(entry, top, sources, POINTER) if is_pointer else _resolved(entry, sources)
+        if not os.path.lexists(sources.add(own / "HEAD")):
+            continue
+        common = sources.add(own / "commondir")
+        shared = _followed(common, own, sources) if os.path.lexists(common) else own
+        if sources.add(shared / "objects").is_dir():
+            found = GitFolder(top, own, shared, _lenders(shared, sources))
+            if not _belongs(found, sources):
+                raise _elsewhere(found)
+            _check_inside(found, sources)
             return found
     return None
-
-
-def _kept_in(top: Path, sources: Sources) -> GitFolder | None:
-    """Return the repository whose working tree is at `top`, or None."""
-    entry = sources.add(top / ".git")
-    is_pointer = entry.exists() and not entry.is_dir()
-    own = _followed(entry, top, sources, POINTER) if is_pointer else _resolved(entry, sources)
-    if not os.path.lexists(sources.add(own / "HEAD")):
-        return None
-    common = sources.add(own / "commondir")
-    shared = _followed(common, own, sources) if os.path.lexists(common) else own
-    if not sources.add(shared / "objects").is_dir():
-        return None
-    found = GitFolder(top, own, shared, _lenders(shared, sources))
-    if not _belongs(found, sources):
-        raise _elsewhere(found)
-    _check_inside(found, sources)
-    return found
 
 
 def _resolved(path: Path, sources: Sources) -> Path:
@@ -210,49 +203,49 @@ def _check_inside(found: GitFolder, sources: Sources) -> None:
     for entry in _entries(found, sources):
         if entry.is_symlink():
             sources.complete = False
-        _check_entry(entry, [*homes, *found.lenders])
+            _check_link(entry, [*homes, *found.lenders])
+        elif not (entry.is_file() or entry.is_dir()):
+            _check_kind(entry)
 
 
 def _entries(found: GitFolder, sources: Sources) -> Iterator[os.DirEntry[str]]:
     """Yield what git reads in a repository except single objects."""
     for kept in dict.fromkeys((found.own, found.shared)):
-        yield from (entry for entry in _inside(kept, sources) if entry.name not in NOT_READ)
-        for name in FLAT:
-            yield from _inside(kept / name, sources)
-        for name in DEEP:
-            yield from _below(kept / name, sources)
+        flat = {kept, *(kept / name for name in FLAT)}
+        waiting = [*flat, *(kept / name for name in DEEP)]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(sources.add(folder)) as listed:
+                    entries = list(listed)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                shown = shown_name(str(folder))
+                raise GitError(f"{shown} cannot be read: {error.strerror}") from error
+            for entry in entries:
+                if folder != kept or entry.name not in NOT_READ:
+                    yield entry
+                if folder not in flat and entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
 
 
-def _inside(folder: Path, sources: Sources) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(sources.add(folder)) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise GitError(f"{shown_name(str(folder))} cannot be read: {error.strerror}") from error
+def _check_link(entry: os.DirEntry[str], homes: Sequence[Path]) -> None:
+    """Refuse a link that leads out, or to a pipe or a device."""
+    target = Path(os.path.realpath(entry.path))
+    if not any(target == home or home in target.parents for home in homes):
+        raise GitError(
+            f"{shown_name(entry.path)} is a link to {shown_name(str(target))}, outside; {REMOVE}"
+        )
+    _check_kind(entry)
 
 
-def _below(folder: Path, sources: Sources) -> Iterator[os.DirEntry[str]]:
-    for entry in _inside(folder, sources):
-        yield entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from _below(Path(entry.path), sources)
-
-
-def _check_entry(entry: os.DirEntry[str], homes: Sequence[Path]) -> None:
-    is_link = entry.is_symlink()
-    if not is_link and (entry.is_file() or entry.is_dir()):
-        return
-    shown = shown_name(entry.path)
-    if is_link:
-        target = Path(os.path.realpath(entry.path))
-        if not any(target == home or home in target.parents for home in homes):
-            raise GitError(f"{shown} is a link to {shown_name(str(target))}, outside; {REMOVE}")
+def _check_kind(entry: os.DirEntry[str]) -> None:
+    """Refuse a pipe or a device."""
     with suppress(OSError):  # a link to nothing
         mode = entry.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            raise GitError(f"{shown} is {NO_FILE}")
+            raise GitError(f"{shown_name(entry.path)} is {NO_FILE}")
 
 
 def _elsewhere(found: GitFolder) -> GitError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from efrit_budget.project.processes.run import Finished
-from efrit_budget.project.search.hits import MATCHED, MOST_STORED, Block, Hits, first_matches
+from efrit_budget.project.search.hits import MATCHED, MOST_STORED, Block, Hits, cut_block
 from efrit_budget.project.search.ripgrep import PatternError
 from efrit_budget.project.search.scope import Scope
 
@@ -68,8 +68,11 @@ def read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> H
             room -= block.matches
     if has_binary and not blocks and scope.named is not None:
         binary.append(scope.named)
-    blocks = list(first_matches(MOST_STORED, blocks))
-    return _without_new_secrets(replace(totals, blocks=blocks, binary=binary), scope)
+    if room < 0:
+        blocks[-1] = cut_block(blocks[-1], blocks[-1].matches + room)
+    hits = replace(totals, blocks=blocks, binary=binary)
+    names = os.fsdecode(b"\n".join(block.path for block in blocks))
+    return _without_new_secrets(hits, scope) if scope.secrets.may_be_in(names) else hits
 
 
 def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -95,9 +98,6 @@ def block_of(path: bytes, lines: bytes, *, alone: bool) -> Block:
 
 def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
     """Take out what came into being after it was looked for."""
-    names = os.fsdecode(b"\n".join(block.path for block in hits.blocks))
-    if not scope.secrets.may_be_in(names):
-        return hits
     kept = [block for block in hits.blocks if not scope.leaves_out(os.fsdecode(block.path))]
     fewer = len(hits.blocks) - len(kept)
     matches = sum(block.matches for block in hits.blocks) - sum(block.matches for block in kept)

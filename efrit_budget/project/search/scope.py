@@ -19,6 +19,9 @@ from efrit_budget.project.search.secret_files import (
 )
 from efrit_budget.project.search.walk import Walk
 
+NO_SECRETS: Future[SecretFiles] = Future()
+NO_SECRETS.set_result(SecretFiles())
+
 
 @dataclass(frozen=True)
 class Unsaved:
@@ -47,11 +50,6 @@ class Scope:
     """Where files are left out by the form of their names: the flags without that."""
 
     @property
-    def only_unsaved(self) -> bool:
-        """Return whether the only file of the search is unsaved."""
-        return self.named is not None and bool(self.unsaved)
-
-    @property
     def secret(self) -> Sequence[str]:
         """Files that are left out because they usually hold secrets."""
         return self.listing.result().covered
@@ -66,8 +64,11 @@ class Scope:
 
     def by_name(self) -> Scope:
         """Return the scope that leaves out secret files one by one, and no others."""
-        flags = [*(self.limits or ()), *self.listing.result().by_name(self.secrets)]
-        return replace(self, flags=flags, limits=None)
+        excluding = [f"--glob=!{exactly(name)}" for name in self.listing.result().secret]
+        if len(excluding) > MOST_BY_NAME:
+            globs = [f"--iglob=!{glob}" for glob in self.secrets.globs]
+            excluding = self.secrets.flags or globs
+        return replace(self, flags=[*(self.limits or ()), *excluding], limits=None)
 
     def leaves_out(self, name: str) -> bool:
         """Return whether a found file must not be shown."""
@@ -82,24 +83,15 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
     if located.path.is_file():
         text = project.buffer(located)
         unsaved = [] if text is None else [Unsaved(walk.target, text, project.is_stale(located))]
-        return Scope([], unsaved, secrets, _done(SecretFiles()), begun, walk.target)
-    flags = _flags(walk, glob)
-    files = LATEST.known(walk, flags, secrets)
-    excluding = None if files is not None or _brings_back(glob) else secrets.flags
-    if files is None and excluding is None:
-        files = LATEST.find(walk, flags, secrets)
-    listing = LATEST.begin(walk, flags, secrets) if files is None else _done(files)
-    covered = _covered(walk, project, flags, glob)
+        return Scope([], unsaved, secrets, NO_SECRETS, begun, walk.target)
+    flags = [] if glob is None else _flags(walk, glob)
+    listing = LATEST.get(walk, flags, secrets)
+    excluding = None if listing.done() or _brings_back(glob) else secrets.flags
+    covered = _covered(walk, project, flags, glob) if project.buffers else []
     unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
     limits = flags + [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
     scope = Scope(limits, unsaved, secrets, listing, begun, limits=limits)
     return scope.by_name() if excluding is None else replace(scope, flags=[*limits, *excluding])
-
-
-def _done(files: SecretFiles) -> Future[SecretFiles]:
-    found: Future[SecretFiles] = Future()
-    found.set_result(files)
-    return found
 
 
 def _brings_back(glob: Glob | None) -> bool:
@@ -107,10 +99,8 @@ def _brings_back(glob: Glob | None) -> bool:
     return glob is not None and not (glob.excludes or glob.is_of_names)
 
 
-def _flags(walk: Walk, glob: Glob | None) -> list[str]:
+def _flags(walk: Walk, glob: Glob) -> list[str]:
     """Return rg flags for a glob that still respect ignore rules."""
-    if glob is None:
-        return []
     if glob.excludes:
         return [f"--glob={glob.text}"]
     if glob.is_of_names:

@@ -63,31 +63,33 @@ def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hi
 
 
 def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
-    hits = Hits() if scope.only_unsaved else _on_disk(walk, scope, query, count=count)
-    unsaved = [_in_text(walk, buffer, query) for buffer in scope.unsaved]
-    found = [block for block in unsaved if block.matches]
-    matches = sum(block.matches for block in found)
-    return join(hits, Hits(found, matches, len(found), len(unsaved)), count=count)
+    """Search the files, and unsaved buffers instead of theirs.
+
+    Files that are called as secret ones are searched when it is known which hold none. Until then
+    they were left out; where they are many, all is searched again without that.
+    """
+    hits = Hits()
+    if scope.named is None or not scope.unsaved:
+        hits = _found(walk, scope, query, [*scope.flags, NEVER, *walk.paths], count=count)
+        alike = () if scope.limits is None else scope.alike
+        if len(alike) > MOST_ALIKE or any(NOT_UTF8.search(name) for name in alike):
+            scope = scope.by_name()
+            hits = _found(walk, scope, query, [*scope.flags, NEVER, *walk.paths], count=count)
+        elif alike:
+            folders = sorted({name.rpartition("/")[0] or "." for name in alike})
+            wanted = [f"--glob={exactly(name)}" for name in alike]
+            more = _found(walk, scope, query, [*wanted, DIRECTLY, "--", *folders], count=count)
+            hits = join(hits, more, count=count)
+        hits = _settled(walk, query, hits, scope.begun, count=count)
+    if not scope.unsaved:
+        return hits
+    found = [_in_text(walk, buffer, query) for buffer in scope.unsaved]
+    blocks = [block for block in found if block.matches]
+    matches = sum(block.matches for block in blocks)
+    return join(hits, Hits(blocks, matches, len(blocks), len(found)), count=count)
 
 
 # On disk
-
-
-def _on_disk(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
-    """Search the files; those that are called as secret ones are when it is known which hold none.
-
-    Until then they were left out; where they are many, all is searched again without that.
-    """
-    hits = _found(walk, scope, query, [*scope.flags, NEVER, *walk.paths], count=count)
-    alike = scope.alike
-    if len(alike) > MOST_ALIKE or any(NOT_UTF8.search(name) for name in alike):
-        return _on_disk(walk, scope.by_name(), query, count=count)
-    if alike:
-        folders = sorted({name.rpartition("/")[0] or "." for name in alike})
-        wanted = [f"--glob={exactly(name)}" for name in alike]
-        more = _found(walk, scope, query, [*wanted, DIRECTLY, "--", *folders], count=count)
-        hits = join(hits, more, count=count)
-    return _settled(walk, query, hits, scope.begun, count=count)
 
 
 def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, count: bool) -> Hits:
@@ -117,8 +119,9 @@ def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -
 
     There a link may have stood in the place of a file while rg opened it, and led it elsewhere.
     """
-    folders = _Folders(walk.root, begun - CLOCK_NS)
-    changed = [block for block in hits.blocks if folders.changed(_above(block.path))]
+    folders = {block.path.rpartition(b"/")[0] for block in hits.blocks}
+    folders = _changed_folders(walk.root, folders, begun - CLOCK_NS)
+    changed = [block for block in hits.blocks if block.path.rpartition(b"/")[0] in folders]
     if not changed:
         return hits
     again = {block.path: _again(walk, query, block, count=count) for block in changed[:MOST_AGAIN]}
@@ -136,31 +139,22 @@ def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -
     )
 
 
-class _Folders:
-    """The folders that changed since a moment."""
-
-    def __init__(self, root: Path, since: int) -> None:
-        self._root = root
-        self._since = since
-        self._known: dict[bytes, bool] = {}
-
-    def changed(self, folder: bytes) -> bool:
-        """Tell of one, by its path from the root on."""
-        if folder not in self._known:
-            above = bool(folder) and self.changed(_above(folder))
-            self._known[folder] = above or self._has_changed(os.fsdecode(folder))
-        return self._known[folder]
-
-    def _has_changed(self, folder: str) -> bool:
-        try:
-            found = (self._root / folder).lstat()
-        except OSError:
-            return True
-        return not stat.S_ISDIR(found.st_mode) or found.st_ctime_ns >= self._since
-
-
-def _above(path: bytes) -> bytes:
-    return path.rpartition(b"/")[0]
+def _changed_folders(root: Path, folders: set[bytes], since: int) -> set[bytes]:
+    """Return the folders that changed since a moment, and those below such."""
+    known: dict[bytes, bool] = {}
+    for folder in folders:
+        changed, path = False, b""
+        for name in (b"", *folder.split(b"/")):
+            path = path + b"/" + name if path else name
+            if path not in known:
+                try:
+                    found = (root / os.fsdecode(path)).lstat()
+                    same = stat.S_ISDIR(found.st_mode) and found.st_ctime_ns < since
+                except OSError:
+                    same = False
+                known[path] = changed or not same
+            changed = known[path]
+    return {folder for folder in folders if known[folder]}
 
 
 def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from efrit_budget.project.search.globs import exactly
 from efrit_budget.project.search.walk import DIRECTLY, Walk, in_repository
 from efrit_budget.project.secrets import Secrets
 
@@ -72,13 +71,6 @@ class SecretFiles:
     alike: Sequence[str] = ()
     """Files that a search would come to and that hold none, though the flags leave them out."""
 
-    def by_name(self, names: SecretNames) -> list[str]:
-        """Return the flags that leave out the secret files one by one."""
-        exact = [f"--glob=!{exactly(name)}" for name in self.secret]
-        if len(exact) <= MOST_BY_NAME:
-            return exact
-        return names.flags or [f"--iglob=!{glob}" for glob in names.globs]
-
 
 class _Latest:
     """The secret files found a moment ago: looking for them takes as long as many a search.
@@ -88,39 +80,29 @@ class _Latest:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: OrderedDict[tuple[object, ...], tuple[float, SecretFiles]] = OrderedDict()
+        self._found: OrderedDict[object, tuple[float, Future[SecretFiles]]] = OrderedDict()
 
-    def known(self, walk: Walk, flags: Sequence[str], names: SecretNames) -> SecretFiles | None:
-        """Return what was found in the last two minutes."""
+    def get(self, walk: Walk, flags: Sequence[str], names: SecretNames) -> Future[SecretFiles]:
+        """Return what was found in the last two minutes; else begin to look, in a thread."""
+        key, moment = (walk.root, walk.target, *flags, names), time.monotonic()
         with self._lock:
-            known = self._found.get(_key(walk, flags, names))
-        fresh = known is not None and time.monotonic() - known[0] < FRESH_SECONDS
-        return known[1] if known is not None and fresh else None
-
-    def find(self, walk: Walk, flags: Sequence[str], names: SecretNames) -> SecretFiles:
-        """Look for the secret files, and remember them."""
-        moment = time.monotonic()
-        found = _look(walk, flags, names)
-        with self._lock:
-            self._found[_key(walk, flags, names)] = (moment, found)
-            while len(self._found) > MOST_REMEMBERED:
-                self._found.popitem(last=False)
-        return found
-
-    def begin(self, walk: Walk, flags: Sequence[str], names: SecretNames) -> Future[SecretFiles]:
-        """Begin to look for them in a thread, which ends by itself."""
+            begun, listing = self._found.get(key, (moment, None))
+        is_fresh = listing is not None and listing.done() and moment - begun < FRESH_SECONDS
+        if listing is not None and is_fresh and listing.exception() is None:
+            return listing
         thread = ThreadPoolExecutor(1)
         try:
-            return thread.submit(self.find, walk, flags, names)
+            listing = thread.submit(_look, walk, flags, names)
         finally:
             thread.shutdown(wait=False)
+        with self._lock:
+            self._found[key] = (moment, listing)
+            while len(self._found) > MOST_REMEMBERED:
+                self._found.popitem(last=False)
+        return listing
 
 
 LATEST = _Latest()
-
-
-def _key(walk: Walk, flags: Sequence[str], names: SecretNames) -> tuple[object, ...]:
-    return (walk.root, walk.target, *flags, names)
 
 
 def _look(walk: Walk, flags: Sequence[str], names: SecretNames) -> SecretFiles:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -14,12 +13,12 @@ from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, shown_name
 from efrit_budget.project.project import Located
 from efrit_budget.project.search.globs import Glob, GlobError
-from efrit_budget.project.search.hits import Block, Case, Hits, Query
+from efrit_budget.project.search.hits import Case, Hits, Query
 from efrit_budget.project.search.ripgrep import PatternError, UnfinishedError
 from efrit_budget.project.search.scope import Scope, scope_of
 from efrit_budget.project.search.search import search
 from efrit_budget.project.search.walk import Walk
-from efrit_budget.results.body import Body, marked, unlike_lines
+from efrit_budget.results.body import marked, unlike_lines
 from efrit_budget.tools import matched
 from efrit_budget.tools.base import (
     Arguments,
@@ -107,7 +106,7 @@ def _search(
     arguments: SearchContentArguments, context: ToolContext, located: Located, glob: Glob | None
 ) -> Outcome:
     target = os.path.relpath(located.path, located.root)
-    walk = Walk(context.rg, located.root, target, context.cancellation)
+    walk = Walk(context.find_rg(), located.root, target, context.cancellation)
     query = Query(
         arguments.pattern, arguments.literal, arguments.case, arguments.word, arguments.context
     )
@@ -126,118 +125,96 @@ def _search(
         return failure(f"{error.message}. Give a path of the project.")
     except OSError as error:
         return failure(f"{located.shown} cannot be searched: {error.strerror}. Narrow the path.")
-    return _Told(arguments, context, located, scope, hits).outcome()
+    top = "" if located.root == context.project.root.resolve() else f"{located.root}/"
+    return _Found(arguments, located, top, scope, hits).outcome()
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The presentation of a search."""
+class _Found:
+    """What a search found, to be laid out."""
 
     arguments: SearchContentArguments
-    context: ToolContext
     located: Located
+    top: str
+    """What stands before the names of files, nothing inside the project."""
     scope: Scope
     hits: Hits
 
     def outcome(self) -> Outcome:
         """Return matches below their files, or the files only."""
-        body = replace(self._body(), most=self.arguments.max_matches)
-        return Outcome(body=body, notes=tuple(self._notes()))
-
-    def _body(self) -> Body:
-        arguments, blocks, facts = self.arguments, self.hits.blocks, self._facts()
-        if arguments.files_only or arguments.count_only:
-            files = [(self._name(block), block) for block in blocks]
-            return (matched.names if arguments.files_only else matched.counts)(files, facts)
-        headed = list(zip(self._headers(), blocks, strict=True))
-        laid_out = matched.lines_in_context if arguments.context else matched.lines_alone
-        return replace(laid_out(headed, facts), total=self.hits.matches)
-
-    def _facts(self) -> JsonObject:
-        hits = self.hits
-        return {
+        arguments, hits, blocks = self.arguments, self.hits, self.hits.blocks
+        joined = os.fsdecode(b"\0".join(block.path for block in blocks))
+        paths = [self.top + name for name in joined.split("\0")] if blocks else []
+        together = "/".join(paths)
+        plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
+        names = paths if plain else list(map(shown_name, paths))
+        facts: JsonObject = {
             "matching_lines": hits.matches,
             "matching_files": hits.matched_files,
             "searched_files": hits.searched_files,
             "first_files": {
-                self._shown(os.fsdecode(b.path)): b.matches for b in hits.blocks[:MOST_FIRST]
+                name: block.matches for name, block in zip(names[:MOST_FIRST], blocks, strict=False)
             },
         }
-
-    @cached_property
-    def _top(self) -> str:
-        """The prefix of displayed names, empty inside the project."""
-        root = self.located.root
-        return "" if root == self.context.root.resolve() else f"{root}/"
-
-    def _name(self, block: Block) -> str:
-        return self._top + os.fsdecode(block.path)
-
-    def _shown(self, name: str) -> str:
-        return shown_name(self._top + name)
-
-    def _headers(self) -> list[str]:
-        """Return the displayed file names, quoted only if needed."""
-        blocks = self.hits.blocks
-        together = os.fsdecode(b"\0".join(block.path for block in blocks))
-        names = together.split("\0") if blocks else []
-        if self._top:
-            names = [self._top + name for name in names]
-        together = "/".join(names)
-        plain = together.isascii() and together.isprintable() and not {'"', "\\"} & set(together)
-        displayed = names if plain else list(map(shown_name, names))
-        for index, block in enumerate(blocks):
-            name = unlike_lines(displayed[index])
-            displayed[index] = marked(name, unsaved=block.unsaved, stale=block.stale)
-        return displayed
+        if arguments.files_only or arguments.count_only:
+            lay_out = matched.names if arguments.files_only else matched.counts
+            body = lay_out(list(zip(paths, blocks, strict=True)), facts)
+        else:
+            headers = [
+                marked(unlike_lines(name), unsaved=block.unsaved, stale=block.stale)
+                for name, block in zip(names, blocks, strict=True)
+            ]
+            lay_out = matched.lines_in_context if arguments.context else matched.lines_alone
+            body = lay_out(list(zip(headers, blocks, strict=True)), facts)
+            body = replace(body, total=hits.matches)
+        return Outcome(body=replace(body, most=arguments.max_matches), notes=tuple(self._notes()))
 
     def _notes(self) -> Iterator[str]:
-        hits, arguments = self.hits, self.arguments
-        if hits.matches:
-            yield f"{self._counted()} in {_files(hits.matched_files)}."
-        else:
+        hits, arguments, secret = self.hits, self.arguments, self.scope.secret
+        files_alone = arguments.files_only or arguments.count_only
+        if not hits.matches:
             yield f"No matches for {arguments.pattern!r} in {self._where()}."
-        in_emacs = [os.fsdecode(block.path) for block in hits.blocks if block.unsaved]
-        if in_emacs and (arguments.files_only or arguments.count_only):
-            yield f"In unsaved buffers: {self._some(in_emacs)}"
-        stale = [os.fsdecode(block.path) for block in hits.blocks if block.stale]
-        if stale and (arguments.files_only or arguments.count_only):
-            yield f"Changed on disk since Emacs read them: {self._some(stale)}"
-        if self.scope.secret:
-            yield f"Not searched, may hold secrets: {self._some(self.scope.secret)}"
+        else:
+            found = counted(hits.matches, "matching line")
+            if hits.over_lines and files_alone:
+                found = f"{counted(hits.matches, 'match', 'matches')} over lines"
+            elif hits.over_lines:
+                found = f"{counted(hits.matches, 'line')} in matches over lines"
+            yield f"{found} in {counted(hits.matched_files, 'file')}."
+        if files_alone:
+            yield from self._notes_on_buffers()
+        if secret:
+            yield f"Not searched, may hold secrets: {self._some(secret)}"
         if hits.binary:
             yield f"Binary, so not told in full: {self._some(hits.binary)}"
         if hits.unsettled:
-            yield f"{_files(hits.unsettled)} left out: folders changed meanwhile. Call again."
+            left_out = counted(hits.unsettled, "file")
+            yield f"{left_out} left out: folders changed meanwhile. Call again."
         if hits.unreadable:
-            yield f"{_files(hits.unreadable)} or folders could not be read."
+            yield f"{counted(hits.unreadable, 'file')} or folders could not be read."
 
-    def _counted(self) -> str:
-        """Return the number of matches in words."""
-        hits, arguments = self.hits, self.arguments
-        if not hits.over_lines:
-            return f"{hits.matches:,} matching {'line' if hits.matches == 1 else 'lines'}"
-        if arguments.files_only or arguments.count_only:
-            return f"{counted(hits.matches, 'match', 'matches')} over lines"
-        return f"{counted(hits.matches, 'line')} in matches over lines"
+    def _notes_on_buffers(self) -> Iterator[str]:
+        in_emacs = [os.fsdecode(block.path) for block in self.hits.blocks if block.unsaved]
+        if in_emacs:
+            yield f"In unsaved buffers: {self._some(in_emacs)}"
+        stale = [os.fsdecode(block.path) for block in self.hits.blocks if block.stale]
+        if stale:
+            yield f"Changed on disk since Emacs read them: {self._some(stale)}"
 
     def _where(self) -> str:
         """Return what was searched without a match."""
         arguments = self.arguments
+        files = counted(self.hits.searched_files, "file")
         below = "" if arguments.path == "." else f" below {self.located.shown}"
         glob = f" that fit {arguments.glob}" if arguments.glob else ""
         case = ", case counts" if arguments.case == "sensitive" else ""
         over = ", over lines too" if self.hits.over_lines else ""
-        return f"{_files(self.hits.searched_files)}{below}{glob}{case}{over}; ignored ones left out"
+        return f"{files}{below}{glob}{case}{over}; ignored ones left out"
 
     def _some(self, names: Sequence[str]) -> str:
-        displayed = [self._shown(name) for name in names[:MOST_NAMED]]
+        displayed = [shown_name(self.top + name) for name in names[:MOST_NAMED]]
         more = len(names) - MOST_NAMED
         return ", ".join(displayed) + (f", {more:,} more" if more > 0 else "")
-
-
-def _files(count: int) -> str:
-    return f"{count:,} {'file' if count == 1 else 'files'}"
 
 
 TOOL = SearchContent()
