@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from sqlite3 import Connection
 
 from efrit_budget.budget import bands
 from efrit_budget.budget.bands import Band
 from efrit_budget.conversation import stored_pieces, turns, user_message, windows
 from efrit_budget.conversation.alerts import append_alert, system_with_warning
 from efrit_budget.conversation.blocks import valid_json
-from efrit_budget.conversation.bounds import Bounds, least_prompt, used_by_tier
+from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.evicted import evicted_lines, head_estimate
 from efrit_budget.conversation.messages import Assembly, assemble
-from efrit_budget.conversation.pieces import Phase, Piece, with_states
-from efrit_budget.conversation.plan import Plan, plan
+from efrit_budget.conversation.pieces import Phase, with_states
+from efrit_budget.conversation.plan import Plan
 from efrit_budget.conversation.prefix import Offer, prefix_estimate, schemas, tool_set
 from efrit_budget.conversation.tool_uses import answer_unanswered
+from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import EfritError, JsonObject, field_error
 
 
 class BudgetError(EfritError):
-    """The required content does not fit the budget."""
+    """The pieces that cannot leave the window do not fit the budget."""
 
     code = -32010
 
@@ -38,193 +39,161 @@ class TurnRequest:
     offers: Sequence[Offer]
     user_message: list[JsonObject] | None
     environment: str = ""
-    """What the model is told of date and place; it is renewed at rewrites, and causes none."""
+    """The text on date and place; it is renewed at rewrites, and causes none."""
 
     def system_blocks(self) -> list[JsonObject]:
         """Return the system text as it is sent, with the environment last."""
-        said: list[JsonObject] = [{"type": "text", "text": self.environment}]
-        return [*self.system, *(said if self.environment else [])]
+        if not self.environment:
+            return self.system
+        return [*self.system, {"type": "text", "text": self.environment}]
+
+    def prefix_differs(self, window: Window) -> bool:
+        """Return whether model, system text or tools are not those of the window."""
+        return (window.model, window.client_system, window.tool_set) != (
+            self.model,
+            valid_json(self.system),
+            tool_set(self.offers),
+        )
+
+    def digest(self) -> bytes | None:
+        """Return a hash of the user message, or None where there is none."""
+        if self.user_message is None:
+            return None
+        return hashlib.blake2b(valid_json(self.user_message).encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class BegunTurn:
     """A turn that has begun."""
 
-    window: Window
-    pieces: Sequence[Piece]
-    """What the window holds."""
-    turn: int
+    state: WindowState
     rewritten: bool
     assembly: Assembly
     notes: tuple[str, ...]
-    """What the person is alert: what was stored and sent in part, what the model is alert of its
-    budget."""
+    """For the person: a message that was cut, and the alerts that the model gets."""
     sent_again: bool = False
-    """Whether the client asks again what it asked before, and may have had no answer."""
+    """Whether the client repeated its latest request, perhaps as it had no reply to it."""
 
 
 def begin(
-    connection: sqlite3.Connection, window: Window, turn_request: TurnRequest, bounds: Bounds
+    connection: Connection, window: Window, request: TurnRequest, bounds: Bounds
 ) -> BegunTurn:
-    """Put what is new behind what is there, or rewrite it all where it must be.
+    """Store the user message; return the new messages, or all of them if a rewrite is needed.
 
-    What is sent again before its reply is there is stored once, and is the same turn.
+    A request that is repeated before its reply is stored once, and begins the same turn.
     """
-    request_digest = _digest(turn_request.user_message)
-    if sent_again := _is_sent_again(connection, window, request_digest):
-        pieces = stored_pieces.load_pieces(connection, window.session_id, bounds.calibration)
-        if _is_all_sent(window, turn_request, pieces):
-            nothing = Assembly(window.next_place)
-            return BegunTurn(window, pieces, window.turn, False, nothing, (), sent_again=True)
-        turn_request = replace(turn_request, user_message=None)
+    digest = request.digest()
+    if sent_again := _is_sent_again(connection, window, digest):
+        state = load_state(connection, window, bounds)
+        if _is_all_sent(state, request):
+            return BegunTurn(state, False, Assembly(window.next_place), (), sent_again=True)
+        request = replace(request, user_message=None)
     window = replace(window, turn=window.turn + 1, clock=window.clock + 1)
     answer_unanswered(connection, window.session_id, window.clock)
     notes: tuple[str, ...] = ()
-    if turn_request.user_message:
-        window, notes = user_message.store(connection, window, turn_request.user_message, bounds)
-    pieces = stored_pieces.load_pieces(connection, window.session_id, bounds.calibration)
-    _check_waits_for_reply(connection, window, pieces)
-    warned = Band(window.warned)
-    window, pieces, rewritten = _prepare_window(connection, window, pieces, turn_request, bounds)
-    if Band(window.warned).rank > warned.rank:
-        notes += (bands.warning(bounds.prompt_limit - window.kept),)
-    alert = append_alert(connection, window, pieces, bounds, turn_request.system_blocks())
-    window, pieces, rewritten = alert.window, alert.pieces, rewritten or alert.rewritten
-    if rewritten:
-        pieces = _clear_places(connection, window, pieces)
-    if rewritten or window.left_window is None:
-        saved = stored_pieces.tokens_saved(connection, window.session_id, bounds.calibration)
-        window = replace(window, left_window=saved)
-    window, assembly = _assemble(connection, window, pieces, bounds, whole=rewritten)
-    _keep_turn(connection, window, turn_request, request_digest)
-    windows.save(connection, window)
-    notes += () if alert.text is None else (alert.text,)
-    return BegunTurn(window, pieces, window.turn, rewritten, assembly, notes, sent_again=sent_again)
+    if request.user_message:
+        window, notes = user_message.store(connection, window, request.user_message, bounds)
+    state = load_state(connection, window, bounds)
+    _check_waits_for_reply(connection, state)
+    state, rewritten = _rewrite_if_needed(connection, state, request)
+    if Band(state.window.warned).rank > Band(window.warned).rank:
+        notes += (bands.warning(bounds.prompt_limit - state.window.kept),)
+    alert = append_alert(connection, state, request.system_blocks())
+    state, rewritten = alert.state, rewritten or alert.rewritten
+    if alert.text is not None:
+        notes += (alert.text,)
+    state, assembly = _assemble(connection, state, whole=rewritten)
+    _insert_turn(connection, state.window, digest)
+    windows.save(connection, state.window)
+    return BegunTurn(state, rewritten, assembly, notes, sent_again=sent_again)
 
 
-def _is_sent_again(
-    connection: sqlite3.Connection, window: Window, request_digest: bytes | None
-) -> bool:
-    """Tell whether the latest turn was begun with this very request, and has no reply."""
-    if request_digest is None:
+def _is_sent_again(connection: Connection, window: Window, digest: bytes | None) -> bool:
+    """Return whether the latest turn was begun with the same message and has no reply."""
+    if digest is None:
         return False
     row = turns.get(connection, window.session_id, window.turn)
-    return row is not None and row["ended"] is None and row["request"] == request_digest
+    return row is not None and row["ended"] is None and row["request"] == digest
 
 
-def _is_all_sent(window: Window, turn_request: TurnRequest, pieces: Sequence[Piece]) -> bool:
-    """Tell whether the request of the latest turn would be the same if it was made now."""
-    is_new = any(piece.place is None for piece in pieces)
-    return not (is_new or window.must_rewrite or _prefix_changed(window, turn_request))
+def _is_all_sent(state: WindowState, request: TurnRequest) -> bool:
+    """Return whether every piece was sent, with the same prefix, and no rewrite is needed."""
+    is_new = any(piece.place is None for piece in state.pieces)
+    return not (is_new or state.window.must_rewrite or request.prefix_differs(state.window))
 
 
-def _digest(user_message: list[JsonObject] | None) -> bytes | None:
-    """Return what tells one request from another; None for none, which may come again."""
-    if user_message is None:
-        return None
-    return hashlib.blake2b(valid_json(user_message).encode(), digest_size=16).digest()
-
-
-def _check_waits_for_reply(
-    connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece]
-) -> None:
-    """Raise unless a user message or a paused reply is last."""
-    if pieces and pieces[-1].phase is not Phase.REPLY:
+def _check_waits_for_reply(connection: Connection, state: WindowState) -> None:
+    """Raise unless the latest piece is not a reply, or is one that was paused."""
+    if state.pieces and state.pieces[-1].phase is not Phase.REPLY:
         return
-    row = turns.get(connection, window.session_id, window.turn_ended)
+    row = turns.get(connection, state.window.session_id, state.window.turn_ended)
     if row is None or row["stop_reason"] != "pause_turn":
         raise field_error(
             "user_message", "needed: there is nothing in the conversation that waits for a reply"
         )
 
 
-def _prepare_window(
-    connection: sqlite3.Connection,
-    window: Window,
-    pieces: list[Piece],
-    turn_request: TurnRequest,
-    bounds: Bounds,
-) -> tuple[Window, list[Piece], bool]:
-    """Return window and pieces before alerts, and whether they were rewritten."""
-    changed = _prefix_changed(window, turn_request)
-    if changed:
-        window = _rebuild_prefix(window, turn_request, bounds)
-    new_plan = plan(pieces, bounds.frame(connection, window), window.turn_ended)
-    window = _update_band(window, new_plan, bounds)
-    used = sum(used_by_tier(pieces, window, bounds).values())
-    if not (changed or used > bounds.plan_limit or window.must_rewrite):
-        return window, pieces, False
-    if not new_plan.fits:
-        raise _too_large(new_plan, bounds)
+def _rewrite_if_needed(
+    connection: Connection, state: WindowState, request: TurnRequest
+) -> tuple[WindowState, bool]:
+    """Rewrite the window if the prefix changed, a user edit waits, or the prompt is too large.
+
+    Return the state, and whether it was rewritten; the first request of a session is no rewrite.
+    """
+    bounds = state.bounds
+    prefix_differs = request.prefix_differs(state.window)
+    if prefix_differs:
+        state = replace(state, window=_rebuild_prefix(state.window, request, bounds))
+    plan = state.plan(connection)
+    state = replace(state, window=_with_band(state.window, plan, bounds))
+    window = state.window
+    if not (prefix_differs or window.must_rewrite or state.used > bounds.plan_limit):
+        return state, False
+    if not plan.fits:
+        raise BudgetError(
+            f"system prompt, tools, pinned results and the request need {plan.total:,} tokens; "
+            f"the prompt may have {bounds.plan_limit:,}. Raise the total, shorten the request, "
+            "or unpin results."
+        )
     if window.epoch == 0:
         window = replace(window, epoch=1, warned=window.band)
-        return _rebuild_prefix(window, turn_request, bounds), pieces, False
-    window = _rewrite(connection, window, turn_request, new_plan, bounds)
-    return window, with_states(pieces, new_plan.states), True
+        return replace(state, window=_rebuild_prefix(window, request, bounds)), False
+    window = _rewrite(connection, window, request, plan, bounds)
+    return WindowState(window, bounds, with_states(state.pieces, plan.states)), True
 
 
-def _clear_places(
-    connection: sqlite3.Connection, window: Window, pieces: Sequence[Piece]
-) -> list[Piece]:
-    """Return the pieces as new ones: a rewrite sends everything again."""
-    stored_pieces.clear_places(connection, window.session_id)
-    return [replace(piece, place=None, wish=None) for piece in pieces]
-
-
-def _prefix_changed(window: Window, turn_request: TurnRequest) -> bool:
-    """Return whether the client's prefix differs from the last one."""
-    return (window.model, window.client_system, window.tool_set) != (
-        turn_request.model,
-        valid_json(turn_request.system),
-        tool_set(turn_request.offers),
-    )
-
-
-def _rebuild_prefix(window: Window, turn_request: TurnRequest, bounds: Bounds) -> Window:
+def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Window:
     """Rebuild the system text and tool schemas with the current warning and hints."""
     remaining = max(1, bounds.prompt_limit - window.kept)
-    system = system_with_warning(turn_request.system_blocks(), window, bounds)
-    tools = schemas(turn_request.offers, lambda name: min(bounds.limits.for_tool(name), remaining))
+    system = system_with_warning(request.system_blocks(), window, bounds)
+    tools = schemas(request.offers, lambda name: min(bounds.limits.for_tool(name), remaining))
     return replace(
         window,
-        model=turn_request.model,
-        client_system=valid_json(turn_request.system),
-        tool_set=tool_set(turn_request.offers),
+        model=request.model,
+        client_system=valid_json(request.system),
+        tool_set=tool_set(request.offers),
         system=valid_json(system),
         tools=valid_json(tools),
         system_raw=prefix_estimate(system, tools),
     )
 
 
-def _too_large(made: Plan, bounds: Bounds) -> BudgetError:
-    return BudgetError(
-        f"system prompt, tools, pinned results and the request need {made.total:,} tokens; "
-        f"the prompt may have {bounds.plan_limit:,}. Raise the total, shorten the request, "
-        "or unpin results."
-    )
-
-
-def _update_band(window: Window, made: Plan, bounds: Bounds) -> Window:
-    """Return the window with the size after a rewrite and its band."""
-    remaining = bounds.prompt_limit - made.total
+def _with_band(window: Window, plan: Plan, bounds: Bounds) -> Window:
+    """Return the window with its size after a rewrite, and the band of what would remain."""
+    remaining = bounds.prompt_limit - plan.total
     marks = bands.thresholds(bounds.limits.total, bounds.limits.warning_threshold)
     band = bands.band_after(Band(window.band), remaining, marks)
-    return replace(window, band=str(band), kept=made.total)
+    return replace(window, band=str(band), kept=plan.total)
 
 
 def _rewrite(
-    connection: sqlite3.Connection,
-    window: Window,
-    turn_request: TurnRequest,
-    made: Plan,
-    bounds: Bounds,
+    connection: Connection, window: Window, request: TurnRequest, plan: Plan, bounds: Bounds
 ) -> Window:
     """Apply the plan and begin a new epoch."""
-    stored_pieces.set_states(connection, window.session_id, made.states)
-    lines = evicted_lines(connection, window.session_id, made.head, bounds.cost)
-    rebuilt = _rebuild_prefix(replace(window, warned=window.band), turn_request, bounds)
+    stored_pieces.set_states(connection, window.session_id, plan.states)
+    lines = evicted_lines(connection, window.session_id, plan.head, bounds.cost)
     return replace(
-        rebuilt,
+        _rebuild_prefix(replace(window, warned=window.band), request, bounds),
         epoch=window.epoch + 1,
         next_place=0,
         head=lines,
@@ -235,50 +204,48 @@ def _rewrite(
 
 
 def _assemble(
-    connection: sqlite3.Connection,
-    window: Window,
-    pieces: Sequence[Piece],
-    bounds: Bounds,
-    *,
-    whole: bool,
-) -> tuple[Window, Assembly]:
-    """Return the messages to send: all after a rewrite, else the new ones."""
+    connection: Connection, state: WindowState, *, whole: bool
+) -> tuple[WindowState, Assembly]:
+    """Return the messages to send, all of them or the new ones, and the window that has them."""
+    window, session_id = state.window, state.window.session_id
+    if whole:
+        stored_pieces.clear_places(connection, session_id)
+        unsent = [replace(piece, place=None, wish=None) for piece in state.pieces]
+        state = replace(state, pieces=unsent)
+    if whole or window.left_window is None:
+        saved = stored_pieces.tokens_saved(connection, session_id, state.bounds.calibration)
+        window = replace(window, left_window=saved)
     assembly = assemble(
         (
-            (piece, stored_pieces.load_content(connection, window.session_id, piece))
-            for piece in pieces
+            (piece, stored_pieces.load_content(connection, session_id, piece))
+            for piece in state.pieces
             if piece.place is None
         ),
         head=window.head if whole else None,
         first_place=window.next_place,
     )
-    stored_pieces.set_places(connection, window.session_id, assembly.places)
-    in_prompt = sum(used_by_tier(pieces, window, bounds).values())
+    stored_pieces.set_places(connection, session_id, assembly.places)
+    used = state.used
     window = replace(
         window,
         next_place=assembly.next_place,
-        in_prompt=in_prompt,
-        kept=min(window.kept, in_prompt),
-        least=least_prompt(pieces, window, bounds),
+        in_prompt=used,
+        kept=min(window.kept, used),
+        least=state.least,
         turn_tokens=0,
     )
-    return window, assembly
+    return replace(state, window=window), assembly
 
 
-def _keep_turn(
-    connection: sqlite3.Connection,
-    window: Window,
-    turn_request: TurnRequest,
-    request_digest: bytes | None,
-) -> None:
+def _insert_turn(connection: Connection, window: Window, digest: bytes | None) -> None:
     raw, exact = stored_pieces.raw_and_exact(connection, window.session_id)
     turns.insert(
         connection,
         window.session_id,
         window.turn,
         epoch=window.epoch,
-        model=turn_request.model,
+        model=window.model or "",
         raw=raw + window.system_raw + window.head_raw,
         exact=exact,
-        request=request_digest,
+        request=digest,
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from sqlite3 import Connection
 
 from efrit_budget.budget import bands
 from efrit_budget.budget.calibration import Calibration
@@ -21,17 +21,15 @@ from efrit_budget.conversation.evicted import (
     short_head,
     title_and_rest,
 )
-from efrit_budget.conversation.pieces import Phase, Piece, PieceState
-from efrit_budget.conversation.plan import Frame, cost_in, tier_of
+from efrit_budget.conversation.plan import Frame
 from efrit_budget.conversation.windows import Window, calibration_of
 
 MOST_TURNS = 99_999
-"""For the size of a text that says how many turns left."""
+"""The number of evicted turns that the size of their title is computed with."""
 HINT_RESERVE = 40
 """Tokens by which the hints in the tools' descriptions may grow in a rewrite."""
-
 COUNTED_WHOLE = 100_000
-"""Characters of the longest text that is counted whole while only a cut is looked for."""
+"""Characters of the longest text that is counted whole by a tool that cuts its answer."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Bounds:
 
     @cached_property
     def around_a_result(self) -> int:
-        """Return the cost of a result beside its text."""
+        """The tokens of a result in the prompt besides its text."""
         return math.ceil(self.calibration.frame)
 
     @cached_property
@@ -69,22 +67,22 @@ class Bounds:
         return max(self.limits.of(Tier.HISTORY) // SHARE, self.cost(short_head(MOST_TURNS)))
 
     def raw(self, text: str) -> int:
-        """Return a text's estimate."""
+        """Return the estimate of a text."""
         return estimate(text)
 
     def cost(self, text: str) -> int:
-        """A text in this model's tokens, counted whole."""
+        """Return the tokens of a text for this model, estimated from all of it."""
         return self.calibration.tokens(self.raw(text))
 
     def rough(self, text: str) -> int:
-        """The same by samples, for looking where to cut; what is kept is counted by `cost`."""
+        """Return the tokens of a text, estimated from samples: fast, for finding a cut."""
         return self.calibration.tokens(sampled(text))
 
     def cost_to_cut(self, text: str) -> int:
-        """Return the cost by which a tool cuts its answer; only overlong texts are sampled."""
+        """Return the tokens by which a tool cuts its answer; only long texts are sampled."""
         return self.cost(text) if len(text) <= COUNTED_WHOLE else self.rough(text)
 
-    def frame(self, connection: sqlite3.Connection, window: Window) -> Frame:
+    def frame(self, connection: Connection, window: Window) -> Frame:
         """Return the frame of a plan."""
         return Frame(
             limits=self.limits,
@@ -100,7 +98,7 @@ class Bounds:
 
 
 def bounds_of(
-    connection: sqlite3.Connection,
+    connection: Connection,
     limits: Limits,
     model_name: str | None,
     model_named: Callable[[str], Model],
@@ -109,29 +107,3 @@ def bounds_of(
     model = model_named(model_name or "")
     calibration = calibration_of(connection, model.name, model.factor)
     return Bounds(limits, model, calibration)
-
-
-def used_by_tier(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> dict[Tier, int]:
-    """Return what each tier holds now."""
-    used = dict.fromkeys(Tier, 0)
-    used[Tier.SYSTEM] = bounds.calibration.tokens(window.system_raw)
-    used[Tier.HISTORY] = bounds.calibration.tokens(window.head_raw)
-    for piece in pieces:
-        used[tier_of(piece, piece.state)] += cost_in(piece, piece.state)
-    return used
-
-
-def least_prompt(pieces: Sequence[Piece], window: Window, bounds: Bounds) -> int:
-    """Return the smallest possible prompt: latest message, current turn and pins.
-
-    A pin holds its whole turn; what is beside it there can shrink, and cannot leave.
-    """
-    requests = [piece for piece in pieces if piece.phase is Phase.REQUEST]
-    pinned_turns = {piece.turn for piece in pieces if piece.pinned} | {window.turn_ended}
-    costs = [
-        piece.tokens if piece.pinned and piece.state is PieceState.FULL else piece.least
-        for piece in pieces
-        if piece.turn in pinned_turns and piece.phase >= Phase.REPLY
-    ]
-    fixed = bounds.calibration.tokens(window.system_raw) + bounds.head_limit
-    return fixed + sum(piece.tokens for piece in requests[-1:]) + sum(costs)

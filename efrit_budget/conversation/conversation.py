@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from sqlite3 import Connection
 
 from efrit_budget.budget.models import Model
 from efrit_budget.conversation import calls, stored_pieces, turns, windows
 from efrit_budget.conversation.begin import BegunTurn, TurnRequest, begin
 from efrit_budget.conversation.bounds import Bounds, bounds_of
-from efrit_budget.conversation.end import ModelReply, end, measure
+from efrit_budget.conversation.end import ModelReply, end
+from efrit_budget.conversation.history import list_turns, transcript
 from efrit_budget.conversation.messages import assemble
 from efrit_budget.conversation.pieces import Content, Piece
 from efrit_budget.conversation.preview import cached_tokens, full_results, preview_reply
 from efrit_budget.conversation.prices import session_usage
-from efrit_budget.conversation.snapshot import snapshot
-from efrit_budget.conversation.transcript import transcript
-from efrit_budget.conversation.turn_list import list_turns
+from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.sessions.rows import Session, touch
 from efrit_budget.storage.database import Database
 
 ModelNamed = Callable[[str], Model]
-
-
-@dataclass(frozen=True)
-class WindowState:
-    """The window of a session with its bounds and pieces."""
-
-    window: Window
-    bounds: Bounds
-    pieces: Sequence[Piece]
-
-    def snapshot(self) -> JsonObject:
-        """Return the budget as the wire carries it."""
-        return snapshot(self.pieces, self.window, self.bounds)
 
 
 class Conversation:
@@ -57,8 +43,8 @@ class Conversation:
                 _begin_reply(begun_turn, bounds)
                 | _full_rewrite(connection, begun_turn, bounds)
                 | {
-                    "left_window": begun_turn.window.left_window,
-                    "budget": snapshot(begun_turn.pieces, begun_turn.window, bounds),
+                    "left_window": begun_turn.state.window.left_window,
+                    "budget": begun_turn.state.snapshot(),
                 }
             )
 
@@ -70,9 +56,8 @@ class Conversation:
             cached_count = cached_tokens(connection, window, bounds.model) if caching else None
             begun_turn = begin(connection, window, request, bounds)
             remaining = full_results(connection, session.id)
-            budget = snapshot(begun_turn.pieces, begun_turn.window, bounds)
         shrinking = [entry for number, entry in before.items() if number not in remaining]
-        return preview_reply(begun_turn, bounds, shrinking, budget, cached_count)
+        return preview_reply(begun_turn, shrinking, cached_count)
 
     def end(self, session: Session, reply: ModelReply) -> JsonObject:
         """Store the model's reply; return the budget for its tools, and the usage so far."""
@@ -86,7 +71,7 @@ class Conversation:
             "turn_id": ended_turn.turn,
             "append": {"messages": ended_turn.messages} if ended_turn.messages else None,
             **usage,
-            "budget": snapshot(ended_turn.pieces, ended_turn.window, ended_turn.bounds),
+            "budget": ended_turn.state.snapshot(),
         }
 
     def budget(self, session: Session) -> JsonObject:
@@ -103,7 +88,7 @@ class Conversation:
                 "epoch": window.epoch,
                 "model": window.model,
                 "system": json.loads(window.system or "[]"),
-                "tools": json.loads(window.tools or "[]"),
+                "tools": window.offered_tools(),
                 "messages": list(_sent_messages(connection, window, pieces)),
             }
 
@@ -147,12 +132,6 @@ class Conversation:
         return window, bounds_of(connection, session.limits, name, self._model_named)
 
 
-def load_state(connection: Connection, window: Window, bounds: Bounds) -> WindowState:
-    """Return a window with its pieces."""
-    pieces = stored_pieces.load_pieces(connection, window.session_id, bounds.calibration)
-    return WindowState(window, bounds, pieces)
-
-
 def measure_again(connection: Connection, state: WindowState, *, comes_back: bool) -> WindowState:
     """Save the sizes of a window after a user edit.
 
@@ -163,20 +142,20 @@ def measure_again(connection: Connection, state: WindowState, *, comes_back: boo
         must_rewrite = windows.CAME_BACK
     else:
         must_rewrite = int(any(piece.wish and piece.place is not None for piece in state.pieces))
-    window = replace(state.window, must_rewrite=must_rewrite)
-    window = measure(connection, window, state.pieces, state.bounds)
-    windows.save(connection, window)
-    return replace(state, window=window)
+    state = replace(state, window=replace(state.window, must_rewrite=must_rewrite))
+    state = state.with_sizes(connection)
+    windows.save(connection, state.window)
+    return state
 
 
 def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
-    window, messages = begun_turn.window, begun_turn.assembly.messages
+    window, messages = begun_turn.state.window, begun_turn.assembly.messages
     appended = {"messages": messages} if messages and not begun_turn.rewritten else None
     return {
-        "turn_id": begun_turn.turn,
+        "turn_id": window.turn,
         "epoch": window.epoch,
         "system": json.loads(window.system or "[]"),
-        "tools": json.loads(window.tools or "[]"),
+        "tools": window.offered_tools(),
         "rewrite": {"messages": messages} if begun_turn.rewritten else None,
         "append": appended,
         "max_tokens": bounds.reply_limit,
@@ -186,11 +165,12 @@ def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
 
 
 def _full_rewrite(connection: Connection, begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
-    """Return the whole conversation for a client that asks again: it may lack any of it."""
+    """Return all messages for a client that repeats its request, as it may lack any of them."""
     if not begun_turn.sent_again or begun_turn.rewritten:
         return {}
-    pieces = stored_pieces.load_pieces(connection, begun_turn.window.session_id, bounds.calibration)
-    messages = list(_sent_messages(connection, begun_turn.window, pieces))
+    window = begun_turn.state.window
+    pieces = stored_pieces.load_pieces(connection, window.session_id, bounds.calibration)
+    messages = list(_sent_messages(connection, window, pieces))
     return {"rewrite": {"messages": messages}, "append": None}
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import counts_of
 from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import dollars
 from efrit_budget.conversation import calls, turns
 from efrit_budget.conversation.begin import BegunTurn
-from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
@@ -19,7 +18,7 @@ from efrit_budget.results.tokens import handle
 CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-def full_results(connection: sqlite3.Connection, session_id: str) -> dict[int, JsonObject]:
+def full_results(connection: Connection, session_id: str) -> dict[int, JsonObject]:
     """Return the results in full in the window, by number."""
     return {
         row["number"]: {
@@ -32,11 +31,10 @@ def full_results(connection: sqlite3.Connection, session_id: str) -> dict[int, J
     }
 
 
-def cached_tokens(connection: sqlite3.Connection, window: Window, model: Model) -> int | None:
-    """Return how many tokens the cache holds, or None if nothing is cached.
+def cached_tokens(connection: Connection, window: Window, model: Model) -> int | None:
+    """Return the cached tokens that the next prompt begins with, or None if nothing is cached.
 
-    The latest reply tells, whose whole prompt was written or read: what it had, the next prompt
-    begins with, as long as the epoch is the same.
+    They are the tokens that the latest turn wrote to the cache or read from it, in one epoch.
     """
     row = turns.latest_with_usage(connection, window.session_id)
     counts = counts_of(json.loads(row["usage"])) if row is not None else {}
@@ -48,26 +46,21 @@ def cached_tokens(connection: sqlite3.Connection, window: Window, model: Model) 
     return cached_count if row["epoch"] == window.epoch else 0
 
 
-def preview_reply(
-    begun: BegunTurn,
-    bounds: Bounds,
-    shrinking: list[JsonObject],
-    budget: JsonObject,
-    held: int | None,
-) -> JsonObject:
+def preview_reply(begun: BegunTurn, shrinking: list[JsonObject], cached: int | None) -> JsonObject:
     """Return the reply of `turn/preview`.
 
-    `held` is what the cache has of the last prompt, None where nothing is cached.
+    `cached` are the tokens of the latest prompt that are cached, None where nothing is cached.
     """
+    budget, bounds = begun.state.snapshot(), begun.state.bounds
     prompt = sum(tier["used"] for tier in budget["tiers"].values())
-    read = min(held or 0, 0 if begun.rewritten else prompt)
+    read = min(cached or 0, 0 if begun.rewritten else prompt)
     name = bounds.model.name
-    plain = held is None or prompt < bounds.model.least_cacheable
-    new = "input_tokens" if plain else "cache_creation_input_tokens"
+    is_plain = cached is None or prompt < bounds.model.least_cacheable
+    new = "input_tokens" if is_plain else "cache_creation_input_tokens"
     return {
         "prompt": prompt,
         "cached": read,
-        "epoch": begun.window.epoch,
+        "epoch": begun.state.window.epoch,
         "rewritten": begun.rewritten,
         "shrinking": shrinking,
         "notes": list(begun.notes),

@@ -10,9 +10,10 @@ from efrit_budget.budget.calibration import Calibration
 from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.bounds import Bounds
-from efrit_budget.conversation.conversation import Conversation, load_state, measure_again
+from efrit_budget.conversation.conversation import Conversation, measure_again
 from efrit_budget.conversation.pieces import PieceState, UserEdit
 from efrit_budget.conversation.tool_uses import plain_id
+from efrit_budget.conversation.window_state import load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import ConflictError, JsonObject
 from efrit_budget.results import store as results

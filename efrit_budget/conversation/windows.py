@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, fields
 from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import Calibration
+from efrit_budget.errors import JsonObject
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Window:
     """The tokens saved by eviction and compression when the epoch began; None if not counted."""
     turn_tokens: int = 0
     """The tokens of the current turn's results; of all results where there are no turns."""
+
+    def offered_tools(self) -> list[JsonObject]:
+        """Return the tool schemas of the latest request."""
+        tools: list[JsonObject] = json.loads(self.tools or "[]")
+        return tools
 
 
 CAME_BACK = 2

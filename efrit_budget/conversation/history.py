@@ -1,0 +1,85 @@
+"""List what a session holds, evicted turns included: its transcript, and its turns with costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from sqlite3 import Connection, Row
+
+from efrit_budget.budget.calibration import Calibration
+from efrit_budget.conversation import calls, segments
+from efrit_budget.conversation.pieces import Phase, PieceState
+from efrit_budget.conversation.tool_uses import plain_id
+from efrit_budget.conversation.windows import Window
+from efrit_budget.errors import JsonObject
+from efrit_budget.results.tokens import handle
+
+
+def transcript(connection: Connection, session_id: str) -> Iterator[JsonObject]:
+    """Yield all messages, notices, replies and results of a session, evicted ones included."""
+    for row in segments.of_session(connection, session_id):
+        yield {
+            "turn": row["turn"],
+            "kind": Phase(row["phase"]).name.lower(),
+            "role": row["role"],
+            "content": json.loads(row["content"]),
+            "in_window": row["state"] != PieceState.GONE,
+        }
+        if row["phase"] == Phase.REPLY:
+            yield from _results_of(connection, session_id, row["turn"])
+    yield from _results_of(connection, session_id, None)
+
+
+def _results_of(connection: Connection, session_id: str, turn: int | None) -> Iterator[JsonObject]:
+    """Yield the results of a turn; None selects results without a turn."""
+    for row in calls.of_turn(connection, session_id, turn):
+        yield {
+            "turn": turn,
+            "kind": "result",
+            "role": "user",
+            "tool": row["tool"],
+            "arguments": json.loads(row["arguments"]),
+            "tool_use_id": plain_id(row["tool_use_id"]),
+            "handle": handle(row["number"]) if row["number"] else None,
+            "status": row["status"],
+            "text": row["delivered"],
+            "tokens": row["tokens"],
+            "in_window": turn is not None
+            and row["state"] in (PieceState.FULL, PieceState.COMPRESSED),
+            "state": row["state"],
+        }
+
+
+def list_turns(
+    connection: Connection, window: Window, calibration: Calibration
+) -> list[JsonObject]:
+    """Return messages and replies in order, evicted ones included."""
+    rows = segments.excerpts(connection, window.session_id)
+    return [
+        {
+            "turn": row["turn"],
+            "kind": Phase(row["phase"]).name.lower(),
+            "role": row["role"],
+            "state": row["state"],
+            "tokens": _full_tokens(row, calibration),
+            "tokens_now": _current_tokens(row, calibration),
+            "age": window.clock - row["last_use"],
+            "begins": row["begins"] or "",
+        }
+        for row in rows
+    ]
+
+
+def _full_tokens(row: Row, calibration: Calibration) -> int:
+    """Return the full cost of a row."""
+    full: int = calibration.tokens(row["raw"]) if row["exact"] is None else row["exact"]
+    return full
+
+
+def _current_tokens(row: Row, calibration: Calibration) -> int:
+    """Return the cost of a row as it is in the window, 0 if evicted."""
+    if row["state"] == PieceState.GONE:
+        return 0
+    if row["state"] == PieceState.COMPRESSED:
+        return min(_full_tokens(row, calibration), calibration.tokens(row["bare_raw"]))
+    return _full_tokens(row, calibration)
