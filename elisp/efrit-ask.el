@@ -537,7 +537,7 @@ It may have been meant for the one before."
 (defun efrit-revise ()
   "Edit the new text of what the model asks to change, and so allow it."
   (interactive)
-  (let* ((loop (efrit-loop-current))
+  (let* ((loop (efrit-ask--check-sight))
          (use (efrit-ask-pending-use loop))
          (change (efrit-revise--choose use))
          (buffer (generate-new-buffer (format "*efrit new text: %s*"

@@ -250,7 +250,7 @@ One that waits is taken, unless it has ended meanwhile."
   "Start a curl that waits for its options, and return its process."
   (let* ((default-directory temporary-file-directory)
          ;; A project's own may have another curl.
-         (exec-path (default-value 'exec-path))
+         (exec-path (efrit-exec-path))
          (process-environment (default-value 'process-environment))
          (stderr (generate-new-buffer " *efrit-curl-stderr*" t))
          (process (make-process

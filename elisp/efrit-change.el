@@ -537,6 +537,7 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
   "Return the hunks from OLD to NEW made by the diff program, or nil."
   (let ((files nil)
         (default-directory temporary-file-directory)
+        (exec-path (efrit-exec-path))
         (coding-system-for-read 'utf-8-emacs-unix)
         (coding-system-for-write 'utf-8-emacs-unix))
     (unwind-protect

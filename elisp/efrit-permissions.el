@@ -39,8 +39,22 @@ Their first argument says what they do.")
 
 (defconst efrit-permissions--running-arguments
   '("run" "exec" "x" "config" "alias" "rebase" "bisect" "filter-branch" "submodule" "difftool"
-    "mergetool")
+    "mergetool" "clone" "archive" "generate" "tool")
   "First arguments of such programs with which they run what others say.")
+
+(defconst efrit-permissions--running-options
+  (concat "\\`\\(?:--?\\(?:exec\\|toolexec\\|vettool\\|wrapper\\|fplugin\\|specs\\)"
+          "\\|--\\(?:exe\\|conf\\|compr\\|upl\\|rece\\|hostname-bin\\|pre\\(?:=\\|\\'\\)\\|rsh\\|pager"
+          "\\|shell\\|script\\|node-o\\|command\\|plugin\\|require\\|loader\\|import\\|output\\(?:=\\|\\'\\|-d\\)\\)\\)")
+  "Options with which a program runs, or writes, what they name; their short forms.
+A regular expression.")
+
+(defconst efrit-permissions--running-options-by-program
+  '(("git" . "\\`-\\(?:[[:alnum:]]*O\\|-o[pu]\\)")
+    ("sort" . "\\`-[[:alnum:]]*o")
+    ("make" . "\\`-\\(?:[[:alnum:]]*[fCIE]\\|-\\(?:di\\|ev\\|f\\|m\\|inc\\)\\)")
+    ("gmake" . "\\`-\\(?:[[:alnum:]]*[fCIE]\\|-\\(?:di\\|ev\\|f\\|m\\|inc\\)\\)"))
+  "Other such options of single programs: regular expressions.")
 
 (defconst efrit-permissions--actions
   '(("edit_file" edit) ("multi_edit" edit) ("create_file" create) ("rename_file" rename)
@@ -181,7 +195,8 @@ what RULE allows, for this call is about SUBJECTS."
   "Return the words of COMMAND, or nil if it is not a simple one.
 What the shell would not take as it stands makes it no simple command: an
 operator, a redirection, an expansion, an assignment, a comment, a line
-break, or a character that is not seen."
+break, or a character that is not seen.  So does what a program like make
+would take for an expansion."
   (let ((position 0)
         (words nil)
         (simple "\\(?:[]A-Za-z0-9%+,./:@_=-]\\|[^\0-\x7f]\\|'[^'\n]*'\\|\"[^\"$`\\!\n]*\"\\)+"))
@@ -199,6 +214,7 @@ break, or a character that is not seen."
           (setq position nil)))
       (and position
            (not (seq-some #'efrit-permissions--assignment-p words))
+           (not (seq-some (lambda (word) (string-match-p "\\$[({]\\|`" word)) words))
            (nreverse words)))))
 
 ;;; Commands
@@ -287,31 +303,58 @@ person's answer is for the whole input, unless it is a file alone."
 That is a program, and what it is to do where a word says so."
   (pcase (efrit-permissions-split-command command)
     (`(,program . ,rest)
-     (let* ((name (file-name-nondirectory program))
-            (verb (and rest (string-match-p "\\`[a-z][a-z0-9-]*\\'" (car rest)) (car rest))))
+     (let ((verb (and rest (string-match-p "\\`[a-z][a-z0-9-]*\\'" (car rest)) (car rest))))
        (cond ((not (string-match-p "\\`[A-Za-z0-9._/+-]+\\'" program)) nil)
-             ((member name (default-value 'efrit-permission-never-begin)) nil)
-             ((member name efrit-permissions--subcommand-programs)
+             ((efrit-permissions--among-p program (default-value 'efrit-permission-never-begin))
+              nil)
+             ((efrit-permissions--among-p program efrit-permissions--subcommand-programs)
               (and verb (not (member verb efrit-permissions--running-arguments))
                    (list program verb)))
              (t (list program)))))))
 
+(defun efrit-permissions--program-names (program)
+  "Return the names of PROGRAM: as it is, and without its version."
+  (let ((name (downcase (file-name-nondirectory program))))
+    (list name (replace-regexp-in-string "\\(.\\)[-.0-9]+\\'" "\\1" name))))
+
+(defun efrit-permissions--among-p (program programs)
+  "Return non-nil if PROGRAM, of any version, is one of PROGRAMS."
+  (seq-intersection (efrit-permissions--program-names program) programs))
+
 (defun efrit-permissions--prefix-p (words command)
   "Return non-nil if COMMAND is a simple one that begins with WORDS.
-One that names a file which runs by being there is another one."
-  (let ((given (efrit-permissions-split-command command)))
+One that names a file which runs by being there is another one, and so is one
+with an option that has the program run something else, or write a file."
+  (let* ((given (efrit-permissions-split-command command))
+         (others (nthcdr (length words) given)))
     (and (> (length words) 0)
          (>= (length given) (length words))
          (equal words (seq-take given (length words)))
-         (not (seq-some #'efrit-permissions--names-running-p (nthcdr (length words) given))))))
+         (not (efrit-permissions--among-p (car words)
+                                          (default-value 'efrit-permission-never-begin)))
+         (not (seq-some #'efrit-permissions--names-running-p others))
+         (not (seq-some (apply-partially #'efrit-permissions--runs-another-p (car words))
+                        others)))))
+
+(defun efrit-permissions--runs-another-p (program word)
+  "Return non-nil if WORD, an argument, has PROGRAM run or write something else."
+  (let ((case-fold-search nil)
+        (own (cdr (assoc (cadr (efrit-permissions--program-names program))
+                         efrit-permissions--running-options-by-program))))
+    (or (string-match-p efrit-permissions--running-options word)
+        (and own (string-match-p own word)))))
 
 (defun efrit-permissions--names-running-p (word)
-  "Return non-nil if WORD, of a command, is a file that is always asked about."
+  "Return non-nil if WORD, of a command, is a file that is always asked about.
+It may stand right behind the letter of an option."
   (seq-some (lambda (part)
               (and (not (string-empty-p part))
                    (or (efrit-permissions-always-asks-p part)
                        (efrit-permissions-always-asks-p (concat part "/")))))
-            (cons word (split-string word "[=:,]"))))
+            (append (list word) (split-string word "[=:,]")
+                    (and (string-match-p "\\`-[^-]" word)
+                         (cl-loop for begin from 2 below (length word)
+                                  collect (substring word begin))))))
 
 ;;; Rules
 

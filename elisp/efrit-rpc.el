@@ -235,7 +235,7 @@ no part in what BODY starts."
   (declare (indent 0) (debug t))
   `(let ((default-directory (efrit-executable--local-directory))
          (process-environment (default-value 'process-environment))
-         (exec-path (default-value 'exec-path)))
+         (exec-path (efrit-exec-path)))
      ,@body))
 
 (defun efrit-executable-command ()

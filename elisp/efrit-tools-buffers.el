@@ -218,7 +218,8 @@ Point and narrowing of a person's buffer stay."
   "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
 they stand in Emacs. The person is asked about buffers outside the project."
   :policy allow
-  :guard #'efrit-buffer-tools--guard
+  :guard (lambda (loop arguments)
+           (efrit-buffer-tools-guard loop (plist-get arguments :buffer)))
   (let ((found (efrit-buffer-tools--find-buffer call buffer)))
     (with-current-buffer found
       (efrit-buffer-tools-check)
@@ -266,12 +267,11 @@ A folder alone says little: mail that is written in it is the person's."
                           default-directory)))))
     (and place (efrit-visit-inside-p call place))))
 
-(defun efrit-buffer-tools--guard (loop arguments)
-  "Return why the person is asked in LOOP before a buffer is read, or nil.
-ARGUMENTS name it.  What is not there, or is never read, is not asked about."
+(defun efrit-buffer-tools-guard (loop name)
+  "Return why the person is asked in LOOP before the buffer NAME is read, or nil.
+What is not there, or is never read, is not asked about."
   (let* ((call (efrit-tool-call-create :owner loop))
-         (buffer (ignore-errors
-                   (efrit-buffer-tools--find-buffer call (plist-get arguments :buffer)))))
+         (buffer (ignore-errors (efrit-buffer-tools--find-buffer call name))))
     (and buffer
          (not (efrit-buffer-tools--inside-p call buffer))
          (ignore-errors

@@ -260,6 +260,15 @@ Where it matched none, that is the file of the finding before."
 (defconst efrit-compile--kill-delay 2
   "Seconds between the interrupt of a compilation and its kill.")
 
+(defconst efrit-compile--key-values
+  (concat "sk-[[:alnum:]_-]\\{16,\\}\\|gh[opsur]_[[:alnum:]]\\{20,\\}\\|github_pat_\\|glpat-[[:alnum:]_-]\\{16,\\}"
+          "\\|AKIA[0-9A-Z]\\{16\\}\\|xox[abprs]-[[:alnum:]-]\\{10,\\}\\|AIza[[:alnum:]_-]\\{30,\\}"
+          "\\|[[:alnum:]+.-]+://[^/[:space:]:@]*:[^/[:space:]@]+@"
+          "\\|eyJ[[:alnum:]_-]\\{10,\\}\\.[[:alnum:]_-]\\{10,\\}\\.[[:alnum:]_-]\\|npm_[[:alnum:]]\\{30,\\}"
+          "\\|hf_[[:alnum:]]\\{30,\\}\\|[Bb]earer [[:alnum:]_.~+/-]\\{16,\\}\\|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+          "\\|\\(?:[Pp]assword\\|[Pp]wd\\|[Aa]ccount[Kk]ey\\|[Ss]hared[Aa]ccess[Kk]ey\\)=[^[:space:];]\\{4,\\}")
+  "Values that are keys by their look; the sidecar has the same list.")
+
 (defvar-local efrit-compile--output-start 1
   "Position where the output of the compilation begins.
 That is behind Emacs's own lines at the top.")
@@ -356,12 +365,16 @@ A buffer at work, or of another project, is left alone."
 (defun efrit-compile--environment ()
   "Return the environment of a compilation: without keys, with nobody to ask."
   (append '("TERM=dumb" "PAGER=cat" "GIT_PAGER=cat" "GIT_TERMINAL_PROMPT=0")
-          (seq-remove (lambda (variable)
-                        (let ((name (upcase (car (split-string variable "="))))
-                              (case-fold-search nil))
-                          (seq-some (lambda (regexp) (string-match-p regexp name))
-                                    efrit-compile-hidden-variables)))
-                      process-environment)))
+          (seq-remove #'efrit-compile--holds-key-p process-environment)))
+
+(defun efrit-compile--holds-key-p (variable)
+  "Return non-nil if VARIABLE, a name with a value, is probably a key.
+A proxy's password stays: without it no command gets anywhere."
+  (let ((name (upcase (car (split-string variable "="))))
+        (case-fold-search nil))
+    (or (seq-some (lambda (regexp) (string-match-p regexp name)) efrit-compile-hidden-variables)
+        (and (not (string-suffix-p "_PROXY" name))
+             (string-match-p efrit-compile--key-values variable)))))
 
 (defun efrit-compile--watcher (call)
   "Return a function for the output of the compilation of CALL as it comes.

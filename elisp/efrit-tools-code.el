@@ -107,6 +107,10 @@ signals an error for a file that is gone."
 (defconst efrit-code--most-columns 300
   "Most columns of a line that are shown.")
 
+(defconst efrit-code--limit "ulimit -d 786432 2>/dev/null; exec \"$@\""
+  "A script that runs the search in its arguments, in 768 MiB of memory.
+What a project has in a .gitignore may be endless.")
+
 (cl-defstruct (efrit-code-place (:constructor efrit-code-place-create) (:copier nil))
   "A place in a file: FILE, LINE or nil, and TEXT, what stands there."
   file line text)
@@ -140,6 +144,8 @@ signals an error for a file that is gone."
     ((path "string" "File or buffer"))
   "Definitions or headings in a file, nested, with their lines, by imenu."
   :policy allow
+  :guard (lambda (loop arguments)
+           (efrit-buffer-tools-guard loop (plist-get arguments :path)))
   (let ((buffer (get-buffer path)))
     (if buffer
         (with-current-buffer buffer
@@ -266,6 +272,8 @@ Return `text' where it would search folders."
          (line (xref-location-line location)))
     (or (and (not (and line (xref-match-item-p item)))
              (equal (file-remote-p group) (file-remote-p (efrit-visit-root call)))
+             ;; Emacs would wait for a pipe for ever.
+             (or (get-file-buffer group) (file-regular-p group))
              (efrit-code--place-of-marker
               call item (ignore-errors (xref-location-marker location))))
         (efrit-code-place-create :file group :line line :text (xref-item-summary item)))))
@@ -346,10 +354,12 @@ one of xref that has no index."
 
 (defun efrit-code--search-command (symbol)
   "Return the command to search its folder for SYMBOL."
-  (if (executable-find "rg" t)
-      (list "rg" "--no-config" "--line-number" "--no-heading" "--with-filename" "--null"
-            "--color=never" "--word-regexp" "--fixed-strings" "--sort=path" "-e" symbol "./")
-    (list "grep" "-rnIHwFZ" "--exclude-dir=.git" "-e" symbol ".")))
+  (append
+   (list "sh" "-c" efrit-code--limit "sh")
+   (if-let* ((rg (let ((exec-path (efrit-exec-path))) (executable-find "rg" t))))
+       (list rg "--no-config" "--line-number" "--no-heading" "--with-filename" "--null"
+             "--color=never" "--word-regexp" "--fixed-strings" "--sort=path" "-e" symbol "./")
+     (list "grep" "-rnIHwFZ" "--exclude-dir=.git" "-e" symbol "."))))
 
 (defun efrit-code--search-result (call symbol backend syntax output end)
   "Return the result for CALL of a search for SYMBOL that printed OUTPUT.

@@ -298,6 +298,7 @@ reason why the process was killed: `late', after SECONDS, or `long', after
 MOST bytes.  DIRECTORY is its working directory, INPUT its standard input.
 CLEAN-UP is called without arguments when it has ended for any reason."
   (let* ((default-directory (or directory temporary-file-directory))
+         (exec-path (efrit-exec-path))
          (output (generate-new-buffer " *efrit-child*" t))
          (process (efrit-remote-unshared
                     (make-process :name "efrit-child" :buffer output :command command

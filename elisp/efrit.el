@@ -137,13 +137,16 @@ longer commands.  A session copies the rules when it begins."
   '(;; Emacs, the shell and editors.
     "/\\.dir-locals\\(?:-2\\)?\\.el\\'" "/\\.emacs\\'" "/\\(?:early-\\)?init\\.el\\'" "/\\.envrc\\'"
     "/\\.\\(?:bash\\|zsh\\|ksh\\)[^/]*\\'" "/\\.\\(?:profile\\|login\\|logout\\|cshrc\\|inputrc\\)\\'"
-    "/\\.n?exrc\\'" "/\\.vimrc\\'" "/\\.\\(?:vscode\\|idea\\|devcontainer\\|direnv\\)/"
+    "/\\.n?exrc\\'" "/\\.vimrc\\'" "/\\.nvim\\.lua\\'" "/efrit-permissions\\.eld\\'" "/custom\\.el\\'"
+    "/\\.\\(?:tmux\\.conf\\|xprofile\\|xsession\\)\\'"
+    "/\\.devcontainer\\.json\\'" "/\\.\\(?:vscode\\|idea\\|zed\\|fleet\\|devcontainer\\|direnv\\)/"
     "/\\.config/" "/\\.ssh/" "/\\.mise[^/]*\\'" "/mise\\.toml\\'" "/\\.tool-versions\\'"
     ;; git, and what runs at a commit or on a server.
     "/\\.git/" "/\\.git\\'" "/\\.git\\(?:modules\\|attributes\\|config\\)\\'" "/\\.\\(?:git\\)?hooks/"
-    "/\\.husky/" "/\\.pre-commit-\\(?:config\\|hooks\\)\\.yaml\\'" "/lefthook\\.ya?ml\\'"
+    "/\\.husky/" "/\\.pre-commit-\\(?:config\\|hooks\\)\\.ya?ml\\'"
     "/\\.\\(?:github\\|gitlab\\|gitea\\|forgejo\\|circleci\\|buildkite\\|woodpecker\\|azure\\)/"
     "/\\.\\(?:gitlab-ci\\|travis\\|appveyor\\|drone\\|woodpecker\\|cirrus\\)\\.ya?ml\\'"
+    "/\\.hg/" "/\\.hgrc\\'" "/\\.\\(?:jj\\|svn\\|bzr\\)/" "/\\.overcommit\\.yml\\'" "/\\.?lefthook[^/]*\\'"
     "/\\(?:azure\\|bitbucket\\)-pipelines\\.ya?ml\\'" "/appveyor\\.yml\\'" "/jenkinsfile[^/]*\\'"
     ;; Builds.
     "/\\(?:gnu\\|bsd\\)?makefile[^/]*\\'" "\\.\\(?:mk\\|mak\\|cmake\\)\\'" "/cmakelists\\.txt\\'"
@@ -151,15 +154,27 @@ longer commands.  A session copies the rules when it begins."
     "/\\(?:rake\\|gem\\|proc\\|vagrant\\|guard\\|docker\\|container\\)file[^/]*\\'" "/autogen\\.sh\\'"
     "/configure\\(?:\\.ac\\|\\.in\\)?\\'" "/\\(?:docker-\\)?compose\\.ya?ml\\'" "/eask\\'" "/cask\\'"
     "/build\\.\\(?:rs\\|gradle\\|gradle\\.kts\\|xml\\|sbt\\|zig\\)\\'" "/settings\\.gradle[^/]*\\'" "/pom\\.xml\\'"
-    "/gradlew[^/]*\\'" "/\\.mvn/" "/\\(?:build\\|workspace\\)\\(?:\\.bazel\\)?\\'" "/\\.bazelrc\\'"
+    "/gradlew[^/]*\\'" "/gradle/" "\\.gradle\\(?:\\.kts\\)?\\'" "/gradle\\.properties\\'" "/mvnw[^/]*\\'" "/\\.mvn/"
+    "/sconstruct\\'" "/wscript\\'" "/\\(?:tilt\\|earth\\|pod\\|fast\\|danger\\|brew\\|cap\\|thor\\|pip\\)file\\'" "/eldev\\'"
+    "/\\(?:xmake\\|premake[0-9]*\\)\\.lua\\'" "/magefile\\.go\\'" "/dune\\(?:-project\\)?\\'" "/cargo\\.toml\\'"
+    "/rust-toolchain\\(?:\\.toml\\)?\\'" "/go\\.work\\'" "/directory\\.build\\.\\(?:props\\|targets\\)\\'"
+    "\\.[a-z]+proj\\'" "\\.cabal\\'" "/stack\\.yaml\\'" "/package\\.swift\\'" "/mix\\.exs\\'" "/rebar\\.config[^/]*\\'"
+    "/\\(?:project\\.clj\\|deps\\.edn\\|build\\.boot\\|build\\.sc\\)\\'" "/setup\\.hs\\'"
+    "/\\(?:build\\|workspace\\)\\(?:\\.bazel\\)?\\'" "/\\.bazelrc\\'"
     "/\\(?:flake\\|shell\\|default\\)\\.nix\\'" "/\\.cargo/"
     ;; Languages that load files by their names.
     "/package\\.json\\'" "/\\.\\(?:npm\\|yarn\\|pnpm\\)rc[^/]*\\'" "/\\.pnpmfile\\.cjs\\'" "/\\.yarn/"
-    "/[^/]+\\.config\\.[cm]?[jt]s\\'" "/\\.[^/]+rc\\.[cm]?js\\'"
+    "/[^/]+\\.config\\.[cm]?[jt]s\\'" "/\\.[^/]+rc\\(?:\\.\\(?:[cm]?js\\|ts\\|json\\|ya?ml\\|toml\\)\\)?\\'"
+    "/\\(?:gulp\\|grunt\\)file\\.[cm]?[jt]s\\'" "/\\(?:jest\\|babel\\|nx\\|turbo\\|lerna\\)\\(?:\\.config\\)?\\.json\\'"
+    "/\\(?:deno\\.jsonc?\\|bunfig\\.toml\\|composer\\.json\\)\\'" "/\\.rspec\\'" "/\\.rubocop\\.yml\\'" "/config\\.ru\\'"
     "/setup\\.\\(?:py\\|cfg\\)\\'" "/pyproject\\.toml\\'" "/\\(?:conftest\\|noxfile\\|sitecustomize\\|usercustomize\\)\\.py\\'"
-    "/\\(?:tox\\|pytest\\)\\.ini\\'" "\\.pth\\'" "/\\.r\\(?:profile\\|environ\\)\\'" "/\\.gdbinit\\'" "/\\.lldbinit\\'"
+    "/\\(?:dodo\\|fabfile\\|hatch_build\\|ipython_config\\)\\.py\\'"
+    "/\\.?\\(?:tox\\|pytest\\|mypy\\)\\.ini\\'" "/tox\\.toml\\'" "/pylintrc\\(?:\\.toml\\)?\\'" "/\\.flake8\\'" "\\.pth\\'"
+    "/\\.ghci\\'" "/\\.ocamlinit\\'" "/\\.iex\\.exs\\'" "/\\.r\\(?:profile\\|environ\\)\\'" "/\\.gdbinit\\'" "/\\.lldbinit\\'"
     ;; Instructions and permissions for models.
-    "/\\.efrit\\.toml\\'" "/\\(?:agents\\|claude\\)\\(?:\\.local\\)?\\.md\\'" "/\\.claude/" "/\\.mcp\\.json\\'")
+    "/\\.efrit\\.toml\\'" "/\\(?:agents\\|claude\\|gemini\\)\\(?:\\.local\\)?\\.md\\'"
+    "/\\.\\(?:claude\\|cursor\\|gemini\\|codex\\|opencode\\|continue\\)/" "/\\.\\(?:cursor\\|windsurf\\)rules\\'"
+    "/\\.mcp\\.json\\'")
   "Files that run, or are obeyed, by being there: regular expressions.
 Each change of such a file asks the person, whatever rules there are.
 They are matched, ignoring case, with the file's name in the project and
@@ -172,6 +187,18 @@ a slash in front."
     "gawk" "mawk" "sed" "perl" "ruby" "node" "deno" "bun" "npx" "php" "lua" "tclsh" "emacs"
     "emacsclient" "vi" "vim" "nvim" "ed" "ex" "nohup" "setsid" "nice" "time" "timeout" "watch"
     "strace" "ltrace" "gdb" "docker" "podman" "kubectl" "chroot" "unshare" "nsenter" "tee" "dd"
+    ;; Other shells and languages.
+    "mksh" "yash" "rbash" "xonsh" "nu" "elvish" "pwsh" "powershell" "toybox" "ipython" "rscript" "r"
+    "julia" "octave" "guile" "racket" "sbcl" "clisp" "ocaml" "ghci" "runghc" "java" "jshell" "groovy"
+    "scala" "elixir" "iex" "erl" "escript" "swift" "dart" "tsx" "ts-node" "bunx" "pnpx" "uvx" "m4"
+    "expect" "gnuplot" "sqlite" "psql" "mysql" "osascript"
+    ;; What runs its arguments, or shows a text with keys that run something.
+    "flock" "ionice" "chrt" "taskset" "stdbuf" "script" "screen" "tmux" "runuser" "setpriv" "setarch"
+    "prlimit" "numactl" "fakeroot" "proot" "bwrap" "firejail" "valgrind" "perf" "rr" "unbuffer" "entr"
+    "watchexec" "nodemon" "hyperfine" "rlwrap" "xvfb-run" "dbus-run-session" "ssh-agent" "systemd-run"
+    "start-stop-daemon" "at" "batch" "crontab" "curl" "wget" "nc" "ncat" "socat" "sftp" "ftp" "rclone" "http" "pkexec" "gosu" "direnv" "nix-shell" "pipenv" "conda"
+    "mamba" "hatch" "pdm" "mise" "asdf" "tar" "bsdtar" "cpio" "zip" "man" "less" "more" "view"
+    "vimdiff" "gvim" "nano"
     "if" "then" "else" "elif" "fi" "for" "while" "until" "do" "done" "case" "esac" "in" "function"
     "select" "coproc" "trap" "set" "export" "alias" "cd")
   "Programs for which no permission by the beginning of a command is offered.
@@ -319,13 +346,16 @@ that process has ended."
   :type 'natnum)
 
 (defcustom efrit-compile-hidden-variables
-  '("\\`\\(?:ANTHROPIC\\|OPENAI\\|CLAUDE\\|GEMINI\\|AWS\\|AZURE\\|ARM\\|PGPASS\\)"
-    "API_?KEY\\|PRIVATE_KEY\\|ACCESS_KEY\\|_KEYS?\\'\\|_KEY_ID\\'"
-    "\\`TOKEN\\'\\|_TOKENS?\\(?:_\\|\\'\\)\\|_PAT\\'\\|_JWT\\'\\|_DSN\\'\\|_AUTH\\'"
-    "SECRET\\|PASSWORD\\|PASSWD\\|PASSPHRASE\\|_PASS\\'\\|CREDENTIAL\\|ASKPASS"
-    "WEBHOOK_URL\\|\\`KUBECONFIG\\'\\|\\`NETRC\\'")
+  '("\\`\\(?:ANTHROPIC\\|OPENAI\\|CLAUDE\\|GEMINI\\|AWS\\|AZURE\\|ARM\\|OP_SESSION\\|GIT_CONFIG_\\(?:KEY\\|VALUE\\)\\)_"
+    "\\`PGPASS\\|API_?KEY\\|PRIVATE_KEY\\|ACCESS_KEY\\|_KEYS?\\'\\|_KEY_ID\\'"
+    "\\`\\(?:TOKEN\\|JWT\\|SSHPASS\\|COOKIES?\\|BW_SESSION\\|KUBECONFIG\\|NETRC\\)\\'"
+    "\\`GIT_CONFIG_\\(?:COUNT\\|PARAMETERS\\)\\'\\|_TOKENS?\\'\\|_TOKEN_\\|_PAT\\'\\|_JWT\\(?:_\\|\\'\\)\\|_DSN\\'"
+    "_AUTH\\(?:_\\|\\'\\)\\|_P\\(?:ASS\\|WD\\)\\'\\|_CREDS\\'\\|_COOKIES?\\'\\|_OTP\\'"
+    "SECRET\\|PASSWORD\\|PASSWD\\|PASSPHRASE\\|PASSCODE\\|CREDENTIAL\\|AUTHORIZATION\\|BEARER\\|ASKPASS"
+    "CONNECTION_STRING\\|CONNSTR\\|WEBHOOK_URL")
   "Environment variables that a compilation does not get.
-Regular expressions for their names, in upper case."
+Regular expressions for their names, in upper case.  Those whose values are
+keys by their look are left out, too."
   :type '(repeat regexp) :risky t)
 
 (defcustom efrit-diagnostics-backends
@@ -724,6 +754,13 @@ For a refused parameter, `:fields' in it gives its name and the reason."
 Commands call this, since they can be run in any buffer by name."
   (unless (derived-mode-p mode)
     (user-error "Run %s in a buffer in %s" (or this-command "this") mode)))
+
+;;; Programs
+
+(defun efrit-exec-path ()
+  "Return the folders of the variable `exec-path' that are named from the root on.
+What a relative one has depends on where Emacs is: it may be a project's."
+  (seq-filter #'file-name-absolute-p (default-value 'exec-path)))
 
 ;;; Commands
 

@@ -214,6 +214,26 @@ DECISION may be a function, which returns it."
     (should (= 10 (length attack-test--asked)))
     (should-not (attack-test--there-p "PWNED"))))
 
+(ert-deftest efrit-attack-a-beginning-runs-no-program-that-an-argument-names ()
+  "Programs that read or build run others where an option says so."
+  (attack-test-with
+      (apply #'attack-test--tries
+             "run_command"
+             (mapcar (lambda (command) (format "{\"command\":\"%s\"}" command))
+                     '("git grep -O'touch PWNED;:' project" "git grep --open-files-in-pager='touch PWNED;:' project"
+                       "git grep --open='touch PWNED;:' project"
+                       "make -n --eval='$(shell touch PWNED)'" "make -n --ev='$(shell touch PWNED)'"
+                       "make -n -E '$(shell touch PWNED)'" "make -n -f a.txt" "make -n -Csub"
+                       "git grep --output=PWNED project" "rg --pre=touch PWNED" "rg --pre touch x PWNED"
+                       "tar --to-command='touch PWNED' -xf a.tar" "tar -Itouch -cf PWNED a.txt"
+                       "sort --compress-program=touch a.txt" "sort -o PWNED a.txt" "sort -oPWNED a.txt")))
+      '((command (begins ("git" "grep") "") allow) (command (begins ("make" "-n") "") allow)
+        (command (begins ("rg") "") allow) (command (begins ("tar") "") allow)
+        (command (begins ("sort") "") allow))
+      nil
+    (should (= 16 (length attack-test--asked)))
+    (should-not (attack-test--there-p "PWNED"))))
+
 (ert-deftest efrit-attack-yes-to-edits-of-one-file-changes-no-other ()
   "Not by a link, a list of edits, or a tool of another kind."
   (loop-test-with
@@ -334,6 +354,84 @@ DECISION may be a function, which returns it."
             (attack-test--outside "*mail*" temporary-file-directory)
             'allow)))
     (should (equal '("read_buffer" "eval_sexp") (mapcar #'car attack-test--asked)))
+    (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
+
+;;; What other tools give
+
+(ert-deftest efrit-attack-the-outline-of-a-buffer-outside-the-project-is-asked-about ()
+  "It tells what stands in that buffer, as reading it does."
+  (loop-test-with
+      (attack-test--tries "buffer_outline" "{\"path\":\"*notes*\"}" "{\"path\":\"code.el\"}")
+      loop
+    (attack-test--outside "*notes*" temporary-file-directory)
+    (with-current-buffer "*notes*"
+      (emacs-lisp-mode)
+      (insert "(defun PRIVATE ())\n"))
+    (efrit-test-write "code.el" "(defun public ())\n")
+    (setf (efrit-loop-rules loop) '(("buffer_outline" t allow)))
+    (attack-test--play loop nil)
+    (should (equal '(("buffer_outline" "path: *notes*")) attack-test--asked))
+    (should (string-search "public" (efrit-test-sent-text)))
+    (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-attack-a-pipe-that-tags-name-is-not-opened ()
+  "Emacs would wait for it for ever."
+  (skip-unless (executable-find "mkfifo"))
+  (loop-test-with
+      (attack-test--tries "find_definition" "{\"symbol\":\"needle\"}")
+      loop
+    (call-process "mkfifo" nil nil nil "pipe.c")
+    (efrit-test-write "TAGS" "\f\npipe.c,20\nint needle\x7fneedle\x01\&1,0\n")
+    (attack-test--play loop nil)
+    (should (string-search "pipe.c" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-attack-a-search-of-emacs-has-a-limit-of-memory ()
+  "What a project ignores may be endless."
+  (skip-unless (eq system-type 'gnu/linux))
+  (loop-test-with
+      (attack-test--tries "find_references" "{\"symbol\":\"needle\"}")
+      loop
+    (efrit-test-write "bin/rg" "#!/bin/sh\nprintf 'a.txt\\0001:needle %s\\n' \"$(ulimit -d)\"\n")
+    (set-file-modes "bin/rg" #o755)
+    (let ((exec-path (cons (expand-file-name "bin" efrit-test-project) exec-path)))
+      (attack-test--play loop nil))
+    (should (string-search "needle 786432" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-attack-no-program-is-taken-from-a-folder-that-is-named-relatively ()
+  "A project, or who shares the temporary folder, may have one of that name."
+  (loop-test-with
+      (concat (attack-test--use "find_references" "{\"symbol\":\"needle\"}")
+              (attack-test--use "read_file" "{\"path\":\"a.txt\"}")
+              (attack-test--use
+               "edit_file" "{\"path\":\"a.txt\",\"old_text\":\"one\",\"new_text\":\"1\"}")
+              (attack-test--use "fetch_url" "{\"url\":\"http://127.0.0.1:1/\"}")
+              attack-test--end)
+      loop
+    (dolist (name '("rg" "grep" "sh" "diff" "curl" "git"))
+      (efrit-test-write name (format "#!/bin/sh\ntouch %sPWNED\n" efrit-test-project))
+      (set-file-modes name #o755))
+    (let ((exec-path (append '("./" "") exec-path))
+          (temporary-file-directory efrit-test-project))
+      (attack-test--play loop nil))
+    (should (equal "1\ntwo\n" (attack-test--text "a.txt")))
+    (should-not (attack-test--there-p "PWNED"))))
+
+(ert-deftest efrit-attack-a-compilation-has-no-keys-in-its-environment ()
+  "Neither by the names of variables nor by the look of their values."
+  (loop-test-with
+      (attack-test--tries "compile" "{\"command\":\"env\"}")
+      loop
+    (let ((process-environment
+           (append (mapcar (lambda (name) (concat name "=PRIVATE"))
+                           '("MYSQL_PWD" "DB_PWD" "SSHPASS" "BW_SESSION" "OP_SESSION_x" "JWT" "COOKIE"
+                             "CI_JOB_JWT_V2" "AUTHORIZATION" "DOCKER_AUTH_CONFIG" "X_CREDS" "MFA_OTP"
+                             "CONNECTION_STRING" "GIT_CONFIG_VALUE_0" "ANTHROPIC_API_KEY" "my_token"))
+                   '("HARMLESS=postgres://me:PRIVATE@host/db" "PLAIN=sk-PRIVATE0123456789abcdef"
+                     "https_proxy=http://me:proxy@host:1" "KEPT=as it is")
+                   process-environment)))
+      (attack-test--play loop '((allow))))
+    (should (string-search "KEPT=as it is" (efrit-test-sent-text)))
+    (should (string-search "https_proxy=http" (efrit-test-sent-text)))
     (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
 
 ;;; What a buffer says

@@ -127,7 +127,11 @@ POLICY is the tool's own, by default `ask'."
                    ("./build.sh -x" "./build.sh") ("pytest -q" "pytest")
                    ("git" . nil) ("git -C x status" . nil) ("git config a b" . nil)
                    ("sh -c id" . nil) ("/bin/sh x" . nil) ("env ls" . nil) ("xargs rm" . nil)
-                   ("find . -name x" . nil) ("python3 x.py" . nil) ("npm run x" . nil)
+                   ("find . -name x" . nil) ("python3 x.py" . nil) ("python3.11 x.py" . nil)
+                   ("lua5.4 x" . nil) ("/usr/bin/perl5.36.0 x" . nil) ("pypy3 x.py" . nil)
+                   ("BASH x" . nil) ("tar -tf x" . nil) ("flock x ls" . nil) ("stdbuf -o0 ls" . nil)
+                   ("sqlite3 x" . nil) ("git clone x" . nil) ("go generate" . nil)
+                   ("git grep -Oless x" . nil) ("gcc-12 a.c" "gcc-12") ("npm run x" . nil)
                    ("ls | id" . nil) ("A=b ls" . nil) ("sudo ls" . nil) ("cd x" . nil)))
     (ert-info (command)
       (should (equal (and words (list 'begins words ""))
@@ -208,10 +212,16 @@ POLICY is the tool's own, by default `ask'."
                   ".github/workflows/ci.yml" ".gitlab-ci.yml" "Jenkinsfile" "package.json"
                   "pyproject.toml" "conftest.py" "CMakeLists.txt" "build.rs" ".vscode/tasks.json"
                   ".efrit.toml" "AGENTS.md" ".bashrc" ".gitattributes" "setup.py"
+                  "justfile" ".pre-commit-config.yaml" "sitecustomize.py" ".gitconfig" ".hg/hgrc"
+                  ".eslintrc" ".eslintrc.json" ".pylintrc" "gulpfile.js" "composer.json" "mix.exs"
+                  "Cargo.toml" "gradle/wrapper/gradle-wrapper.properties" "app.gradle" "a/b.csproj"
+                  "SConstruct" "Tiltfile" ".devcontainer.json" ".cursor/rules/a.md" "GEMINI.md"
+                  "lefthook-local.yml" "Pipfile" ".rspec" "efrit-permissions.eld"
                   "/src/one/.envrc" "\"/src/one/a\\n/.envrc\""))
     (ert-info (name)
       (should (efrit-permissions-always-asks-p name))))
-  (dolist (name '("README.md" "src/main.c" "a.el" "make.txt" "docs/Makefiles/a.txt" "lib/setup.rb"))
+  (dolist (name '("README.md" "src/main.c" "a.el" "make.txt" "docs/Makefiles/a.txt" "lib/setup.rb"
+                  "src/arc.c" "search" "lib/gradle.md" "project.el" "dunes.txt" "app/tasks.py"))
     (ert-info (name)
       (should-not (efrit-permissions-always-asks-p name)))))
 
