@@ -19,7 +19,7 @@ from efrit_budget.conversation.preview import cached_tokens, full_results, previ
 from efrit_budget.conversation.prices import session_usage
 from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
-from efrit_budget.errors import Json, JsonObject
+from efrit_budget.errors import JsonObject
 from efrit_budget.sessions.rows import Session, touch
 from efrit_budget.storage.database import Database
 
@@ -103,25 +103,20 @@ class Conversation:
             window, bounds = self.load(connection, session)
             return {"turns": list_turns(connection, window, bounds.calibration)}
 
-    def usage(self, session_id: str, *, price: bool) -> dict[str, Json]:
-        """Return the summed `usage` of all turns, and with `price` the `dollars` they cost."""
+    def status(self, session: Session, *, price: bool) -> JsonObject:
+        """Return budget, usage, latest turn and todo list; with `price` what it cost."""
         with self._database.reading() as connection:
-            return session_usage(connection, session_id, price=price)
+            return {
+                "budget": self.budget(session),
+                "last_turn": turns.last_time(connection, session.id),
+                "todos": calls.latest_todos(connection, session.id),
+                **session_usage(connection, session.id, price=price),
+            }
 
     def count_calls(self) -> dict[str, int]:
         """Return the number of calls of each session that has any."""
         with self._database.reading() as connection:
             return calls.count_by_session(connection)
-
-    def last_time(self, session_id: str) -> float | None:
-        """Return when the latest turn ended or began, or None."""
-        with self._database.reading() as connection:
-            return turns.last_time(connection, session_id)
-
-    def todos(self, session_id: str) -> Json:
-        """Return the latest todo list of the model, or None."""
-        with self._database.reading() as connection:
-            return calls.latest_todos(connection, session_id)
 
     def load(
         self, connection: Connection, session: Session, model: str | None = None

@@ -139,11 +139,9 @@ class SessionMethods:
     def _status(self, params: StatusParams, _: Call) -> Json:
         session = self._store.get(params.session_id)
         return {
-            **self._shown(session),
+            **session.summary(),
             "limits": session.limits.as_dict(),
-            "last_turn": self._conversation.last_time(session.id),
-            "todos": self._conversation.todos(session.id),
-            **self._conversation.usage(session.id, price=params.price),
+            **self._conversation.status(session, price=params.price),
         }
 
     def _list(self, params: SessionListParams, _: Call) -> Json:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from sqlite3 import Connection, Row
 
 from efrit_budget.budget.tiers import Limits, Tier, scaled
@@ -73,6 +74,7 @@ def encode_limits(limits: Limits) -> str:
     return json.dumps({"version": LIMITS_VERSION, **limits.as_dict()})
 
 
+@lru_cache(maxsize=64)
 def decode_limits(text: str) -> Limits:
     """Return limits that this version or another stored.
 

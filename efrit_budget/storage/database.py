@@ -65,15 +65,16 @@ class Database:
 
         A block within another one, or within a transaction, reads the state of that one.
         """
-        with self._explained(), self._used() as connection:
-            is_outermost = not connection.in_transaction
-            if is_outermost:
-                connection.execute("BEGIN DEFERRED")
+        connection = self._connection()
+        if connection.in_transaction:
+            yield connection
+            return
+        with self._explained(), self._used():
+            connection.execute("BEGIN DEFERRED")
             try:
                 yield connection
             finally:
-                if is_outermost:
-                    _roll_back(connection)
+                _roll_back(connection)
 
     @contextmanager
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:

@@ -53,6 +53,9 @@ _NARROW_DECODER = json.JSONDecoder(
 )
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def _refuse_lone_surrogates(value: Json) -> None:
     """Raise for a string that no UTF-8 text can hold."""
     try:
@@ -111,8 +114,6 @@ def _parse(raw: bytes, decoder: json.JSONDecoder) -> Json:
 def serialize(value: Json) -> bytes:
     """Return compact JSON of `value` in UTF-8 on one line."""
     try:
-        return json.dumps(
-            value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        ).encode()
+        return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
