@@ -65,6 +65,12 @@ two seconds."
         (inhibit-message t))
     (set-visited-file-name file t t)))
 
+(defun efrit-file-kill-unused (buffer)
+  "Kill BUFFER, which visits a file, unless it is modified or in a window."
+  (unless (or (buffer-modified-p buffer) (get-buffer-window buffer t))
+    (let ((kill-buffer-query-functions nil))
+      (kill-buffer buffer))))
+
 (defun efrit-file-text (buffer)
   "Return the whole text of BUFFER, narrowed or not."
   (with-current-buffer buffer
@@ -298,11 +304,8 @@ of the change in the sidecar."
 (defun efrit-change-release (change)
   "Kill the buffer that was opened for CHANGE, if it is neither shown nor modified."
   (let ((buffer (efrit-change-buffer change)))
-    (when (and (efrit-change-opened change) (buffer-live-p buffer)
-               (not (buffer-modified-p buffer))
-               (null (get-buffer-window buffer t)))
-      (let ((kill-buffer-query-functions nil))
-        (kill-buffer buffer)))))
+    (when (and (efrit-change-opened change) (buffer-live-p buffer))
+      (efrit-file-kill-unused buffer))))
 
 (defun efrit-change-file-unchanged-p (change)
   "Return non-nil if the file of CHANGE has not changed since it was visited."

@@ -497,7 +497,7 @@ not on disk, where commands would see it." (efrit-change-path change)))))
 
 (efrit-define-tool edit_file
     ((path "string" "")
-     (old_text "string" "Exactly, without line numbers; must stand there once")
+     (old_text "string" "Exact, without line numbers; must occur once")
      (new_text "string" "")
      (replace_all "boolean" "" :optional t))
   "Replace text in a file, through its buffer in Emacs."
@@ -513,7 +513,7 @@ not on disk, where commands would see it." (efrit-change-path change)))))
                                               :new_text (:type "string")
                                               :replace_all (:type "boolean"))
                                  :required ["path" "old_text" "new_text"]))
-            "A later one sees what an earlier one did"))
+            "Later edits see the earlier ones"))
   "Several edits, in one file or more: all are made, or none."
   :plan (efrit-plan-of-files (lambda (arguments files)
                                (efrit-edit--plan-edits
@@ -521,10 +521,10 @@ not on disk, where commands would see it." (efrit-change-path change)))))
   (efrit-plan-carry-out call))
 
 (efrit-define-tool create_file
-    ((path "string" "Folders are made")
+    ((path "string" "Missing folders are created")
      (content "string" "")
      (overwrite "boolean" "" :optional t))
-  "Make a new file."
+  "Create a file."
   :plan (efrit-plan-of-files #'efrit-edit--plan-create)
   (efrit-plan-carry-out call))
 

@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; Tools that read the buffers and the documentation of this Emacs, and tools
-;; that show text to the person.
+;; Tools that read buffers and documentation, and that show text to the
+;; person; functions to visit files for tools.
 
 ;;; Code:
 
@@ -23,9 +23,9 @@
 
 ;;; Visiting files
 
-;; A tool that needs a buffer for a file takes the one that visits it, or
-;; opens one for the moment.  The file may be a stranger's: opening it asks
-;; nothing, and runs nothing that is written in it or beside it.
+;; A tool that needs a buffer for a file uses the one that visits it, or opens
+;; one temporarily.  The file may be a stranger's: opening it asks nothing, and
+;; runs no code in it or beside it.
 
 ;;;; Names
 
@@ -34,22 +34,22 @@
   (file-name-as-directory (file-truename (efrit-loop-root (efrit-tool-call-owner call)))))
 
 (defun efrit-visit-file (call path)
-  "Return the real name of the file PATH, the model's, in the project of CALL.
+  "Return the real name of the file PATH in the project of CALL.
 Signal an error if it is outside the project; it need not exist."
   (let* ((root (efrit-visit-root call))
          (file (and (not (string-match-p "\\`[ \t]*\\'\\|\0" path))
                     (expand-file-name path root))))
     (unless file
-      (user-error "%S is no path; give one relative to the project" path))
+      (user-error "%S is not a path; give one relative to the project" path))
     (unless (and (equal (file-remote-p file) (file-remote-p root))
                  (string-prefix-p root (file-name-as-directory
                                         (setq file (file-truename file)))))
-      (user-error "%s is outside of the project" path))
+      (user-error "%s is outside the project" path))
     file))
 
 (defun efrit-visit-existing-file (call path)
-  "Return the real name of the file PATH, the model's, in the project of CALL.
-Signal an error where there is no such file, or it may not be looked at."
+  "Return the real name of the existing file PATH in the project of CALL.
+Signal an error if there is no such file, or it usually holds secrets."
   (let ((file (efrit-visit-file call path)))
     (cond ((find-buffer-visiting file))
           ((file-directory-p file) (user-error "%s is a folder; give a file" path))
@@ -67,8 +67,8 @@ Signal an error where there is no such file, or it may not be looked at."
          (string-prefix-p root (file-name-as-directory (file-truename file))))))
 
 (defun efrit-visit-name (call file)
-  "Return what FILE, a whole name, is called in results for CALL.
-It is relative to the project where it is in it."
+  "Return the name for FILE, a whole name, in results of CALL.
+A file in the project gets a relative name."
   (efrit-visit-one-line
    (if (efrit-visit-inside-p call file)
        (efrit-visit-relative call file)
@@ -79,14 +79,13 @@ It is relative to the project where it is in it."
   (file-relative-name (file-truename file) (efrit-visit-root call)))
 
 (defun efrit-visit-one-line (text)
-  "Return TEXT with control characters and hidden ones made visible.
-Line breaks are among them."
+  "Return TEXT with line breaks, control and hidden characters made visible."
   (replace-regexp-in-string (concat "[\n\t]\\|" efrit-permissions-hidden-characters)
                             (lambda (control) (format "\\x%02x" (aref control 0)))
                             text t t))
 
 (defun efrit-visit-secret-p (file)
-  "Return non-nil if secrets are usually in a file of the whole name FILE."
+  "Return non-nil if a file with the whole name FILE is likely to be secret."
   (let ((case-fold-search t)
         (fits (lambda (regexp) (string-match-p regexp file))))
     (and (or (efrit-host-secret-p file)
@@ -96,42 +95,41 @@ Line breaks are among them."
 ;;;; Buffers
 
 (defmacro efrit-visit-quietly (&rest body)
-  "Run BODY; a file that it opens asks nothing and has nothing of its own run."
+  "Run BODY; opening a file in it asks nothing and cannot run code of the file."
   (declare (indent 0) (debug t))
   `(efrit-visit--quietly (lambda () ,@body)))
 
 (defun efrit-visit-open (file)
   "Return (BUFFER . OPENED) for FILE, a whole name.
-OPENED says whether the buffer was opened for this; then let it go by
-`efrit-visit-release'."
+OPENED is non-nil if the buffer was opened now; `efrit-visit-release' is
+to kill it then."
   (let ((known (find-buffer-visiting file)))
     (if known
         (cons known nil)
       (let ((size (file-attribute-size (file-attributes file))))
         (when (and size (> size efrit-visit-most-bytes))
-          (user-error "%s has %d bytes, too many to open it in Emacs; read_file, search_content and list_symbols take it"
-                      (file-name-nondirectory file) size)))
+          (user-error "%s has %d bytes, too many to open it in Emacs; use read_file, \
+search_content or list_symbols" (file-name-nondirectory file) size)))
       (cons (efrit-visit-quietly (find-file-noselect file t)) t))))
 
 (defun efrit-visit-release (visit)
-  "Kill the buffer of VISIT, from `efrit-visit-open', if nobody else is at it."
+  "Kill the buffer of VISIT, from `efrit-visit-open', if it was opened for that."
   (pcase-let ((`(,buffer . ,opened) visit))
     (when (and opened (buffer-live-p buffer))
-      (efrit-visit--kill buffer))))
+      (efrit-file-kill-unused buffer))))
 
 (defmacro efrit-visit-with (file &rest body)
-  "Run BODY in a buffer that visits FILE; it is let go of afterwards.
-So are the buffers of other files that BODY opens."
+  "Run BODY in a buffer that visits FILE; then kill the buffers it opened."
   (declare (indent 1) (debug t))
   `(efrit-visit--with ,file (lambda () ,@body)))
 
 (defmacro efrit-visit-and-release (&rest body)
-  "Run BODY, and kill the buffers of files that it opened."
+  "Run BODY; then kill the buffers of files that it opened."
   (declare (indent 0) (debug t))
   `(efrit-visit--and-release (lambda () ,@body)))
 
 (defun efrit-visit-buffers (call)
-  "Return the buffers that visit files of the project of CALL, by their names."
+  "Return the buffers that visit files of the project of CALL, sorted by name."
   (sort (seq-filter (lambda (buffer)
                       (let ((file (buffer-file-name buffer)))
                         (and file
@@ -141,15 +139,13 @@ So are the buffers of other files that BODY opens."
                     (buffer-list))
         (lambda (a b) (string< (buffer-file-name a) (buffer-file-name b)))))
 
-;; Those of libraries that may not be loaded.
+;; Of libraries that may not be loaded.
 (defvar tags-revert-without-query)
-
 (defvar tags-add-tables)
-
 (defvar recentf-exclude)
 
 (defun efrit-visit--quietly (body)
-  "Call BODY; a file that it opens asks nothing and has nothing of its own run."
+  "Call BODY; see `efrit-visit-quietly'."
   (let ((enable-remote-dir-locals nil)
         ;; TRAMP would ask whether root's files may be saved here.
         (auto-save-default nil)
@@ -161,8 +157,8 @@ So are the buffers of other files that BODY opens."
     (efrit-file-quietly (funcall body))))
 
 (defun efrit-visit--with (file body)
-  "Call BODY in a buffer that visits FILE, and let go of what was opened.
-Point and narrowing of a person's buffer stay."
+  "Call BODY in a buffer that visits FILE; see `efrit-visit-with'.
+Point and narrowing are restored afterwards."
   (let ((visit (efrit-visit-open file)))
     (unwind-protect
         (efrit-visit-and-release
@@ -173,42 +169,35 @@ Point and narrowing of a person's buffer stay."
       (efrit-visit-release visit))))
 
 (defun efrit-visit--and-release (body)
-  "Call BODY, and kill the buffers of files that it opened."
+  "Call BODY; see `efrit-visit-and-release'."
   (let ((before (buffer-list)))
     (unwind-protect
         (efrit-visit-quietly (funcall body))
       (dolist (buffer (buffer-list))
         (when (and (buffer-file-name buffer) (not (memq buffer before)))
-          (efrit-visit--kill buffer))))))
-
-(defun efrit-visit--kill (buffer)
-  "Kill BUFFER, which visits a file, unless it is shown or was changed."
-  (unless (or (buffer-modified-p buffer) (get-buffer-window buffer t))
-    (let ((kill-buffer-query-functions nil))
-      (kill-buffer buffer))))
+          (efrit-file-kill-unused buffer))))))
 
 ;;; Buffers
 
-;; Buffers are shown as they are: unsaved, narrowed, or with no file at all.
-;; What usually holds secrets is not.
-
-;;;; Tools
+;; Buffers are read as they are: unsaved, narrowed, or without a file.  Those
+;; that usually hold secrets are refused.
 
 (efrit-define-tool list_buffers
     ((pattern "string" "Part of name, mode or file" :optional t))
   "Open buffers: mode, lines, file. Those of the project come first."
   :policy allow
-  (let* ((shown (seq-filter (lambda (buffer) (efrit-buffer-tools--fits-p buffer pattern))
-                            (efrit-buffer-tools--visible-buffers)))
+  (let* ((listed (seq-filter (lambda (buffer) (efrit-buffer-tools--matches-p buffer pattern))
+                             (efrit-buffer-tools--visible-buffers)))
          (inside (seq-filter (lambda (buffer) (efrit-buffer-tools--inside-p call buffer))
-                             shown))
-         (others (seq-difference shown inside))
-         (said (efrit-buffer-tools--count shown inside)))
+                             listed))
+         (others (seq-difference listed inside))
+         (heading (format "%s, %d of the project; * is modified, %% read-only.\n"
+                          (efrit-count-text (length listed) "buffer") (length inside))))
     (efrit-tool-result
-     (concat (efrit-tool-mark-own said)
+     (concat (efrit-tool-mark-own heading)
              (efrit-buffer-tools--group call "In the project:" inside)
              (efrit-buffer-tools--group call "Others:" others))
-     :summary said)))
+     :summary heading)))
 
 (efrit-define-tool read_buffer
     ((buffer "string" "Name, or path of its file")
@@ -216,7 +205,7 @@ Point and narrowing of a person's buffer stay."
      (end_line "integer" "" :optional t :minimum 1)
      (tail "integer" "Last lines" :optional t :minimum 1))
   "Lines of any buffer, numbered: *compilation*, *Messages*, shells, files as \
-they stand in Emacs. The person is asked about buffers outside the project."
+they are in Emacs. The person is asked about buffers outside the project."
   :policy allow
   :guard (lambda (loop arguments)
            (efrit-buffer-tools-guard loop (plist-get arguments :buffer)))
@@ -229,28 +218,28 @@ they stand in Emacs. The person is asked about buffers outside the project."
   "Signal an error if this buffer may hold secrets."
   (let ((base (or (buffer-base-buffer) (current-buffer))))
     (cond ((string-prefix-p " " (buffer-name))
-           (user-error "%S is an internal buffer and may hold secrets; eval_sexp asks the person"
-                       (buffer-name)))
+           (user-error "%S is an internal buffer and may hold secrets; eval_sexp can read it, \
+if the person allows it" (buffer-name)))
           ((minibufferp)
-           (user-error "A minibuffer may hold a password; eval_sexp asks the person"))
+           (user-error "A minibuffer may hold a password; ask the person with ask_user"))
           ((or (apply #'derived-mode-p (default-value 'efrit-buffer-secret-modes))
                (if (buffer-file-name base)
                    (or (efrit-visit-secret-p (buffer-file-name base))
                        (efrit-visit-secret-p (efrit-host-true-file base)))
                  (efrit-visit-secret-p (concat "/" (buffer-name)))))
-           (user-error "%s usually holds secrets; read_file asks the person about a file of the \
-project, eval_sexp about any buffer" (buffer-name))))))
+           (user-error "%s usually holds secrets; if the person allows it, read_file can read \
+a file of the project, and eval_sexp any buffer" (buffer-name))))))
 
 ;;;; Lists
 
 (defun efrit-buffer-tools--visible-buffers ()
-  "Return the buffers that a person sees in lists, by their names."
+  "Return the buffers whose names do not begin with a blank, sorted by name."
   (sort (seq-remove (lambda (buffer) (string-prefix-p " " (buffer-name buffer)))
                     (buffer-list))
         (lambda (a b) (string< (buffer-name a) (buffer-name b)))))
 
-(defun efrit-buffer-tools--fits-p (buffer pattern)
-  "Return non-nil if PATTERN, nil or a string, is in what BUFFER is called."
+(defun efrit-buffer-tools--matches-p (buffer pattern)
+  "Return non-nil if PATTERN is nil, or part of name, mode or file of BUFFER."
   (or (null pattern)
       (let ((case-fold-search t))
         (string-match-p (regexp-quote pattern)
@@ -259,8 +248,9 @@ project, eval_sexp about any buffer" (buffer-name))))))
                                 (or (buffer-file-name buffer) ""))))))
 
 (defun efrit-buffer-tools--inside-p (call buffer)
-  "Return non-nil if BUFFER is of the project of CALL.
-A folder alone says little: mail that is written in it is the person's."
+  "Return non-nil if BUFFER belongs to the project of CALL.
+The directory counts for `efrit-buffer-project-modes' only: a mail that is
+written there is private."
   (let ((place (or (buffer-file-name (or (buffer-base-buffer buffer) buffer))
                    (with-current-buffer buffer
                      (and (apply #'derived-mode-p (default-value 'efrit-buffer-project-modes))
@@ -268,8 +258,8 @@ A folder alone says little: mail that is written in it is the person's."
     (and place (efrit-visit-inside-p call place))))
 
 (defun efrit-buffer-tools-guard (loop name)
-  "Return why the person is asked in LOOP before the buffer NAME is read, or nil.
-What is not there, or is never read, is not asked about."
+  "Return why to ask in LOOP before reading the buffer NAME, or nil.
+Do not ask about a buffer that does not exist, or is never read."
   (let* ((call (efrit-tool-call-create :owner loop))
          (buffer (ignore-errors (efrit-buffer-tools--find-buffer call name))))
     (and buffer
@@ -280,13 +270,8 @@ What is not there, or is never read, is not asked about."
            t)
          (format "The buffer %s is outside the project." (buffer-name buffer)))))
 
-(defun efrit-buffer-tools--count (shown inside)
-  "Return how many buffers are SHOWN, and INSIDE the project, as a line."
-  (format "%d buffer%s, %d of the project; * is modified, %% read-only.\n"
-          (length shown) (if (= (length shown) 1) "" "s") (length inside)))
-
 (defun efrit-buffer-tools--group (call title buffers)
-  "Return lines for BUFFERS below TITLE, for CALL."
+  "Return lines about BUFFERS below TITLE, for CALL."
   (if buffers
       (concat (efrit-tool-mark-own title) "\n"
               (mapconcat (lambda (buffer) (efrit-buffer-tools--line call buffer)) buffers ""))
@@ -309,30 +294,26 @@ What is not there, or is never read, is not asked about."
               "\n"))))
 
 (defun efrit-buffer-tools--size ()
-  "Return the size of this buffer in words; a big one is not counted in lines."
+  "Return the size of this buffer in lines, or in characters if it is large."
   (if (> (buffer-size) efrit-buffer-most-characters)
       (format "%d characters" (buffer-size))
     (save-restriction
       (widen)
-      (efrit-buffer-tools--count-text (count-lines (point-min) (point-max)) "line"))))
-
-(defun efrit-buffer-tools--count-text (count thing)
-  "Return COUNT of THING in words."
-  (format "%d %s%s" count thing (if (= count 1) "" "s")))
+      (efrit-count-text (count-lines (point-min) (point-max)) "line"))))
 
 ;;;; Reading
 
 (defun efrit-buffer-tools--text (call start end tail)
-  "Return the result for CALL of reading this buffer, lines START to END, or TAIL."
+  "Return the result of CALL: lines START to END, or TAIL, of this buffer."
   (let ((about (efrit-buffer-tools--heading call)))
     (pcase-let ((`(,first . ,last) (efrit-buffer-tools--lines start end tail)))
       (cond ((= (point-min) (point-max)) (efrit-tool-mark-own (concat about "\nIt is empty.")))
             ((efrit-buffer-tools--binary-p) (efrit-tool-mark-own
-                                              (concat about "\nIt holds bytes, no text.")))
+                                              (concat about "\nIt is binary, and not shown.")))
             (t (efrit-buffer-tools--read about first last))))))
 
 (defun efrit-buffer-tools--find-buffer (call name)
-  "Return the buffer NAME, or the one with the file NAME of the project of CALL."
+  "Return the buffer NAME, or the buffer of the file NAME in the project of CALL."
   (or (get-buffer name)
       (let ((file (ignore-errors (efrit-visit-file call name))))
         (and file (find-buffer-visiting file)))
@@ -341,7 +322,7 @@ What is not there, or is never read, is not asked about."
         (user-error "There is no buffer %s; list_buffers names them" name))))
 
 (defun efrit-buffer-tools--binary-p ()
-  "Return non-nil if there are bytes in this buffer, no text."
+  "Return non-nil if this buffer has binary data."
   (save-excursion
     (goto-char (point-min))
     (let ((end (min (point-max) (+ (point-min) 100000))))
@@ -351,25 +332,25 @@ What is not there, or is never read, is not asked about."
                (re-search-forward "[^[:ascii:]]" end t))))))
 
 (defun efrit-buffer-tools--lines (start end tail)
-  "Return (FIRST . LAST), the numbers of lines to read here.
-START, END and TAIL are as in the tool; LAST may be nil, up to the end."
-  (pcase-let ((`(,lowest . ,highest) (efrit-buffer-tools--visible)))
+  "Return (FIRST . LAST), the numbers of the lines to read in this buffer.
+START, END and TAIL are the tool's arguments; a nil LAST means the end."
+  (pcase-let ((`(,lowest . ,highest) (efrit-buffer-tools--visible-lines)))
     (dolist (number (list start end tail))
       (when (and number (< number 1))
-        (user-error "%d is no number of lines; the first line is 1" number)))
+        (user-error "%d is not a valid line number; the first line is 1" number)))
     (cond ((and tail (or start end))
-           (user-error "Give one of: start_line and end_line; tail"))
+           (user-error "Give either tail, or start_line and end_line"))
           ((and start end (< end start))
            (user-error "Give an end_line of %d or more, not %d" start end))
           (tail (cons (max lowest (- highest tail -1)) highest))
           ((> (or start lowest) highest)
-           (user-error "%s has lines %d to %d%s, and no line %d" (buffer-name) lowest highest
+           (user-error "%s has lines %d to %d%s, but no line %d" (buffer-name) lowest highest
                        (if (buffer-narrowed-p) " (narrowed)" "") start))
           ((< (or end highest) lowest)
            (user-error "%s is narrowed to lines %d to %d" (buffer-name) lowest highest))
           (t (cons (max lowest (or start lowest)) (min highest (or end highest)))))))
 
-(defun efrit-buffer-tools--visible ()
+(defun efrit-buffer-tools--visible-lines ()
   "Return (FIRST . LAST), the numbers of the accessible lines of this buffer."
   (let ((first (line-number-at-pos (point-min) t)))
     (cons first (max first (+ first -1 (count-lines (point-min) (point-max)))))))
@@ -377,7 +358,7 @@ START, END and TAIL are as in the tool; LAST may be nil, up to the end."
 (defun efrit-buffer-tools--heading (call)
   "Return the line about this buffer, for CALL."
   (let ((file (buffer-file-name (or (buffer-base-buffer) (current-buffer))))
-        (visible (efrit-buffer-tools--visible)))
+        (visible (efrit-buffer-tools--visible-lines)))
     (format "%s (%s)"
             (efrit-visit-one-line (buffer-name))
             (string-join
@@ -394,7 +375,7 @@ START, END and TAIL are as in the tool; LAST may be nil, up to the end."
              ", "))))
 
 (defun efrit-buffer-tools--read (about first last)
-  "Return the lines FIRST to LAST of this buffer, below ABOUT, as a result."
+  "Return the lines FIRST to LAST of this buffer below ABOUT, as a result."
   (save-excursion
     (goto-char (point-min))
     (forward-line (- first (line-number-at-pos (point-min) t)))
@@ -402,14 +383,13 @@ START, END and TAIL are as in the tool; LAST may be nil, up to the end."
            (end (min (progn (forward-line (1+ (- last first))) (point))
                      (+ begin efrit-buffer-most-characters)))
            (lines (efrit-buffer-tools--numbered-lines first begin end))
-           (said (format "%s, lines %d to %d" about first
-                         (+ first (max 0 (1- (length lines)))))))
+           (last-read (+ first (max 0 (1- (length lines))))))
       (efrit-tool-result
        (string-join `(,about ,@lines ,@(efrit-buffer-tools--truncation-note end)) "\n")
-       :summary (truncate-string-to-width said 490 nil nil "…")))))
+       :summary (format "%s, lines %d to %d" about first last-read)))))
 
 (defun efrit-buffer-tools--numbered-lines (first begin end)
-  "Return the lines between BEGIN and END, behind their numbers, from FIRST on."
+  "Return the lines between BEGIN and END with their numbers, FIRST and so on."
   (let ((number (1- first)))
     (mapcar (lambda (line) (format "%d\t%s" (setq number (1+ number)) line))
             (split-string (string-remove-suffix
@@ -417,20 +397,17 @@ START, END and TAIL are as in the tool; LAST may be nil, up to the end."
                           "\n"))))
 
 (defun efrit-buffer-tools--truncation-note (end)
-  "Return a note, a list, where reading stopped at END before point."
+  "Return a list with a note if reading stopped at END, before point; else nil."
   (when (and (< end (point)) (< end (point-max)))
     (list (efrit-tool-mark-own
-           (format "[It was cut after %d characters, in line %d of %d; give start_line for more.]"
+           (format "[Cut after %d characters, in line %d of %d; give start_line for more.]"
                    efrit-buffer-most-characters
-                   (line-number-at-pos end t) (cdr (efrit-buffer-tools--visible)))))))
+                   (line-number-at-pos end t) (cdr (efrit-buffer-tools--visible-lines)))))))
 
 ;;; Documentation
 
-;; The documentation of functions, variables, faces and keys, what matches a
-;; word, and nodes of manuals.  Looking something up loads nothing, and shows
-;; no values that could be secret.
-
-;;;; Tools
+;; Looks up symbols, keys, names by words, and nodes of manuals.  This loads no
+;; library, and shows no values that could be secret.
 
 (efrit-define-tool elisp_docs
     ((name "string" "Symbol; key: C-x C-f; words; node: (elisp)Buffers")
@@ -449,22 +426,19 @@ a manual."
 ;;;; Symbols
 
 (defun efrit-docs--symbol (name)
-  "Return the documentation of what is called NAME."
+  "Return the documentation of the function, variable and face called NAME."
   (let* ((symbol (intern-soft (string-trim name)))
          (parts (delq nil (list (and symbol (fboundp symbol) (efrit-docs--function symbol))
                                 (and symbol (efrit-docs--variable-p symbol)
                                      (efrit-docs--variable symbol))
                                 (and symbol (facep symbol) (efrit-docs--face symbol))))))
     (unless parts
-      (user-error "Nothing in this Emacs is called %s; apropos finds names by words" name))
+      (user-error "No symbol %s in this Emacs; kind apropos finds names by words" name))
     (efrit-tool-result (string-join parts "\n\n")
-                       :summary (truncate-string-to-width
-                                 (replace-regexp-in-string "[ \t\n]+" " " (car parts))
-                                 300 nil nil "…"))))
+                       :summary (replace-regexp-in-string "[ \t\n]+" " " (car parts)))))
 
-;; The first is of Emacs 28 and later, the second of all.
+;; The first exists in Emacs 28 and later, the second everywhere.
 (defvar help-enable-symbol-autoload)
-
 (defvar help-enable-autoload)
 
 (defun efrit-docs--function (symbol)
@@ -501,17 +475,16 @@ a manual."
    "\n"))
 
 (defun efrit-docs--value-line (symbol)
-  "Return a line on the value of SYMBOL, or nil.
-Only what can hold no secret is shown: numbers and symbols."
+  "Return a line on the value of SYMBOL, or nil if it is unbound.
+Show numbers and symbols only, which cannot be secret."
   (when (default-boundp symbol)
     (let ((value (default-value symbol)))
       (if (or (symbolp value) (numberp value))
           (format "Value: %S" value)
-        (format "Value: not shown, a %s; eval_sexp asks the person and shows it."
-                (type-of value))))))
+        (format "Value: a %s, not shown; eval_sexp can show it." (type-of value))))))
 
 (defun efrit-docs--property (symbol property format)
-  "Return PROPERTY of the option SYMBOL by FORMAT, cut, or nil if it has none."
+  "Return PROPERTY of the option SYMBOL by FORMAT, truncated, or nil."
   (when-let* ((value (get symbol property)))
     (format format
             (truncate-string-to-width
@@ -527,7 +500,7 @@ Only what can hold no secret is shown: numbers and symbols."
 ;;;; Keys
 
 (defun efrit-docs--key (name)
-  "Return the command of the key NAME where the person is."
+  "Return the documentation of the command of the key NAME in the current window."
   (let ((key (kbd name))
         (buffer (window-buffer (selected-window))))
     (when (equal key "")
@@ -537,15 +510,15 @@ Only what can hold no secret is shown: numbers and symbols."
         (cond ((or (null command) (numberp command))
                (efrit-tool-mark-own (format "%s runs nothing in %s (%s)." name (buffer-name)
                                             major-mode)))
-              ((keymapp command) (efrit-docs--prefix name command))
+              ((keymapp command) (efrit-docs--prefix-keys name command))
               ((symbolp command)
                (format "%s runs %s in %s (%s).\n\n%s" name command (buffer-name) major-mode
                        (efrit-docs--function command)))
               (t (format "%s runs a function without a name in %s (%s)." name (buffer-name)
                          major-mode)))))))
 
-(defun efrit-docs--prefix (name map)
-  "Return what the keys behind the prefix NAME run, by MAP."
+(defun efrit-docs--prefix-keys (name map)
+  "Return the keys behind the prefix NAME and their commands, from MAP."
   (let ((lines nil))
     (map-keymap (lambda (event command)
                   (push (format "%s %s  %s" name (single-key-description event)
@@ -559,7 +532,7 @@ Only what can hold no secret is shown: numbers and symbols."
 ;;;; Names
 
 (defun efrit-docs--apropos (words)
-  "Return the names in which all of WORDS, a string, stand, with what they are."
+  "Return the names that have all of WORDS, a string, in them."
   (let* ((words (split-string words))
          (symbols (and words
                        (apropos-internal
@@ -572,15 +545,15 @@ Only what can hold no secret is shown: numbers and symbols."
                                             words)))))))
     (unless words
       (user-error "Give words of a name"))
-    (let ((said (format "%d names with %s" (length symbols) (string-join words ", "))))
+    (let ((heading (format "%d names with %s" (length symbols) (string-join words ", "))))
       (efrit-tool-result
-       (string-join (cons (efrit-tool-mark-own said)
-                          (mapcar #'efrit-docs--name (sort symbols #'string<)))
+       (string-join (cons (efrit-tool-mark-own heading)
+                          (mapcar #'efrit-docs--symbol-line (sort symbols #'string<)))
                     "\n")
-       :summary said))))
+       :summary heading))))
 
-(defun efrit-docs--name (symbol)
-  "Return the line about SYMBOL: what it is, and how its documentation begins."
+(defun efrit-docs--symbol-line (symbol)
+  "Return a line with SYMBOL, its kinds, and the first line of its documentation."
   (let* ((kinds (delq nil (list (and (fboundp symbol)
                                      (cond ((commandp symbol) "command")
                                            ((macrop symbol) "macro")
@@ -603,7 +576,7 @@ Only what can hold no secret is shown: numbers and symbols."
 (declare-function Info-find-node "info" (filename nodename &optional no-going-back strict-case))
 
 (defun efrit-docs--node (name)
-  "Return the node NAME of a manual: (manual)node, manual, or a node of Lisp's."
+  "Return the node NAME, (manual)node or manual; a mere node is of (elisp)."
   (unless (string-match "\\`\\(?:(\\([[:alnum:]_.+-]+\\))\\)?\\(.*\\)\\'" name)
     (user-error "Give a node as (elisp)Buffers"))
   (let ((manual (or (match-string 1 name) "elisp"))
@@ -620,20 +593,17 @@ Only what can hold no secret is shown: numbers and symbols."
         (Info-mode)
         (condition-case err
             (Info-find-node manual (if (string-empty-p node) "Top" node) t)
-          (error (user-error "(%s)%s is not here: %s; Debian keeps Emacs's manuals apart"
-                             manual node (error-message-string err)))))
+          (error (user-error "(%s)%s is not installed: %s; Debian has Emacs's manuals in \
+a package of their own" manual node (error-message-string err)))))
       (string-trim (buffer-substring-no-properties (point-min) (point-max))))))
 
 ;;; Showing text to the person
 
-;; A place in a file, a stored result, or a text in a mode comes up in a
-;; window that is not the selected one: the person goes on typing where they
-;; are.
+;; Shows lines of a file, a stored result, or a text in another window, and
+;; keeps the selected one, so that the person is not interrupted.
 
 (defvar efrit-show-tool--highlights nil
-  "The overlays that highlight what was shown last.")
-
-;;;; Tools
+  "The overlays that highlight the lines shown last.")
 
 (efrit-define-tool show_in_emacs
     ((path "string" "" :optional t)
@@ -658,12 +628,13 @@ Only what can hold no secret is shown: numbers and symbols."
 ;;;; Files
 
 (defun efrit-show-tool--file (call path start end)
-  "Show the file PATH of CALL, the lines START to END highlighted; say so."
+  "Show the file PATH of CALL, with lines START to END highlighted; return a note."
   (let* ((file (efrit-visit-existing-file call path))
          (visit (efrit-visit-open file)))
     (with-current-buffer (car visit)
       (let ((region (and start (efrit-show-tool--region path start (or end start)))))
-        (efrit-show-tool--clear)
+        (mapc #'delete-overlay efrit-show-tool--highlights)
+        (setq efrit-show-tool--highlights nil)
         (when region
           (efrit-show-tool--highlight (car region) (cdr region)))
         (efrit-show-tool--display (car visit) (car region))
@@ -675,8 +646,8 @@ Only what can hold no secret is shown: numbers and symbols."
 
 (defun efrit-show-tool--region (path start end)
   "Return (BEGIN . END) of the lines START to END of this buffer.
-PATH is what the model calls it.  A narrowed buffer is widened only where
-they would not be visible."
+Widen the buffer if they are outside its narrowing.  PATH is the file's
+name for the model."
   (when (or (< start 1) (< end start))
     (user-error "Invalid line range %d-%d; the first line is 1" start end))
   (let ((region (save-restriction
@@ -685,7 +656,7 @@ they would not be visible."
                     (goto-char (point-min))
                     (when (or (> (forward-line (1- start)) 0)
                               (and (eobp) (bolp) (> start 1)))
-                      (user-error "%s has %d lines, and no line %d" path
+                      (user-error "%s has %d lines, but no line %d" path
                                   (count-lines (point-min) (point-max)) start))
                     (cons (point)
                           (progn (forward-line (- (1+ end) start)) (point)))))))
@@ -694,7 +665,7 @@ they would not be visible."
     region))
 
 (defun efrit-show-tool--highlight (begin end)
-  "Highlight what is between BEGIN and END in this buffer for some time."
+  "Highlight the text between BEGIN and END in this buffer for some time."
   (let ((overlay (make-overlay begin end)))
     (overlay-put overlay 'face 'efrit-shown)
     (overlay-put overlay 'priority 100)
@@ -702,11 +673,6 @@ they would not be visible."
     (push overlay efrit-show-tool--highlights)
     (when efrit-show-seconds
       (run-at-time efrit-show-seconds nil #'delete-overlay overlay))))
-
-(defun efrit-show-tool--clear ()
-  "Highlight nothing any more."
-  (mapc #'delete-overlay efrit-show-tool--highlights)
-  (setq efrit-show-tool--highlights nil))
 
 (defun efrit-show-tool--display (buffer &optional position)
   "Display BUFFER, at POSITION if any, in a window that is not selected."
@@ -726,47 +692,47 @@ they would not be visible."
 
 (defun efrit-show-tool--mode (name)
   "Return the major mode NAME, nil for plain text, as a symbol.
-Only modes that Emacs uses for files are taken, and some for lists: any
-function could be called like that."
+Accept modes that Emacs uses for files, and some for lists; otherwise NAME
+could be any function."
   (let ((mode (and name (intern-soft name))))
     (cond ((null name) nil)
-          ((null mode) (user-error "There is no mode %s in this Emacs" name))
+          ((null mode) (user-error "Unknown mode %s; omit mode, or give one such as text-mode" name))
           ((or (memq mode '(text-mode diff-mode grep-mode compilation-mode outline-mode
                                       special-mode org-mode markdown-mode))
                (seq-some (lambda (entry) (eq (if (consp (cdr entry)) (cadr entry) (cdr entry))
                                              mode))
                          auto-mode-alist))
            (if (fboundp mode) mode 'text-mode))
-          (t (user-error "%s is no major mode for text in this Emacs" name)))))
+          (t (user-error "%s is not a major mode for text" name)))))
 
 (defun efrit-show-tool--text (call text mode title)
-  "Show TEXT in MODE, or as it is, for CALL, under TITLE; say so."
-  (let* ((mode (or mode (efrit-show-tool--guess text)))
+  "Show TEXT in MODE, nil for a guess, for CALL, under TITLE; return a note."
+  (let* ((mode (or mode (efrit-show-tool--guess-mode text)))
          (name (efrit-visit-one-line
                 (format "*efrit: %s*" (truncate-string-to-width (or title "shown") 60
                                                                 nil nil "…"))))
          (buffer (get-buffer-create name)))
     (when (buffer-file-name buffer)
-      (user-error "There is a file's buffer of the name %s; give another title" name))
+      (user-error "A file is open in a buffer called %s; give another title" name))
     (with-current-buffer buffer
       (efrit-show-tool--fill text mode (efrit-visit-root call))
       (goto-char (point-min)))
     (efrit-show-tool--display buffer)
     (efrit-tool-mark-own (format "The text is shown in %s (%s)." name mode))))
 
-(defun efrit-show-tool--guess (text)
-  "Return the mode for TEXT of which the model said none."
+(defun efrit-show-tool--guess-mode (text)
+  "Return the major mode for TEXT: that of diffs, or plain text."
   (if (string-match-p "^--- .*\n\\+\\+\\+ .*\n@@ " text) 'diff-mode 'text-mode))
 
 (defun efrit-show-tool--fill (text mode root)
-  "Make TEXT all that is in this buffer, in MODE, with names relative to ROOT.
-The hooks of the mode do not run: what they start may run what is in TEXT."
+  "Replace the text of this buffer with TEXT, in MODE, with ROOT as directory.
+Do not run the mode's hooks: they may start programs that run code in TEXT."
   (let ((inhibit-read-only t)
         (enable-local-variables nil))
     (erase-buffer)
     (delay-mode-hooks (funcall mode))
     (when (derived-mode-p 'compilation-mode)
-      ;; `next-error' passes over a message in the first line.
+      ;; `next-error' skips a message in the first line.
       (insert (buffer-name) "\n\n"))
     (insert text)
     (setq default-directory root
@@ -779,7 +745,7 @@ The hooks of the mode do not run: what they start may run what is in TEXT."
 
 (defun efrit-show-tool--result (call handle mode title)
   "Show the stored result HANDLE of the session of CALL in MODE under TITLE.
-It costs no tokens, and does not count as a use."
+This costs no tokens, and does not count as a use of the result."
   (efrit-sidecar-request-async
    'worklog/show
    (list :session_id (efrit-loop-id (efrit-tool-call-owner call)) :handle handle
@@ -790,9 +756,7 @@ It costs no tokens, and does not count as a use."
                 (efrit-tool-finish
                  call (efrit-show-tool--text call (or (plist-get shown :text) "") mode
                                              (or title handle)))))
-   :error (lambda (err)
-            (efrit-tool-finish call (efrit-tool-result (efrit-error-text err)
-                                                       :status 'error)))))
+   :error (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 (provide 'efrit-tools-buffers)
 ;;; efrit-tools-buffers.el ends here

@@ -5,8 +5,7 @@
 
 ;;; Commentary:
 
-;; Tools that compile a project, collect the findings of checkers, and format
-;; files.
+;; Tools that compile a project, collect errors and warnings, and format files.
 
 ;;; Code:
 
@@ -21,7 +20,7 @@
 (require 'seq)
 (require 'subr-x)
 
-;; Those of libraries that are loaded where they are used.
+;; Of libraries that are loaded when they are used.
 (defvar compilation-arguments)
 (defvar compilation-error-regexp-alist)
 (defvar compilation-error-regexp-alist-alist)
@@ -51,19 +50,20 @@
 
 ;;; Findings
 
-;; Findings of checkers and compilers, in one form; those of a compilation
-;; are read out of its buffer.
+;; Errors and warnings of checkers and compilers, as one type; those of a
+;; compilation are parsed from its buffer.
 
 (defconst efrit-findings--most-parsed 5000000
-  "The longest buffer of a compilation that is looked through, in characters.")
+  "Characters of the longest compilation buffer that is parsed.")
 
 (cl-defstruct (efrit-finding (:constructor efrit-finding-create) (:copier nil))
-  "What is said of a place: FILE, LINE, COLUMN from 1 on or nil, TEXT.
-SEVERITY is `error', `warning' or `note', SOURCE who says it, a string."
+  "An error, warning or note about a place: FILE, LINE, COLUMN, TEXT.
+COLUMN counts from 1, or is nil.  SEVERITY is `error', `warning' or `note'.
+SOURCE is the name of the checker or compilation buffer."
   file line column severity source text)
 
 (defun efrit-findings-of-compilation (buffer)
-  "Return the findings of the compilation in BUFFER, in its order."
+  "Return the findings in BUFFER, a compilation's, in order."
   (require 'compile)
   (with-current-buffer buffer
     (when (<= (buffer-size) efrit-findings--most-parsed)
@@ -86,7 +86,7 @@ SEVERITY is `error', `warning' or `note', SOURCE who says it, a string."
                    when (and finding (efrit-finding-line finding)) collect finding))))))
 
 (defun efrit-findings--output ()
-  "Return the text of this buffer, a compilation, without the command above it."
+  "Return the text of this compilation buffer from behind its command on."
   (save-excursion
     (save-restriction
       (widen)
@@ -99,7 +99,7 @@ SEVERITY is `error', `warning' or `note', SOURCE who says it, a string."
       (buffer-substring-no-properties (point) (point-max)))))
 
 (defun efrit-findings-lines (call findings)
-  "Return lines on FINDINGS for CALL, grouped by file."
+  "Return lines about FINDINGS for CALL, grouped by file."
   (cl-loop with last = nil
            for finding in (efrit-findings--sorted call findings)
            for name = (efrit-visit-name call (efrit-finding-file finding))
@@ -108,15 +108,14 @@ SEVERITY is `error', `warning' or `note', SOURCE who says it, a string."
            collect (efrit-findings--line finding)))
 
 (defun efrit-findings-count (findings)
-  "Return how many FINDINGS of each severity there are, in words."
+  "Return the number of FINDINGS of each severity, as text."
   (mapconcat (lambda (severity)
-               (let ((count (cl-count severity findings
-                                      :key #'efrit-finding-severity)))
-                 (format "%d %s%s" count severity (if (= count 1) "" "s"))))
+               (efrit-count-text (cl-count severity findings :key #'efrit-finding-severity)
+                                 severity))
              '(error warning note) ", "))
 
 (defun efrit-findings--mark-folders ()
-  "Mark in this buffer the folders of a compilation, line by line."
+  "Put the stack of current folders on the lines that enter or leave one."
   (pcase-let ((`(,regexp . ,groups) compilation-directory-matcher))
     (goto-char (point-min))
     (while (and regexp (re-search-forward regexp nil t))
@@ -129,15 +128,15 @@ SEVERITY is `error', `warning' or `note', SOURCE who says it, a string."
                                  (cons (match-string folder) stack)))))))))
 
 (defun efrit-findings--before (property)
-  "Return PROPERTY of the text before the match that has one."
+  "Return the last non-nil value of PROPERTY before the match."
   (when-let* ((change (previous-single-property-change (match-beginning 0) property)))
     (or (get-text-property (1- change) property)
         (get-text-property change property))))
 
 (defun efrit-findings--mark (rule indented source)
-  "Mark in this buffer the findings of SOURCE that RULE matches.
-RULE is as in `compilation-error-regexp-alist'.  With INDENTED, it matches
-indented lines, too, as in a compilation buffer."
+  "Put a finding of SOURCE on each match of RULE in this buffer.
+RULE is as in `compilation-error-regexp-alist'.  With INDENTED, also match
+indented lines, as a compilation buffer does."
   (pcase-let ((`(,regexp ,file ,line ,column ,type ,link) rule))
     (when (and indented
                (string-match-p "\\`\\^" regexp)
@@ -157,13 +156,13 @@ indented lines, too, as in a compilation buffer."
                              'efrit-finding finding))))))
 
 (defun efrit-findings--matched (part)
-  "Return what PART of a rule matched: a function, a group, or a cons of one."
+  "Return the match of PART of a rule: a function, a group, or a cons of one."
   (let ((part (if (and (consp part) (not (functionp part))) (car part) part)))
     (cond ((functionp part) (funcall part))
           ((integerp part) (match-string part)))))
 
 (defun efrit-findings--number (part)
-  "Return the number that PART of a rule matched, or nil."
+  "Return the number matched by PART of a rule, or nil."
   (let ((matched (efrit-findings--matched part)))
     (if (stringp matched) (string-to-number matched) matched)))
 
@@ -178,8 +177,8 @@ indented lines, too, as in a compilation buffer."
     (_ 'error)))
 
 (defun efrit-findings--file (part)
-  "Return the whole name of the file that PART of a rule matched, or nil.
-Where it matched none, that is the file of the finding before."
+  "Return the whole name of the file matched by PART of a rule, or nil.
+If PART matched nothing, return the file of the finding before."
   (pcase (efrit-findings--matched part)
     ((and (pred stringp) name)
      (efrit-findings--whole-name name (car (efrit-findings--before 'efrit-folders))))
@@ -189,7 +188,7 @@ Where it matched none, that is the file of the finding before."
             (efrit-finding-file before)))))
 
 (defun efrit-findings--whole-name (name folder)
-  "Return the whole name of the file NAME in FOLDER, or nil if it is left out."
+  "Return the whole name of the file NAME in FOLDER; nil if it is excluded."
   (let ((file (expand-file-name (if compilation-parse-errors-filename-function
                                     (funcall compilation-parse-errors-filename-function name)
                                   name)
@@ -201,21 +200,21 @@ Where it matched none, that is the file of the finding before."
       (`(,_ ,replacement) (expand-file-name (replace-match replacement nil nil file))))))
 
 (defun efrit-findings--message (end)
-  "Return what is said on the line of END, where a match ends."
+  "Return the message on the line of END, where a match ends."
   (save-excursion
     (save-match-data
       (goto-char (match-beginning 0))
       (let* ((line-end (line-end-position))
              (case-fold-search t)
-             (said (replace-regexp-in-string
+             (text (replace-regexp-in-string
                     "\\`[: \t]*\\(?:\\(?:error\\|warning\\|note\\|info\\):[ \t]*\\)?" ""
                     (buffer-substring (min end line-end) line-end))))
-        (if (string-blank-p said)
+        (if (string-blank-p text)
             (buffer-substring (line-beginning-position) line-end)
-          said)))))
+          text)))))
 
 (defun efrit-findings--sorted (call findings)
-  "Return FINDINGS, each once, by file, as CALL has it, line and column."
+  "Return FINDINGS without duplicates, sorted by file name for CALL and place."
   (mapcar #'cdr
           (sort (mapcar (lambda (finding)
                           (cons (efrit-visit-name call (efrit-finding-file finding))
@@ -227,7 +226,7 @@ Where it matched none, that is the file of the finding before."
                     (string< (car a) (car b)))))))
 
 (defun efrit-findings--less-p (one other)
-  "Return non-nil if ONE stands before OTHER in their file."
+  "Return non-nil if ONE is before OTHER in their file."
   (let ((line (or (efrit-finding-line one) 0))
         (other-line (or (efrit-finding-line other) 0)))
     (or (< line other-line)
@@ -236,7 +235,7 @@ Where it matched none, that is the file of the finding before."
                 (or (efrit-finding-column other) 0))))))
 
 (defun efrit-findings--line (finding)
-  "Return the line about FINDING below the name of its file."
+  "Return a line about FINDING, without its file."
   (format "  %s%s %s: %s [%s]"
           (or (efrit-finding-line finding) "?")
           (if (efrit-finding-column finding)
@@ -250,12 +249,12 @@ Where it matched none, that is the file of the finding before."
 
 ;;; Compiling
 
-;; The project's compile command runs as the person's own compilation would,
-;; in a buffer where `next-error' works, but in no window and without a
-;; question.  The model is told its exit, what it found, and its output.
+;; Runs a compile command as the person would, in a buffer where `next-error'
+;; works, but in no window and without a question.  The result has its exit
+;; code, its findings and its output.
 
 (defconst efrit-compile--progress-interval 0.25
-  "Seconds between two tellings of what a compilation has printed.")
+  "Least seconds between two `output' events of a compilation.")
 
 (defconst efrit-compile--kill-delay 2
   "Seconds between the interrupt of a compilation and its kill.")
@@ -270,10 +269,7 @@ Where it matched none, that is the file of the finding before."
   "Values that are keys by their look; the sidecar has the same list.")
 
 (defvar-local efrit-compile--output-start 1
-  "Position where the output of the compilation begins.
-That is behind Emacs's own lines at the top.")
-
-;;;; Tools
+  "Position where the output begins, below the header lines of Emacs.")
 
 (efrit-define-tool compile
     ((command "string" "Default: the project's" :optional t)
@@ -288,12 +284,12 @@ That is behind Emacs's own lines at the top.")
   (efrit-compile--start call command (or timeout efrit-compile-seconds)))
 
 (defun efrit-compile-command (root)
-  "Return the compile command of the project at ROOT, as the person would get it."
+  "Return the default of \\[compile] in the project at ROOT."
   (let ((command (efrit-visit-quietly
                    (with-temp-buffer
                      (setq default-directory root)
                      (hack-dir-local-variables-non-file-buffer)
-                     ;; A person's own may be an expression.
+                     ;; The person may have set it to an expression.
                      (if (stringp compile-command) compile-command (eval compile-command t))))))
     (when (string-blank-p command)
       (user-error "The project has no compile command; give one"))
@@ -302,8 +298,9 @@ That is behind Emacs's own lines at the top.")
 ;;;; Running
 
 (defun efrit-compile--resolve (loop arguments)
-  "Return ARGUMENTS with the command that a compilation in LOOP will run.
-What it is now is decided about, and run: it may be another one later."
+  "Return ARGUMENTS with the compile command of LOOP's project if they have none.
+So the command that is decided about is the one that runs, even if the
+project changes its own meanwhile."
   (if (string-blank-p (or (plist-get arguments :command) ""))
       (plist-put arguments :command
                  (efrit-compile-command
@@ -311,7 +308,7 @@ What it is now is decided about, and run: it may be another one later."
     arguments))
 
 (defun efrit-compile--start (call command seconds)
-  "Compile by COMMAND for CALL, for SECONDS at most."
+  "Start COMMAND for CALL, to run for at most SECONDS."
   (let* ((root (efrit-visit-root call))
          (began (float-time))
          (unsaved (seq-filter #'buffer-modified-p (efrit-visit-buffers call)))
@@ -349,8 +346,8 @@ What it is now is decided about, and run: it may be another one later."
     buffer))
 
 (defun efrit-compile--buffer-name (root)
-  "Return a name for the buffer of a compilation in ROOT.
-A buffer at work, or of another project, is left alone."
+  "Return the name of a buffer for a compilation in ROOT.
+Do not reuse a buffer with a running process, or of another project."
   (let ((base (format "*%s-compilation*"
                       (file-name-nondirectory (directory-file-name root)))))
     (cl-loop for number from 1
@@ -363,7 +360,7 @@ A buffer at work, or of another project, is left alone."
              return name)))
 
 (defun efrit-compile--environment ()
-  "Return the environment of a compilation: without keys, with nobody to ask."
+  "Return the environment of a compilation, without keys, pagers and questions."
   (append '("TERM=dumb" "PAGER=cat" "GIT_PAGER=cat" "GIT_TERMINAL_PROMPT=0")
           (seq-remove #'efrit-compile--holds-key-p process-environment)))
 
@@ -377,42 +374,43 @@ A proxy's password stays: without it no command gets anywhere."
              (string-match-p efrit-compile--key-values variable)))))
 
 (defun efrit-compile--watcher (call)
-  "Return a function for the output of the compilation of CALL as it comes.
-It ends one that prints too much, and tells the loop of the latest lines."
-  (let ((told 0))
+  "Return a function for `compilation-filter-hook' of the compilation of CALL.
+It ends a compilation that prints too much, and passes the latest output to
+the loop."
+  (let ((notified 0))
     (lambda ()
       (when (> (buffer-size) efrit-compile-most-characters)
         (efrit-compile--end (get-buffer-process (current-buffer)) 'long))
-      (when (> (- (float-time) told) efrit-compile--progress-interval)
-        (setq told (float-time))
+      (when (> (- (float-time) notified) efrit-compile--progress-interval)
+        (setq notified (float-time))
         (efrit-loop-notify (efrit-tool-call-owner call) 'output (efrit-tool-call-id call)
                            (buffer-substring-no-properties
                             (max efrit-compile--output-start (- (point-max) 2000))
                             (point-max)))))))
 
 (defun efrit-compile--end (process why)
-  "End PROCESS, a compilation, for the reason WHY: by an interrupt, then a kill."
+  "Interrupt PROCESS, a compilation, for the reason WHY, and later kill it."
   (when (and (process-live-p process) (not (process-get process 'efrit-why)))
     (process-put process 'efrit-why why)
     (interrupt-process process)
     (run-at-time efrit-compile--kill-delay nil #'efrit-compile--kill process)))
 
 (defun efrit-compile--kill (process)
-  "Kill PROCESS, a compilation not over yet, and what it has started."
+  "Kill PROCESS, a compilation, and its children, if it is still running."
   (when (process-live-p process)
     (when (and (process-id process) (not (file-remote-p default-directory)))
-      ;; Below its process id is its whole group.
+      ;; A negative process id means the process group.
       (signal-process (- (process-id process)) 'SIGKILL))
     (delete-process process)))
 
 ;;;; Reporting
 
 (defun efrit-compile--exit-text (process message began)
-  "Return how PROCESS, a compilation from the time BEGAN on, ended.
-It is a list of the status of the result and words; MESSAGE is Emacs's."
+  "Return (STATUS TEXT) about the end of PROCESS, a compilation.
+It began at the time BEGAN; MESSAGE is that of `compilation-finish-functions'."
   (let ((seconds (format "%.1f s" (- (float-time) began))))
     (pcase (process-get process 'efrit-why)
-      ('late (list 'error (format "ended after %s, its time; give a longer timeout" seconds)))
+      ('late (list 'error (format "ended after %s, its limit; give a longer timeout" seconds)))
       ('long (list 'error (format "ended after %d characters of output"
                                   efrit-compile-most-characters)))
       ('stopped (list 'error (format "stopped by the person after %s" seconds)))
@@ -421,17 +419,17 @@ It is a list of the status of the result and words; MESSAGE is Emacs's."
                    (format "exit %d after %s" (process-exit-status process) seconds)
                  (format "%s after %s" (string-trim message) seconds)))))))
 
-(defun efrit-compile--result (call buffer command how unsaved)
-  "Return the result for CALL of COMMAND, compiled in BUFFER.
-HOW it ended is from `efrit-compile--exit-text'; UNSAVED are buffers that it
-did not see."
+(defun efrit-compile--result (call buffer command exit unsaved)
+  "Return the result for CALL of the compilation by COMMAND in BUFFER.
+EXIT is the value of `efrit-compile--exit-text'; UNSAVED lists the buffers
+that were unsaved when it began."
   (let* ((findings (efrit-findings-of-compilation buffer))
-         (said (format "%s: %s; %s" (efrit-visit-one-line command) (cadr how)
-                       (efrit-findings-count findings)))
+         (heading (format "%s: %s; %s" (efrit-visit-one-line command) (cadr exit)
+                          (efrit-findings-count findings)))
          (lines (efrit-findings-lines call findings)))
     (efrit-tool-result
      (string-join
-      `(,(efrit-tool-mark-own said)
+      `(,(efrit-tool-mark-own heading)
         ,@(and unsaved
                (list (concat (efrit-tool-mark-own "Not saved, so compiled as on disk: ")
                              (mapconcat (lambda (buffer)
@@ -441,19 +439,18 @@ did not see."
         ,(efrit-tool-mark-own (format "Output, in %s:" (buffer-name buffer)))
         ,(efrit-compile--output buffer))
       "\n")
-     :status (car how)
-     :summary (truncate-string-to-width
-               (string-join (cons said (seq-take lines 3)) "\n") 490 nil nil "…"))))
+     :status (car exit)
+     :summary (string-join (cons heading (seq-take lines 3)) "\n"))))
 
 (defun efrit-compile--output (buffer)
-  "Return what the compilation in BUFFER printed."
+  "Return the output of the compilation in BUFFER."
   (require 'ansi-color)
   (with-current-buffer buffer
     (save-excursion
       (save-restriction
         (widen)
         (goto-char (point-min))
-        ;; Emacs's own lines at the end are left out, too.
+        ;; Leave out the last lines, which Emacs adds.
         (let ((begin (min (point-max) efrit-compile--output-start))
               (end (progn (goto-char (point-max))
                           (if (re-search-backward "\n\nCompilation [^\n]+ at [^\n]+\n*\\'"
@@ -466,19 +463,17 @@ did not see."
 
 ;;; Diagnostics
 
-;; Flymake, Flycheck and compilations tell where code is wrong.  In a file
-;; where the person has no checker at work, Flymake is started for the moment,
-;; with backends that only read: others run code of the project.
+;; Collects findings of Flymake, Flycheck and compilations.  In a file without
+;; a running checker, Flymake is started temporarily, with backends that only
+;; read the file: others run code of the project.
 
 (cl-defstruct (efrit-diagnostics--inquiry (:constructor efrit-diagnostics--inquiry-create)
                                         (:copier nil))
-  "A buffer that is checked: VISIT as `efrit-visit-open' gives it.
-STARTED says whether Flymake was started for it, FUNCTIONS what was the
-local value of `flymake-diagnostic-functions', a list, or nil; LEFT-OUT
-are backends that were not started."
+  "A buffer that is being checked: VISIT, from `efrit-visit-open'.
+STARTED is non-nil if Flymake was started for it.  FUNCTIONS is a list of
+the former local value of `flymake-diagnostic-functions', or nil if there
+was none.  LEFT-OUT lists backends that were not started."
   visit started functions left-out)
-
-;;;; Flycheck
 
 (declare-function flycheck-buffer "flycheck")
 (declare-function flycheck-running-p "flycheck")
@@ -488,10 +483,7 @@ are backends that were not started."
 (declare-function flycheck-error-level "flycheck")
 (declare-function flycheck-error-checker "flycheck")
 (declare-function flycheck-error-message "flycheck")
-
 (defvar flycheck-current-errors)
-
-;;;; Tools
 
 (efrit-define-tool get_diagnostics
     ((path "string" "Default: all open files, compilations" :optional t)
@@ -508,16 +500,15 @@ are backends that were not started."
     (setf (efrit-tool-call-stop call)
           (lambda ()
             (mapc #'efrit-diagnostics--release inquiries)
-            (efrit-tool-finish call (efrit-tool-result "The person stopped it."
-                                                       :status 'error))))
+            (efrit-tool-fail call "The person stopped it.")))
     (efrit-diagnostics--wait call inquiries until
                              (intern (or severity "note")) file)))
 
 ;;;; Checking
 
 (defun efrit-diagnostics--begin (call file)
-  "Have FILE, or where nil the open files of the project of CALL, checked.
-Return the checks."
+  "Start checking FILE, or the open files of the project of CALL if it is nil.
+Return the inquiries."
   (require 'flymake)
   (if file
       (list (efrit-diagnostics--check (efrit-visit-open file)))
@@ -527,11 +518,11 @@ Return the checks."
              collect (efrit-diagnostics--check (cons buffer nil)))))
 
 (defun efrit-diagnostics--flycheck-p (buffer)
-  "Return non-nil if Flycheck is at work in BUFFER."
+  "Return non-nil if Flycheck is on in BUFFER."
   (and (boundp 'flycheck-mode) (buffer-local-value 'flycheck-mode buffer)))
 
 (defun efrit-diagnostics--check (visit)
-  "Have the buffer of VISIT, from `efrit-visit-open', checked as it stands now."
+  "Start checking the buffer of VISIT, from `efrit-visit-open'; return an inquiry."
   (with-current-buffer (car visit)
     (let ((inquiry (efrit-diagnostics--inquiry-create :visit visit)))
       (cond ((cdr visit) (efrit-diagnostics--start inquiry))
@@ -558,7 +549,7 @@ Return the checks."
 (defun efrit-diagnostics--backends ()
   "Return the backends of Flymake for this buffer."
   (let ((local (remq t flymake-diagnostic-functions)))
-    ;; The old one of Emacs runs make; it is everywhere, and seldom of use.
+    ;; The legacy backend runs make.  It is in every buffer, and seldom works.
     (remq 'flymake-proc-legacy-flymake
           (seq-uniq (append local
                             (and (or (not (local-variable-p 'flymake-diagnostic-functions))
@@ -566,7 +557,7 @@ Return the checks."
                                  (remq t (default-value 'flymake-diagnostic-functions))))))))
 
 (defun efrit-diagnostics--release (inquiry)
-  "Leave the buffer of INQUIRY as it was found."
+  "Restore the buffer of INQUIRY, or kill it if it was opened for that."
   (pcase-let* ((visit (efrit-diagnostics--inquiry-visit inquiry))
                (`(,buffer . ,opened) visit))
     (when (buffer-live-p buffer)
@@ -581,7 +572,7 @@ Return the checks."
               (kill-local-variable 'flymake-diagnostic-functions))))))))
 
 (defun efrit-diagnostics--unreported (inquiry)
-  "Return who has not reported for INQUIRY, a list of strings."
+  "Return the names of the checkers that have not reported for INQUIRY."
   (let ((buffer (car (efrit-diagnostics--inquiry-visit inquiry))))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
@@ -595,8 +586,8 @@ Return the checks."
               (list "flycheck")))))))
 
 (defun efrit-diagnostics--wait (call inquiries until severity file)
-  "Finish CALL once each of INQUIRIES has reported, at the time UNTIL at last.
-What is told is of SEVERITY at least, and of FILE, where it is not nil."
+  "Finish CALL when all INQUIRIES have reported, at the latest at the time UNTIL.
+SEVERITY and FILE are as in `efrit-diagnostics--result'."
   (when (efrit-tool-call-finish call)
     (efrit-tool-catch-errors call
       (if (and (< (float-time) until) (seq-some #'efrit-diagnostics--unreported inquiries))
@@ -609,39 +600,37 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
 ;;;; Collecting
 
 (defun efrit-diagnostics--result (call inquiries severity file)
-  "Return the result for CALL of INQUIRIES, of SEVERITY at least, of FILE or all."
+  "Return the result for CALL of INQUIRIES, with findings of SEVERITY or worse.
+If FILE is non-nil, leave out findings about other files."
   (let* ((compilations (efrit-diagnostics--compilations call))
          (found (seq-filter
-                 (lambda (diagnostic)
-                   (and (efrit-diagnostics--severe-enough-p diagnostic severity)
-                        (efrit-diagnostics--relevant-p call diagnostic file)))
-                 (append (mapcan #'efrit-diagnostics--of-check inquiries)
+                 (lambda (finding)
+                   (and (memq severity (memq (efrit-finding-severity finding)
+                                             '(error warning note)))
+                        (efrit-diagnostics--relevant-p call finding file)))
+                 (append (mapcan #'efrit-diagnostics--of-inquiry inquiries)
                          (efrit-diagnostics--project-findings)
                          (mapcan #'efrit-findings-of-compilation compilations))))
-         (said (concat (efrit-findings-count (delete-dups (copy-sequence found))) " from "
-                       (efrit-diagnostics--sources inquiries compilations))))
+         (heading (concat (efrit-findings-count (delete-dups (copy-sequence found))) " from "
+                          (efrit-diagnostics--sources inquiries compilations))))
     (efrit-tool-result
-     (string-join (append (list (efrit-tool-mark-own said))
+     (string-join (append (list (efrit-tool-mark-own heading))
                           (mapcar #'efrit-tool-mark-own
                                   (mapcan #'efrit-diagnostics--notes inquiries))
                           (efrit-findings-lines call found))
                   "\n")
-     :summary (truncate-string-to-width said 490 nil nil "…"))))
+     :summary heading)))
 
-(defun efrit-diagnostics--severe-enough-p (diagnostic severity)
-  "Return non-nil if DIAGNOSTIC is of SEVERITY or worse."
-  (memq severity (memq (efrit-finding-severity diagnostic) '(error warning note))))
-
-(defun efrit-diagnostics--relevant-p (call diagnostic file)
-  "Return non-nil if DIAGNOSTIC is about FILE, or, where nil, the project of CALL."
-  (let ((its (efrit-finding-file diagnostic)))
+(defun efrit-diagnostics--relevant-p (call finding file)
+  "Return non-nil if FINDING is about FILE, or, if that is nil, CALL's project."
+  (let ((its (efrit-finding-file finding)))
     (if file
         (and (equal (file-remote-p its) (file-remote-p file))
              (string= (file-truename its) file))
       (efrit-visit-inside-p call its))))
 
-(defun efrit-diagnostics--of-check (inquiry)
-  "Return what INQUIRY has found."
+(defun efrit-diagnostics--of-inquiry (inquiry)
+  "Return the findings of INQUIRY."
   (let ((buffer (car (efrit-diagnostics--inquiry-visit inquiry))))
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
@@ -653,7 +642,7 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
                        (efrit-diagnostics--of-flycheck))))))))
 
 (defun efrit-diagnostics--of-flymake (diagnostic)
-  "Return the finding of DIAGNOSTIC, of Flymake, in this buffer."
+  "Return the finding for DIAGNOSTIC, of Flymake, in this buffer."
   (let ((begin (flymake-diagnostic-beg diagnostic)))
     (efrit-finding-create
      :file (buffer-file-name)
@@ -664,7 +653,7 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
      :text (flymake-diagnostic-text diagnostic))))
 
 (defun efrit-diagnostics--flymake-severity (type)
-  "Return the severity of TYPE, of Flymake."
+  "Return the severity for TYPE, of Flymake."
   (let ((level (or (get type 'severity)
                    (get (get type 'flymake-category) 'severity)
                    (warning-numeric-level :error))))
@@ -673,7 +662,7 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
           (t 'note))))
 
 (defun efrit-diagnostics--project-findings ()
-  "Return what Flymake knows of files that are not open."
+  "Return the findings of Flymake about files that are not open."
   (cl-loop for (file . diagnostics) in flymake-list-only-diagnostics
            append (cl-loop for diagnostic in diagnostics
                            for begin = (flymake-diagnostic-beg diagnostic)
@@ -701,7 +690,7 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
           flycheck-current-errors))
 
 (defun efrit-diagnostics--compilations (call)
-  "Return the buffers of compilations in the project of CALL."
+  "Return the compilation buffers of the project of CALL, sorted by name."
   (seq-filter (lambda (buffer)
                 (with-current-buffer buffer
                   (and (or (derived-mode-p 'compilation-mode)
@@ -715,7 +704,7 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
 ;;;; Reporting
 
 (defun efrit-diagnostics--sources (inquiries compilations)
-  "Return the sources in words: INQUIRIES and COMPILATIONS."
+  "Return the number of INQUIRIES and the names of COMPILATIONS, as text."
   (let ((compilers (mapconcat (lambda (buffer)
                                 (with-current-buffer buffer
                                   (concat (buffer-name)
@@ -723,13 +712,13 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
                                               " (running)" ""))))
                               compilations ", ")))
     (cond ((and inquiries compilations)
-           (format "%d checked file%s, %s" (length inquiries) (if (cdr inquiries) "s" "") compilers))
-          (inquiries (format "%d checked file%s" (length inquiries) (if (cdr inquiries) "s" "")))
+           (concat (efrit-count-text (length inquiries) "checked file") ", " compilers))
+          (inquiries (efrit-count-text (length inquiries) "checked file"))
           (compilations compilers)
-          (t "nowhere: no file of the project is checked in Emacs, and nothing was compiled"))))
+          (t "no source: no open file of the project has a checker, and nothing was compiled"))))
 
 (defun efrit-diagnostics--notes (inquiry)
-  "Return lines on what is missing in INQUIRY."
+  "Return lines about checkers that did not contribute to INQUIRY."
   (let* ((buffer (car (efrit-diagnostics--inquiry-visit inquiry)))
          (name (buffer-name buffer))
          (late (efrit-diagnostics--unreported inquiry))
@@ -753,11 +742,9 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
 
 ;;; Formatting
 
-;; The formatted text is a plan like that of an edit: the person sees the
-;; diff first, and it can be undone.  A language server is asked without
-;; waiting for it; a mode formats a copy of the buffer.
-
-;;;; Tools
+;; Formatting makes a plan like an edit does: the person sees the diff first,
+;; and can undo it.  A language server is asked asynchronously; a mode formats
+;; a copy of the buffer.
 
 (efrit-define-tool format_buffer
     ((path "string" ""))
@@ -768,8 +755,8 @@ What is told is of SEVERITY at least, and of FILE, where it is not nil."
 ;;;; Planning
 
 (defun efrit-format--plan (loop given then refused)
-  "Plan in LOOP to format the file that GIVEN, arguments, names.
-Call THEN with the plan, or REFUSED with what is wrong."
+  "Plan in LOOP to format the file in GIVEN, the arguments.
+Call THEN with the plan, or REFUSED with the reason."
   (let ((buffer (efrit-format--server-buffer loop (plist-get given :path)))
         (plan (lambda (edits)
                 (funcall (efrit-plan-of-files
@@ -781,9 +768,9 @@ Call THEN with the plan, or REFUSED with what is wrong."
       (funcall plan nil))))
 
 (defun efrit-format--plan-of (arguments files edits)
-  "Return the plan of formatting the file of ARGUMENTS, which FILES knows.
-EDITS, if non-nil, are of its language server: (TEXT . FUNCTION), where the
-function makes the formatted text of TEXT."
+  "Return the plan to format the file of ARGUMENTS, one of FILES.
+EDITS is nil, or a language server's: (TEXT . FUNCTION), where FUNCTION
+returns TEXT formatted."
   (let* ((path (plist-get arguments :path))
          (change (progn
                    (unless (eq t (plist-get (efrit-plan-file path files) :exists))
@@ -792,22 +779,22 @@ function makes the formatted text of TEXT."
          (done nil))
     (unwind-protect
         (pcase-let* ((before (efrit-change-before change))
-                     (`(,how . ,after) (if edits
-                                           (efrit-format--by-server before path edits)
-                                         (efrit-format--by-mode change))))
+                     (`(,formatter . ,after) (if edits
+                                                 (efrit-format--by-server before path edits)
+                                               (efrit-format--by-mode change))))
           (when (string= before after)
-            (efrit-plan-refuse "%s is formatted already, as %s does it" path how))
+            (efrit-plan-refuse "%s is already formatted as %s does it" path formatter))
           (setf (efrit-change-after change) after)
           (setq done t)
           (efrit-plan-create :changes (list change)
-                             :report (format "Formatted %s by %s." path how)))
+                             :report (format "Formatted %s by %s." path formatter)))
       (unless done
         (efrit-change-release change)))))
 
 (defun efrit-format--by-server (before path edits)
-  "Return (HOW . TEXT) for BEFORE, the text of PATH, and EDITS of its server."
+  "Return (FORMATTER . TEXT) for BEFORE, the text of PATH, and EDITS."
   (unless (string= before (car edits))
-    (efrit-plan-refuse "%s was changed while its language server formatted it" path))
+    (efrit-plan-refuse "%s was changed while its language server formatted it; try again" path))
   (cons "its language server" (funcall (cdr edits) before)))
 
 ;;;; Language servers
@@ -820,7 +807,7 @@ function makes the formatted text of TEXT."
 (declare-function eglot-path-to-uri "eglot")
 
 (defun efrit-format--server-buffer (loop path)
-  "Return the buffer of PATH, of LOOP, if a language server formats it, or nil."
+  "Return the buffer of PATH in LOOP's project if a language server can format it."
   (let* ((call (efrit-tool-call-create :owner loop))
          (file (and (stringp path) (ignore-errors (efrit-visit-file call path))))
          (buffer (and file (find-buffer-visiting file))))
@@ -846,16 +833,16 @@ function makes the formatted text of TEXT."
   "Return non-nil if the language server of this buffer can format it."
   (if (fboundp 'eglot-server-capable)
       (eglot-server-capable :documentFormattingProvider)
-    ;; An Eglot that was installed in Emacs 28 may have no public function for it.
+    ;; An Eglot installed in Emacs 28 may have no public function for this.
     (let ((found (plist-member (slot-value (efrit-format--server) 'capabilities)
                                :documentFormattingProvider)))
       (and found (not (eq (cadr found) :json-false))))))
 
 (defun efrit-format--uri ()
-  "Return the address that Eglot gives to servers for the file of this buffer."
+  "Return the URI of the file of this buffer, as Eglot sends it."
   (if (fboundp 'eglot-path-to-uri)
       (eglot-path-to-uri buffer-file-name)
-    ;; Before Emacs 30 Eglot has no public function for it.
+    ;; Before Emacs 30 Eglot has no public function for this.
     (require 'url-util)
     (let ((allowed (copy-sequence url-path-allowed-chars)))
       (aset allowed ?: nil)
@@ -865,21 +852,20 @@ function makes the formatted text of TEXT."
 
 (defun efrit-format--ask-server (buffer then refused)
   "Ask the language server of BUFFER to format it.
-Call THEN with (TEXT . FUNCTION), where the function makes the formatted
-text of TEXT; or REFUSED with what is wrong."
-  ;; The Eglot of Emacs 30 hears of a change in a timer, too, which comes before this one.
+Call THEN with (TEXT . FUNCTION), where FUNCTION returns TEXT formatted, or
+REFUSED with the reason."
+  ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
   (run-at-time 0 nil (lambda ()
                        (condition-case err
                            (with-current-buffer buffer
                              (efrit-format--request then refused))
                          (error
-                          (funcall refused (format "the language server was not asked: %s"
+                          (funcall refused (format "the language server could not be asked: %s"
                                                    (error-message-string err))))))))
 
 (defun efrit-format--request (then refused)
-  "Send the request to format this buffer; call THEN or REFUSED, see above.
-What was changed lately is told to the server first: Eglot has a deferred
-request wait for it."
+  "Send the request to format this buffer; call THEN or REFUSED.
+Eglot delays a deferred request until it has sent the latest changes."
   (let ((text (efrit-file-text (current-buffer)))
         (move (efrit-format--column-function)))
     (jsonrpc-async-request
@@ -900,13 +886,14 @@ request wait for it."
 seconds" efrit-format-seconds))))))
 
 (defun efrit-format--column-function ()
-  "Return the function to go to a column as this buffer's server counts."
+  "Return the function to go to a column as counted by this buffer's server."
   (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
                 '(eglot-move-to-linepos-function eglot-move-to-column-function))
       #'move-to-column))
 
 (defun efrit-format--apply-edits (text edits move)
-  "Return TEXT with EDITS, a language server's; MOVE is for its columns."
+  "Return TEXT with EDITS of a language server applied.
+MOVE is the value of `efrit-format--column-function'."
   (with-temp-buffer
     (insert text)
     (let ((places (cl-loop for edit across (or edits [])
@@ -915,7 +902,7 @@ seconds" efrit-format-seconds))))))
                                          number
                                          (efrit-format--position edit :end move)
                                          (plist-get edit :newText)))))
-      ;; From the end on, so that what is in front stays where it is.
+      ;; From the end backwards, so that the other places stay valid.
       (pcase-dolist (`(,begin ,_ ,end ,new)
                      (sort places (lambda (a b)
                                     (or (> (car a) (car b))
@@ -926,7 +913,8 @@ seconds" efrit-format-seconds))))))
     (buffer-string)))
 
 (defun efrit-format--position (edit which move)
-  "Return where EDIT, a server's, has its WHICH; MOVE is for its columns."
+  "Return the position WHICH, `:start' or `:end', of EDIT in this buffer.
+MOVE is the value of `efrit-format--column-function'."
   (let ((place (plist-get (plist-get edit :range) which)))
     (goto-char (point-min))
     (forward-line (plist-get place :line))
@@ -937,7 +925,7 @@ seconds" efrit-format-seconds))))))
 ;;;; Modes
 
 (defun efrit-format--by-mode (change)
-  "Return (HOW . TEXT) for the file of CHANGE, formatted as its mode does it."
+  "Return (FORMATTER . TEXT) for the file of CHANGE, formatted by its mode."
   (let* ((buffer (efrit-change-buffer change))
          (formatter (with-current-buffer buffer (efrit-format--formatter)))
          (text (efrit-change-before change)))
@@ -961,7 +949,7 @@ seconds" efrit-format-seconds))))))
            'indent-region)))
 
 (defun efrit-format--format-copy (buffer text formatter)
-  "Return TEXT, that of BUFFER, formatted by FORMATTER in a copy of it."
+  "Return TEXT, that of BUFFER, formatted by FORMATTER in a temporary buffer."
   (let ((variables (efrit-format--variables buffer))
         (mode (buffer-local-value 'major-mode buffer))
         (file (buffer-file-name buffer))
@@ -985,7 +973,7 @@ seconds" efrit-format-seconds))))))
       (buffer-substring-no-properties (point-min) (point-max)))))
 
 (defun efrit-format--variables (buffer)
-  "Return what BUFFER has of its own about indentation: an alist."
+  "Return the local variables of BUFFER about indentation, an alist."
   (seq-filter (lambda (entry)
                 (and (consp entry)
                      (string-match-p "tab-width\\|tabs\\|offset\\|indent"

@@ -16,7 +16,7 @@
 (require 'seq)
 (require 'subr-x)
 
-;; Those of libraries that are loaded where they are used.
+;; Of libraries that are loaded when they are used.
 (defvar project-find-functions)
 (declare-function xref-backend-definitions "xref" (backend identifier))
 (declare-function xref-backend-references "xref" (backend identifier))
@@ -28,41 +28,28 @@
 
 ;;; Tags of a project
 
-;; Has etags.el use the TAGS of a project for a while, without a question and
-;; without trust: a project may name any file in it.
+;; Uses the TAGS file of a project temporarily, without a question, and without
+;; trusting it: it may name any file.
 
-;; Those of etags.el, which is loaded where there are tags.
 (defvar tags-file-name)
-
 (defvar tags-table-list)
-
 (defvar tags-table-computed-list)
-
 (defvar tags-table-computed-list-for)
-
 (defvar tags-table-list-pointer)
-
 (defvar tags-table-list-started-at)
-
 (defvar tags-table-set-list)
-
 (defvar default-tags-table-function)
-
 (declare-function tag-exact-match-p "etags" (tag))
-
 (declare-function tag-implicit-name-match-p "etags" (tag))
-
 (declare-function etags-snarf-tag "etags" (&optional use-explicit))
-
 (declare-function file-of-tag "etags" (&optional relative))
-
 (declare-function visit-tags-table-buffer "etags" (&optional cont cbuf))
-
 (declare-function xref-make-etags-location "etags" (tag-info file))
 
 (defun efrit-tags-call (call body)
-  "Call BODY with whether there are tags: those of the project, else the person's.
-CALL says which project.  What the person has selected stays selected."
+  "Call BODY with the tags of the project of CALL, else those of the person.
+Its argument is non-nil if there are any.  The person's selected tags table
+is restored."
   (require 'etags)
   (let* ((own (expand-file-name "TAGS" (efrit-visit-root call)))
          (tags-file-name (if (file-regular-p own) own tags-file-name))
@@ -76,9 +63,9 @@ CALL says which project.  What the person has selected stays selected."
     (funcall body (or tags-file-name tags-table-list))))
 
 (defun efrit-tags-definitions (name)
-  "Return the definitions of NAME in the tags, as items of xref.
-The backend of Emacs 30 connects to any machine that is named there, and
-signals an error for a file that is gone."
+  "Return the definitions of NAME in the tags, as xref items.
+The backend of Emacs 30 connects to any machine named in the tags, and
+signals an error if a file is gone."
   (let ((buffer (current-buffer))
         (next nil)
         (found nil))
@@ -93,35 +80,32 @@ signals an error for a file that is gone."
     (nreverse found)))
 
 (defun efrit-tags--item ()
-  "Return the tag at point as an item of xref, and move behind it."
+  "Return the tag at point as an xref item, and move behind it."
   (let ((tag (etags-snarf-tag)))
     (xref-make (if (eq (car tag) t) "(filename match)" (car tag))
                (xref-make-etags-location tag (expand-file-name (file-of-tag))))))
 
 ;;; Definitions, references and outlines
 
-;; What Emacs knows of code, by xref and imenu: whatever backend the person
-;; uses is asked, and it asks nobody.  Where a backend could only search
-;; folders as text, that search runs in a process of its own.
+;; Asks the person's backends of xref and imenu, without prompts.  If a backend
+;; would search folders as text, the search runs in a child process instead.
 
 (defconst efrit-code--most-columns 300
-  "Most columns of a line that are shown.")
+  "Most columns of a line in a result.")
 
 (defconst efrit-code--limit "ulimit -d 786432 2>/dev/null; exec \"$@\""
-  "A script that runs the search in its arguments, in 768 MiB of memory.
-What a project has in a .gitignore may be endless.")
+  "Script that runs the command in its arguments with 768 MiB of memory.
+A pattern in a .gitignore of the project may need memory without end.")
 
 (cl-defstruct (efrit-code-place (:constructor efrit-code-place-create) (:copier nil))
-  "A place in a file: FILE, LINE or nil, and TEXT, what stands there."
+  "A place in a file: FILE, LINE or nil, and TEXT, the text of the line."
   file line text)
-
-;;;; Tools
 
 (efrit-define-tool find_definition
     ((symbol "string" "")
      (path "string" "" :optional t)
      (line "integer" "" :optional t :minimum 1))
-  "Where a symbol is defined, by xref (language server, tags, Lisp)."
+  "Definitions of a symbol, by xref (language server, tags, Lisp)."
   :policy allow
   (efrit-code--found-result call symbol
                             (efrit-code--ask call symbol path line #'xref-backend-definitions)
@@ -131,11 +115,11 @@ What a project has in a .gitignore may be endless.")
     ((symbol "string" "")
      (path "string" "" :optional t)
      (line "integer" "" :optional t :minimum 1))
-  "Where a symbol is used, by xref; by text where no index is there."
+  "References to a symbol, by xref, or by text search without an index."
   :policy allow
   :async t
   (let ((answer (efrit-code--ask call symbol path line #'efrit-code--references)))
-    (if (eq (cdr answer) 'text)
+    (if (eq (cdr answer) 'search)
         (efrit-code--search call symbol path (car answer))
       (efrit-tool-finish
        call (efrit-code--found-result call symbol answer "reference")))))
@@ -156,25 +140,25 @@ What a project has in a .gitignore may be endless.")
 
 ;;;; Asking xref
 
-(defun efrit-code--ask (call symbol path line question)
-  "Ask the backend of xref about SYMBOL for CALL: QUESTION, a function.
-It is asked in the file PATH at LINE; without PATH, in the files of the
-project that are open, until one knows.  Return (BACKEND . PLACES), where
-PLACES may be `text'."
+(defun efrit-code--ask (call symbol path line query)
+  "Ask xref about SYMBOL for CALL by QUERY, a function of backend and name.
+Ask in the file PATH at LINE; without PATH, in open files of the project,
+until one has an answer.  Return (BACKEND . PLACES); PLACES is `search' if
+the backend would search folders."
   (when (string-blank-p symbol)
     (user-error "Give a symbol"))
   (require 'xref)
   (if path
       (efrit-visit-with (efrit-visit-existing-file call path)
         (efrit-code--go-to symbol path line)
-        (efrit-code--ask-here call symbol question))
+        (efrit-code--ask-here call symbol query))
     (when line
-      (user-error "Line %d of which file? Give its path, too" line))
-    (efrit-code--ask-each call symbol question)))
+      (user-error "Give a path with line %d" line))
+    (efrit-code--ask-each call symbol query)))
 
 (defun efrit-code--go-to (symbol path line)
-  "Move to SYMBOL in LINE of this buffer, or where it stands first.
-PATH is the model's name of the file."
+  "Move to SYMBOL in LINE of this buffer, by default its first occurrence.
+PATH is the name of the file in errors."
   (widen)
   (goto-char (point-min))
   (when line
@@ -185,8 +169,8 @@ PATH is the model's name of the file."
       (when line
         (user-error "%s is not in line %d of %s" symbol line path)))))
 
-(defun efrit-code--ask-each (call symbol question)
-  "Ask each kind of open file of the project of CALL about SYMBOL: QUESTION.
+(defun efrit-code--ask-each (call symbol query)
+  "Ask by QUERY about SYMBOL in one open file of each mode in CALL's project.
 Return as `efrit-code--ask' does."
   (let ((asked nil)
         (answer nil))
@@ -197,64 +181,64 @@ Return as `efrit-code--ask' does."
           (let ((found (save-excursion
                          (save-restriction
                            (efrit-visit-and-release
-                             (efrit-code--ask-here call symbol question))))))
+                             (efrit-code--ask-here call symbol query))))))
             (when (or (null answer) (cdr found))
               (setq answer found))))))
     (or answer
         (let ((default-directory (efrit-visit-root call)))
           (with-temp-buffer
-            (efrit-visit-and-release (efrit-code--ask-here call symbol question)))))))
+            (efrit-visit-and-release (efrit-code--ask-here call symbol query)))))))
 
-(defun efrit-code--ask-here (call symbol question)
-  "Ask the backend of this buffer about SYMBOL for CALL: QUESTION.
+(defun efrit-code--ask-here (call symbol query)
+  "Ask the backend of this buffer by QUERY about SYMBOL for CALL.
 Return as `efrit-code--ask' does."
   (efrit-tags-call call
     (lambda (has-tags)
       (let* ((root (efrit-visit-root call))
-             ;; A backend that looks for the project is not to ask for it.
+             ;; A backend that needs the project must not prompt for it.
              (project-find-functions (list (lambda (_) (cons 'transient root))))
              (backend (xref-find-backend)))
         (if (and (eq backend 'etags) (not has-tags))
-            (cons nil (and (eq question #'efrit-code--references) 'text))
-          (let ((found (efrit-code--answer backend question
-                                           (efrit-code--identifier backend symbol))))
-            (cons backend (if (eq found 'text) 'text
+            (cons nil (and (eq query #'efrit-code--references) 'search))
+          (let ((found (efrit-code--query backend query
+                                          (efrit-code--identifier backend symbol))))
+            (cons backend (if (eq found 'search) 'search
                             (efrit-code--places call found)))))))))
 
-(defun efrit-code--answer (backend question identifier)
-  "Return what BACKEND answers to QUESTION about IDENTIFIER, in time.
-No project is remembered for it."
+(defun efrit-code--query (backend query identifier)
+  "Call QUERY with BACKEND and IDENTIFIER within `efrit-code-seconds'.
+Prevent project.el from remembering the project."
   (cl-letf (((symbol-function 'project-remember-project) #'ignore))
     (with-timeout (efrit-code-seconds
                    (user-error "%s did not answer within %s seconds"
                                backend efrit-code-seconds))
-      (if (and (eq backend 'etags) (eq question #'xref-backend-definitions))
+      (if (and (eq backend 'etags) (eq query #'xref-backend-definitions))
           (efrit-tags-definitions identifier)
-        (funcall question backend identifier)))))
+        (funcall query backend identifier)))))
 
 (defun efrit-code--identifier (backend symbol)
-  "Return the name of SYMBOL for BACKEND, which may be at point."
+  "Return the identifier of BACKEND at point if it equals SYMBOL, else SYMBOL."
   (let ((here (ignore-errors (xref-backend-identifier-at-point backend))))
     (if (and here (string= here symbol)) here symbol)))
 
 (defun efrit-code--references (backend identifier)
-  "Return the references to IDENTIFIER that BACKEND knows of.
-Return `text' where it would search folders."
-  (catch 'efrit-code--text
+  "Return the references to IDENTIFIER known to BACKEND.
+Return `search' if it would search folders."
+  (catch 'efrit-code--search
     (cl-letf (((symbol-function 'xref-references-in-directory)
-               (lambda (&rest _) (throw 'efrit-code--text 'text))))
+               (lambda (&rest _) (throw 'efrit-code--search 'search))))
       (xref-backend-references backend identifier))))
 
 ;;;; Places
 
 (defun efrit-code--places (call items)
-  "Return the places of ITEMS, of xref, for CALL, in order and each once."
+  "Return the places of ITEMS, of xref, for CALL, sorted and without duplicates."
   (efrit-code--sort-places
    call (mapcar (lambda (item) (efrit-code--place call item))
                 (seq-take items efrit-code-most-places))))
 
 (defun efrit-code--sort-places (call places)
-  "Return PLACES in the order of their files, as CALL names them, and lines."
+  "Return PLACES sorted by file, as named for CALL, and line."
   (let ((named (mapcar (lambda (place)
                          (cons (efrit-visit-name call (efrit-code-place-file place)) place))
                        places)))
@@ -279,8 +263,8 @@ Return `text' where it would search folders."
         (efrit-code-place-create :file group :line line :text (xref-item-summary item)))))
 
 (defun efrit-code--place-of-marker (call item marker)
-  "Return the place at MARKER, or nil; ITEM, of xref, leads there.
-What stands in files outside of the project of CALL is not read."
+  "Return the place at MARKER, or nil; ITEM is the xref item of MARKER.
+Do not read the line if its file is outside the project of CALL."
   (when-let* ((buffer (and marker (marker-buffer marker)))
               (file (buffer-file-name buffer)))
     (with-current-buffer buffer
@@ -294,7 +278,7 @@ What stands in files outside of the project of CALL is not read."
                  (xref-item-summary item)))))))
 
 (defun efrit-code--place-line (call place)
-  "Return the line about PLACE, for CALL."
+  "Return a line about PLACE, for CALL."
   (concat (efrit-visit-name call (efrit-code-place-file place))
           (if (efrit-code-place-line place) (format ":%d" (efrit-code-place-line place)) "")
           ": "
@@ -305,41 +289,33 @@ What stands in files outside of the project of CALL is not read."
            efrit-code--most-columns nil nil "…")))
 
 (defun efrit-code--found-result (call symbol answer thing)
-  "Return the result for CALL of asking about SYMBOL: ANSWER, some of THING."
+  "Return the result for CALL about SYMBOL, from ANSWER of `efrit-code--ask'.
+THING is the noun for a place: definition or reference."
   (pcase-let ((`(,backend . ,places) answer))
     (if (null places)
         (efrit-tool-result (efrit-tool-mark-own (efrit-code--not-found-text backend symbol thing))
                            :summary (format "No %s of %s was found." thing symbol))
-      (let ((said (efrit-code--summary-line places symbol thing (format "%s" backend))))
-        (efrit-tool-result
-         (string-join (cons (efrit-tool-mark-own said)
-                            (mapcar (lambda (place) (efrit-code--place-line call place))
-                                    places))
-                      "\n")
-         :summary (truncate-string-to-width
-                   (concat said " " (efrit-code--place-line call (car places)))
-                   490 nil nil "…"))))))
-
-(defun efrit-code--summary-line (places symbol thing how)
-  "Return a line on how many PLACES, some of THING, SYMBOL has, and HOW."
-  (format "%d %s%s of %s (%s)%s" (length places) thing (if (cdr places) "s" "") symbol how
-          (if (< (length places) efrit-code-most-places) ":"
-            ", the first; there may be more:")))
+      (let ((heading (format "%s of %s (%s)%s" (efrit-count-text (length places) thing)
+                             symbol backend
+                             (if (< (length places) efrit-code-most-places) ":"
+                               ", the first; there may be more:")))
+            (lines (mapcar (lambda (place) (efrit-code--place-line call place)) places)))
+        (efrit-tool-result (string-join (cons (efrit-tool-mark-own heading) lines) "\n")
+                           :summary (concat heading " " (car lines)))))))
 
 (defun efrit-code--not-found-text (backend symbol thing)
-  "Return what is said where BACKEND knows no THING of SYMBOL."
-  (if backend
-      (format "%s knows no %s of %s; list_symbols and search_content look at the text."
-              backend thing symbol)
-    (format "Nothing in this Emacs knows of %s: no language server, no TAGS. \
-list_symbols and search_content look at the text." symbol)))
+  "Return the text for the model if BACKEND found no THING of SYMBOL."
+  (concat (if backend
+              (format "%s found no %s of %s" backend thing symbol)
+            (format "No language server and no TAGS here to look up %s" symbol))
+          "; list_symbols and search_content search the text."))
 
 ;;;; Searching text
 
 (defun efrit-code--search (call symbol path backend)
   "Search the project of CALL for SYMBOL as text, and finish CALL.
-PATH is a file whose syntax says what a symbol is, or nil; BACKEND is the
-one of xref that has no index."
+The syntax table of the file PATH, or the standard one, delimits symbols;
+BACKEND is the xref backend without an index, or nil."
   (let ((syntax (if path
                     (efrit-visit-with (efrit-visit-existing-file call path) (syntax-table))
                   (standard-syntax-table))))
@@ -353,7 +329,7 @@ one of xref that has no index."
      :seconds 60 :most 10000000)))
 
 (defun efrit-code--search-command (symbol)
-  "Return the command to search its folder for SYMBOL."
+  "Return the command to search the current directory for SYMBOL."
   (append
    (list "sh" "-c" efrit-code--limit "sh")
    (if-let* ((rg (let ((exec-path (efrit-exec-path))) (executable-find "rg" t))))
@@ -362,27 +338,28 @@ one of xref that has no index."
      (list "grep" "-rnIHwFZ" "--exclude-dir=.git" "-e" symbol "."))))
 
 (defun efrit-code--search-result (call symbol backend syntax output end)
-  "Return the result for CALL of a search for SYMBOL that printed OUTPUT.
-BACKEND has no index, SYNTAX says what a symbol is, and END how it ended."
+  "Return the result for CALL of a search for SYMBOL with the output OUTPUT.
+BACKEND and SYNTAX are as in `efrit-code--search', END as in
+`efrit-child-run'."
   (when (and (numberp end) (> end 1) (string-empty-p output))
     (error "The search for %s failed (%s)" symbol end))
-  (let* ((how (format "by text%s" (if backend (format "; %s has no index" backend) "")))
+  (let* ((method (format "by text%s" (if backend (format "; %s has no index" backend) "")))
          (places (efrit-code--matches call symbol syntax
                                       (decode-coding-string output 'utf-8-unix)))
-         (result (efrit-code--found-result call symbol (cons how places) "reference")))
+         (result (efrit-code--found-result call symbol (cons method places) "reference")))
     (if (null places)
         (efrit-tool-result
-         (efrit-tool-mark-own (format "%s is nowhere in the project (searched %s)." symbol how)))
+         (efrit-tool-mark-own (format "%s is nowhere in the project (searched %s)." symbol method)))
       (when (symbolp end)
         (plist-put result :text (concat (plist-get result :text)
                                         "\n"
                                         (efrit-tool-mark-own
-                                         "[The search was ended early; search_content pages.]"))))
+                                         "[The search was cut; search_content shows all.]"))))
       result)))
 
 (defun efrit-code--matches (call symbol syntax output)
-  "Return the places in OUTPUT, of a search for CALL, where SYMBOL stands whole.
-SYNTAX says what belongs to a symbol."
+  "Return the places in OUTPUT, of a search for CALL, where SYMBOL is whole.
+SYNTAX is the syntax table that delimits symbols."
   (with-syntax-table syntax
     (let ((regexp (if (string-match-p "\\`\\(?:\\sw\\|\\s_\\)+\\'" symbol)
                       (format "\\_<%s\\_>" (regexp-quote symbol))
@@ -400,7 +377,7 @@ SYNTAX says what belongs to a symbol."
         efrit-code-most-places)))))
 
 (defun efrit-code--match (call line)
-  "Return the place in LINE of a search's output for CALL, or nil."
+  "Return the place on LINE of a search's output for CALL, or nil."
   (when (string-match "\\`\\(?:\\./\\)?\\([^\0]+\\)\0\\([0-9]+\\):\\(.*\\)\\'" line)
     (efrit-code-place-create
      :file (expand-file-name (match-string 1 line) (efrit-visit-root call))
@@ -410,24 +387,23 @@ SYNTAX says what belongs to a symbol."
 ;;;; Outlines
 
 (defun efrit-code--outline (path)
-  "Return the outline of this buffer, PATH for the model, as a result."
+  "Return the outline of this buffer, called PATH, as a result."
   (save-excursion
     (save-restriction
       (widen)
       (require 'imenu)
       (let* ((index (condition-case err
                         (funcall imenu-create-index-function)
-                      (error (user-error "%s has no outline, %s: %s; read_file and \
-list_symbols take it" path major-mode (error-message-string err)))))
+                      (error (user-error "%s has no outline in %s: %s; use read_file or \
+list_symbols" path major-mode (error-message-string err)))))
              (lines (efrit-code--outline-lines index 0))
-             (said (format "%s (%s): %d entries" path major-mode (length lines))))
-        (efrit-tool-result (string-join (cons (efrit-tool-mark-own said) lines) "\n")
-                           :summary (truncate-string-to-width
-                                     (concat said ": " (mapconcat #'string-trim lines ", "))
-                                     490 nil nil "…"))))))
+             (heading (format "%s (%s): %d entries" path major-mode (length lines))))
+        (efrit-tool-result (string-join (cons (efrit-tool-mark-own heading) lines) "\n")
+                           :summary (concat heading ": "
+                                            (mapconcat #'string-trim lines ", ")))))))
 
 (defun efrit-code--outline-lines (index depth)
-  "Return lines for INDEX, of imenu, DEPTH levels down."
+  "Return lines for INDEX, of imenu, at nesting level DEPTH."
   (cl-loop for item in index
            when item append
            (if (and (consp (cdr item)) (listp (cadr item)) (not (functionp (cadr item))))
@@ -439,7 +415,7 @@ list_symbols take it" path major-mode (error-message-string err)))))
                     depth)))))
 
 (defun efrit-code--outline-line (name position depth)
-  "Return the line about NAME at POSITION, nil for a group, DEPTH levels down."
+  "Return a line about NAME at POSITION, nil for a group, at nesting level DEPTH."
   (let ((position (if (overlayp position) (overlay-start position) position)))
     (concat (make-string (* 2 depth) ?\s)
             (if (integer-or-marker-p position)

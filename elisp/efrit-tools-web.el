@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; Tools that fetch pages and search the web.  The person is asked, and sees
-;; the address.
+;; Tools that fetch pages and search the web, once the person has seen the
+;; address and agreed.
 
 ;;; Code:
 
@@ -17,7 +17,7 @@
 (require 'seq)
 (require 'subr-x)
 
-;; Those of libraries that are loaded where they are used.
+;; Of libraries that are loaded when they are used.
 (declare-function url-expand-file-name "url-expand" (url &optional default))
 (declare-function url-host "url-parse" (url))
 (declare-function url-portspec "url-parse" (url))
@@ -25,35 +25,34 @@
 
 ;;; Fetching an address
 
-;; By curl, like the requests to the model: it never asks for a password,
-;; knows no cookies, checks certificates, and does not make Emacs wait.  Only
-;; the site that the person agreed to is asked: a redirect to another one is
-;; told, not followed.
+;; By curl, like the requests to the model: it asks for no password, has no
+;; cookies, checks certificates, and Emacs does not wait for it.  A redirect to
+;; another site than the person agreed to is reported, not followed.
 
 (cl-defstruct (efrit-fetched (:constructor efrit-fetched-create) (:copier nil))
-  "What a site answered.
-URL is the address in the end, STATUS a number, HEADERS an alist with
-lower-case names, BODY a unibyte string; CUT says why it is not whole:
-`late', `long', `broken', or nil.  LEADS-TO is the address of another site that it
-redirects to, or nil."
+  "The answer of a site.
+URL is the final address, STATUS a number, HEADERS an alist with lower-case
+names, BODY a unibyte string.  CUT is nil, or why the body is incomplete:
+`late', `long' or `broken'.  LEADS-TO is the address of another site that
+it redirects to, or nil."
   url status headers body cut leads-to)
 
 (defun efrit-fetch-url (url)
-  "Return URL, the model's, as it is asked for; signal an error if it is none."
+  "Return URL encoded for a request; signal an error if it is not allowed."
   (let ((case-fold-search t))
     (cond ((not (string-match-p "\\`https?://[^/?#]" url))
-           (user-error "%s is no http or https address" url))
+           (user-error "%s is not an http or https address" url))
           ((string-match-p "[[:cntrl:][:space:]\"]" url)
            (user-error "The address has blanks or control characters; encode them by %%20"))
           ((string-match-p "\\`https?://[^/?#]*@" url)
-           (user-error "The address has a user's name in it; give one without"))
+           (user-error "The address has a user name in it; remove that"))
           ((> (length url) 8000)
            (user-error "The address is too long"))
           (t (url-encode-url (replace-regexp-in-string "#.*\\'" "" url))))))
 
 (defun efrit-fetch (call url then)
-  "Get URL, from `efrit-fetch-url', for CALL, then THEN with the `efrit-fetched'.
-Where there is no answer, CALL is finished with the reason."
+  "Get URL, from `efrit-fetch-url', for CALL; call THEN with an `efrit-fetched'.
+If there is no answer, finish CALL with the reason."
   (efrit-fetch--step call url then efrit-fetch-most-redirects))
 
 (defun efrit-fetch-header (fetched name)
@@ -61,18 +60,18 @@ Where there is no answer, CALL is finished with the reason."
   (cdr (assoc name (efrit-fetched-headers fetched))))
 
 (defconst efrit-fetch--problems
-  '((1 . "its protocol is none of http and https") (3 . "it is no address")
-    (5 . "the proxy's name is not known") (6 . "its host is not known")
-    (7 . "its host does not take connections") (28 . "it did not answer in time")
-    (35 . "no secure connection could be made") (47 . "it redirects without end")
-    (52 . "its host answered nothing") (56 . "the connection broke")
-    (60 . "its certificate is not trusted") (61 . "its encoding is not known"))
+  '((1 . "the protocol is not http or https") (3 . "the address is malformed")
+    (5 . "the name of the proxy is unknown") (6 . "the host is unknown")
+    (7 . "the host refused the connection") (28 . "it did not answer in time")
+    (35 . "no secure connection could be made") (47 . "there are too many redirects")
+    (52 . "the host sent an empty answer") (56 . "the connection broke")
+    (60 . "the certificate is not trusted") (61 . "the content encoding is unknown"))
   "Meanings of curl's exit codes.")
 
 (defun efrit-fetch--step (call url then redirects)
-  "Get URL for CALL, then THEN; follow so many REDIRECTS."
+  "Get URL for CALL, then THEN; follow at most REDIRECTS redirects."
   (unless (executable-find (default-value 'efrit-http-program))
-    (user-error "There is no %s: install curl, or set `efrit-http-program'"
+    (user-error "%s was not found; install curl, or set `efrit-http-program'"
                 (default-value 'efrit-http-program)))
   (efrit-child-run
    call (list (default-value 'efrit-http-program) "-q" "--config" "-")
@@ -80,15 +79,14 @@ Where there is no answer, CALL is finished with the reason."
      (let ((fetched (efrit-fetch--read url output end)))
        (if fetched
            (efrit-fetch--follow-redirect call fetched then redirects)
-         (efrit-tool-finish
-          call (efrit-tool-result (efrit-fetch--problem url end) :status 'error)))))
+         (efrit-tool-fail call (efrit-fetch--problem url end)))))
    :input (efrit-fetch--config url)
    :seconds efrit-fetch-seconds
    :most efrit-fetch-most-bytes))
 
 (defun efrit-fetch--config (url)
-  "Return curl's options for URL, a unibyte string.
-They come by its standard input, so that no process list shows the address."
+  "Return the options of curl for URL, a unibyte string.
+Curl reads them from standard input, so that no process list has the address."
   (efrit-http-options
    url nil
    "compressed\ngloboff\n"
@@ -98,7 +96,7 @@ They come by its standard input, so that no process list shows the address."
    (efrit-http-option "connect-timeout" (format "%s" efrit-http-connect-timeout))))
 
 (defun efrit-fetch--problem (url end)
-  "Return what is said where URL gave nothing; END is how curl ended."
+  "Return an error text about URL; END is as in `efrit-child-run'."
   (format "%s was not fetched: %s" url
           (cond ((eq end 'late) (format "it did not answer within %s seconds"
                                         efrit-fetch-seconds))
@@ -106,8 +104,8 @@ They come by its standard input, so that no process list shows the address."
                 (t (format "curl ended with %s" end)))))
 
 (defun efrit-fetch--read (url output end)
-  "Return the answer of URL in OUTPUT, or nil if there is none.
-END is how curl ended."
+  "Return the `efrit-fetched' of URL in OUTPUT, or nil if there is none.
+END is as in `efrit-child-run'."
   (pcase (efrit-http-parse output)
     (`(,status ,headers ,body)
      (efrit-fetched-create
@@ -116,15 +114,16 @@ END is how curl ended."
                  ((not (eql end 0)) 'broken))))))
 
 (defun efrit-fetch--follow-redirect (call fetched then redirects)
-  "Follow where FETCHED leads, for CALL, with REDIRECTS left; else call THEN."
+  "Follow the redirect of FETCHED for CALL, REDIRECTS times at most.
+Call THEN if there is none, or if it leads to another site."
   (let ((next (efrit-fetch--next fetched)))
     (cond ((null next) (funcall then fetched))
           ((not (efrit-fetch--same-site-p (efrit-fetched-url fetched) next))
            (setf (efrit-fetched-leads-to fetched) next)
            (funcall then fetched))
           ((< redirects 1)
-           (user-error "%s redirects more than %d times" (efrit-fetched-url fetched)
-                       efrit-fetch-most-redirects))
+           (user-error "There were more than %d redirects, the last to %s"
+                       efrit-fetch-most-redirects (efrit-fetched-url fetched)))
           (t (efrit-fetch--step call next then (1- redirects))))))
 
 (defun efrit-fetch--next (fetched)
@@ -136,7 +135,7 @@ END is how curl ended."
                                            (efrit-fetched-url fetched)))))
 
 (defun efrit-fetch--same-site-p (url next)
-  "Return non-nil if NEXT is of the site of URL, and no less secure."
+  "Return non-nil if NEXT is on the site of URL, and not less secure."
   (let ((from (url-generic-parse-url url))
         (to (url-generic-parse-url next)))
     (and (string= (efrit-fetch--site from) (efrit-fetch--site to))
@@ -144,18 +143,16 @@ END is how curl ended."
          (equal (url-portspec from) (url-portspec to)))))
 
 (defun efrit-fetch--site (url)
-  "Return the host of URL, as parsed, without a www."
+  "Return the host of URL, a parsed one, without a leading www."
   (string-remove-prefix "www." (downcase (or (url-host url) ""))))
 
 ;;; Tools
 
-;; Pages as text, and what a search engine finds.  The person is asked, and
-;; sees the address.
 
 (efrit-define-tool fetch_url
     ((url "string" "")
      (links "boolean" "" :optional t))
-  "Get a web page as text. Redirects to another site are told, not followed."
+  "Get a web page as text. Redirects to another site are reported, not followed."
   :effects nil
   :async t
   (efrit-fetch call (efrit-fetch-url url)
@@ -163,7 +160,7 @@ END is how curl ended."
 
 (efrit-define-tool web_search
     ((query "string" ""))
-  "Search the web: what is found, with addresses."
+  "Search the web: results with their addresses."
   :effects nil
   :async t
   :question #'efrit-web--question
@@ -173,13 +170,13 @@ END is how curl ended."
                (lambda (fetched) (efrit-web--finish-call call fetched t))))
 
 (defun efrit-web-search-address (query)
-  "Return the address at which QUERY is searched for."
+  "Return the address of a search for QUERY."
   (unless (string-search "%s" efrit-web-search-url)
-    (user-error "`efrit-web-search-url' has no %%s in it"))
+    (user-error "`efrit-web-search-url' has no %%s for the query"))
   (string-replace "%s" (url-hexify-string query) efrit-web-search-url))
 
 (defun efrit-web--question (_loop arguments)
-  "Return what the person is asked before a search with ARGUMENTS."
+  "Return the question to the person about a search with ARGUMENTS."
   (let ((query (plist-get arguments :query)))
     (format "May web_search ask %s?  %s"
             (if (string-match "\\`[^:]+://\\([^/?#]+\\)" efrit-web-search-url)
@@ -188,7 +185,7 @@ END is how curl ended."
             query)))
 
 (defun efrit-web--finish-call (call fetched links)
-  "Finish CALL with FETCHED as text, with LINKS, if non-nil."
+  "Finish CALL with FETCHED as text, with LINKS if non-nil."
   (let ((kind (efrit-web--kind fetched)))
     (cond ((efrit-fetched-leads-to fetched)
            (efrit-tool-finish
@@ -196,7 +193,7 @@ END is how curl ended."
                   (format "%s redirects to another site: %s\nfetch_url gets it."
                           (efrit-fetched-url fetched) (efrit-fetched-leads-to fetched)))))
           ((null kind)
-           (efrit-web--finish call fetched (efrit-tool-mark-own "It is no text, and not shown.")))
+           (efrit-web--finish call fetched (efrit-tool-mark-own "It is not text, and not shown.")))
           ((not (eq kind 'page))
            (efrit-web--finish call fetched (efrit-web--text fetched nil)))
           ((not (libxml-available-p))
@@ -205,35 +202,35 @@ END is how curl ended."
           (t (efrit-web--render call fetched (efrit-web--text fetched t) links)))))
 
 (defun efrit-web--kind (fetched)
-  "Return `page' or `text', as the body of FETCHED is, nil if it is neither."
+  "Return the kind of the body of FETCHED: `page', `text', or nil for neither."
   (let* ((body (efrit-fetched-body fetched))
-         (said (efrit-web--type fetched))
+         (type (efrit-web--type fetched))
          (begin (substring body 0 (min 1000 (length body)))))
-    (cond ((member said '("text/html" "application/xhtml+xml")) 'page)
+    (cond ((member type '("text/html" "application/xhtml+xml")) 'page)
           ((string-match-p "\\`text/\\|[/+]\\(?:json\\|xml\\|yaml\\|toml\\|javascript\\|x-sh\\)\\'"
-                           said)
+                           type)
            'text)
-          ((not (string-empty-p said)) nil)
+          ((not (string-empty-p type)) nil)
           ((string-search "\0" begin) nil)
           ((string-match-p "<html\\|<!doctype html" (downcase begin)) 'page)
           (t 'text))))
 
 (defun efrit-web--type (fetched)
-  "Return the type of FETCHED, in lower case, \"\" if it has none."
+  "Return the content type of FETCHED, in lower case, or \"\"."
   (downcase (string-trim (car (split-string
                                (or (efrit-fetch-header fetched "content-type") "") ";")))))
 
 (defun efrit-web--text (fetched is-page)
-  "Return the body of FETCHED, HTML if IS-PAGE, decoded."
+  "Return the decoded body of FETCHED, which is HTML if IS-PAGE."
   (let* ((body (efrit-fetched-body fetched))
-         (said (or (efrit-web--charset (efrit-fetch-header fetched "content-type"))
-                   (and is-page
-                        (efrit-web--charset
-                         (substring body 0 (min 2000 (length body)))))))
-         (text (decode-coding-string body (or said 'utf-8))))
+         (charset (or (efrit-web--charset (efrit-fetch-header fetched "content-type"))
+                      (and is-page
+                           (efrit-web--charset
+                            (substring body 0 (min 2000 (length body)))))))
+         (text (decode-coding-string body (or charset 'utf-8))))
     (replace-regexp-in-string
      "\r\n?" "\n"
-     (if (and (null said) (memq 'eight-bit (find-charset-string text)))
+     (if (and (null charset) (memq 'eight-bit (find-charset-string text)))
          (decode-coding-string body 'windows-1252)
        text))))
 
@@ -246,8 +243,8 @@ END is how curl ended."
         (and coding (coding-system-p coding) coding)))))
 
 (defun efrit-web--layout-command (file url links)
-  "Return the command that prints the page in FILE, UTF-8, from URL as text.
-With LINKS, the address of each link stands behind it."
+  "Return the command that prints the page in FILE, from URL, as text.
+With LINKS, print the address of each link behind it."
   (list (expand-file-name invocation-name invocation-directory)
         "-Q" "--batch" "-l" (locate-library "efrit-web-page")
         "-f" "efrit-web-page-print" file url (if links "links" "text")))
@@ -264,34 +261,33 @@ With LINKS, the address of each link stands behind it."
          (if (eql end 0)
              (efrit-web--finish call fetched text)
            (efrit-web--finish call fetched html
-                              (format "It could not be laid out (%s); here is the HTML." end)))))
+                              (format "The page could not be laid out (%s); here is the HTML."
+                                      end)))))
      :seconds efrit-web-render-seconds
      :clean-up (lambda () (delete-file file)))))
 
 (defun efrit-web--finish (call fetched text &optional note)
-  "Finish CALL with TEXT, of FETCHED, and NOTE on it."
+  "Finish CALL with TEXT, from FETCHED, and NOTE about it."
   (let* ((status (efrit-fetched-status fetched))
-         (said (format "%s (%d%s, %d bytes)" (efrit-fetched-url fetched) status
-                       (let ((type (efrit-web--type fetched)))
-                         (if (string-empty-p type) "" (concat ", " type)))
-                       (length (efrit-fetched-body fetched))))
+         (heading (format "%s (%d%s, %d bytes)" (efrit-fetched-url fetched) status
+                          (let ((type (efrit-web--type fetched)))
+                            (if (string-empty-p type) "" (concat ", " type)))
+                          (length (efrit-fetched-body fetched))))
          (cut (pcase (efrit-fetched-cut fetched)
-                ('long (format "[It was cut after %d bytes.]" efrit-fetch-most-bytes))
-                ('late (format "[It was cut after %s seconds.]" efrit-fetch-seconds))
-                ('broken "[The connection broke; it is not whole.]"))))
+                ('long (format "[Cut after %d bytes.]" efrit-fetch-most-bytes))
+                ('late (format "[Cut after %s seconds.]" efrit-fetch-seconds))
+                ('broken "[The connection broke; the rest is missing.]"))))
     (efrit-tool-finish
      call
      (efrit-tool-result
-      (string-join (delq nil (list (efrit-tool-mark-own said)
+      (string-join (delq nil (list (efrit-tool-mark-own heading)
                                    (and note (efrit-tool-mark-own note))
                                    ""
                                    (string-trim-right text)
                                    (and cut (efrit-tool-mark-own cut))))
                    "\n")
       :status (if (< status 400) 'success 'error)
-      :summary (truncate-string-to-width
-                (concat said " " (replace-regexp-in-string "[ \t\n]+" " " text))
-                490 nil nil "…")))))
+      :summary (concat heading " " (replace-regexp-in-string "[ \t\n]+" " " text))))))
 
 (provide 'efrit-tools-web)
 ;;; efrit-tools-web.el ends here

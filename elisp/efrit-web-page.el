@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; Pages can take long to lay out, so that is done by an Emacs of its own,
-;; which loads this file alone, fetches nothing, and runs no script.
+;; Laying out a page can take long, so a separate batch Emacs does it.  It
+;; loads this file alone, fetches nothing, and runs no script.
 
 ;;; Code:
 
@@ -16,7 +16,8 @@
 (require 'url-util)
 
 (defun efrit-web-page-print ()
-  "Print the page named by the rest of the command line, for a batch Emacs."
+  "Print the page in the file on the command line, for a batch Emacs.
+The arguments are the file, its URL, and \"links\" to print links as well."
   (pcase-let ((`(,file ,url ,how) command-line-args-left))
     (setq command-line-args-left nil
           locale-coding-system 'utf-8-unix)
@@ -26,8 +27,8 @@
              (efrit-web-page-text url (equal how "links"))))))
 
 (defun efrit-web-page-text (url links)
-  "Return the page in this buffer, from URL, as text.
-With LINKS, the address of each link stands behind it."
+  "Return the HTML page in this buffer, from URL, as text.
+With LINKS, insert the address of each link behind it."
   (let* ((dom (libxml-parse-html-region (point-min) (point-max)))
          (title (string-trim (replace-regexp-in-string
                               "[ \t\r\n]+" " "
@@ -48,7 +49,7 @@ With LINKS, the address of each link stands behind it."
               (buffer-substring-no-properties (point-min) (point-max))))))
 
 (defun efrit-web-page--write-links ()
-  "Write the address of each link in this buffer behind it."
+  "Insert the address of each link in this buffer behind it."
   (let ((position (point-max)))
     (while (> position (point-min))
       (let ((url (get-text-property (1- position) 'shr-url))
@@ -60,14 +61,14 @@ With LINKS, the address of each link stands behind it."
         (setq position begin)))))
 
 (defun efrit-web-page--target (url)
-  "Return where URL, of a link, leads to.
-A search engine's own link has the address of what was found in it."
+  "Return the address that the link URL leads to.
+Unwrap links of the search engine to its results."
   (if (string-match "\\`\\(?:https?:\\)?//duckduckgo\\.com/l/\\?\\(?:.*&\\)?uddg=\\([^&]+\\)" url)
       (decode-coding-string (url-unhex-string (match-string 1 url)) 'utf-8)
     url))
 
 (defun efrit-web-page--tidy ()
-  "Remove blanks at the ends of lines, and empty lines that follow another."
+  "Delete blanks at line ends, and repeated empty lines."
   (goto-char (point-min))
   (while (re-search-forward "[ \t\u00a0]+$" nil t)
     (replace-match ""))

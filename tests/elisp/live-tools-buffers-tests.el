@@ -83,7 +83,7 @@
     (should (equal "a.txt (4 lines, text-mode, a.txt, saved, narrowed to lines 2 to 3)\n2\ttwo\n3\tthree"
                    (live-test-text "read_buffer" :buffer "a.txt")))
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 4)
-                   "lines 2 to 3 (narrowed), and no line 4")
+                   "lines 2 to 3 (narrowed), but no line 4")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :end_line 1)
                    "narrowed to lines 2 to 3")))
 
@@ -102,7 +102,7 @@
     (let ((efrit-buffer-most-characters 1000))
       (live-test-has (live-test-text "read_buffer" :buffer "huge")
                      "huge (5006 characters, fundamental-mode)\n1\txxx"
-                     "[It was cut after 1000 characters, in line 1 of 2;"))
+                     "[Cut after 1000 characters, in line 1 of 2;"))
     (live-test-has (live-test-text "read_buffer" :buffer "huge" :start_line 2) "2\tnext")))
 
 (ert-deftest efrit-live-buffers-bytes-are-not-read-as-text ()
@@ -113,19 +113,19 @@
     (with-current-buffer (generate-new-buffer "zeros")
       (insert "a\0b"))
     (generate-new-buffer "empty")
-    (live-test-has (live-test-text "read_buffer" :buffer "bytes") "It holds bytes, no text.")
-    (live-test-has (live-test-text "read_buffer" :buffer "zeros") "It holds bytes, no text.")
+    (live-test-has (live-test-text "read_buffer" :buffer "bytes") "It is binary, and not shown.")
+    (live-test-has (live-test-text "read_buffer" :buffer "zeros") "It is binary, and not shown.")
     (live-test-has (live-test-text "read_buffer" :buffer "empty") "It is empty.")))
 
 (ert-deftest efrit-live-buffers-lines-that-are-none-are-refused ()
   (live-test-in-session '(("a.txt" . "one\n"))
     (find-file-noselect "a.txt")
-    (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 0) "0 is no number")
+    (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 0) "0 is not a valid line number")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 2) "no line 2")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 2 :end_line 1)
                    "an end_line of 2 or more, not 1")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :tail 1 :end_line 1)
-                   "Give one of")))
+                   "Give either tail")))
 
 ;;; Secrets
 
@@ -144,7 +144,7 @@
       (insert "hunter2"))
     (dolist (name '(".env" "id_rsa" "innocent" " *password*" "entry" ".authinfo" " *Minibuf-0*"))
       (let ((said (live-test-refused "read_buffer" :buffer name)))
-        (live-test-has said "asks the person")
+        (live-test-has said "the person")
         (live-test-lacks said "hunter2")))
     (live-test-has (live-test-text "read_buffer" :buffer ".env.example") "1\tKEY=")))
 

@@ -61,7 +61,7 @@ def reopen(shop):
   (live-test-model-uses "buffer_outline" "{ path = \"README.md\" }" "README.md has no outline")
   (live-test-model-uses "find_references" "{ symbol = \"two\" }" "a.txt:2: two")
   (live-test-model-uses "find_definition" "{ symbol = \"car\", path = \"a.txt\" }"
-                        "Nothing in this Emacs knows of car"))
+                        "to look up car"))
 
 ;;; Definitions
 
@@ -100,12 +100,12 @@ live-code-sample.el:5: (defun live-code-sample-run (x)"
     (let ((tags-file-name nil)
           (tags-table-list nil))
       (live-test-has (live-test-text "find_definition" :symbol "close" :path "shop.py")
-                     "Nothing in this Emacs knows of close" "search_content")
+                     "to look up close" "search_content")
       (live-test-has (live-test-text "find_definition" :symbol "close")
-                     "Nothing in this Emacs knows of close"))
+                     "to look up close"))
     (live-code-tests--make-tags "shop.py")
     (live-test-has (live-test-text "find_definition" :symbol "nowhere" :path "shop.py")
-                   "etags knows no definition of nowhere")))
+                   "etags found no definition of nowhere")))
 
 (ert-deftest efrit-live-code-tags-that-lead-elsewhere-show-nothing-from-there ()
   (live-test-in live-code-tests--python
@@ -125,14 +125,14 @@ live-code-sample.el:5: (defun live-code-sample-run (x)"
     (live-test-has (live-test-refused "find_definition" :symbol "close" :path "shop.py" :line 1)
                    "close is not in line 1 of shop.py")
     (live-test-has (live-test-refused "find_definition" :symbol "close" :line 1)
-                   "Line 1 of which file?")
+                   "Give a path with line 1")
     (live-test-has (live-test-refused "find_definition" :symbol " ") "Give a symbol")
     (live-test-has (live-test-refused "find_definition" :symbol "close" :path "gone.py")
                    "gone.py: no such file")
     (live-test-has (live-test-refused "find_definition" :symbol "x" :path "../x.py")
-                   "outside of the project")
+                   "outside the project")
     (live-test-has (live-test-refused "find_definition" :symbol "x" :path "/ssh:nowhere:/x")
-                   "outside of the project")))
+                   "outside the project")))
 
 ;;; What stays
 
@@ -219,7 +219,7 @@ Shop (class)
 (ert-deftest efrit-live-code-without-imenu-that-is-said ()
   (live-test-in '(("a.txt" . "one\n"))
     (live-test-has (live-test-refused "buffer_outline" :path "a.txt")
-                   "a.txt has no outline, text-mode")))
+                   "a.txt has no outline in text-mode")))
 
 ;;; Strangers' files
 
@@ -247,9 +247,9 @@ Shop (class)
       (live-test-has (live-test-refused "buffer_outline" :path "big.py") "big.py has 14 bytes"))
     (make-directory "folder")
     (live-test-has (live-test-refused "buffer_outline" :path "folder") "is a folder")
-    (live-test-has (live-test-refused "buffer_outline" :path "") "is no path")
+    (live-test-has (live-test-refused "buffer_outline" :path "") "is not a path")
     (make-symbolic-link "/etc/passwd" "link.py")
-    (live-test-has (live-test-refused "buffer_outline" :path "link.py") "outside of the project")))
+    (live-test-has (live-test-refused "buffer_outline" :path "link.py") "outside the project")))
 
 (provide 'live-tools-code-tests)
 ;;; live-tools-code-tests.el ends here

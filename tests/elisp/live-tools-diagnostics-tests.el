@@ -151,7 +151,7 @@ src/a.c
 
 (ert-deftest efrit-live-diagnostics-without-any-source-that-is-said ()
   (live-test-in '(("a.txt" . "one\n"))
-    (live-test-has (live-test-text "get_diagnostics") "nowhere: no file of the project is checked")
+    (live-test-has (live-test-text "get_diagnostics") "no source: no open file of the project has a checker")
     (live-test-has (live-test-refused "get_diagnostics" :severity "fatal") "not fatal")
     (live-test-has (live-test-refused "get_diagnostics" :path "b.txt") "no such file")))
 

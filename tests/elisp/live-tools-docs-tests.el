@@ -31,7 +31,7 @@
 (ert-deftest efrit-live-docs-of-a-variable-shows-no-value-that-could-be-secret ()
   (live-test-in nil
     (let ((said (live-test-text "elisp_docs" :name "live-docs-tests-password")))
-      (live-test-has said "is a variable" "not shown, a string" "Where it is.")
+      (live-test-has said "is a variable" "a string, not shown" "Where it is.")
       (live-test-lacks said "hunter2"))
     (live-test-has (live-test-text "elisp_docs" :name "live-docs-tests-choice") "Value: on")
     (live-test-has (live-test-text "elisp_docs" :name "fill-column")
@@ -85,9 +85,9 @@ Cats are größer than mice.
                      "Node: Cats" "Cats are größer than mice.")
       (live-test-has (live-test-text "elisp_docs" :name "(live)" :kind "manual") "The top.")
       (live-test-has (live-test-refused "elisp_docs" :name "(live)Dogs" :kind "manual")
-                     "(live)Dogs is not here")
+                     "(live)Dogs is not installed")
       (live-test-has (live-test-refused "elisp_docs" :name "(nowhere)Top" :kind "manual")
-                     "(nowhere)Top is not here")
+                     "(nowhere)Top is not installed")
       (should-not (seq-filter (lambda (buffer) (not (string-prefix-p " " (buffer-name buffer))))
                               (seq-difference (buffer-list) before))))))
 

@@ -96,7 +96,7 @@ text = \"Done.\"
     (live-test-has (plist-get (editing-use "format_buffer" :path "b.py") :text)
                    "Emacs has no formatter for b.py in python-mode")
     (live-test-has (plist-get (editing-use "format_buffer" :path "c.el") :text)
-                   "c.el is formatted already, as indent-region does it")
+                   "c.el is already formatted as indent-region does it")
     (live-test-has (plist-get (editing-use "format_buffer" :path "gone.el") :text)
                    "no file gone.el")
     (live-test-has (plist-get (editing-use "format_buffer" :path "../c.el") :text) "outside")

@@ -93,7 +93,7 @@ text = \"Done.\"
 (ert-deftest efrit-live-show-what-is-not-there-is-said ()
   (live-test-in '(("a.txt" . "one\n") (".env" . "KEY=hunter2\n"))
     (live-test-has (live-test-refused "show_in_emacs" :path "a.txt" :start_line 2)
-                   "a.txt has 1 lines, and no line 2")
+                   "a.txt has 1 lines, but no line 2")
     (live-test-has (live-test-refused "show_in_emacs" :path "a.txt" :start_line 0) "Invalid line range 0-")
     (live-test-has (live-test-refused "show_in_emacs" :path "../a.txt") "outside")
     (live-test-has (live-test-refused "show_in_emacs" :path ".env") "secrets")
@@ -151,10 +151,10 @@ text = \"Done.\"
   (live-test-in nil
     (dolist (mode '("server-mode" "kill-emacs" "normal-mode"))
       (live-test-has (live-test-refused "show_in_emacs" :text "x" :mode mode)
-                     "is no major mode for text"))
+                     "is not a major mode for text"))
     (dolist (mode '("no-such-mode" ""))
       (live-test-has (live-test-refused "show_in_emacs" :text "x" :mode mode)
-                     "There is no mode"))))
+                     "Unknown mode"))))
 
 (provide 'live-tools-show-tests)
 ;;; live-tools-show-tests.el ends here

@@ -130,13 +130,13 @@ text = \"Then not.\"
 (ert-deftest efrit-live-web-what-is-no-text-is-described ()
   (live-web-tests--with-site
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/binary"))
-                  "(200, image/png, 10 bytes)" "It is no text")))
+                  "(200, image/png, 10 bytes)" "It is not text")))
 
 (ert-deftest efrit-live-web-what-cannot-be-laid-out-comes-as-it-is ()
   (live-web-tests--with-site
    (let ((efrit-web-render-seconds 0))
      (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/article"))
-                    "It could not be laid out (late); here is the HTML." "<h1>Cats</h1>"))
+                    "The page could not be laid out (late); here is the HTML." "<h1>Cats</h1>"))
    (should-not (directory-files temporary-file-directory nil "\\`efrit-page-"))))
 
 ;;; Sites
@@ -153,10 +153,10 @@ text = \"Then not.\"
      (live-test-lacks (live-test-text "fetch_url" :url (live-web-tests--page "/headers"))
                       "\"/untold\", \"/untold\""))
    (live-test-has (live-test-refused "fetch_url" :url (live-web-tests--page "/loop"))
-                  "redirects more than 5 times")
+                  "more than 5 redirects")
    (live-test-has (live-test-refused "fetch_url"
                                      :url (live-web-tests--page "/leads?file:///etc/passwd"))
-                  "file:///etc/passwd is no http or https address")))
+                  "file:///etc/passwd is not an http or https address")))
 
 (ert-deftest efrit-live-web-what-fails-is-said-with-its-page ()
   (live-web-tests--with-site
@@ -166,16 +166,16 @@ text = \"Then not.\"
                   "(401, text/plain, " "Who are you?"))
   (live-test-in nil
     (live-test-has (live-test-refused "fetch_url" :url "http://127.0.0.1:1/")
-                   "its host does not take connections")))
+                   "the host refused the connection")))
 
 (ert-deftest efrit-live-web-a-body-without-end-is-cut ()
   (live-web-tests--with-site
    (let ((efrit-fetch-most-bytes 50000))
      (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/endless"))
-                    "and so on\n" "[It was cut after 50000 bytes.]"))
+                    "and so on\n" "[Cut after 50000 bytes.]"))
    (let ((efrit-fetch-seconds 1))
      (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/slow"))
-                    "begun\n[It was cut after 1 seconds.]")
+                    "begun\n[Cut after 1 seconds.]")
      (live-test-has (live-test-refused "fetch_url" :url (live-web-tests--page "/mute"))
                     "did not answer within 1 seconds"))))
 
@@ -210,7 +210,7 @@ text = \"Then not.\"
         (live-test-refused "fetch_url" :url url)))
     (live-test-has (live-test-refused "web_search" :query " ") "Give words")
     (let ((efrit-web-search-url "http://example.org/"))
-      (live-test-has (live-test-refused "web_search" :query "x") "has no %s in it"))))
+      (live-test-has (live-test-refused "web_search" :query "x") "has no %s for the query"))))
 
 (provide 'live-tools-web-tests)
 ;;; live-tools-web-tests.el ends here
