@@ -154,7 +154,7 @@
     (live-test-in-session '(("a.hush" . "hunter2\n") ("a.txt" . "one\n"))
       (find-file-noselect "a.hush")
       (find-file-noselect "a.txt")
-      (live-test-has (live-test-refused "read_buffer" :buffer "a.hush") "read_file asks the person")
+      (live-test-has (live-test-refused "read_buffer" :buffer "a.hush") "usually holds secrets")
       (live-test-has (live-test-text "read_buffer" :buffer "a.txt") "1\tone"))))
 
 (ert-deftest efrit-live-buffers-and-the-sidecar-call-the-same-files-secret ()
