@@ -168,14 +168,14 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.index import Lines, LinesJson  # noqa: PLC0415 - as above
     from efrit_budget.memory.packing import Pack  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packs import ListJson, ListLines  # noqa: PLC0415 - as above
 
     filters = filters_of(arguments)
     with opened_memory(arguments) as store:
         latest = store.recent(filters, arguments.limit)
         pack = Pack(store.count(filters), None, filters.project, memories=tuple(latest))
-    form = LinesJson() if arguments.as_json else Lines()
+    form = ListJson() if arguments.as_json else ListLines()
     print_text(form.text(pack, 0))
     return 0
 
@@ -190,8 +190,11 @@ def _configure_timeline(parser: argparse.ArgumentParser) -> None:
 
 
 def _timeline(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.index import Lines  # noqa: PLC0415 - as above
-    from efrit_budget.memory.packs import facts_of, index_of  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packs import (  # noqa: PLC0415 - as above
+        ListLines,
+        facts_of,
+        index_of,
+    )
     from efrit_budget.memory.wording import IN_SESSION, navigation_hint  # noqa: PLC0415 - as above
 
     with opened_memory(arguments) as store:
@@ -205,7 +208,7 @@ def _timeline(arguments: argparse.Namespace) -> int:
         print_json({**facts, "focus": facts_of(line.focus), "total": line.total}, compact=True)
         return 0
     for each in memories:
-        print_text(f"{'>' if each.id == arguments.id else ' '} {Lines().entry(each)}")
+        print_text(f"{'>' if each.id == arguments.id else ' '} {ListLines().entry(each)}")
     hint = navigation_hint(len(memories), line.total, IN_SESSION)
     if hint:
         print(hint)

@@ -33,7 +33,7 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
 
 def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float]:
     """Return the settings that memory needs, loading files only if they exist."""
-    from efrit_budget.memory.ranking import HALF_LIFE_DAYS  # noqa: PLC0415 - as above
+    from efrit_budget.memory.searching import HALF_LIFE_DAYS  # noqa: PLC0415 - as above
     from efrit_budget.settings import places  # noqa: PLC0415 - as above
     from efrit_budget.storage.database import BUSY_TIMEOUT_MS  # noqa: PLC0415 - as above
 

@@ -39,14 +39,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is found: first the limit counts, then the budget."""
-    from efrit_budget.memory.index import Lines, LinesJson  # noqa: PLC0415 - help must not wait
-    from efrit_budget.memory.packing import Pack, packed  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packing import Pack, pack  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packs import ListJson, ListLines  # noqa: PLC0415 - help must not wait
 
     filters = filters_of(arguments)
     with opened_memory(arguments) as store:
         found = store.search(arguments.query, filters, arguments.limit)
     empty = Pack(found.total, arguments.token_budget, filters.project, found.any_word)
     candidates = [each.observation for each in found.candidates]
-    form = LinesJson() if arguments.as_json else Lines()
-    print_text(packed(empty, candidates, form, price()).text)
+    form = ListJson() if arguments.as_json else ListLines()
+    print_text(pack(empty, candidates, form, price()).text)
     return 0

@@ -1,4 +1,4 @@
-"""Observations as they are given, stored and found."""
+"""Observations as drafts, as stored, and as exported."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Draft:
     tags: tuple[str, ...] = ()
     importance: float = DEFAULT_IMPORTANCE
     session: str = ""
-    """The session it comes from; nothing where a person saved it."""
+    """The session that it was saved in, empty if a person saved it."""
     tool: str = ""
-    """What it was saved with."""
+    """The tool that it was saved with."""
     related: tuple[int, ...] = ()
-    """The ids of observations it has to do with."""
+    """The ids of related observations."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Filters:
     scope: str | None = None
     kind: str | None = None
     tags: tuple[str, ...] = ()
-    """Every one of them must be there."""
+    """An observation must have all of them."""
     session: str | None = None
 
 
@@ -111,10 +111,10 @@ class Saved:
     id: int
     revision: int
     outcome: str
-    """`created`, `updated` (its topic key was there) or `duplicate` (saved minutes ago)."""
+    """`created`, `updated` (by its topic key) or `duplicate` (of one saved minutes ago)."""
     duplicates: int = 0
     left_out: tuple[str, ...] = ()
-    """What a duplicate said otherwise than the one that is kept, such as its title."""
+    """The fields, such as the title, in which a duplicate differs from the stored observation."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Timeline:
     before: list[Observation]
     after: list[Observation]
     total: int
-    """How many there are in the session, those not shown included."""
+    """The number of observations in the session."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Stats:
     observations: int
     deleted: int
     revisions: int
-    """Earlier ones, which stay readable."""
+    """The number of earlier revisions, which stay readable."""
     kinds: dict[str, int]
     projects: dict[str, int]
     scopes: dict[str, int]

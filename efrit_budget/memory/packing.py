@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from efrit_budget.budget.plain import Cost, utf8_bytes
 from efrit_budget.memory.observation import Observation
 
 FIGURE_TRIES = 5
+"""How often the stated cost of a text is corrected; it may stay a token off."""
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """An observation that does not fit, with its cost."""
 
     memory: Observation
@@ -22,14 +22,14 @@ class Named:
 
 @dataclass(frozen=True)
 class Pack:
-    """The observations that are packed, and those left out."""
+    """Observations that are packed, and those that are named as they do not fit."""
 
     total: int
-    """How many there are under the same words and filters."""
+    """The number of observations under the same words and filters."""
     budget: int | None = None
     project: str | None = None
     any_word: bool = False
-    """Whether none holds every word that was asked for."""
+    """Whether the observations match only some of the words, as none matches all."""
     memories: tuple[Observation, ...] = ()
     named: tuple[Named, ...] = ()
     counted: bool = True
@@ -37,7 +37,7 @@ class Pack:
 
     @property
     def left_out(self) -> int:
-        """Return how many observations are left out, including those never tried."""
+        """The number of observations that are not packed, including those never tried."""
         return self.total - len(self.memories)
 
 
@@ -51,8 +51,7 @@ class Form(Protocol):
         """Return the text of one observation."""
 
 
-@dataclass(frozen=True)
-class Written:
+class PackText(NamedTuple):
     """A pack as text, with its cost."""
 
     pack: Pack
@@ -60,81 +59,79 @@ class Written:
     tokens: int
 
 
-def packed(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
-    """Pack as many candidates as fit and skip those that do not.
+def pack(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> PackText:
+    """Pack the candidates that fit, in order, and name the others as far as there is room.
 
-    What was passed over is named in the end, as far as there is room. Where not even one fits
-    beside the line that counts those left out, that line goes. An empty pack is written whatever
-    it costs.
+    Where not even one fits besides the line that counts those left out, that line is left out. A
+    pack without observations is written whatever it costs.
     """
-    written = _pack(empty, candidates, form, cost)
-    if written.pack.memories:
-        return written
+    counted = _pack(empty, candidates, form, cost)
+    if counted.pack.memories:
+        return counted
     uncounted = _pack(replace(empty, counted=False), candidates, form, cost)
-    return uncounted if uncounted.pack.memories else written
+    return uncounted if uncounted.pack.memories else counted
 
 
-def _pack(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> Written:
-    packer = _Packer(empty, form, cost)
-    passed_over = [one for one in candidates if not packer.takes(one)]
-    if empty.counted:
-        for one in passed_over:
-            packer.names(one)
-    return packer.written()
+def _pack(start: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> PackText:
+    packer = _Packer(start, form, cost)
+    rest = [candidate for candidate in candidates if not packer.add(candidate)]
+    for candidate in rest if start.counted else ():
+        packer.name(candidate)
+    return packer.write()
 
 
 class _Packer:
     """Adds observations to a pack while they fit."""
 
-    def __init__(self, empty: Pack, form: Form, cost: Cost) -> None:
+    def __init__(self, start: Pack, form: Form, cost: Cost) -> None:
         self._form = form
         self._cost = cost
-        self._pack = empty
+        self._pack = start
         self._bytes = 0
 
-    def takes(self, memory: Observation) -> bool:
-        """Take a memory if it fits."""
-        entry = utf8_bytes(self._form.entry(memory))
+    def add(self, memory: Observation) -> bool:
+        """Add an observation; return false if it does not fit."""
+        size = self._bytes + utf8_bytes(self._form.entry(memory))
         larger = replace(self._pack, memories=(*self._pack.memories, memory))
-        if self._is_hopeless(self._bytes + entry) or not self._fits(larger):
+        if self._exceeds_budget(size) or not self._take(larger):
             return False
-        self._bytes += entry
+        self._bytes = size
         return True
 
-    def names(self, memory: Observation) -> bool:
-        """Name a memory with its size, if that still fits."""
-        if self._is_hopeless(self._bytes + utf8_bytes(memory.title)):
-            return False
-        alone = Named(memory, self._cost(self._form.entry(memory)))
-        return self._fits(replace(self._pack, named=(*self._pack.named, alone)))
+    def name(self, memory: Observation) -> None:
+        """Name an observation with its cost, if that fits."""
+        if not self._exceeds_budget(self._bytes + utf8_bytes(memory.title)):
+            named = Named(memory, self._cost(self._form.entry(memory)))
+            self._take(replace(self._pack, named=(*self._pack.named, named)))
 
-    def written(self) -> Written:
-        """Return the pack as text, with its cost stated in the text."""
-        pack = self._pack
-        while True:
-            text, tokens = self._agreeing(pack)
-            if pack.budget is None or tokens <= pack.budget or pack == _empty(pack):
-                return Written(pack, text, tokens)
-            pack = _drop_last(pack)
-
-    def _is_hopeless(self, size: int) -> bool:
-        """Return whether a quarter of the bytes already exceeds the budget."""
+    def _exceeds_budget(self, size: int) -> bool:
+        """Return whether a quarter of the bytes exceeds the budget, so that no text can fit."""
         budget = self._pack.budget
         return budget is not None and size // 4 > budget
 
-    def _fits(self, larger: Pack) -> bool:
-        fits = self._is_within(larger)
-        if fits:
-            self._pack = larger
-        return fits
+    def _take(self, larger: Pack) -> bool:
+        """Take a larger pack if its text fits."""
+        budget = larger.budget
+        if budget is not None and self._cost(self._form.text(larger, budget)) > budget:
+            return False
+        self._pack = larger
+        return True
 
-    def _is_within(self, pack: Pack) -> bool:
-        if pack.budget is None:
-            return True
-        return self._cost(self._form.text(pack, pack.budget)) <= pack.budget
+    def write(self) -> PackText:
+        """Return the pack as text that states its cost, without what that makes too much."""
+        pack = self._pack
+        while True:
+            text, tokens = self._with_cost(pack)
+            is_empty = not (pack.memories or pack.named)
+            if pack.budget is None or tokens <= pack.budget or is_empty:
+                return PackText(pack, text, tokens)
+            if pack.named:
+                pack = replace(pack, named=pack.named[:-1])
+            else:
+                pack = replace(pack, memories=pack.memories[:-1])
 
-    def _agreeing(self, pack: Pack) -> tuple[str, int]:
-        """Return the text whose stated cost is its own cost, or nearly."""
+    def _with_cost(self, pack: Pack) -> tuple[str, int]:
+        """Return the text that states its own cost, and that cost."""
         tokens = pack.budget or 0
         for _ in range(FIGURE_TRIES):
             text = self._form.text(pack, tokens)
@@ -143,14 +140,3 @@ class _Packer:
                 break
             tokens = counted
         return text, counted
-
-
-def _empty(pack: Pack) -> Pack:
-    return replace(pack, memories=(), named=())
-
-
-def _drop_last(pack: Pack) -> Pack:
-    """Return the pack without the item added last."""
-    if pack.named:
-        return replace(pack, named=pack.named[:-1])
-    return replace(pack, memories=pack.memories[:-1])

@@ -1,4 +1,4 @@
-"""Context packs: whole observations as one text or as JSON."""
+"""Context packs and lists of observations, each as a text or as JSON."""
 
 from __future__ import annotations
 
@@ -6,29 +6,33 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from efrit_budget.budget.plain import Cost
+from efrit_budget.budget.plain import Cost, token_footer
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
-from efrit_budget.memory.packing import Form, Pack, Written, packed
+from efrit_budget.memory.packing import Form, Pack, PackText, pack
 from efrit_budget.memory.store import MemoryStore
+from efrit_budget.memory.wording import navigation_hint
 from efrit_budget.results.marks import own, quote
 
 CANDIDATES = 50
-"""How many of the best are tried."""
+"""The number of best matches that are tried."""
 DEFAULT_BUDGET = 2000
 ALL_PROJECTS = "all"
+SHELL = "results. Use --limit, --token-budget or 'efrit-budget memory get ID' for more."
+NONE = "No memory matches."
+SOME_WORDS = "No memory holds every word; these hold some of them."
 BETWEEN = "\n\n---\n\n"
 NEWLINES = "\r\n"
-"""What a content loses at its ends; blanks indent its first line."""
+"""The characters that are stripped from a content; blanks may indent its first line."""
 
 
 def context_pack(
     store: MemoryStore, query: str, filters: Filters, budget: int, form: Form, cost: Cost
-) -> Written:
+) -> PackText:
     """Return a pack for a query or a project, within the budget."""
     found = store.search(query, filters, CANDIDATES)
     empty = Pack(found.total, budget, filters.project, found.any_word)
-    return packed(empty, [each.observation for each in found.candidates], form, cost)
+    return pack(empty, [each.observation for each in found.candidates], form, cost)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Markdown:
     """A heading, the observations, and a line on those left out."""
 
     marked: bool = False
-    """Whether its own lines are marked, as in a tool's result, and what memories hold is quoted."""
+    """Whether its own lines are marked and contents are quoted, as in the result of a tool."""
 
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the whole text."""
@@ -71,7 +75,7 @@ def name_of(memory: Observation) -> str:
 
 
 class PackJson:
-    """The form for programs, on one line."""
+    """A pack for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the whole text."""
@@ -92,6 +96,51 @@ class PackJson:
     def entry(self, memory: Observation) -> str:
         """Return one whole observation."""
         return compact(facts_of(memory))
+
+
+class ListLines:
+    """A list for people, an observation on a line."""
+
+    def text(self, pack: Pack, tokens: int) -> str:
+        """Return the whole text."""
+        named = ", ".join(f"#{one.memory.id} (~{one.tokens} tokens)" for one in pack.named)
+        lines = [
+            SOME_WORDS if pack.any_word else "",
+            *map(self.entry, pack.memories),
+            NONE if not pack.total else "",
+            f"Too long for what is left: {named}." if named else "",
+            navigation_hint(len(pack.memories), pack.total, SHELL) if pack.counted else "",
+            token_footer(tokens).lstrip("\n") if pack.budget is not None else "",
+        ]
+        return "\n".join(filter(None, lines))
+
+    def entry(self, memory: Observation) -> str:
+        """Return one observation on a line."""
+        tags = f", tags: {', '.join(memory.tags)}" if memory.tags else ""
+        facts = f"{moment(memory.updated)[:10]}, importance: {memory.importance:g}{tags}"
+        return f"#{memory.id} {name_of(memory)} ({facts})"
+
+
+class ListJson:
+    """A list for programs, on one line."""
+
+    def text(self, pack: Pack, tokens: int) -> str:
+        """Return the whole text."""
+        return compact(
+            {
+                "results": [index_of(memory) for memory in pack.memories],
+                "returned": len(pack.memories),
+                "total": pack.total,
+                "any_word": pack.any_word,
+                "total_tokens": tokens,
+                "budget": pack.budget,
+                "skipped": [{"id": one.memory.id, "tokens": one.tokens} for one in pack.named],
+            }
+        )
+
+    def entry(self, memory: Observation) -> str:
+        """Return one observation."""
+        return compact(index_of(memory))
 
 
 def compact(facts: Json) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 Value = TypeVar("Value")
 
-# What stands in an opening mark is withheld with what it opens, so that its end is not looked for.
+# An opening mark is withheld with its text, so the pattern need not find where the mark ends.
 MARK = re.compile(r"<\s*private(?![\w.:-])|<\s*(/)\s*private(?![\w.:-])[^<>]*>", re.IGNORECASE)
 WITHHELD = "[private]"
 
@@ -15,8 +15,8 @@ WITHHELD = "[private]"
 def without_private(text: str) -> str:
     """Return the text with each private part replaced by a marker.
 
-    Stretches may be nested. One that is never closed reaches to the end of the text, and one that
-    was never opened, from its beginning: the other mark may stand in a text beside this one.
+    Private parts may be nested. One that is never closed reaches to the end of the text, and one
+    that is never opened begins with it, as the other mark may be in a text next to this one.
     """
     parts: list[str] = []
     depth = end = 0

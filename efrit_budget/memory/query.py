@@ -12,28 +12,28 @@ PREFIX = "*"
 
 
 @dataclass(frozen=True)
-class Match:
-    """The expressions for the two indexes; an empty one is not used."""
+class WordMatch:
+    """The expressions that query the two indexes; an empty one is not used."""
 
     words: str
-    """In that of the stems."""
+    """Queries the index of word stems."""
     beginnings: str
-    """In that of the words as they are spelled."""
+    """Queries the index of words as they are spelled."""
     any_word: bool = False
-    """Whether one of all is enough."""
+    """Whether one of the words is enough."""
 
 
 @dataclass(frozen=True)
-class Query:
+class WordQuery:
     """The words of a query; a trailing star matches any ending."""
 
     words: tuple[str, ...]
 
-    def attempts(self) -> Iterator[Match]:
-        """Yield what to search for, until something is found.
+    def attempts(self) -> Iterator[WordMatch]:
+        """Yield what to search for, one after the other until something is found.
 
-        All of it as it was typed, where `foo-baz` is two words side by side; all its words,
-        wherever they stand; and any of them.
+        First the words as they were typed, with the parts of `foo-baz` side by side; then all
+        parts anywhere; then any part.
         """
         if not self.words:
             return
@@ -45,10 +45,10 @@ class Query:
             yield _match(parts, any_word=True)
 
 
-def parsed(text: str) -> Query:
+def parse_query(text: str) -> WordQuery:
     """Return the distinct words of a text that have a letter or digit."""
     words = sound_text(text).replace("\0", " ").split()
-    return Query(tuple(dict.fromkeys(word for word in words if any(map(_is_indexed, word)))))
+    return WordQuery(tuple(dict.fromkeys(word for word in words if any(map(_is_indexed, word)))))
 
 
 def _parts(word: str) -> Iterator[str]:
@@ -66,11 +66,11 @@ def _is_indexed(character: str) -> bool:
     return category[0] in "LNM" or category == "Co"
 
 
-def _match(words: Sequence[str], *, any_word: bool) -> Match:
+def _match(words: Sequence[str], *, any_word: bool) -> WordMatch:
     operator = " OR " if any_word else " "
     whole = operator.join(_quote(word) for word in words if not word.endswith(PREFIX))
     prefixes = operator.join(_quote(word) for word in words if word.endswith(PREFIX))
-    return Match(whole, prefixes, any_word)
+    return WordMatch(whole, prefixes, any_word)
 
 
 def _quote(word: str) -> str:

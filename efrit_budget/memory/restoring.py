@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from sqlite3 import Connection
 
-from efrit_budget.errors import EfritError, Json
-from efrit_budget.memory import finding
+from efrit_budget.errors import EfritError, JsonObject
 from efrit_budget.memory.observation import Draft, Observation, ObservationError, Record, Revision
-from efrit_budget.memory.rows import COLUMNS, draft_of, observation_of, tags_column
+from efrit_budget.memory.rows import (
+    COLUMNS,
+    COLUMNS_OF_O,
+    REVISION_COLUMNS,
+    draft_of,
+    observation_of,
+    revisions,
+    tags_column,
+)
 from efrit_budget.memory.rows import digest as digest_of
-from efrit_budget.memory.saving import clean, keep_as_revision, relate, sound, with_topic
+from efrit_budget.memory.saving import clean, clean_draft, keep_as_revision, relate, with_topic
 
-ADD = """
-INSERT INTO observations (id, kind, project, scope, updated, importance, accesses, accessed,
-  deleted, created, revision, duplicates, session, tool, topic_key, digest, tags, title, content)
-VALUES (:id, :kind, :project, :scope, :updated, :importance, :accesses, :accessed,
-  :deleted, :created, :revision, :duplicates, :session, :tool, :topic_key, :digest, :tags, :title,
-  :content)
-"""
+INSERTED = (*COLUMNS, "digest")
+INSERT = (
+    f"INSERT INTO observations ({', '.join(INSERTED)})"  # noqa: S608  own names
+    f" VALUES ({', '.join(f':{name}' for name in INSERTED)})"
+)
 RENEW = """
 UPDATE observations SET kind = :kind, updated = :updated, importance = :importance,
   accesses = max(accesses, :accesses),
@@ -31,17 +36,16 @@ UPDATE observations SET kind = :kind, updated = :updated, importance = :importan
 WHERE id = :here
 """
 SAME_ORIGIN = f"""
-SELECT {finding.COLUMNS_OF_O} FROM observations AS o
+SELECT {COLUMNS_OF_O} FROM observations AS o
 WHERE created = :created AND project = :project AND scope = :scope AND topic_key IS :topic_key
   AND (topic_key IS NOT NULL OR (title = :title AND content = :content))
 ORDER BY id = :id DESC, id
 """  # noqa: S608  own words
-KEEP_REVISION = """
-INSERT OR IGNORE INTO revisions (observation, revision, kind, importance, updated, session, tool,
-  tags, title, content)
-VALUES (:observation, :revision, :kind, :importance, :updated, :session, :tool, :tags, :title,
-  :content)
-"""
+KEPT = ("observation", *REVISION_COLUMNS)
+INSERT_REVISION = (
+    f"INSERT OR IGNORE INTO revisions ({', '.join(KEPT)})"  # noqa: S608  own names
+    f" VALUES ({', '.join(f':{name}' for name in KEPT)})"
+)
 
 
 class Fate(StrEnum):
@@ -59,9 +63,9 @@ class Merged:
     new: int
     updated: int
     there: int
-    """Here already, as they are or later."""
+    """Records that are here already, in the same revision or a later one."""
     leading_out: int
-    """Relations whose other end did not come along."""
+    """Relations to observations that are not among the records."""
 
 
 class MergeError(EfritError):
@@ -72,15 +76,15 @@ class MergeError(EfritError):
         self.problems = problems
 
 
-def merged(connection: sqlite3.Connection, records: Sequence[Record]) -> Merged:
-    """Keep the records; relations follow their ends to the ids these have here."""
+def merge(connection: Connection, records: Sequence[Record]) -> Merged:
+    """Import records; relations between them lead to the ids that they have here."""
     numbers: dict[int, int] = {}
     fates: list[Fate] = []
     problems: list[tuple[int, str]] = []
     used_ids: set[int] = set()
     for place, record in enumerate(records):
         try:
-            number, fate = restored(connection, record, used_ids)
+            number, fate = restore(connection, record, used_ids)
         except ObservationError as error:
             problems.append((place, error.message))
             continue
@@ -89,85 +93,77 @@ def merged(connection: sqlite3.Connection, records: Sequence[Record]) -> Merged:
         fates.append(fate)
     if problems:
         raise MergeError(problems)
-    leading_out = sum(_relate(connection, record, numbers) for record in records)
+    leading_out = 0
+    for record in records:
+        targets = [numbers[other] for other in record.related if other in numbers]
+        relate(connection, numbers[record.id], targets)
+        leading_out += len(record.related) - len(targets)
     new, updated, there = (fates.count(fate) for fate in Fate)
     return Merged(new, updated, there, leading_out)
 
 
-def _relate(connection: sqlite3.Connection, record: Record, numbers: Mapping[int, int]) -> int:
-    """Relate a record to what came along; gives how many of its relations lead elsewhere."""
-    ends = [numbers[other] for other in record.related if other in numbers]
-    relate(connection, numbers[record.id], ends)
-    return len(record.related) - len(ends)
+def restore(connection: Connection, record: Record, but: Container[int] = ()) -> tuple[int, Fate]:
+    """Import a record; return its id here, which is another one where its own is taken.
 
-
-def restored(
-    connection: sqlite3.Connection, record: Record, but: Container[int] = ()
-) -> tuple[int, Fate]:
-    """Keep a record with all its facts; gives its id here, another one where its own is taken.
-
-    One of the same moment and topic, or with the same words, is the same observation: the higher
-    revision of both stands, with the revisions of both before it. Those in `but` are others.
+    A record of the same moment and topic, or of the same moment and text, as an observation here
+    is the same observation: the higher revision is kept, with the earlier revisions of both. The
+    observations in `but` are taken to be others.
     """
-    draft, record = _without_private(record)
+    draft, record = _clean_record(record)
     values = {**vars(draft), **_values(record), "digest": digest_of(draft)}
-    rows = connection.execute(SAME_ORIGIN, values)
-    mine = next((each for each in map(observation_of, rows) if each.id not in but), None)
+    found = map(observation_of, connection.execute(SAME_ORIGIN, values))
+    mine = next((each for each in found if each.id not in but), None)
     if mine is not None:
         return mine.id, _merge_revisions(connection, mine, record, values)
     _require_free_topic(connection, draft, record)
     if connection.execute("SELECT 1 FROM observations WHERE id = :id", values).fetchone():
         values["id"] = None
-    number = int(connection.execute(ADD, values).lastrowid or 0)
-    _keep_revisions(connection, number, record)
+    number = int(connection.execute(INSERT, values).lastrowid or 0)
+    _insert_revisions(connection, number, record)
     return number, Fate.NEW
 
 
-def _without_private(record: Record) -> tuple[Draft, Record]:
-    """Return a record without private text."""
-    draft = sound(draft_of(record))
+def _clean_record(record: Record) -> tuple[Draft, Record]:
+    """Return a record without private text and invalid characters, and its draft."""
+    draft = clean_draft(draft_of(record))
     cleaned = {name: value for name, value in vars(draft).items() if name in COLUMNS}
     revisions = tuple(map(_clean_revision, record.revisions))
     return draft, replace(record, **cleaned, revisions=revisions)
 
 
 def _clean_revision(revision: Revision) -> Revision:
-    return replace(
-        revision,
-        kind=clean(revision.kind),
-        session=clean(revision.session),
-        tool=clean(revision.tool),
-        tags=tuple(map(clean, revision.tags)),
-        title=clean(revision.title),
-        content=clean(revision.content),
-    )
+    texts: JsonObject = {
+        name: clean(getattr(revision, name))
+        for name in ("kind", "session", "tool", "title", "content")
+    }
+    return replace(revision, **texts, tags=tuple(map(clean, revision.tags)))
 
 
-def _values(record: Record) -> dict[str, Json]:
+def _values(record: Record) -> JsonObject:
     """Return the column values of a record."""
     values = {name: getattr(record, name) for name in COLUMNS}
     return {**values, "tags": tags_column(record.tags)}
 
 
 def _merge_revisions(
-    connection: sqlite3.Connection, mine: Observation, record: Record, values: dict[str, Json]
+    connection: Connection, mine: Observation, record: Record, values: JsonObject
 ) -> Fate:
-    """Bring what is here up to the record, if that is later."""
+    """Replace an observation by a later revision of it, or delete it if the record is deleted."""
     _require_one_history(connection, mine, record)
     is_later = record.revision > mine.revision
     is_gone = record.revision == mine.revision and record.deleted is not None
     if mine.deleted is not None or not (is_later or is_gone):
         return Fate.THERE
-    _keep_revisions(connection, mine.id, record)
+    _insert_revisions(connection, mine.id, record)
     if is_later:
         keep_as_revision(connection, mine.id)
     connection.execute(RENEW, {**values, "here": mine.id})
     return Fate.UPDATED
 
 
-def _require_one_history(connection: sqlite3.Connection, mine: Observation, record: Record) -> None:
-    """Raise where a revision here says something else than that of the same number there."""
-    here = _history(mine, finding.revisions(connection, mine.id))
+def _require_one_history(connection: Connection, mine: Observation, record: Record) -> None:
+    """Raise if a revision here and one of the record have one number and different texts."""
+    here = _history(mine, revisions(connection, mine.id))
     there = _history(record, record.revisions)
     if any(here[number] != there[number] for number in here.keys() & there.keys()):
         raise ObservationError(
@@ -182,7 +178,7 @@ def _history(latest: Observation, earlier: Iterable[Revision]) -> dict[int, tupl
     return {**contents, latest.revision: (latest.title, latest.content)}
 
 
-def _require_free_topic(connection: sqlite3.Connection, draft: Draft, record: Record) -> None:
+def _require_free_topic(connection: Connection, draft: Draft, record: Record) -> None:
     owner = None if record.deleted is not None else with_topic(connection, draft)
     if owner is not None:
         raise ObservationError(
@@ -191,7 +187,7 @@ def _require_free_topic(connection: sqlite3.Connection, draft: Draft, record: Re
         )
 
 
-def _keep_revisions(connection: sqlite3.Connection, number: int, record: Record) -> None:
+def _insert_revisions(connection: Connection, number: int, record: Record) -> None:
     for revision in record.revisions:
         tags = tags_column(revision.tags)
-        connection.execute(KEEP_REVISION, {**vars(revision), "observation": number, "tags": tags})
+        connection.execute(INSERT_REVISION, {**vars(revision), "observation": number, "tags": tags})

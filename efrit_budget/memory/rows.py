@@ -1,15 +1,23 @@
-"""Observations as rows: columns, filters and fingerprints."""
+"""Observations as rows: columns and filters, and what is read without a search."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
+from sqlite3 import Connection, Row
 from typing import Any
 
-from efrit_budget.errors import JsonObject
-from efrit_budget.memory.observation import Draft, Filters, Observation, Revision
+from efrit_budget.errors import Json, JsonObject
+from efrit_budget.memory.observation import (
+    Draft,
+    Filters,
+    Observation,
+    Revision,
+    Stats,
+    Timeline,
+)
 
 COLUMNS = tuple(field.name for field in fields(Observation))
 TAGS = COLUMNS.index("tags")
@@ -22,17 +30,22 @@ FILTERS = {
     "tags": " AND NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted"
     " WHERE wanted.value NOT IN (SELECT value FROM json_each(o.tags)))",
 }
+COLUMNS_OF_O = ", ".join(f"o.{name}" for name in COLUMNS)
+ALL = " FROM observations AS o WHERE o.deleted IS NULL"
+WITH_DELETED = " FROM observations AS o WHERE true"
+
+
+# Conversions
 
 
 def observation_of(row: Sequence[Any]) -> Observation:
     """Return the observation of a row with `COLUMNS`."""
     values = list(row)
-    values[TAGS] = tuple(json.loads(values[TAGS]))
+    values[TAGS] = tuple(json.loads(row[TAGS]))
     return Observation(*values)
 
 
-def revision_of(row: sqlite3.Row) -> Revision:
-    """Return the revision of a row."""
+def _revision_of(row: Row) -> Revision:
     values = {name: row[name] for name in REVISION_COLUMNS}
     return Revision(**values | {"tags": tuple(json.loads(row["tags"]))})
 
@@ -56,9 +69,9 @@ def conditions(filters: Filters) -> tuple[str, JsonObject]:
 
 
 def digest(draft: Draft) -> bytes:
-    """Return a fingerprint of a content in its project and scope, ignoring spaces."""
+    """Return a hash of a content in its project and scope, the same whatever its spaces."""
     parts = (draft.project, draft.scope, " ".join(draft.content.split()))
-    import hashlib  # noqa: PLC0415 - what only looks something up must not wait for it
+    import hashlib  # noqa: PLC0415 - reading memory must not wait for it
 
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
@@ -67,3 +80,118 @@ def draft_of(observation: Observation) -> Draft:
     """Return the draft that would save this observation."""
     names = [field.name for field in fields(Draft) if field.name in COLUMNS]
     return Draft(**{name: getattr(observation, name) for name in names})
+
+
+# Reading
+
+
+def get(connection: Connection, number: int) -> Observation | None:
+    """Return the observation with this id, even if it is deleted, or None."""
+    statement = f"SELECT {COLUMNS_OF_O}{WITH_DELETED} AND o.id = ?"
+    row = connection.execute(statement, (number,)).fetchone()
+    return None if row is None else observation_of(row)
+
+
+def _select(
+    connection: Connection, filters: Filters, rest: str, source: str = ALL, **values: Json
+) -> list[Observation]:
+    """Return the observations that match the filters; `rest` ends the statement."""
+    where, parameters = conditions(filters)
+    statement = f"SELECT {COLUMNS_OF_O}{source}{where}{rest}"
+    return [observation_of(row) for row in connection.execute(statement, parameters | values)]
+
+
+def latest(connection: Connection, filters: Filters, limit: int, offset: int) -> list[Observation]:
+    """Return a page of the observations, those that were changed last first."""
+    order = " ORDER BY o.updated DESC, o.id DESC LIMIT :limit OFFSET :offset"
+    return _select(connection, filters, order, limit=limit, offset=offset)
+
+
+def after_id(
+    connection: Connection, filters: Filters, number: int, limit: int, *, deleted: bool
+) -> list[Observation]:
+    """Return observations after an id in the order of ids, with deleted ones if `deleted`."""
+    rest = " AND o.id > :id ORDER BY o.id LIMIT :limit"
+    source = WITH_DELETED if deleted else ALL
+    return _select(connection, filters, rest, source, id=number, limit=limit)
+
+
+def timeline(
+    connection: Connection, focus: Observation, filters: Filters, most: tuple[int, int]
+) -> Timeline:
+    """Return an observation with up to so many that were saved before it, and after it."""
+    moment: JsonObject = {"created": focus.created, "id": focus.id}
+    earlier = (
+        " AND (o.created, o.id) < (:created, :id) ORDER BY o.created DESC, o.id DESC LIMIT :limit"
+    )
+    later = " AND (o.created, o.id) > (:created, :id) ORDER BY o.created, o.id LIMIT :limit"
+    before = _select(connection, filters, earlier, **moment, limit=most[0])
+    after = _select(connection, filters, later, **moment, limit=most[1])
+    where, values = conditions(filters)
+    others = f"SELECT count(*){ALL}{where} AND o.id <> :id"
+    total = connection.execute(others, {**values, "id": focus.id}).fetchone()[0] + 1
+    return Timeline(focus, before[::-1], after, total)
+
+
+def count(connection: Connection, filters: Filters) -> int:
+    """Return how many observations match the filters."""
+    where, values = conditions(filters)
+    return int(connection.execute(f"SELECT count(*){ALL}{where}", values).fetchone()[0])
+
+
+def revisions(connection: Connection, number: int) -> list[Revision]:
+    """Return the earlier versions of an observation, oldest first."""
+    statement = "SELECT * FROM revisions WHERE observation = ? ORDER BY revision"
+    return list(map(_revision_of, connection.execute(statement, (number,))))
+
+
+def related(connection: Connection, number: int) -> list[tuple[int, str]]:
+    """Return ids and titles of related observations, in either direction."""
+    rows = connection.execute(
+        "SELECT id, title FROM observations WHERE deleted IS NULL AND id IN"
+        " (SELECT related FROM relations WHERE observation = :id"
+        "  UNION SELECT observation FROM relations WHERE related = :id) ORDER BY id",
+        {"id": number},
+    )
+    return [(row["id"], row["title"]) for row in rows]
+
+
+def relations(connection: Connection, number: int) -> list[int]:
+    """Return the ids that an observation names, deleted ones included."""
+    statement = "SELECT related FROM relations WHERE observation = ? ORDER BY related"
+    return [row["related"] for row in connection.execute(statement, (number,))]
+
+
+def stats(connection: Connection, filters: Filters) -> Stats:
+    """Return the totals."""
+    where, values = conditions(filters)
+    groups = connection.execute(
+        "SELECT o.project, o.scope, o.kind, count(*), min(o.updated), max(o.updated)"
+        f"{ALL}{where} GROUP BY o.project, o.scope, o.kind",
+        values,
+    ).fetchall()
+    deleted = f"SELECT count(*){WITH_DELETED} AND o.deleted IS NOT NULL{where}"
+    revised = (
+        "SELECT count(*) FROM revisions JOIN observations AS o"  # noqa: S608  own words
+        " ON o.id = revisions.observation"
+        f" WHERE o.deleted IS NULL{where}"
+    )
+    projects, scopes, kinds = Counter[str](), Counter[str](), Counter[str]()
+    for project, scope, kind, number, _, _ in groups:
+        projects[project] += number
+        scopes[scope] += number
+        kinds[kind] += number
+    return Stats(
+        observations=projects.total(),
+        deleted=connection.execute(deleted, values).fetchone()[0],
+        revisions=connection.execute(revised, values).fetchone()[0],
+        kinds=_most_first(kinds),
+        projects=_most_first(projects),
+        scopes=_most_first(scopes),
+        oldest=min((group[4] for group in groups), default=None),
+        newest=max((group[5] for group in groups), default=None),
+    )
+
+
+def _most_first(counted: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counted.items(), key=lambda entry: (-entry[1], entry[0])))

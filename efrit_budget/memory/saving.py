@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
+from sqlite3 import Connection, Row
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import (
@@ -29,8 +29,8 @@ WHERE digest = :digest AND updated >= :since AND deleted IS NULL
   AND (:topic_key IS NULL OR topic_key = :topic_key)
 ORDER BY title = :title DESC, id DESC LIMIT 1
 """
-TELLING = ("title", "kind", "tags", "importance")
-"""What can differ between an observation and its duplicate."""
+MAY_DIFFER = ("title", "kind", "tags", "importance")
+"""The columns that may differ between an observation and its duplicate."""
 
 
 def clean(text: str) -> str:
@@ -38,7 +38,7 @@ def clean(text: str) -> str:
     return without_private(sound_text(text))
 
 
-def sound(draft: Draft) -> Draft:
+def clean_draft(draft: Draft) -> Draft:
     """Return the draft with clean texts; raise if it cannot be saved."""
     title, content = clean(draft.title).strip(), clean(draft.content)
     if not title:
@@ -68,7 +68,7 @@ def sound(draft: Draft) -> Draft:
 
 
 def _require_short(draft: Draft) -> None:
-    """Raise if a field that every line shows is too long."""
+    """Raise if a field besides the content is too long, or the importance is out of range."""
     for name, text, most in (
         ("title", draft.title, MOST_TITLE),
         ("type", draft.kind, MOST_WORD),
@@ -85,10 +85,10 @@ def _require_short(draft: Draft) -> None:
         raise ObservationError(f"importance: {draft.importance} is not from 0 to 1")
 
 
-def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
-    """Count a recent observation with the same content once more; return it or None.
+def as_duplicate(connection: Connection, draft: Draft, now: float) -> Saved | None:
+    """Count a duplicate of a recent observation with the same content; return it, or None.
 
-    A topic key is that of its own observation alone, which is revised where anything differs.
+    An observation with the draft's topic key is no duplicate if anything differs: it is revised.
     """
     values = {"title": draft.title, "kind": draft.kind, "importance": draft.importance}
     values |= {"tags": tags_column(draft.tags), "topic_key": draft.topic_key}
@@ -96,7 +96,7 @@ def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Sa
     row = connection.execute(DUPLICATE, values | sought).fetchone()
     if row is None:
         return None
-    left_out = tuple(name for name in TELLING if row[name] != values[name])
+    left_out = tuple(name for name in MAY_DIFFER if row[name] != values[name])
     if left_out and draft.topic_key is not None:
         return None
     connection.execute(
@@ -105,7 +105,7 @@ def as_duplicate(connection: sqlite3.Connection, draft: Draft, now: float) -> Sa
     return Saved(row["id"], row["revision"], "duplicate", row["duplicates"] + 1, left_out)
 
 
-def as_revision(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved | None:
+def as_revision(connection: Connection, draft: Draft, now: float) -> Saved | None:
     """Save a new revision of the observation with the draft's topic key; return it or None."""
     row = with_topic(connection, draft)
     if row is None:
@@ -119,8 +119,8 @@ def as_revision(connection: sqlite3.Connection, draft: Draft, now: float) -> Sav
     return Saved(row["id"], row["revision"] + 1, "updated")
 
 
-def keep_as_revision(connection: sqlite3.Connection, number: int) -> None:
-    """Keep what an observation is as what it was."""
+def keep_as_revision(connection: Connection, number: int) -> None:
+    """Copy an observation to its earlier revisions."""
     connection.execute(
         "INSERT OR IGNORE INTO revisions (observation, revision, kind, importance, updated,"
         " session, tool, tags, title, content) SELECT id, revision, kind, importance, updated,"
@@ -129,7 +129,8 @@ def keep_as_revision(connection: sqlite3.Connection, number: int) -> None:
     )
 
 
-def as_new(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved:
+def as_new(connection: Connection, draft: Draft, now: float) -> Saved:
+    """Save a draft as a new observation."""
     added = connection.execute(
         "INSERT INTO observations (kind, importance, updated, session, tool, tags, title,"
         " content, digest, project, scope, topic_key, created)"
@@ -140,15 +141,15 @@ def as_new(connection: sqlite3.Connection, draft: Draft, now: float) -> Saved:
 
 
 def _written_columns(draft: Draft, now: float) -> tuple[Json, ...]:
-    """Return the columns that a new observation and a new revision both write."""
+    """Return the values of the columns that `as_new` and `as_revision` both write."""
     return (
         *(draft.kind, draft.importance, now, draft.session, draft.tool),
         *(tags_column(draft.tags), draft.title, draft.content, digest(draft)),
     )
 
 
-def relate(connection: sqlite3.Connection, number: int, related: Iterable[int]) -> None:
-    """Note what an observation has to do with; one that was never there is named."""
+def relate(connection: Connection, number: int, related: Iterable[int]) -> None:
+    """Relate an observation to others; raise if one of them never existed."""
     targets = set(related) - {number}
     for other in sorted(targets):
         row = connection.execute("SELECT 1 FROM observations WHERE id = ?", (other,)).fetchone()
@@ -160,11 +161,26 @@ def relate(connection: sqlite3.Connection, number: int, related: Iterable[int]) 
         )
 
 
-def with_topic(connection: sqlite3.Connection, draft: Draft) -> sqlite3.Row | None:
+def with_topic(connection: Connection, draft: Draft) -> Row | None:
     """Return the observation with the draft's topic key, or None."""
-    row: sqlite3.Row | None = connection.execute(
+    row: Row | None = connection.execute(
         "SELECT id, revision FROM observations"
         " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",
         (draft.project, draft.scope, draft.topic_key),
     ).fetchone()
     return row
+
+
+def delete(connection: Connection, number: int, now: float) -> bool:
+    """Mark an observation as deleted; return false if there is none that is not."""
+    changed = connection.execute(
+        "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL", (now, number)
+    )
+    return changed.rowcount > 0
+
+
+def count_access(connection: Connection, number: int, now: float) -> None:
+    """Count a reading of an observation."""
+    connection.execute(
+        "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?", (now, number)
+    )

@@ -1,4 +1,4 @@
-"""The store of observations: save, find, count and delete."""
+"""The store of observations: save, search, count and delete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from efrit_budget.errors import StorageError
-from efrit_budget.memory import finding, matching, saving
+from efrit_budget.memory import rows, saving, searching
 from efrit_budget.memory.observation import (
     EVERYTHING,
     Draft,
@@ -21,36 +21,36 @@ from efrit_budget.memory.observation import (
     Stats,
     Timeline,
 )
-from efrit_budget.memory.past import Past, latest_of
-from efrit_budget.memory.query import Match, parsed
-from efrit_budget.memory.ranking import HALF_LIFE_DAYS, Clock, Parts
+from efrit_budget.memory.query import WordMatch, parse_query
+from efrit_budget.memory.recent_sessions import RecentSessions, load_recent
+from efrit_budget.memory.searching import HALF_LIFE_DAYS, Rank, RankClock
 from efrit_budget.storage.database import Database
 
 if TYPE_CHECKING:
     from efrit_budget.memory.restoring import Merged
 
-NOTE_WITHIN_MS = 100
-"""How long it is tried to count that an observation was read: who reads waits for no writer."""
+COUNT_WITHIN_MS = 100
+"""The longest wait for other writers when a reading is counted."""
 BATCH = 500
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A matching observation with the parts of its rank."""
+    """An observation that a search found, with its rank."""
 
     observation: Observation
-    parts: Parts
+    rank: Rank
 
 
 @dataclass(frozen=True)
-class Found:
-    """The best matches of a query, best first."""
+class SearchResult:
+    """The best observations that a search found, best first."""
 
     candidates: list[Candidate]
     total: int
-    """How many match, under the same filters and before any limit."""
+    """The number of observations that match, whatever the limit."""
     any_word: bool = False
-    """Whether nothing held all the words, so that those were taken that hold one of them."""
+    """Whether these match only some of the words, as none matches all."""
 
 
 class MemoryStore:
@@ -63,12 +63,12 @@ class MemoryStore:
     # Saving
 
     def save(self, draft: Draft, now: float | None = None) -> Saved:
-        """Keep a draft, without what is private in it.
+        """Save a draft without its private text.
 
-        What was saved minutes ago counts as a duplicate; what has the topic key of another
-        takes its place, and the earlier revision stays readable.
+        A content that was saved minutes ago is counted as a duplicate. A draft with the topic key
+        of an observation revises that; the earlier revision stays readable.
         """
-        draft = saving.sound(draft)
+        draft = saving.clean_draft(draft)
         moment = time.time() if now is None else now
         with self._database.writing() as connection:
             saved = (
@@ -80,52 +80,45 @@ class MemoryStore:
         return saved
 
     def merge(self, records: Sequence[Record]) -> Merged:
-        """Keep records as they were exported, all of them or none."""
+        """Import exported records, all of them or none."""
         from efrit_budget.memory import restoring  # noqa: PLC0415 - only an import needs it
 
         with self._database.writing() as connection:
-            return restoring.merged(connection, records)
+            return restoring.merge(connection, records)
 
     def delete(self, number: int, now: float | None = None) -> bool:
-        """Delete softly: it is found no more, and its row stays; false if it is not there."""
+        """Hide an observation from every search; return false if there is none to hide."""
         moment = time.time() if now is None else now
         with self._database.writing() as connection:
-            changed = connection.execute(
-                "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL",
-                (moment, number),
-            )
-        return changed.rowcount > 0
+            return saving.delete(connection, number, moment)
 
     def note_access(self, number: int, now: float | None = None) -> None:
-        """Count that an observation was read, where that can be written: it was read even so."""
+        """Count a reading of an observation, unless other writers keep the database too long."""
         moment = time.time() if now is None else now
-        with suppress(StorageError), self._database.writing(NOTE_WITHIN_MS) as connection:
-            connection.execute(
-                "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?",
-                (moment, number),
-            )
+        with suppress(StorageError), self._database.writing(COUNT_WITHIN_MS) as connection:
+            saving.count_access(connection, number, moment)
 
     # Reading
 
     def get(self, number: int) -> Observation | None:
         """Return an observation, even if it is deleted, or None."""
         with self._database.reading() as connection:
-            return finding.with_id(connection, number)
+            return rows.get(connection, number)
 
     def revisions(self, number: int) -> list[Revision]:
         """Return the earlier versions of an observation, oldest first."""
         with self._database.reading() as connection:
-            return finding.revisions(connection, number)
+            return rows.revisions(connection, number)
 
     def related(self, number: int) -> list[tuple[int, str]]:
         """Return ids and titles of related observations, in either direction."""
         with self._database.reading() as connection:
-            return finding.related(connection, number)
+            return rows.related(connection, number)
 
     def relations(self, number: int) -> list[int]:
         """Return the ids that an observation names, deleted ones included."""
         with self._database.reading() as connection:
-            return finding.relations(connection, number)
+            return rows.relations(connection, number)
 
     def search(
         self,
@@ -135,36 +128,37 @@ class MemoryStore:
         *,
         half_life_days: float | None = None,
         now: float | None = None,
-    ) -> Found:
-        """Return what matches every word of the query, else any word.
+    ) -> SearchResult:
+        """Return the best matches of every word of the query, else of any word.
 
-        A query without words finds all that the filters let through.
+        A query without words matches everything under the filters.
         """
-        attempts: list[Match | None] = [*parsed(query).attempts()] or [None]
-        clock = Clock(time.time() if now is None else now, half_life_days or self._half_life_days)
+        attempts: list[WordMatch | None] = [*parse_query(query).attempts()] or [None]
+        moment = time.time() if now is None else now
+        clock = RankClock(moment, half_life_days or self._half_life_days)
         with self._database.reading() as connection:
             for match in attempts:
-                found = matching.best(connection, filters, match, limit, clock)
+                found = searching.best(connection, filters, match, limit, clock)
                 if found:
                     break
             total = len(found)
             if total == limit:
-                total = matching.count_of(connection, filters, match)
-        candidates = [Candidate(observation, parts) for observation, parts in found]
+                total = searching.count_matches(connection, filters, match)
+        candidates = [Candidate(observation, rank) for observation, rank in found]
         any_word = match is not None and match.any_word and total > 0
-        return Found(candidates, total, any_word)
+        return SearchResult(candidates, total, any_word)
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """Return how many observations match the filters."""
         with self._database.reading() as connection:
-            return finding.count(connection, filters)
+            return rows.count(connection, filters)
 
     def recent(
         self, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
     ) -> list[Observation]:
-        """Return the observations saved last, newest first."""
+        """Return a page of the observations, those that were changed last first."""
         with self._database.reading() as connection:
-            return finding.latest(connection, filters, limit, offset)
+            return rows.latest(connection, filters, limit, offset)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -179,7 +173,7 @@ class MemoryStore:
         last = 0
         while True:
             with self._database.reading() as connection:
-                batch = finding.by_id(connection, filters, last, BATCH, deleted=deleted)
+                batch = rows.after_id(connection, filters, last, BATCH, deleted=deleted)
             yield from batch
             if len(batch) < BATCH:
                 return
@@ -188,25 +182,25 @@ class MemoryStore:
     def timeline(
         self, number: int, before: int = 5, after: int = 5, filters: Filters = EVERYTHING
     ) -> Timeline | None:
-        """Return an observation with its neighbours in the session, or None.
+        """Return an observation with those saved before and after it in its session, or None.
 
-        What was saved outside of sessions stands among what else of its project was.
+        One that was saved outside of sessions is among those of its project that were so too.
         """
         with self._database.reading() as connection:
-            focus = finding.with_id(connection, number)
+            focus = rows.get(connection, number)
             if focus is None or focus.deleted is not None:
                 return None
             within = replace(filters, session=focus.session)
             if not focus.session:
                 within = replace(within, project=focus.project)
-            return finding.around(connection, focus, within, (before, after))
+            return rows.timeline(connection, focus, within, (before, after))
 
     def stats(self, filters: Filters = EVERYTHING) -> Stats:
         """Return the totals."""
         with self._database.reading() as connection:
-            return finding.stats(connection, filters)
+            return rows.stats(connection, filters)
 
-    def past(self, project: str | None, but: str, limit: int) -> Past:
-        """Return sessions and messages of a project, except one session's."""
+    def recent_sessions(self, project: str | None, but: str, limit: int) -> RecentSessions:
+        """Return the latest sessions and messages of a project, except one session's."""
         with self._database.reading() as connection:
-            return latest_of(connection, project, but, limit)
+            return load_recent(connection, project, but, limit)

@@ -31,7 +31,7 @@ class Export:
         self._store = store
         self._filters = filters
         self.leading_out = 0
-        """How many relations lead to observations that did not go."""
+        """The number of relations to observations that are not exported."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines in id order."""
@@ -53,10 +53,7 @@ def _line(record: dict[str, Any]) -> str:
 
 
 def records(lines: Iterable[bytes]) -> dict[int, Record]:
-    """Return the observations of some lines, by line number.
-
-    The first line that is none is named, and none is given then.
-    """
+    """Return the observations of lines, by line number; raise, naming a line, if it has none."""
     adapter = TypeAdapter(Record)
     found = {
         number: _record(adapter, line, number)
@@ -84,7 +81,7 @@ def _record(adapter: TypeAdapter[Record], line: bytes, number: int) -> Record:
 
 
 def _problem(record: Record) -> str:
-    """Return why a record is invalid, or None."""
+    """Return the reason why a record is invalid, empty if it is valid."""
     times = (record.created, record.updated, record.accessed or 0.0, record.deleted or 0.0)
     if not all(0 <= moment <= LATEST for moment in times):
         return "a time is no second from 1970 to 9999"
@@ -100,7 +97,7 @@ def _problem(record: Record) -> str:
 
 
 def imported(store: MemoryStore, given: dict[int, Record]) -> Merged:
-    """Keep the records, all or none; relations follow their ends to the ids these have here."""
+    """Import the records, all or none; raise, naming the lines, if one cannot be imported."""
     try:
         return store.merge(list(given.values()))
     except MergeError as error:

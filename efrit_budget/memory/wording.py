@@ -1,11 +1,11 @@
-"""The last lines of answers from memory."""
+"""The last lines of results from memory."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Detail = Literal["summary", "standard", "full"]
-"""How much of each thing is told: a line, its beginning, or all of it."""
+"""The length of each observation in a result: a line, its beginning, or all of it."""
 
 RESULTS = "results. Use limit or mem_get_observation #ID for more."
 OBSERVATIONS = "observations. Increase limit or use mem_get_observation #ID for details."
@@ -15,12 +15,12 @@ FINDINGS = "findings. Increase limit for more."
 
 
 def navigation_hint(showing: int, total: int, hint: str) -> str:
-    """Return the line that says how much is shown, empty if all is."""
+    """Return the line that says how many of all are shown, empty if all are."""
     return f"Showing {showing:,} of {total:,} {hint}" if showing < total else ""
 
 
 def budget_line(tokens: int, budget: int, shown: int, total: int, noun: str) -> str:
-    """Return the line of an answer that was cut to its budget."""
+    """Return the line of a result that was cut to its budget."""
     return (
         f"⚡ Budget: ~{tokens:,}/{budget:,} tokens used. {shown:,} of {total:,} {noun} shown."
         " Increase max_tokens or use detail_level=summary for more."

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.packs import NEWLINES, index_of, moment, name_of
-from efrit_budget.memory.ranking import Parts
+from efrit_budget.memory.searching import Rank
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own
@@ -116,9 +116,9 @@ def fact_of(one: Observation) -> dict[str, Json]:
     return index_of(one)
 
 
-def explained(parts: Parts) -> str:
+def explained(rank: Rank) -> str:
     """Return the parts of a rank."""
     return (
-        f"score {parts.score:.3f} = relevance {parts.relevance:.3f} with recency"
-        f" {parts.recency:.2f}, importance {parts.importance:.2f}, access {parts.access:.2f}"
+        f"score {rank.score:.3f} = relevance {rank.relevance:.3f} with recency"
+        f" {rank.recency:.2f}, importance {rank.importance:.2f}, access {rank.access:.2f}"
     )

@@ -97,7 +97,7 @@ class Bench:
         writer, now = Writer(), time.time()
         with self.database.writing() as connection:
             for number in range(1, OBSERVATIONS + 1):
-                restoring.restored(connection, writer.observation(number, now))
+                restoring.restore(connection, writer.observation(number, now))
         self._uses = count()
         self._folder = folder
         self._session = self._opened()

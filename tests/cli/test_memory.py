@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.memory.observation import Draft
-from efrit_budget.memory.ranking import HALF_LIFE_DAYS
+from efrit_budget.memory.searching import HALF_LIFE_DAYS
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.settings import Settings
 from efrit_budget.storage.database import BUSY_TIMEOUT_MS

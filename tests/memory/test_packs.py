@@ -15,11 +15,17 @@ from hypothesis import strategies as st
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest, plain_tokens, plain_tokens_ceil
-from efrit_budget.memory.index import Lines, LinesJson
 from efrit_budget.memory.observation import Draft, Filters
-from efrit_budget.memory.packing import Form, Pack, Written
-from efrit_budget.memory.packing import packed as packed_of
-from efrit_budget.memory.packs import CANDIDATES, Markdown, PackJson, context_pack
+from efrit_budget.memory.packing import Form, Pack, PackText
+from efrit_budget.memory.packing import pack as pack_of
+from efrit_budget.memory.packs import (
+    CANDIDATES,
+    ListJson,
+    ListLines,
+    Markdown,
+    PackJson,
+    context_pack,
+)
 from efrit_budget.memory.store import MemoryStore
 from tests.databases import open_database
 from tests.soak import amount
@@ -51,12 +57,12 @@ def packed(
     form: Form | None = None,
     query: str = "",
     filters: Filters = THESIS,
-) -> Written:
+) -> PackText:
     """Write a pack of the project's memories."""
     return context_pack(store, query, filters, budget, form or Markdown(), COST)
 
 
-def titles(written: Written) -> list[str]:
+def titles(written: PackText) -> list[str]:
     """Return the titles of the memories in a pack."""
     return [memory.title for memory in written.pack.memories]
 
@@ -118,7 +124,7 @@ def test_a_memory_without_tags_has_no_word_on_tags_and_all_projects_are_called_a
     assert "*2026-02-10 | importance: 0.5*" in written.text
 
 
-@pytest.mark.parametrize("form", [Markdown(), PackJson(), Lines(), LinesJson()])
+@pytest.mark.parametrize("form", [Markdown(), PackJson(), ListLines(), ListJson()])
 @pytest.mark.parametrize("budget", [0, 2000])
 def test_a_pack_of_nothing_is_still_a_whole_answer(
     store: MemoryStore, form: Form, budget: int
@@ -127,7 +133,7 @@ def test_a_pack_of_nothing_is_still_a_whole_answer(
     assert written.pack.memories == ()
     if isinstance(form, Markdown):
         assert re.fullmatch(r"# Project Context: thesis \(0 memories, ~\d+ tokens\)", written.text)
-    elif isinstance(form, Lines):
+    elif isinstance(form, ListLines):
         assert written.text.startswith("No memory matches.\n📏 ~")
     else:
         assert json.loads(written.text)["budget"] == budget
@@ -187,7 +193,7 @@ def test_a_query_that_no_memory_holds_whole_finds_those_that_hold_a_part(
     store: MemoryStore,
 ) -> None:
     store.save(FLOW)
-    written = packed(store, form=Lines(), query="authentication by smoke signals")
+    written = packed(store, form=ListLines(), query="authentication by smoke signals")
     assert written.text.startswith("No memory holds every word; these hold some of them.\n#1 [deci")
 
 
@@ -223,7 +229,7 @@ def holding(drafts: list[Draft]) -> Iterator[MemoryStore]:
             database.close()
 
 
-@pytest.mark.parametrize("form", [Markdown(), PackJson(), Lines(), LinesJson()])
+@pytest.mark.parametrize("form", [Markdown(), PackJson(), ListLines(), ListJson()])
 @settings(max_examples=amount(8, 100))
 @given(DRAFTS, st.integers(60, 1500))
 def test_the_whole_text_is_within_its_budget_however_it_is_counted(
@@ -247,7 +253,7 @@ OVERSIZE = st.builds(
 )
 
 
-@pytest.mark.parametrize("form", [Markdown(), PackJson(), Lines(), LinesJson()])
+@pytest.mark.parametrize("form", [Markdown(), PackJson(), ListLines(), ListJson()])
 @settings(max_examples=amount(8, 100))
 @given(st.lists(OVERSIZE, max_size=8), DRAFTS, st.integers(20, 700))
 def test_no_pack_is_empty_while_one_of_its_candidates_alone_would_fit(
@@ -256,9 +262,9 @@ def test_no_pack_is_empty_while_one_of_its_candidates_alone_would_fit(
     with holding([*drafts, *oversize]) as store:
         found = store.search("", THESIS, CANDIDATES)
     candidates = [each.observation for each in found.candidates]
-    whole = packed_of(Pack(found.total, budget, "thesis"), candidates, form, COST)
-    of = found.total if isinstance(form, PackJson | LinesJson) else 1  # JSON says it in any case
-    alone = [packed_of(Pack(of, budget, "thesis"), [one], form, COST) for one in candidates]
+    whole = pack_of(Pack(found.total, budget, "thesis"), candidates, form, COST)
+    of = found.total if isinstance(form, PackJson | ListJson) else 1  # JSON says it in any case
+    alone = [pack_of(Pack(of, budget, "thesis"), [one], form, COST) for one in candidates]
     assert whole.pack.memories or not any(one.pack.memories for one in alone)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.memory.observation import Draft, Filters
-from efrit_budget.memory.query import parsed
+from efrit_budget.memory.query import parse_query
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.migrate import migrations
@@ -138,7 +138,7 @@ def test_side_by_side_comes_first(store: MemoryStore) -> None:
 
 @given(st.text(max_size=40))
 def test_whatever_is_typed_is_never_an_error(text: str) -> None:
-    for match in parsed(text).attempts():
+    for match in parse_query(text).attempts():
         assert match.words or match.beginnings
 
 

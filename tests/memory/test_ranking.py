@@ -7,7 +7,7 @@ import random
 import pytest
 
 from efrit_budget.memory.observation import Draft
-from efrit_budget.memory.ranking import DAY, Clock, parts_of
+from efrit_budget.memory.searching import DAY, RankClock, rank_of
 from efrit_budget.memory.store import MemoryStore
 
 NOW = 1_800_000_000.0
@@ -27,7 +27,7 @@ def test_the_best_are_the_same_as_when_all_are_looked_at(store: MemoryStore) -> 
     for query in ("needle", ""):
         every = store.search(query, limit=400, now=NOW).candidates
         scores = {
-            one.observation.id: parts_of(one.observation, one.parts.relevance, Clock(NOW)).score
+            one.observation.id: rank_of(one.observation, one.rank.relevance, RankClock(NOW)).score
             for one in every
         }
         wanted = sorted(scores, key=lambda number: (scores[number], number), reverse=True)[:25]
@@ -43,7 +43,7 @@ def test_recency_halves_with_each_half_life(
     number = store.save(Draft("Needle", "One."), now=NOW - halvings * 7 * DAY).id
     observation = store.get(number)
     assert observation is not None
-    assert parts_of(observation, 1.0, Clock(NOW, 7)).recency == pytest.approx(left)
+    assert rank_of(observation, 1.0, RankClock(NOW, 7)).recency == pytest.approx(left)
 
 
 def test_a_shorter_half_life_lets_the_newer_come_first(store: MemoryStore) -> None:

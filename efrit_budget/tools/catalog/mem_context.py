@@ -89,7 +89,7 @@ def _nothing(filters: Filters, context: ToolContext) -> str:
 
 def _lead(project: str | None, arguments: MemContextArguments, context: ToolContext) -> str:
     """Return the sections before the observations, within their share of the budget."""
-    past = context.memory.past(project, context.origin.session, PAST)
+    past = context.memory.recent_sessions(project, context.origin.session, PAST)
     sessions = [
         f"{one.id} ({minute(one.touched)}) {' '.join(one.title.split())}".rstrip()
         for one in past.sessions
@@ -100,8 +100,8 @@ def _lead(project: str | None, arguments: MemContextArguments, context: ToolCont
     ]
     room = None if arguments.max_tokens is None else context.allowance // SHARE
     parts = (
-        _part("## Sessions", sessions, past.sessions_in_all, room, context.cost),
-        _part("## Requests", prompts, past.prompts_in_all, room, context.cost),
+        _part("## Sessions", sessions, past.session_count, room, context.cost),
+        _part("## Requests", prompts, past.prompt_count, room, context.cost),
     )
     return "".join(parts)
 

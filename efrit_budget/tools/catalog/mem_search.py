@@ -62,7 +62,7 @@ class MemSearch:
         if not found.total:
             return answer("No observation matches.", {"results": []})
         lead = own(ANY_WORD) + "\n" if found.any_word else ""
-        if not query.parsed(arguments.query).words:
+        if not query.parse_query(arguments.query).words:
             lead = own(NO_WORD) + "\n"
         section = Section(
             None,
@@ -95,13 +95,13 @@ def _most_tokens(arguments: MemSearchArguments) -> int | None:
 def _item(one: Candidate, arguments: MemSearchArguments, context: ToolContext) -> Item:
     line = line_of(one.observation, context.origin.project)
     if arguments.explain:
-        line = f"{line} {explained(one.parts)}"
+        line = f"{line} {explained(one.rank)}"
     return item_of(one.observation, context.origin.project, arguments.detail_level, line)
 
 
 def _fact(one: Candidate, arguments: MemSearchArguments) -> Json:
     fact = fact_of(one.observation)
-    return {**fact, "rank": one.parts._asdict()} if arguments.explain else fact
+    return {**fact, "rank": one.rank._asdict()} if arguments.explain else fact
 
 
 TOOL = MemSearch()

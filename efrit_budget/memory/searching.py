@@ -1,0 +1,133 @@
+"""Search observations by words; rank them by relevance, recency, importance and use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from efrit_budget.memory.observation import Filters, Observation
+from efrit_budget.memory.query import WordMatch
+from efrit_budget.memory.rows import ALL, COLUMNS_OF_O, conditions, count, observation_of
+
+DAY = 86_400.0
+HALF_LIFE_DAYS = 30.0
+RECENCY, IMPORTANCE, ACCESS = 0.25, 0.25, 0.1
+"""The most that each part of a rank adds, as a share of the relevance."""
+HALF_ACCESSES = 5
+"""The number of readings for which the access part is half of its most."""
+MOST_HALVINGS = 60
+
+WORDS = """
+SELECT rowid AS id, rank FROM observations_words WHERE observations_words MATCH :words"""
+BEGINNINGS = """
+SELECT rowid AS id, rank FROM observations_spelled WHERE observations_spelled MATCH :beginnings"""
+# The sign keeps SQLite from querying the second index anew for each row of the first.
+BOTH = f"""
+SELECT id, sum(rank) AS rank FROM ({WORDS} UNION ALL {BEGINNINGS}
+  AND +rowid IN (SELECT rowid FROM observations_words WHERE observations_words MATCH :words))
+GROUP BY id HAVING count(*) = 2"""  # noqa: S608  own words
+EITHER = f"SELECT id, sum(rank) AS rank FROM ({WORDS} UNION ALL {BEGINNINGS}) GROUP BY id"  # noqa: S608  own words
+MATCHED = """
+FROM ({hits}) AS w CROSS JOIN observations AS o ON o.id = w.id WHERE true"""
+FACTS = """
+SELECT o.id, {relevance} AS relevance, o.importance, o.accesses,
+  max(0.0, (:now - o.updated) / :half_life) AS age"""
+FACTS_OF_MATCHED = FACTS.format(relevance="-w.rank") + MATCHED
+FACTS_OF_ALL = FACTS.format(relevance=1.0) + ALL
+BEST = f"""
+SELECT {COLUMNS_OF_O}, best.relevance FROM (
+  SELECT id, relevance FROM ({{facts}})
+  ORDER BY relevance * (
+      1 + :importance * importance + :access * accesses / (accesses + :half_accesses)
+      + :recency * (1 - min(age - min(CAST(age AS INTEGER), :halvings), 1.0) / 2)
+        / (1 << min(CAST(age AS INTEGER), :halvings))) DESC,
+    id DESC LIMIT :limit
+) AS best CROSS JOIN observations AS o ON o.id = best.id"""  # noqa: S608  own words
+"""The best observations; the order is that of the score of `rank_of`."""
+
+
+class Rank(NamedTuple):
+    """The score of an observation, and the parts that it is made of."""
+
+    score: float
+    relevance: float
+    """BM25, the larger the better; 1 in a search without words."""
+    recency: float
+    """1 for an observation saved just now, halved with each half-life since then."""
+    importance: float
+    access: float
+    """0 for an observation that was never read, towards 1 for one that is read often."""
+
+
+@dataclass(frozen=True)
+class RankClock:
+    """The time that ages are measured from, and the half-life of recency."""
+
+    now: float
+    half_life_days: float = HALF_LIFE_DAYS
+
+    @property
+    def half_life(self) -> float:
+        """The half-life in seconds."""
+        return self.half_life_days * DAY
+
+
+def rank_of(observation: Observation, relevance: float, clock: RankClock) -> Rank:
+    """Return the rank of an observation."""
+    age = max(0.0, (clock.now - observation.updated) / clock.half_life)
+    halvings = min(int(age), MOST_HALVINGS)
+    recency = (1 - min(age - halvings, 1.0) / 2) / (1 << halvings)
+    access = observation.accesses / (observation.accesses + HALF_ACCESSES)
+    importance = observation.importance
+    score = relevance * (1 + RECENCY * recency + IMPORTANCE * importance + ACCESS * access)
+    return Rank(score, relevance, recency, importance, access)
+
+
+def best(
+    connection: Connection, filters: Filters, match: WordMatch | None, limit: int, clock: RankClock
+) -> list[tuple[Observation, Rank]]:
+    """Return the best observations that match words and filters, of equal ones the latest first.
+
+    `match` is None for a search without words.
+    """
+    where, values = conditions(filters)
+    facts = (FACTS_OF_MATCHED.format(hits=_hits(match)) if match else FACTS_OF_ALL) + where
+    values |= {
+        "now": clock.now,
+        "half_life": clock.half_life,
+        "recency": RECENCY,
+        "importance": IMPORTANCE,
+        "access": ACCESS,
+        "half_accesses": HALF_ACCESSES,
+        "halvings": MOST_HALVINGS,
+        "limit": limit,
+    }
+    found = []
+    for *row, relevance in connection.execute(
+        BEST.format(facts=facts), values | _expressions(match)
+    ):
+        observation = observation_of(row)
+        found.append((observation, rank_of(observation, relevance, clock)))
+    return sorted(found, key=lambda pair: (pair[1].score, pair[0].id), reverse=True)
+
+
+def count_matches(connection: Connection, filters: Filters, match: WordMatch | None) -> int:
+    """Return how many observations match; the indexes hold no deleted ones."""
+    if match is None:
+        return count(connection, filters)
+    where, values = conditions(filters)
+    source = MATCHED + where if where else "FROM ({hits})"
+    statement = f"SELECT count(*) {source}".format(hits=_hits(match))
+    return int(connection.execute(statement, values | _expressions(match)).fetchone()[0])
+
+
+def _hits(match: WordMatch) -> str:
+    """Return the statement that queries the indexes."""
+    if match.words and match.beginnings:
+        return EITHER if match.any_word else BOTH
+    return WORDS if match.words else BEGINNINGS
+
+
+def _expressions(match: WordMatch | None) -> dict[str, str]:
+    return {} if match is None else {"words": match.words, "beginnings": match.beginnings}
