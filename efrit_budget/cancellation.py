@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from efrit_budget.errors import CancelledError
 
 
+@dataclass(eq=False)
 class Cancellation:
     """A flag that is raised once, and the callbacks that stop the work at hand.
 
@@ -16,35 +18,26 @@ class Cancellation:
     it has to be quick.
     """
 
-    def __init__(self) -> None:
-        self._event = threading.Event()
-        self._by_person = False
-        self._lock = threading.RLock()
-        self._callbacks: list[Callable[[], object]] = []
-
-    @property
-    def cancelled(self) -> bool:
-        """Return whether the work was cancelled."""
-        return self._event.is_set()
-
-    @property
-    def by_person(self) -> bool:
-        """Return whether a person stopped it and wants the partial result."""
-        return self._by_person
+    cancelled: bool = False
+    by_person: bool = False
+    """Whether a person stopped it and wants the partial result."""
+    _event: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _callbacks: list[Callable[[], object]] = field(default_factory=list)
 
     def cancel(self, *, by_person: bool = False) -> None:
         """Raise the flag and run the callbacks in force; the second time changes nothing."""
         with self._lock:
-            if self._event.is_set():
+            if self.cancelled:
                 return
-            self._by_person = by_person
+            self.by_person, self.cancelled = by_person, True
             self._event.set()
             for callback in tuple(self._callbacks):
                 callback()
 
     def check(self) -> None:
         """Raise `CancelledError` once the flag is up; long loops call this."""
-        if self._event.is_set():
+        if self.cancelled:
             raise CancelledError
 
     def wait(self, seconds: float) -> bool:
@@ -56,7 +49,7 @@ class Cancellation:
         """Run `callback` if the flag goes up inside the block, or is up already."""
         with self._lock:
             self._callbacks.append(callback)
-            if self._event.is_set():
+            if self.cancelled:
                 callback()
         try:
             yield

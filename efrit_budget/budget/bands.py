@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+
+from efrit_budget.budget.estimate import estimate
 
 WAY_BACK = 1.25
 """A band is left upwards only at this multiple of its threshold, so that it does not flutter."""
@@ -63,6 +66,12 @@ def warning(left: int) -> str:
         f"[Budget Alert: ~{_thousands(left)} tokens remaining. "
         "Consider summarizing or completing soon.]"
     )
+
+
+@lru_cache(maxsize=16)
+def alert_estimates(total: int) -> tuple[int, int]:
+    """Return the estimates of the longest warning and notice under a total."""
+    return estimate(warning(total)), estimate(notice(total))
 
 
 def _thousands(tokens: int) -> str:

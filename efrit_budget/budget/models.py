@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,13 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 def model_named(name: str, additions: Path | None = None) -> Model:
     """Return the model with the longest matching entry, over safe defaults."""
+    return _model(name, additions if additions is not None and additions.is_file() else None)
+
+
+@lru_cache(maxsize=64)
+def _model(name: str, additions: Path | None) -> Model:
     table = dict(_read(TABLE))
-    if additions is not None and additions.is_file():
+    if additions is not None:
         added = _read(additions)
         for entry in sorted(added, key=_generality):
             table[entry] = {**_base(table, entry), **added[entry]}

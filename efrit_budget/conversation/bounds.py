@@ -40,39 +40,27 @@ class Bounds:
     model: Model
     calibration: Calibration
 
-    @property
-    def reply_limit(self) -> int:
-        """The largest reply."""
-        return max(1, min(self.limits.of(Tier.RESPONSE), self.model.max_output))
-
-    @property
-    def prompt_limit(self) -> int:
-        """The largest prompt, by the limits and the model's window."""
-        return min(self.limits.prompt, self.model.window - self.reply_limit)
+    reply_limit: int
+    """The largest reply."""
+    prompt_limit: int
+    """The largest prompt, by the limits and the model's window."""
+    around_a_result: int
+    """What a result costs beside its text."""
 
     @cached_property
     def plan_limit(self) -> int:
         """The largest planned prompt, with room for alerts and hints."""
-        alerts = bands.warning(self.limits.total), bands.notice(self.limits.total)
-        return self.prompt_limit - sum(map(self.cost, alerts)) - HINT_RESERVE
-
-    @cached_property
-    def around_a_result(self) -> int:
-        """The tokens of a result in the prompt besides its text."""
-        return math.ceil(self.calibration.frame)
+        alerts = sum(map(self.calibration.tokens, bands.alert_estimates(self.limits.total)))
+        return self.prompt_limit - alerts - HINT_RESERVE
 
     @cached_property
     def head_limit(self) -> int:
         """The largest size of the lines of evicted turns."""
         return max(self.limits.of(Tier.HISTORY) // SHARE, self.cost(short_head(MOST_TURNS)))
 
-    def raw(self, text: str) -> int:
-        """Return the estimate of a text."""
-        return estimate(text)
-
     def cost(self, text: str) -> int:
         """Return the tokens of a text for this model, estimated from all of it."""
-        return self.calibration.tokens(self.raw(text))
+        return self.calibration.tokens(estimate(text))
 
     def rough(self, text: str) -> int:
         """Return the tokens of a text, estimated from samples: fast, for finding a cut."""
@@ -106,4 +94,6 @@ def bounds_of(
     """Return the bounds for a model, with safe defaults if it is unknown."""
     model = model_named(model_name or "")
     calibration = calibration_of(connection, model.name, model.factor)
-    return Bounds(limits, model, calibration)
+    reply = max(1, min(limits.of(Tier.RESPONSE), model.max_output))
+    prompt = min(limits.prompt, model.window - reply)
+    return Bounds(limits, model, calibration, reply, prompt, math.ceil(calibration.frame))

@@ -14,6 +14,13 @@ def compressed_line(number: int, tokens: int, summary: str) -> str:
     return f"{note} {summary.strip()}".rstrip()
 
 
+def line_of_same(number: int, same_as: int) -> str:
+    """Return the line of a result that was shown only as the name of an equal one."""
+    name = handle(number)
+    same = "" if same_as == number else f"same as {handle(same_as)}; "
+    return own(f"[{name}: {same}recall_result {name} brings it back]")
+
+
 def summary_of(line: str | None, number: int | None) -> str:
     """Return the summary in a line, or a text that took its place without its footer."""
     text = (line or "").removeprefix(f"{MARK} ")

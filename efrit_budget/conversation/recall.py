@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from dataclasses import dataclass
 
 from efrit_budget.conversation import calls, segments, turns
 from efrit_budget.conversation.compressed_line import summary_of
@@ -20,12 +21,12 @@ TURN = re.compile(r"\s*[tT]([1-9][0-9]{0,8})\s*")
 ARGUMENTS_SHOWN = 100
 
 
+@dataclass(frozen=True)
 class SessionResults:
     """The stored results of one session, for its tools."""
 
-    def __init__(self, database: Database, session_id: str) -> None:
-        self._database = database
-        self._session_id = session_id
+    _database: Database
+    _session_id: str
 
     def body(self, name: str) -> Body:
         """Return the result (r7) or turn (t7) of a handle."""

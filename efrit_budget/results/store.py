@@ -18,7 +18,9 @@ MOST_CHARACTERS = 24_000_000
 WORTH_HOLDING = 50_000
 """Characters of the least body that is held: smaller ones are unpacked in no time."""
 OFFSET_BYTES = 40
-NOTHING = Body("")
+
+Key = tuple[str, int, float]
+"""A session, the number of a result, and when it was stored."""
 
 
 class RecentBodies:
@@ -31,7 +33,8 @@ class RecentBodies:
     def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:
         self._most = most_characters
         self._held = 0
-        self._bodies: OrderedDict[tuple[str, int, float], Body] = OrderedDict()
+        self._bodies: OrderedDict[Key, Body] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
         self._lock = threading.Lock()
 
     def get(self, connection: sqlite3.Connection, session_id: str, number: int) -> Body:
@@ -43,29 +46,23 @@ class RecentBodies:
                 self._bodies.move_to_end(key)
                 return found
         body = get(connection, session_id, number)
-        self._keep(key, body)
+        self.keep(connection, session_id, number, body)
         return body
 
     def keep(
         self, connection: sqlite3.Connection, session_id: str, number: int, body: Body
     ) -> None:
-        """Hold a body that was stored just now, for as long as there is room."""
-        self._keep((session_id, number, created(connection, session_id, number)), body)
-
-    def _keep(self, key: tuple[str, int, float], body: Body) -> None:
-        size = _characters(body)
+        """Hold the body of a stored result, if it is large, for as long as there is room."""
+        size = len(body.text) + OFFSET_BYTES * (len(body.items) + len(body.headers))
         if size < WORTH_HOLDING:
             return
+        key = (session_id, number, created(connection, session_id, number))
         with self._lock:
-            self._held += size - _characters(self._bodies.pop(key, NOTHING))
-            self._bodies[key] = body
+            self._held += size - self._sizes.pop(key, 0)
+            self._bodies[key], self._sizes[key] = body, size
             while self._held > self._most:
-                self._held -= _characters(self._bodies.popitem(last=False)[1])
-
-
-def _characters(body: Body) -> int:
-    """Return the approximate memory size of a body."""
-    return len(body.text) + OFFSET_BYTES * (len(body.items) + len(body.headers))
+                oldest, _ = self._bodies.popitem(last=False)
+                self._held -= self._sizes.pop(oldest)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ class SessionStore:
 
     def get_open(self, session_id: str) -> Session:
         """Return the session with this id; raise if it is closed."""
-        session = self.get(session_id)
+        with self._database.reading() as connection:
+            session = rows.get(connection, session_id)
         if session.closed is not None:
             raise SessionClosedError(
                 f"session {session_id!r} is closed; session/resume opens it again",

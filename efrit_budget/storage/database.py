@@ -47,17 +47,19 @@ class Database:
         self._connections: set[sqlite3.Connection] = set()
         self._closed = False
         self._in_use: set[sqlite3.Connection] = set()
-        with self._explained():
+        try:
             if not path.exists():
                 self._make()
             _require_content(path)
-            try:
-                with self._used() as connection:
-                    migrate(connection)
-            except BaseException:
-                self.close()
-                raise
+            with self._used() as connection:
+                migrate(connection)
             _make_private(path)
+        except (sqlite3.DatabaseError, OSError) as error:
+            self.close()
+            raise StorageError(_explanation(error, path)) from error
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -65,16 +67,17 @@ class Database:
 
         A block within another one, or within a transaction, reads the state of that one.
         """
-        connection = self._connection()
-        if connection.in_transaction:
-            yield connection
+        outer: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if outer is not None and outer.in_transaction:
+            yield outer
             return
-        with self._explained(), self._used():
+        with self._used() as connection:
             connection.execute("BEGIN DEFERRED")
             try:
                 yield connection
             finally:
-                _roll_back(connection)
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
@@ -82,35 +85,45 @@ class Database:
 
         Where another process writes, wait for its end, `within_ms` where that is not as usual.
         """
-        with self._explained(), self._used() as connection, self._turn_to_write(within_ms):
-            self._begin(connection, within_ms)
+        with self.alone(within_ms) as connection:
+            connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
                 connection.execute("COMMIT")
-            except BaseException:
-                _roll_back(connection)
-                raise
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def trying(self) -> Iterator[sqlite3.Connection]:
         """Run the block in a transaction that is always rolled back."""
-        with self._explained(), self._used() as connection, self._turn_to_write():
-            self._begin(connection)
+        with self.alone() as connection:
+            connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
             finally:
-                _roll_back(connection)
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def alone(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
-        """Return a connection without a transaction."""
-        with (
-            self._explained(),
-            self._used() as connection,
-            self._turn_to_write(within_ms),
-            self._waiting(connection, within_ms),
-        ):
-            yield connection
+        """Return a connection without a transaction while no other thread of this process writes.
+
+        Its waits for other processes, and the one for the turn, take `within_ms` at the most.
+        """
+        usual_seconds = self._busy_timeout_ms / 1000 + MARGIN_SECONDS
+        seconds = usual_seconds if within_ms is None else within_ms / 1000
+        with self._used() as connection:
+            if not self._writer.acquire(timeout=seconds):
+                raise sqlite3.OperationalError(LOCKED)
+            try:
+                if within_ms is not None:
+                    connection.execute(f"PRAGMA busy_timeout = {within_ms:d}")
+                yield connection
+            finally:
+                self._writer.release()
+                if within_ms is not None:
+                    connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
 
     def snapshot(self, read: Callable[..., T]) -> Callable[..., T]:
         """Return `read` so that all that one call of it reads is of one state."""
@@ -135,61 +148,31 @@ class Database:
             self._local = threading.local()
 
     @contextmanager
-    def _turn_to_write(self, within_ms: int | None = None) -> Iterator[None]:
-        """Wait for this process's turn to write; raise when the time is up."""
-        seconds = self._busy_timeout_ms / 1000 + MARGIN_SECONDS
-        if not self._writer.acquire(timeout=seconds if within_ms is None else within_ms / 1000):
-            raise sqlite3.OperationalError(LOCKED)
-        try:
-            yield
-        finally:
-            self._writer.release()
-
-    def _begin(self, connection: sqlite3.Connection, within_ms: int | None = None) -> None:
-        """Begin a transaction that writes."""
-        with self._waiting(connection, within_ms):
-            connection.execute("BEGIN IMMEDIATE")
-
-    @contextmanager
-    def _waiting(self, connection: sqlite3.Connection, within_ms: int | None) -> Iterator[None]:
-        """Have a connection wait for other processes so long, where that is not as usual."""
-        if within_ms is not None:
-            connection.execute(f"PRAGMA busy_timeout = {within_ms:d}")
-        try:
-            yield
-        finally:
-            if within_ms is not None:
-                connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
-
-    @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
-        """Mark this thread's connection as in use; may be nested."""
-        connection = self._connection()
-        with self._lock:
-            outermost = connection not in self._in_use
-            self._in_use.add(connection)
+        """Mark this thread's connection as in use; may be nested. Errors of SQLite become ours."""
         try:
-            yield connection
-        finally:
-            if outermost:
+            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = self._local.connection = self._opened(self.path)
                 with self._lock:
-                    self._in_use.discard(connection)
-                    if self._closed:
-                        self._connections.discard(connection)
-                        connection.close()
-                        self._local.__dict__.clear()
-
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._connect()
-            self._local.connection = connection
+                    self._connections.add(connection)
             with self._lock:
-                self._connections.add(connection)
-        return connection
-
-    def _connect(self) -> sqlite3.Connection:
-        return self._opened(self.path)
+                outermost = connection not in self._in_use
+                self._in_use.add(connection)
+            try:
+                yield connection
+            finally:
+                if outermost:
+                    with self._lock:
+                        self._in_use.discard(connection)
+                        if self._closed:
+                            self._connections.discard(connection)
+                            connection.close()
+                            self._local.__dict__.clear()
+        except (sqlite3.DatabaseError, OSError) as error:
+            if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+                raise
+            raise StorageError(_explanation(error, self.path)) from error
 
     def _make(self) -> None:
         """Make the file whole beside its place, readable by its owner alone, and put it there.
@@ -227,22 +210,6 @@ class Database:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB:d}")
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours, which say what to do."""
-        try:
-            yield
-        except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
-            if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
-                raise
-            raise StorageError(_explanation(error, self.path)) from error
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    """End a transaction without a trace, unless an error has done so already."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
 
 
 def _link_in_place(unfinished: Path, path: Path) -> None:

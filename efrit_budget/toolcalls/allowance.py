@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from efrit_budget.budget.models import Model
-from efrit_budget.budget.tiers import Limits
 from efrit_budget.conversation import calls, windows
 from efrit_budget.conversation.bounds import Bounds, bounds_of
 from efrit_budget.conversation.tool_call import ToolCall
@@ -32,25 +31,19 @@ class Grant:
     bounds: Bounds
 
 
-def requested_tokens(limits: Limits, call: ToolCall) -> int:
-    """Return the largest allowance of a call: its tool's limit, or less if asked."""
-    most = max(LEAST_MAX_TOKENS, limits.for_tool(call.tool))
-    requested: Any = call.arguments.get("max_tokens")
-    try:
-        return min(most, max(LEAST_MAX_TOKENS, int(requested))) if requested is not None else most
-    except (TypeError, ValueError, OverflowError):
-        return most
-
-
 def compute_grant(
-    window: Window, bounds: Bounds, requested: int, unfinished: int, reserved: int
+    window: Window, bounds: Bounds, call: ToolCall, unfinished: int, reserved: int
 ) -> Grant:
-    """Return the grant for one of so many unfinished calls.
+    """Return the grant for one of so many unfinished calls: its tool's limit, or less if asked.
 
     A grant is for a result's text; what stands around it is taken off first. The share counts on
     the compaction that comes before the next prompt: results of earlier turns give way to those
     of the turn in hand. The floor counts on all that can give way.
     """
+    requested = max(LEAST_MAX_TOKENS, bounds.limits.for_tool(call.tool))
+    asked: Any = call.arguments.get("max_tokens")
+    with suppress(TypeError, ValueError, OverflowError):
+        requested = min(requested, max(LEAST_MAX_TOKENS, int(asked)))
     spent = window.turn_tokens + reserved
     around = bounds.around_a_result
     share = (bounds.plan_limit - window.kept - spent) // unfinished - around
@@ -92,8 +85,7 @@ class Reservations:
             announced = calls.count_announced(connection, session.id)
             reserved = sum(others.values()) + len(others) * bounds.around_a_result
             unfinished = max(1, announced - len(others))
-            requested = requested_tokens(session.limits, call)
-            grant = compute_grant(window, bounds, requested, unfinished, reserved)
+            grant = compute_grant(window, bounds, call, unfinished, reserved)
             self._reserved[key] = grant.tokens
         try:
             yield grant

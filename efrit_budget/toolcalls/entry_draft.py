@@ -8,6 +8,7 @@ is still so.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -16,14 +17,14 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest
 from efrit_budget.characters import one_line_each
 from efrit_budget.conversation import calls, tool_uses, windows
-from efrit_budget.conversation.compressed_line import compressed_line
+from efrit_budget.conversation.compressed_line import compressed_line, line_of_same
 from efrit_budget.conversation.pieces import PieceState
 from efrit_budget.conversation.tool_call import CallEntry, ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
-from efrit_budget.results.delivery import Delivery, Terms, deliver, with_footer
+from efrit_budget.results.delivery import Terms, deliver, with_footer
 from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.sound import sound_text
@@ -71,19 +72,24 @@ class EntryDraft:
         self._window = windows.load(connection, ended.session.id)
         self._offset = 0 if stored is None else stored.offset
         self.number = self._window.next_number if stored is None else stored.number
-        self._blob = self._find_blob(connection)
-        self._changed: list[str] = []
+        self._blob = ended.new.digest if ended.new else self._stored_blob(connection)
+        notes, changed = ended.produced.outcome.notes, []
         if stored is not None:
             root = Path(ended.session.root)
-            self._changed = [source.path for source in ended.body.sources if source.changed(root)]
-        self._delivery = self._deliver()
+            changed = [source.path for source in ended.body.sources if source.changed(root)]
+        if changed:
+            notes += (f"Changed since this was stored: {', '.join(changed)}.",)
+        self._notes = tuple(one_line_each(sound_text(note)) for note in notes)
+        budget_line = ended.produced.outcome.budget_line
+        terms = self._terms(0 if self._offset else ended.body.content_tokens, budget_line)
+        self._delivery = deliver(ended.body, self.number, self._offset, terms, self._notes)
+        if changed:
+            self._delivery.page["changed_since"] = changed
         self._full_copy = self._find_full_copy(connection)
         self.entry = self._make_entry()
 
-    def _find_blob(self, connection: sqlite3.Connection) -> str:
-        """Return the hash of the text; raise where a stored result is gone."""
-        if self._ended.new is not None:
-            return self._ended.new.digest
+    def _stored_blob(self, connection: sqlite3.Connection) -> str:
+        """Return the hash of the text of a stored result; raise where it is gone."""
         return results.blob_of(connection, self._ended.session.id, self.number)
 
     # Writing it
@@ -92,8 +98,11 @@ class EntryDraft:
         """Return whether the window is still as it was when the draft was made."""
         return (
             FIGURES(window) == FIGURES(self._window)
-            and (self._ended.new is None or window.next_number == self.number)
-            and self._find_blob(connection) == self._blob
+            and (
+                window.next_number == self.number
+                if self._ended.new
+                else self._stored_blob(connection) == self._blob
+            )
             and self._find_full_copy(connection) == self._full_copy
         )
 
@@ -143,11 +152,15 @@ class EntryDraft:
         same_as = None
         if self._full_copy is not None:
             line = f"Same as {handle(self._full_copy)}, which is in the window in full."
-            lines = "\n".join(map(own, (line, *self._notes())))
+            lines = "\n".join(map(own, (line, *self._notes)))
             text, tokens = with_footer(lines, self._terms())
             if tokens < delivery.tokens:
                 delivery, same_as = replace(delivery, text=text, tokens=tokens), self._full_copy
-        compressed = self._compressed_text(delivery, same_as)
+        compressed = compressed_line(self.number, delivery.tokens, produced.summary)
+        if same_as is not None:
+            compressed = line_of_same(self.number, same_as)
+        elif ended.grant.bounds.cost(compressed) >= delivery.tokens:
+            compressed = delivery.text
         message = produced.outcome.message
         shows_content = self._offset == 0 and same_as is None and delivery.end > 0
         return CallEntry(
@@ -168,27 +181,10 @@ class EntryDraft:
             todos=produced.todos,
         )
 
-    def _notes(self) -> tuple[str, ...]:
-        """Return the lines to show beside the page."""
-        notes = self._ended.produced.outcome.notes
-        if self._changed:
-            notes += (f"Changed since this was stored: {', '.join(self._changed)}.",)
-        return tuple(one_line_each(sound_text(note)) for note in notes)
-
-    def _deliver(self) -> Delivery:
-        """Return the page, with what stands beside its text counted too."""
-        body = self._ended.body
-        terms = replace(
-            self._terms(0 if self._offset else body.content_tokens),
-            budget_line=self._ended.produced.outcome.budget_line,
-        )
-        delivery = deliver(body, self.number, self._offset, terms, self._notes())
-        if self._changed:
-            delivery.page["changed_since"] = self._changed
-        return delivery
-
-    def _terms(self, content_tokens: int = 0) -> Terms:
-        """Return the constraints for delivering the result.
+    def _terms(
+        self, content_tokens: int = 0, budget_line: Callable[[int], str] | None = None
+    ) -> Terms:
+        """Return the constraints for delivering the result beside blocks of so many tokens.
 
         Where `max_tokens` is asked for, it is kept however tokens are counted.
         """
@@ -200,12 +196,19 @@ class EntryDraft:
         rough: Cost = bounds.rough
         if content_tokens:
             cost, rough = _with_more(cost, content_tokens), _with_more(rough, content_tokens)
-        terms = Terms(
-            self._ended.session.id, grant.tokens, cost, remaining, grant.pressed, rough=rough
+        price = None
+        if "max_tokens" in self._ended.call.arguments:
+            price, rough = dearest(cost), dearest(rough)
+        return Terms(
+            self._ended.session.id,
+            grant.tokens,
+            cost,
+            remaining,
+            grant.pressed,
+            budget_line,
+            price,
+            rough,
         )
-        if "max_tokens" not in self._ended.call.arguments:
-            return terms
-        return replace(terms, price=dearest(cost), rough=dearest(rough))
 
     def _find_full_copy(self, connection: sqlite3.Connection) -> int | None:
         """Find the result that stands in the window with this very text in full."""
@@ -215,19 +218,6 @@ class EntryDraft:
         return calls.find_full_copy(
             connection, self._window, self._blob, delivery.start, delivery.end
         )
-
-    def _compressed_text(self, delivery: Delivery, same_as: int | None) -> str:
-        """Return the compressed line, never longer than the delivered text.
-
-        What was only a line that said where the text stands says nothing of that any more.
-        """
-        if same_as is not None:
-            name = handle(self.number)
-            same = "" if same_as == self.number else f"same as {handle(same_as)}; "
-            return own(f"[{name}: {same}recall_result {name} brings it back]")
-        short = compressed_line(self.number, delivery.tokens, self._ended.produced.summary)
-        is_shorter = self._ended.grant.bounds.cost(short) < delivery.tokens
-        return short if is_shorter else delivery.text
 
 
 def _with_more(cost: Cost, tokens: int) -> Cost:

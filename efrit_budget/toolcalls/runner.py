@@ -161,26 +161,19 @@ class ToolRunner:
             problem = explain_problem(error, run.call.arguments)
             if problem is not None:
                 failed = failure(f"{run.tool.name}: {problem}")
-                return self._keep_with_retry(run, failed, arguments)
+                return self._keep(run, failed, arguments, retries=run.tool.has_effects)
             if isinstance(error, CancelledError) and cancellation.by_person:
                 stopped = failure("stopped by the person", interrupted=True)
-                return self._keep_with_retry(run, stopped, arguments)
+                return self._keep(run, stopped, arguments, retries=run.tool.has_effects)
             if run.tool.has_effects:
                 self._keep(run, interrupted_outcome(run.call), None)
             raise
         if outcome.status is not Status.NEEDS_CONFIRMATION:
-            return self._keep_with_retry(run, outcome, arguments)
+            return self._keep(run, outcome, arguments, retries=run.tool.has_effects)
         if run.tool.has_effects:
             self.running.undo_start(run.call)
         with_data = run.control.with_data
         return self._confirmations.envelope(run.call, outcome, with_data=with_data)
-
-    def _keep_with_retry(self, run: _Run, outcome: Outcome, arguments: Arguments) -> JsonObject:
-        """Keep an outcome; that of a tool with effects cannot be had again."""
-        if not run.tool.has_effects:
-            return self._keep(run, outcome, arguments)
-        keep, control = partial(self._keep, run, outcome, arguments), run.control
-        return store_with_retry(keep, run.call, outcome, control.cancellation, control.progress)
 
     def _page(self, run: _Run, token: str) -> Outcome:
         """Return a later page of a stored result, or let the tool continue it."""
@@ -206,10 +199,17 @@ class ToolRunner:
         envelope = self._keeper.find(run.call, with_data=run.control.with_data)
         return envelope or self._keep(run, unknown_outcome(run.call), None)
 
-    def _keep(self, run: _Run, outcome: Outcome, arguments: Arguments | None) -> JsonObject:
+    def _keep(
+        self, run: _Run, outcome: Outcome, arguments: Arguments | None, *, retries: bool = False
+    ) -> JsonObject:
+        """Keep an outcome; `retries` is for what cannot be had again."""
         produced = Produced(outcome, summarize(run.tool, run.call, arguments, outcome))
-        with_data = run.control.with_data
-        return self._keeper.keep(run.session, run.call, produced, run.grant, with_data=with_data)
+        keep, control = self._keeper.keep, run.control
+        kept = (run.session, run.call, produced, run.grant)
+        if not retries:
+            return keep(*kept, with_data=control.with_data)
+        store = partial(keep, *kept, with_data=control.with_data)
+        return store_with_retry(store, run.call, outcome, control.cancellation, control.progress)
 
     def _context(self, run: _Run) -> ToolContext:
         """Return what a tool may use."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -19,7 +19,6 @@ __all__ = [
     "Number",
     "Offset",
     "Params",
-    "validate",
 ]
 
 
@@ -52,9 +51,6 @@ class NoParams(Params):
     """The params of a method that takes none."""
 
 
-P = TypeVar("P", bound=BaseModel)
-
-
 @dataclass(frozen=True)
 class Method:
     """A JSON-RPC method and its handler."""
@@ -67,18 +63,14 @@ class Method:
     """Called with the params, unchecked, before the request waits for its lane."""
 
     def __call__(self, given: dict[str, Json] | list[Json], call: Call) -> Json:
-        """Validate the params and answer."""
-        return self.run(validate(self.params, given), call)
-
-
-def validate(model: type[P], given: dict[str, Json] | list[Json]) -> P:
-    """Return the params as a model; positional ones take the fields in order."""
-    if isinstance(given, list) and not model.__pydantic_root_model__:
-        given = _named(model, given)
-    try:
-        return model.model_validate(given)
-    except ValidationError as error:
-        raise invalid_params(error.errors(include_url=False, include_input=False)) from None
+        """Validate the params and answer; positional ones take the fields in order."""
+        if isinstance(given, list) and not self.params.__pydantic_root_model__:
+            given = _named(self.params, given)
+        try:
+            params = self.params.model_validate(given)
+        except ValidationError as error:
+            raise invalid_params(error.errors(include_url=False, include_input=False)) from None
+        return self.run(params, call)
 
 
 def _named(model: type[BaseModel], given: list[Json]) -> dict[str, Json]:

@@ -61,26 +61,21 @@ def valid_id(value: Json) -> bool:
     return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
 
 
-def _problem(member: JsonObject) -> str | None:
-    if member.get("jsonrpc") != "2.0":
-        return 'jsonrpc must be "2.0"'
-    if not isinstance(member.get("method"), str):
-        return "method must be a string"
-    if "params" in member and not isinstance(member["params"], dict | list | None):
-        return "params must be an object or an array"
-    if not valid_id(member.get("id")):
-        return "id must be a string, a number or null"
-    return None
-
-
 def request_of(member: Any) -> Request | JsonObject:
     """Return the request of a member, or the error reply if it is invalid."""
     if not isinstance(member, dict):
         return error_reply(InvalidRequestError("not an object"))
-    problem = _problem(member)
+    request_id, problem = member.get("id"), None
+    if member.get("jsonrpc") != "2.0":
+        problem = 'jsonrpc must be "2.0"'
+    elif not isinstance(member.get("method"), str):
+        problem = "method must be a string"
+    elif "params" in member and not isinstance(member["params"], dict | list | None):
+        problem = "params must be an object or an array"
+    if not valid_id(request_id):
+        request_id, problem = None, problem or "id must be a string, a number or null"
     if problem is not None:
-        known_id = member.get("id") if valid_id(member.get("id")) else None
-        return error_reply(InvalidRequestError(problem), known_id)
+        return error_reply(InvalidRequestError(problem), request_id)
     if member.get("params", ()) is None:
         member = {name: value for name, value in member.items() if name != "params"}
     return Request(member, member["method"], "id" not in member)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,37 +43,25 @@ class Confinement:
     def start(self, begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
         """Begin the program within its limits; without Landlock, memory alone is limited."""
         own = own_rules(self.program)
-        others = [(path, READ) for path in self.readable]
-        others += [(path, CHANGE) for path in self.writable]
-        with _less_memory(self.memory):
-            if own is None:
+        if own is not None:
+            others = [(path, READ) for path in self.readable]
+            others += [(path, CHANGE) for path in self.writable]
+            begin = partial(begin_restricted, partial(restrict_to, (*own, *others)), begin)
+        if not ON_LINUX:
+            return begin()
+        with _one_at_a_time:
+            before = getrlimit(RLIMIT_DATA)
+            taken = int(STATM.read_bytes().split()[5]) * getpagesize()
+            wanted = max(self.memory, taken + MARGIN)
+            lower = before[0] == RLIM_INFINITY or wanted < before[0]
+            # It begins with this limit; this process has it meanwhile, never so low as to reach it.
+            setrlimit(RLIMIT_DATA, (wanted if lower else before[0], before[1]))
+            try:
                 process = begin()
-            else:
-                process = begin_restricted(partial(restrict_to, (*own, *others)), begin)
-        if ON_LINUX:
-            with suppress(ProcessLookupError):  # it has ended already
-                prlimit(process.pid, RLIMIT_DATA, (self.memory, self.memory))
-                if not self.maps_files:
-                    prlimit(process.pid, RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+            finally:
+                setrlimit(RLIMIT_DATA, before)
+        with suppress(ProcessLookupError):  # it has ended already
+            prlimit(process.pid, RLIMIT_DATA, (self.memory, self.memory))
+            if not self.maps_files:
+                prlimit(process.pid, RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
         return process
-
-
-@contextmanager
-def _less_memory(most: int) -> Iterator[None]:
-    """Have programs that are started meanwhile begin with this limit, from their first moment on.
-
-    This process has it too, so it is never so low that it could be reached here.
-    """
-    if not ON_LINUX:
-        yield
-        return
-    with _one_at_a_time:
-        before = getrlimit(RLIMIT_DATA)
-        own = int(STATM.read_bytes().split()[5]) * getpagesize()
-        wanted = max(most, own + MARGIN)
-        lower = before[0] == RLIM_INFINITY or wanted < before[0]
-        setrlimit(RLIMIT_DATA, (wanted if lower else before[0], before[1]))
-        try:
-            yield
-        finally:
-            setrlimit(RLIMIT_DATA, before)

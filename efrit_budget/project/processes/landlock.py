@@ -61,21 +61,13 @@ def version() -> int:
     return found if found >= OLDEST else 0
 
 
-def restrict_to(rules: Iterable[Rule]) -> None:
-    """Let this thread open what the rules allow, and nothing else; no network either.
-
-    It holds for the programs that the thread starts, for all they start, and for ever.
-    """
-    _restrict(*_known_rights(), rules)
-
-
 def hide_other_processes() -> None:
     """Keep this thread from the memory and the environment of processes it did not start.
 
     All files stay open to it; only to mount something is refused. A superuser's programs do
     without the capabilities by which Linux lets them look all the same.
     """
-    _restrict(REFER, 0, [("/", REFER)])
+    restrict_to([("/", REFER)], REFER, 0)
     for capability in LOOKING:
         with suppress(PermissionError):  # who is no superuser has none
             _call("prctl", DROP_CAPABILITY, capability, 0, 0, 0)
@@ -91,11 +83,15 @@ def _known_rights() -> tuple[int, int]:
     return files, network
 
 
-def _restrict(files: int, network: int, rules: Iterable[Rule]) -> None:
-    """Restrict this thread to the rules, as far as these rights go.
+def restrict_to(rules: Iterable[Rule], files: int | None = None, network: int = 0) -> None:
+    """Let this thread open what the rules allow, and nothing else; no network either.
 
+    It holds for the programs that the thread starts, for all they start, and for ever. With
+    `files`, only these rights over files are taken away, and `network` of those over the network.
     What is not there, or may not be reached anyway, needs no rule.
     """
+    if files is None:
+        files, network = _known_rights()
     known = _Ruleset(files, network)
     ruleset = _call("syscall", CREATE_RULESET, ctypes.byref(known), ctypes.sizeof(known), 0)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,8 +49,12 @@ class Walk:
     @cached_property
     def readable(self) -> tuple[Path, ...]:
         """The files that rg may read: the root and git's ignore rules."""
-        above = [folder / ".gitignore" for folder in self.root.parents]
-        return (self.root, *filter(_is_plain, above), *_excluding(self.root), *personal_files())
+        ignoring = [folder / ".gitignore" for folder in self.root.parents]
+        with suppress(GitError):
+            found = git_folder(self.root)
+            ignoring += [found.top / ".git", found.own / "commondir"]
+            ignoring.append(found.shared / "info" / "exclude")
+        return (self.root, *filter(_is_plain, ignoring), *personal_files())
 
     def names(self, flags: Sequence[str] = ()) -> set[str]:
         """Return the visited files, relative to the root."""
@@ -74,16 +79,6 @@ class Walk:
 def in_repository(folder: Path) -> bool:
     """Return whether the folder or a parent holds a `.git`."""
     return any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
-
-
-def _excluding(root: Path) -> list[Path]:
-    """Return the repository's own ignore files."""
-    try:
-        found = git_folder(root)
-    except GitError:
-        return []
-    files = (found.top / ".git", found.own / "commondir", found.shared / "info" / "exclude")
-    return list(filter(_is_plain, files))
 
 
 def _is_plain(path: Path) -> bool:

@@ -161,7 +161,9 @@ class _Found:
             body = lay_out(list(zip(paths, blocks, strict=True)), facts)
         else:
             headers = [
-                marked(unlike_lines(name), unsaved=block.unsaved, stale=block.stale)
+                marked(unlike_lines(name), unsaved=True, stale=block.stale)
+                if block.unsaved
+                else unlike_lines(name)
                 for name, block in zip(names, blocks, strict=True)
             ]
             lay_out = matched.lines_in_context if arguments.context else matched.lines_alone
