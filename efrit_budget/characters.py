@@ -36,6 +36,20 @@ def _picture(match: re.Match[str]) -> str:
     return LINE_BREAK if sign in "\x85\u2028\u2029" else PICTURES.get(ord(sign), UNKNOWN)
 
 
+def sound_text(text: str) -> str:
+    """Return the text with lone surrogates replaced, which cannot be stored or sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def plain_lines(text: str) -> str:
+    """Return the text as it is stored and shown: sound, and its control characters as pictures."""
+    return one_line_each(sound_text(text))
+
+
 def all_seen(text: str) -> str:
     """Show what is hidden in a text by its number, so that nothing in it looks like another."""
     return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -95,7 +95,7 @@ class Limits:
     @property
     def prompt(self) -> int:
         """The largest prompt: the total without the reserve for the reply."""
-        return self.total - self.of(Tier.RESPONSE)
+        return self.total - self.tiers[Tier.RESPONSE]
 
     def for_tool(self, name: str) -> int:
         """Return the largest allowance of one call of a tool."""

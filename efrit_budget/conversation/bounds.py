@@ -47,11 +47,8 @@ class Bounds:
     around_a_result: int
     """What a result costs beside its text."""
 
-    @cached_property
-    def plan_limit(self) -> int:
-        """The largest planned prompt, with room for alerts and hints."""
-        alerts = sum(map(self.calibration.tokens, bands.alert_estimates(self.limits.total)))
-        return self.prompt_limit - alerts - HINT_RESERVE
+    plan_limit: int
+    """The largest planned prompt, with room for alerts and hints."""
 
     @cached_property
     def head_limit(self) -> int:
@@ -94,6 +91,16 @@ def bounds_of(
     """Return the bounds for a model, with safe defaults if it is unknown."""
     model = model_named(model_name or "")
     calibration = calibration_of(connection, model.name, model.factor)
-    reply = max(1, min(limits.of(Tier.RESPONSE), model.max_output))
-    prompt = min(limits.prompt, model.window - reply)
-    return Bounds(limits, model, calibration, reply, prompt, math.ceil(calibration.frame))
+    response = limits.tiers[Tier.RESPONSE]
+    reply = max(1, min(response, model.max_output))
+    prompt = min(limits.total - response, model.window - reply)
+    alerts = sum(map(calibration.tokens, bands.alert_estimates(limits.total)))
+    return Bounds(
+        limits,
+        model,
+        calibration,
+        reply_limit=reply,
+        prompt_limit=prompt,
+        around_a_result=math.ceil(calibration.frame),
+        plan_limit=prompt - alerts - HINT_RESERVE,
+    )

@@ -119,18 +119,6 @@ def _with_suggestion(schema: JsonObject, parameter: str | None, count: int) -> J
     return changed
 
 
-def suggested_count(tools: str | None, name: str, parameter: str | None) -> JsonObject:
-    """Return the default count that a tool was offered with, by parameter.
-
-    `tools` are those of the request, as they were sent; nothing where the tool is not among them.
-    """
-    if tools is None or parameter is None:
-        return {}
-    offered = next((tool for tool in json.loads(tools) if tool["name"] == name), None)
-    members = offered["input_schema"]["properties"] if offered else {}
-    return {parameter: members[parameter]["default"]} if parameter in members else {}
-
-
 def round_count(count: int) -> int:
     """Return a count rounded to two leading digits."""
     if count < 100:

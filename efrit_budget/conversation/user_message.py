@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import replace
 
 from efrit_budget.budget.tiers import Tier
+from efrit_budget.characters import sound_text
 from efrit_budget.conversation import segments
 from efrit_budget.conversation.blocks import block_estimate, valid_json
 from efrit_budget.conversation.bounds import Bounds
@@ -17,7 +18,6 @@ from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Delivery, Terms, deliver
 from efrit_budget.results.marks import quote
-from efrit_budget.results.sound import sound_text
 from efrit_budget.results.tokens import handle
 
 LEAST_PAGE = 100

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from efrit_budget.results.sound import sound_text
+from efrit_budget.characters import sound_text
 
 PREFIX = "*"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from sqlite3 import Connection, Row
 
+from efrit_budget.characters import sound_text
 from efrit_budget.errors import Json
 from efrit_budget.memory.observation import (
     DEFAULT_KIND,
@@ -20,7 +21,6 @@ from efrit_budget.memory.observation import (
 )
 from efrit_budget.memory.private import without_private
 from efrit_budget.memory.rows import digest, tags_column
-from efrit_budget.results.sound import sound_text
 
 DUPLICATE_SECONDS = 15 * 60
 DUPLICATE = """

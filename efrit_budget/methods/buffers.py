@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from efrit_budget.characters import sound_text
 from efrit_budget.errors import Json, field_error
 from efrit_budget.methods.params import SessionParams
 from efrit_budget.project.handover import HandoverError, taken
-from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.wire.method import Call, Lane, Method

@@ -9,9 +9,9 @@ from pydantic import Field
 from efrit_budget.changes.change import ChangeKind, ChangeState
 from efrit_budget.changes.journal import Journal, PlannedChange
 from efrit_budget.changes.path_checks import check_path
+from efrit_budget.characters import sound_text
 from efrit_budget.errors import Json
 from efrit_budget.methods.params import SessionParams, ToolUseParams
-from efrit_budget.results.sound import sound_text
 from efrit_budget.sessions.rows import Session
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.storage.database import Database

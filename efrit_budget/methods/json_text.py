@@ -7,25 +7,15 @@ passes on what the model wrote, and what is to be sent, as the texts they are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BeforeValidator
-
+from efrit_budget.characters import sound_text
 from efrit_budget.errors import Json, JsonObject, ParseError, field_error
-from efrit_budget.results.sound import sound_text
 from efrit_budget.wire import jsontext
+from efrit_budget.wire.method import as_object
 
 SHOWN: Final = 200
 """Characters of an input that is none: enough for a model to know it again."""
-
-
-def as_object(value: Json) -> Json:
-    """Return the value, with null and an empty list as an empty object."""
-    return {} if value is None or value == [] else value
-
-
-Members = Annotated[JsonObject, BeforeValidator(as_object)]
-"""An object, such as a tool's arguments."""
 
 
 def parse_json(field: str, text: str) -> Json:

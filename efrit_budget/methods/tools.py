@@ -6,19 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from efrit_budget.characters import plain_lines
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory.private import public
-from efrit_budget.methods.json_text import Members, parse_object
+from efrit_budget.methods.json_text import parse_object
 from efrit_budget.methods.params import SessionParams, ToolUseId, ToolUseParams
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own_and_found
 from efrit_budget.toolcalls.entry_draft import Produced
 from efrit_budget.toolcalls.runner import Control, ToolRunner
-from efrit_budget.toolcalls.summary import head_and_tail, shortened
+from efrit_budget.toolcalls.summary import head_and_tail
 from efrit_budget.tools.base import Outcome, Status
 from efrit_budget.tools.registry import Registry, entry
-from efrit_budget.wire.method import Call, Lane, Method, NoParams
+from efrit_budget.wire.method import Call, Lane, Members, Method, NoParams
 
 
 class ArgumentParams(SessionParams):
@@ -81,15 +82,12 @@ class ToolMethods:
                 self._runner.running.arrive(session_id, tool_use_id, call.cancellation)
 
     def _call(self, params: CallParams, call: Call) -> Json:
-        key = (params.session_id, params.tool_use_id)
-        with self._runner.running.tracked(*key, call.cancellation):
-            arguments = _parse_arguments(params)
-            if params.continuation_token is not None:
-                arguments["continuation_token"] = params.continuation_token
-            control = Control(
-                call.cancellation, call.progress, params.confirm_id, params.include_data
-            )
-            return self._runner.run(ToolCall(*key, params.name, arguments), control)
+        arguments = _parse_arguments(params)
+        if params.continuation_token is not None:
+            arguments["continuation_token"] = params.continuation_token
+        tool_call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
+        control = Control(call.cancellation, call.progress, params.confirm_id, params.include_data)
+        return self._runner.run(tool_call, control)
 
     def _record(self, params: RecordParams, _: Call) -> Json:
         params = _remove_private(params) if params.said else params
@@ -97,7 +95,7 @@ class ToolMethods:
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
         body = Body(own_and_found(params.text, params.own_lines), data=params.data)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
-        summary = shortened(params.summary or head_and_tail(params.text))
+        summary = plain_lines(params.summary or head_and_tail(params.text))
         produced = Produced(outcome, summary, params.lisp, params.todos)
         return self._runner.record(call, produced, with_data=params.include_data)
 

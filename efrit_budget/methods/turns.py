@@ -15,7 +15,6 @@ from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import (
     as_json_texts,
-    as_object,
     canonical_inputs,
     parse_inputs,
     parse_json,
@@ -27,7 +26,7 @@ from efrit_budget.sessions.rows import Session
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.arguments import redact_reply
 from efrit_budget.tools.registry import Registry
-from efrit_budget.wire.method import Call, Lane, Method, Number
+from efrit_budget.wire.method import Call, Lane, Method, Number, as_object
 
 Blocks = list[JsonObject]
 NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")

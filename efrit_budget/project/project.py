@@ -61,7 +61,11 @@ class Project:
                 outside = outside or error
                 continue
             given = Path(os.path.normpath(home / meant_name(shown)))
-            return Located(found, root.resolve(), _name(found, home), _name(given, home))
+            name, given_name = (
+                os.path.relpath(path, home) if path.is_relative_to(home) else str(path)
+                for path in (found, given)
+            )
+            return Located(found, root.resolve(), name, given_name)
         raise outside or OutsideError(shown, "outside the project")
 
     def is_secret(self, located: Located) -> bool:
@@ -120,7 +124,3 @@ def _step(folder: int, name: str, flags: int, located: Located) -> int:
         if stat.S_ISLNK(found.st_mode):
             raise OutsideError(located.shown, "it was replaced while it was opened") from error
         raise
-
-
-def _name(path: Path, home: Path) -> str:
-    return os.path.relpath(path, home) if path == home or home in path.parents else str(path)

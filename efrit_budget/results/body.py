@@ -23,12 +23,8 @@ STALE = " (unsaved buffer; the file on disk has changed since)"
 
 
 LIKE_LINE = re.compile(rf"\d+([:-]|{COLUMN})")
+"""How a numbered line begins; the name of a file that begins so stands behind `HERE`."""
 HERE = "./"
-
-
-def unlike_lines(name: str) -> str:
-    """Return a file name that cannot be mistaken for a numbered line."""
-    return f"{HERE}{name}" if LIKE_LINE.match(name) else name
 
 
 def marked(name: str, *, unsaved: bool, stale: bool) -> str:

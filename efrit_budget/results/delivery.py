@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from efrit_budget.budget.estimate import SAMPLE
 from efrit_budget.budget.figures import shortened
 from efrit_budget.errors import JsonObject
 from efrit_budget.results.body import Body
@@ -69,7 +70,8 @@ def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str,
     candidate = None
     if furthest(body, start) - start <= terms.allowance * WORTH_TRYING:
         candidate = rest(body, start, usable, rough)
-        if rough(candidate.text) > terms.allowance * MAY_FIT // 100:
+        most = terms.allowance * MAY_FIT // 100
+        if len(candidate.text) > SAMPLE and rough(candidate.text) > most:
             candidate = None
     for attempt in range(ATTEMPTS):
         if candidate is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 from dataclasses import replace
 
 from pydantic import ValidationError
 
-from efrit_budget.conversation.prefix import suggested_count
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import Json, JsonObject, invalid_params
 from efrit_budget.project.search.ripgrep import NoRipgrepError
@@ -25,8 +25,13 @@ def parse(tool: Tool, call: ToolCall, offered: str | None) -> Arguments | Outcom
     The count that a tool was offered with holds where none is given. A token alone says which
     page is wanted, so nothing else is asked for beside it.
     """
-    suggested = suggested_count(offered, tool.name, tool.hint.parameter) if tool.hint else {}
-    values = suggested | call.arguments
+    values = dict(call.arguments)
+    counted = None if tool.hint is None else tool.hint.parameter
+    if offered is not None and counted is not None and counted not in values:
+        found = next((one for one in json.loads(offered) if one["name"] == tool.name), None)
+        members = found["input_schema"]["properties"] if found else {}
+        if counted in members:
+            values[counted] = members[counted]["default"]
     token = values.get("continuation_token")
     if isinstance(token, str):
         return Arguments.model_construct(continuation_token=token)
@@ -52,17 +57,11 @@ def _max_tokens_range() -> str:
     return f"a whole number from {allowed['minimum']:,} to {allowed['maximum']:,}"
 
 
-def redact_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """Return the arguments of a call without what must not be stored."""
-    checked: object = tool
-    return checked.kept_arguments(arguments) if isinstance(checked, Discreet) else arguments
-
-
 def redact_reply(registry: Registry, blocks: list[JsonObject]) -> list[JsonObject]:
     """Return a reply with the inputs of its tools redacted."""
     discreet = {tool.name: tool for tool in registry if isinstance(tool, Discreet)}
     return [
-        {**block, "input": redact_arguments(discreet[block["name"]], block["input"])}
+        {**block, "input": discreet[block["name"]].kept_arguments(block["input"])}
         if block["type"] == "tool_use" and block["name"] in discreet
         else block
         for block in blocks

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest
-from efrit_budget.characters import one_line_each
+from efrit_budget.characters import plain_lines, sound_text
 from efrit_budget.conversation import calls, tool_uses, windows
 from efrit_budget.conversation.compressed_line import compressed_line, line_of_same
 from efrit_budget.conversation.pieces import PieceState
@@ -27,7 +27,6 @@ from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import Terms, deliver, with_footer
 from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost
-from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import Packed
 from efrit_budget.results.tokens import handle
 from efrit_budget.sessions.rows import Session
@@ -79,7 +78,7 @@ class EntryDraft:
             changed = [source.path for source in ended.body.sources if source.changed(root)]
         if changed:
             notes += (f"Changed since this was stored: {', '.join(changed)}.",)
-        self._notes = tuple(one_line_each(sound_text(note)) for note in notes)
+        self._notes = tuple(map(plain_lines, notes))
         budget_line = ended.produced.outcome.budget_line
         terms = self._terms(0 if self._offset else ended.body.content_tokens, budget_line)
         self._delivery = deliver(ended.body, self.number, self._offset, terms, self._notes)
@@ -156,11 +155,12 @@ class EntryDraft:
             text, tokens = with_footer(lines, self._terms())
             if tokens < delivery.tokens:
                 delivery, same_as = replace(delivery, text=text, tokens=tokens), self._full_copy
-        compressed = compressed_line(self.number, delivery.tokens, produced.summary)
         if same_as is not None:
             compressed = line_of_same(self.number, same_as)
-        elif ended.grant.bounds.cost(compressed) >= delivery.tokens:
-            compressed = delivery.text
+        else:
+            compressed = compressed_line(self.number, delivery.tokens, produced.summary)
+            if ended.grant.bounds.cost(compressed) >= delivery.tokens:
+                compressed = delivery.text
         message = produced.outcome.message
         shows_content = self._offset == 0 and same_as is None and delivery.end > 0
         return CallEntry(

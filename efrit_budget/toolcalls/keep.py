@@ -6,12 +6,12 @@ import json
 import sqlite3
 from dataclasses import dataclass, replace
 
+from efrit_budget.characters import sound_text
 from efrit_budget.conversation import tool_uses, windows
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
-from efrit_budget.results.sound import sound_text
 from efrit_budget.results.store import RecentBodies
 from efrit_budget.results.tokens import Place, handle
 from efrit_budget.sessions.rows import Session, touch

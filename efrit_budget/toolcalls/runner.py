@@ -23,7 +23,6 @@ from efrit_budget.toolcalls.allowance import Grant, Reservations
 from efrit_budget.toolcalls.arguments import (
     explain_problem,
     parse,
-    redact_arguments,
 )
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.toolcalls.confirmation import Confirmations
@@ -38,6 +37,7 @@ from efrit_budget.toolcalls.running import RunningCalls
 from efrit_budget.toolcalls.summary import summarize
 from efrit_budget.tools.base import (
     Arguments,
+    Discreet,
     Origin,
     Outcome,
     Reporter,
@@ -107,19 +107,22 @@ class ToolRunner:
 
     def run(self, call: ToolCall, control: Control) -> JsonObject:
         """Return the envelope of a call; one that has ended before is not run again."""
-        with self._database.reading():
-            session = self._sessions.get_open(call.session_id)
-            tool = self._registry.named(call.tool)
-            if call.tool in session.denied:
-                raise ToolNotFoundError(
-                    f"the settings of {session.root} deny {call.tool}", data={"name": call.tool}
-                )
-            call = replace(call, arguments=redact_arguments(tool, call.arguments))
-            envelope = self._keeper.find(call, with_data=control.with_data)
-        if envelope is not None:
-            return envelope
-        with self._reservations.reserve(session, call) as grant:
-            return self._run(_Run(session, tool, call, grant, control))
+        try:
+            with self._database.reading():
+                session = self._sessions.get_open(call.session_id)
+                tool = self._registry.named(call.tool)
+                if call.tool in session.denied:
+                    denied = f"the settings of {session.root} deny {call.tool}"
+                    raise ToolNotFoundError(denied, data={"name": call.tool})
+                if isinstance(tool, Discreet):
+                    call = replace(call, arguments=tool.kept_arguments(call.arguments))
+                envelope = self._keeper.find(call, with_data=control.with_data)
+            if envelope is not None:
+                return envelope
+            with self._reservations.reserve(session, call) as grant:
+                return self._run(_Run(session, tool, call, grant, control))
+        finally:
+            self.running.depart(call, control.cancellation)
 
     def record(self, call: ToolCall, produced: Produced, *, with_data: bool) -> JsonObject:
         """Return the envelope of a call that ran in the client."""

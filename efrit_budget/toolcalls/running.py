@@ -36,18 +36,11 @@ class RunningCalls:
         with self._lock:
             self._arrived.setdefault((session_id, tool_use_id), cancellation)
 
-    @contextmanager
-    def tracked(
-        self, session_id: str, tool_use_id: str, cancellation: Cancellation
-    ) -> Iterator[None]:
-        """Let a call be stopped until the block ends."""
-        key = (session_id, tool_use_id)
-        try:
-            yield
-        finally:
-            with self._lock:
-                if self._arrived.get(key) is cancellation:
-                    del self._arrived[key]
+    def depart(self, call: ToolCall, cancellation: Cancellation) -> None:
+        """Let a call that has ended be stopped no more."""
+        with self._lock:
+            if self._arrived.get((call.session_id, call.tool_use_id)) is cancellation:
+                del self._arrived[call.session_id, call.tool_use_id]
 
     def stop(self, session_id: str, tool_use_id: str) -> bool:
         """Stop a call; return false if there is none."""

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from efrit_budget.errors import InvalidParamsError, Json, invalid_params
+from efrit_budget.errors import InvalidParamsError, Json, JsonObject, invalid_params
 from efrit_budget.wire.call import Call, Lane
 
 __all__ = [
     "Call",
     "Lane",
+    "Members",
     "Method",
     "NoParams",
     "Number",
@@ -25,6 +26,15 @@ __all__ = [
 Number = Annotated[int, Field(ge=1, lt=2**63)]
 """What counts from one, and the database can hold."""
 Offset = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+def as_object(value: Json) -> Json:
+    """Return the value, with null and an empty list as an empty object."""
+    return {} if value is None or value == [] else value
+
+
+Members = Annotated[JsonObject, BeforeValidator(as_object)]
+"""An object, such as a tool's arguments."""
 NAMES = (
     *("session_id", "tool_use_id", "name", "model", "continuation_token", "confirm_id"),
     *("tool", "checkpoint", "project", "scope", "kind", "tags"),

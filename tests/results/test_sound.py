@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.results.sound import sound_text
+from efrit_budget.characters import sound_text
 
 
 @given(st.text(st.characters()))

@@ -161,19 +161,17 @@ def _running(
     With an origin it is a command of the model's: its streams are merged, and it has a session of
     its own. For others a group is enough: a new session waits for its turn on a busy Linux.
     """
-
-    def begin() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603  the caller names the program
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if origin is None else subprocess.STDOUT,
-            start_new_session=origin is not None,
-            process_group=0 if origin is None else None,
-        )
-
+    begin: partial[subprocess.Popen[bytes]] = partial(
+        subprocess.Popen,
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if origin is None else subprocess.STDOUT,
+        start_new_session=origin is not None,
+        process_group=0 if origin is None else None,
+    )
     begun = time.monotonic()
     child = groups.start(begin if start is None else partial(start, begin), cancellation, origin)
     try:
@@ -246,18 +244,16 @@ class _Collector:
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
     def _step(self) -> None:
-        """Serve the pipes; once they have ended, wait for the process."""
-        if self.reads > READS_AT_ONCE:
-            time.sleep(GATHER_SECONDS)
+        """Serve the pipes, or wait for the process once they have ended; then see to the limits.
+
+        Where the process has to end, it is killed, and its pipes are left some time later.
+        """
         if self.selector.get_map():
             for key, _ in self.selector.select(POLL_SECONDS):
                 key.data()
         else:
             self.child.wait(POLL_SECONDS)
-        self._see_to_limits(time.monotonic())
-
-    def _see_to_limits(self, moment: float) -> None:
-        """Have the process killed where it has to end, and its pipes left some time later."""
+        moment = time.monotonic()
         if self.leave_at == math.inf:
             if self.is_cut:
                 self.kill_at = moment
@@ -287,6 +283,8 @@ class _Collector:
 
     def _read(self, pipe: IO[bytes], kept: BytesIO, has_tail: bool) -> None:
         """Take what a pipe gives; keep what there is room for, and of the output the end."""
+        if self.reads > READS_AT_ONCE:
+            time.sleep(GATHER_SECONDS)
         data = os.read(pipe.fileno(), PIPE_BYTES)
         self.reads += 1
         if self.take is not None:

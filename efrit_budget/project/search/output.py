@@ -71,8 +71,9 @@ def read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> H
     if room < 0:
         blocks[-1] = cut_block(blocks[-1], blocks[-1].matches + room)
     hits = replace(totals, blocks=blocks, binary=binary)
-    names = os.fsdecode(b"\n".join(block.path for block in blocks))
-    return _without_new_secrets(hits, scope) if scope.secrets.may_be_in(names) else hits
+    found = scope.secrets.top + os.fsdecode(b"\n".join(block.path for block in blocks))
+    is_suspect = scope.secrets.secrets.may_be_in(found)
+    return _without_new_secrets(hits, scope) if is_suspect else hits
 
 
 def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:

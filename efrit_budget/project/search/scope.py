@@ -50,11 +50,6 @@ class Scope:
     """Where files are left out by the form of their names: the flags without that."""
 
     @property
-    def secret(self) -> Sequence[str]:
-        """Files that are left out because they usually hold secrets."""
-        return self.listing.result().covered
-
-    @property
     def alike(self) -> Sequence[str]:
         """Files that hold no secrets, and that the flags leave out all the same."""
         if self.limits is None:

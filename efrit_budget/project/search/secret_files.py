@@ -36,10 +36,6 @@ class SecretNames:
         """Return whether a file is likely to hold secrets."""
         return self.secrets.holds(self.top + name)
 
-    def may_be_in(self, names: str) -> bool:
-        """Return whether any of these names could be secret, in one check."""
-        return self.secrets.may_be_in(self.top + names)
-
     @property
     def globs(self) -> list[str]:
         """Globs that match every secret file below the root, and some others."""

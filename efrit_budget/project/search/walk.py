@@ -50,10 +50,12 @@ class Walk:
     def readable(self) -> tuple[Path, ...]:
         """The files that rg may read: the root and git's ignore rules."""
         ignoring = [folder / ".gitignore" for folder in self.root.parents]
-        with suppress(GitError):
-            found = git_folder(self.root)
-            ignoring += [found.top / ".git", found.own / "commondir"]
-            ignoring.append(found.shared / "info" / "exclude")
+        entry = self.root / ".git"
+        if entry.is_symlink() or not entry.is_dir():  # else the repository is below the root
+            with suppress(GitError):
+                found = git_folder(self.root)
+                ignoring += [found.top / ".git", found.own / "commondir"]
+                ignoring.append(found.shared / "info" / "exclude")
         return (self.root, *filter(_is_plain, ignoring), *personal_files())
 
     def names(self, flags: Sequence[str] = ()) -> set[str]:

@@ -18,7 +18,7 @@ from efrit_budget.project.search.ripgrep import PatternError, UnfinishedError
 from efrit_budget.project.search.scope import Scope, scope_of
 from efrit_budget.project.search.search import search
 from efrit_budget.project.search.walk import Walk
-from efrit_budget.results.body import marked, unlike_lines
+from efrit_budget.results.body import HERE, LIKE_LINE, marked
 from efrit_budget.tools import matched
 from efrit_budget.tools.base import (
     Arguments,
@@ -160,11 +160,10 @@ class _Found:
             lay_out = matched.names if arguments.files_only else matched.counts
             body = lay_out(list(zip(paths, blocks, strict=True)), facts)
         else:
+            headers = [f"{HERE}{name}" if LIKE_LINE.match(name) else name for name in names]
             headers = [
-                marked(unlike_lines(name), unsaved=True, stale=block.stale)
-                if block.unsaved
-                else unlike_lines(name)
-                for name, block in zip(names, blocks, strict=True)
+                marked(name, unsaved=True, stale=block.stale) if block.unsaved else name
+                for name, block in zip(headers, blocks, strict=True)
             ]
             lay_out = matched.lines_in_context if arguments.context else matched.lines_alone
             body = lay_out(list(zip(headers, blocks, strict=True)), facts)
@@ -172,7 +171,8 @@ class _Found:
         return Outcome(body=replace(body, most=arguments.max_matches), notes=tuple(self._notes()))
 
     def _notes(self) -> Iterator[str]:
-        hits, arguments, secret = self.hits, self.arguments, self.scope.secret
+        hits, arguments = self.hits, self.arguments
+        secret = self.scope.listing.result().covered
         files_alone = arguments.files_only or arguments.count_only
         if not hits.matches:
             yield f"No matches for {arguments.pattern!r} in {self._where()}."

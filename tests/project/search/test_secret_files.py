@@ -91,7 +91,7 @@ def look(
     walk = Walk(rg, located.root, target, Cancellation())
     limited = scope.scope_of(walk, project, located, None if glob is None else Glob(glob))
     hits = searching.search(walk, limited, Query("needle", literal=True), count=count)
-    return Found(hits, tuple(limited.secret))
+    return Found(hits, tuple(limited.listing.result().covered))
 
 
 def look_in_order(project: Project, monkeypatch: pytest.MonkeyPatch, **arguments: object) -> Found:
