@@ -24,6 +24,10 @@
       nil t)
 (declare-function efrit-share-take "share" (name))
 
+;; Else Emacs compiles natively when transient, once loaded, advises primitives.
+(dolist (name '(comp-enable-subr-trampolines native-comp-enable-subr-trampolines))
+  (set name nil))
+
 (defconst efrit-lint--root
   (expand-file-name "../../" (file-name-directory (or load-file-name buffer-file-name)))
   "The folder of the checkout.")

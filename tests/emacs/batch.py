@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_TRAMPOLINES = "(setq comp-enable-subr-trampolines nil native-comp-enable-subr-trampolines nil)"
+"""Lisp without which advice to a primitive, such as transient's, has Emacs compile natively."""
 
 
 def batch(
@@ -23,5 +25,6 @@ def batch(
         **(also or {}),
     }
     emacs = environment.get("EMACS", "emacs")
-    command = [emacs, "-Q", "--batch", "-l", str(ROOT / "tests" / "elisp" / script), *arguments]
+    command = [emacs, "-Q", "--batch", "--eval", NO_TRAMPOLINES]
+    command += ["-l", str(ROOT / "tests" / "elisp" / script), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)

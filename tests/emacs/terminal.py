@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.connection import TIMEOUT
-from tests.emacs.batch import ROOT
+from tests.emacs.batch import NO_TRAMPOLINES, ROOT
 from tests.sidecar import forked
 
 Size = tuple[int, int]
@@ -29,11 +29,11 @@ LONGEST_PAUSE = 1.0
 def settings(url: str) -> str:
     """Return the Lisp with which an Emacs talks to the model at a URL, and to forked sidecars."""
     command = " ".join(json.dumps(word) for word in forked())
-    return f"""(setq efrit-claude-url "{url}/v1/messages"
+    return f"""(progn {NO_TRAMPOLINES} (setq efrit-claude-url "{url}/v1/messages"
   efrit-sidecar-command '({command})
   efrit-claude-headers '(("x-api-key" . "sk-test"))
   efrit-claude-features '(cache thinking effort binding diagnostics)
-  inhibit-startup-screen t)"""
+  inhibit-startup-screen t))"""
 
 
 class Terminal:
