@@ -307,10 +307,14 @@ Do not ask about a buffer that does not exist, or is never read."
   "Return the result of CALL: lines START to END, or TAIL, of this buffer."
   (let ((about (efrit-buffer-tools--heading call)))
     (pcase-let ((`(,first . ,last) (efrit-buffer-tools--lines start end tail)))
-      (cond ((= (point-min) (point-max)) (efrit-tool-mark-own (concat about "\nIt is empty.")))
-            ((efrit-buffer-tools--binary-p) (efrit-tool-mark-own
-                                              (concat about "\nIt is binary, and not shown.")))
+      (cond ((= (point-min) (point-max)) (efrit-buffer-tools--nothing about "It is empty."))
+            ((efrit-buffer-tools--binary-p)
+             (efrit-buffer-tools--nothing about "It is binary, and not shown."))
             (t (efrit-buffer-tools--read about first last))))))
+
+(defun efrit-buffer-tools--nothing (about reason)
+  "Return a result with the heading ABOUT and the REASON why no text follows."
+  (concat (efrit-tool-mark-own about) "\n" (efrit-tool-mark-own reason)))
 
 (defun efrit-buffer-tools--find-buffer (call name)
   "Return the buffer NAME, or the buffer of the file NAME in the project of CALL."

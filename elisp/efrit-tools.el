@@ -146,9 +146,12 @@ parts of these are never stored."
   (efrit-tool-result text :status 'error))
 
 (defun efrit-tool-mark-own (text)
-  "Return TEXT marked as lines of the program in a tool's result.
-The model can tell them from lines that a tool has found."
-  (propertize text 'efrit-own t))
+  "Return TEXT with its first line marked as the program's in a tool's result.
+The model can tell it from lines that a tool has found.  A further line may
+come from a name, and is not marked."
+  (let ((end (or (string-search "\n" text) (length text))))
+    (concat (propertize (substring text 0 end) 'efrit-own t)
+            (substring text end))))
 
 (defun efrit-tool-own-lines (result)
   "Return the indexes, from 0, of the program's own lines in RESULT, a vector.
