@@ -13,7 +13,7 @@ from efrit_budget.memory.private import public
 from efrit_budget.methods.json_text import parse_object
 from efrit_budget.methods.params import SessionParams, ToolUseId, ToolUseParams
 from efrit_budget.results.body import Body
-from efrit_budget.results.marks import own_and_found
+from efrit_budget.results.marks import own_and_found, quote
 from efrit_budget.toolcalls.entry_draft import Produced
 from efrit_budget.toolcalls.runner import Control, ToolRunner
 from efrit_budget.toolcalls.summary import head_and_tail
@@ -95,7 +95,7 @@ class ToolMethods:
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
         body = Body(own_and_found(params.text, params.own_lines), data=params.data)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
-        summary = plain_lines(params.summary or head_and_tail(params.text))
+        summary = plain_lines(quote(params.summary or "") or head_and_tail(body.text))
         produced = Produced(outcome, summary, params.lisp, params.todos)
         return self._runner.record(call, produced, with_data=params.include_data)
 
