@@ -16,6 +16,7 @@
 (require 'efrit-backend)
 (require 'efrit-edit)
 (require 'efrit-loop)
+(require 'efrit-permissions)
 (require 'efrit-remote)
 (require 'efrit-rpc)
 (require 'efrit-run)
@@ -74,7 +75,7 @@ What is on another machine than the loop's project is not said."
 A region of a file on another machine goes with the name of its buffer."
   (when (use-region-p)
     (let ((where (efrit-context--buffer-description))
-          (name (format "the buffer %s" (buffer-name)))
+          (name (efrit-context--buffer-name))
           (lines (format "lines %d to %d"
                          (line-number-at-pos (region-beginning) t)
                          (line-number-at-pos (region-end) t)))
@@ -85,7 +86,7 @@ A region of a file on another machine goes with the name of its buffer."
 (defun efrit-context--buffer-text ()
   "Return a function of a loop that gives the text of this buffer."
   (let ((where (efrit-context--buffer-description))
-        (name (format "the buffer %s" (buffer-name)))
+        (name (efrit-context--buffer-name))
         (text (buffer-substring-no-properties (point-min) (point-max))))
     (lambda (loop)
       (format "[All of %s:]\n%s" (or (funcall where loop) name) text))))
@@ -102,13 +103,20 @@ That is none of efrit's own, which show what the model knows."
 A file's name is one by which the tools can open it: from the root on, or
 whole where it is outside."
   (let ((file (and buffer-file-name (expand-file-name buffer-file-name)))
-        (buffer (format "the buffer %s (%s)" (buffer-name) major-mode)))
+        (buffer (format "%s (%s)" (efrit-context--buffer-name) major-mode)))
     (lambda (loop)
       (let ((root (efrit-loop-root loop)))
         (cond ((null file) buffer)
               ((not (equal (file-remote-p file) (file-remote-p root))) nil)
-              ((string-prefix-p root file) (file-relative-name file root))
-              (t (file-local-name file)))))))
+              (t (efrit-permissions-visible (if (string-prefix-p root file)
+                                                (file-relative-name file root)
+                                              (file-local-name file))
+                                            t)))))))
+
+(defun efrit-context--buffer-name ()
+  "Return the name of this buffer for a message, on one line.
+A name with a line break could pass for words of the person."
+  (format "the buffer %s" (efrit-permissions-visible (buffer-name) t)))
 
 (defun efrit-context--instructions (loop)
   "Return the project's instructions for LOOP, a list of at most one string.
