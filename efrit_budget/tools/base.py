@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -195,20 +196,22 @@ class Hint:
     parameter: str | None = None
 
 
-class Tool(Protocol):
+class Tool(ABC):
     """A tool of the catalog: one file with one instance named `TOOL`."""
 
     name: ClassVar[str]
     description: ClassVar[str]
-    arguments: ClassVar[type[Arguments]]
-    policy: ClassVar[Policy]
-    has_effects: ClassVar[bool]
+    arguments: ClassVar[type[Arguments]] = Arguments
+    policy: ClassVar[Policy] = Policy.ALLOW
+    has_effects: ClassVar[bool] = False
     """Whether running it twice differs from running it once."""
-    hint: ClassVar[Hint | None]
+    hint: ClassVar[Hint | None] = None
 
+    @abstractmethod
     def run(self, arguments: Any, context: ToolContext) -> Outcome:
         """Do the work."""
 
+    @abstractmethod
     def compress(self, arguments: Any, outcome: Outcome) -> str:
         """Return the summary of a result, at most 500 characters."""
 

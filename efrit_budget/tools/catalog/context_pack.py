@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -11,7 +11,7 @@ from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.observation import Filters
 from efrit_budget.memory.packs import DEFAULT_BUDGET, Markdown, context_pack, facts_of
 from efrit_budget.results.body import Body
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext
 from efrit_budget.tools.fitted import FOOTER
 from efrit_budget.tools.sizes import counted
 
@@ -26,18 +26,15 @@ class ContextPackArguments(Arguments):
     scope: SkipJsonSchema[str | None] = None
 
 
-class ContextPack:
+class ContextPack(Tool):
     """Packs the best observations that fit the budget."""
 
-    name: ClassVar[str] = "context_pack"
-    description: ClassVar[str] = (
+    name = "context_pack"
+    description = (
         "The project's memories whole, the best first, as one Markdown text of at most max_tokens "
         f"({DEFAULT_BUDGET} unless given)."
     )
-    arguments: ClassVar[type[Arguments]] = ContextPackArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    arguments = ContextPackArguments
 
     def run(self, arguments: ContextPackArguments, context: ToolContext) -> Outcome:
         """Pack what fits beside the footer."""

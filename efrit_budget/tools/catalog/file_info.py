@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.results.body import Source, of_items
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, Status, ToolContext
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Status, Tool, ToolContext
 
 KINDS = {
     stat.S_IFREG: "file",
@@ -41,15 +41,13 @@ class FileInfoArguments(Arguments):
     ]
 
 
-class FileInfo:
+class FileInfo(Tool):
     """Returns kind, size, time and mode of files."""
 
-    name: ClassVar[str] = "file_info"
-    description: ClassVar[str] = "Kind, size, modification time and mode of files and folders."
-    arguments: ClassVar[type[Arguments]] = FileInfoArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("files", tokens_each=30)
+    name = "file_info"
+    description = "Kind, size, modification time and mode of files and folders."
+    arguments = FileInfoArguments
+    hint = Hint("files", tokens_each=30)
 
     def run(self, arguments: FileInfoArguments, context: ToolContext) -> Outcome:
         """Look each path up; one that cannot be looked up says why, and the others go on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,15 +15,7 @@ from efrit_budget.project.text.coding import shown
 from efrit_budget.project.text.reading import NoFileError, Text, opened
 from efrit_budget.project.text.symbols import Symbol, nested
 from efrit_budget.results.body import Body, Source, marked, of_items
-from efrit_budget.tools.base import (
-    Arguments,
-    Hint,
-    Outcome,
-    Policy,
-    ToolContext,
-    failure,
-    question,
-)
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
 from efrit_budget.tools.sizes import counted, sized
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -40,15 +32,13 @@ class ListSymbolsArguments(Arguments):
     path: Annotated[str, Field(min_length=1)]
 
 
-class ListSymbols:
+class ListSymbols(Tool):
     """Lists definitions by nesting; prefers the unsaved buffer."""
 
-    name: ClassVar[str] = "list_symbols"
-    description: ClassVar[str] = "Definitions in a file, nested, with their lines."
-    arguments: ClassVar[type[Arguments]] = ListSymbolsArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("symbols", tokens_each=15)
+    name = "list_symbols"
+    description = "Definitions in a file, nested, with their lines."
+    arguments = ListSymbolsArguments
+    hint = Hint("symbols", tokens_each=15)
 
     def run(self, arguments: ListSymbolsArguments, context: ToolContext) -> Outcome:
         """Look, and list."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from efrit_budget.results.body import Body
 from efrit_budget.results.ladder import Item, pack
 from efrit_budget.results.marks import own as own_line
 from efrit_budget.results.sections import Section
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.base import Outcome, Tool, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (
     Limit,
@@ -43,15 +43,12 @@ class MemContextArguments(ReadArguments):
         return Filters(own if self.project is None else self.project or None, self.scope or None)
 
 
-class MemContext:
+class MemContext(Tool):
     """Returns three sections; observations are counted."""
 
-    name: ClassVar[str] = "mem_context"
-    description: ClassVar[str] = "This project's latest sessions, requests and observations."
-    arguments: ClassVar[type[Arguments]] = MemContextArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    name = "mem_context"
+    description = "This project's latest sessions, requests and observations."
+    arguments = MemContextArguments
 
     def run(self, arguments: MemContextArguments, context: ToolContext) -> Outcome:
         """Collect the sections and tell of them."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
+from efrit_budget.tools.base import Outcome, Policy, Tool, ToolContext, answer, failure
 from efrit_budget.tools.remembered import Id, ShortArguments
 
 
@@ -14,15 +12,14 @@ class MemDeleteArguments(ShortArguments):
     id: Id
 
 
-class MemDelete:
+class MemDelete(Tool):
     """Hides an observation from all searches; the row stays."""
 
-    name: ClassVar[str] = "mem_delete"
-    description: ClassVar[str] = "Delete an observation."
-    arguments: ClassVar[type[Arguments]] = MemDeleteArguments
-    policy: ClassVar[Policy] = Policy.ASK
-    has_effects: ClassVar[bool] = True
-    hint: ClassVar[Hint | None] = None
+    name = "mem_delete"
+    description = "Delete an observation."
+    arguments = MemDeleteArguments
+    policy = Policy.ASK
+    has_effects = True
 
     def run(self, arguments: MemDeleteArguments, context: ToolContext) -> Outcome:
         """Delete it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 from pydantic.json_schema import SkipJsonSchema
 
@@ -11,7 +10,7 @@ from efrit_budget.memory.observation import Observation, Revision
 from efrit_budget.memory.packs import facts_of, index_of
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.marks import MARK, own, quote
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, failure
 from efrit_budget.tools.fitted import paged
 from efrit_budget.tools.remembered import Id, Limit, beginning, minute
 
@@ -28,15 +27,12 @@ class MemGetObservationArguments(Arguments):
     """How many of those it has to do with are named."""
 
 
-class MemGetObservation:
+class MemGetObservation(Tool):
     """Returns an observation with all its details."""
 
-    name: ClassVar[str] = "mem_get_observation"
-    description: ClassVar[str] = "An observation, whole."
-    arguments: ClassVar[type[Arguments]] = MemGetObservationArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    name = "mem_get_observation"
+    description = "An observation, whole."
+    arguments = MemGetObservationArguments
 
     def run(self, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
         """Read it; that it was read counts in its rank."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ from efrit_budget.memory.observation import (
     Saved,
 )
 from efrit_budget.memory.private import public
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
+from efrit_budget.tools.base import Outcome, Tool, ToolContext, answer, failure
 from efrit_budget.tools.remembered import Id, ShortArguments
 
 
@@ -34,17 +34,15 @@ class MemSaveArguments(ShortArguments):
     related: list[Id] = Field(default_factory=list)
 
 
-class MemSave:
+class MemSave(Tool):
     """Saves one observation."""
 
-    name: ClassVar[str] = "mem_save"
-    description: ClassVar[str] = (
+    name = "mem_save"
+    description = (
         "Keep an observation in memory, for all sessions. <private>...</private> is left out."
     )
-    arguments: ClassVar[type[Arguments]] = MemSaveArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = True
-    hint: ClassVar[Hint | None] = None
+    arguments = MemSaveArguments
+    has_effects = True
 
     def run(self, arguments: MemSaveArguments, context: ToolContext) -> Outcome:
         """Save it; what is stored is on the disk before this answers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ from efrit_budget.results.delivery import filled
 from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own
 from efrit_budget.results.sections import Section
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer
+from efrit_budget.tools.base import Outcome, Tool, ToolContext, answer
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (
     Budget,
@@ -43,17 +43,12 @@ class MemSearchArguments(ReadArguments):
     explain: bool = False
 
 
-class MemSearch:
+class MemSearch(Tool):
     """Returns the best matches."""
 
-    name: ClassVar[str] = "mem_search"
-    description: ClassVar[str] = (
-        "Search all projects' memory for all words, or else any, best first."
-    )
-    arguments: ClassVar[type[Arguments]] = MemSearchArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    name = "mem_search"
+    description = "Search all projects' memory for all words, or else any, best first."
+    arguments = MemSearchArguments
 
     def run(self, arguments: MemSearchArguments, context: ToolContext) -> Outcome:
         """Search, and tell of what was found."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Filters, Stats
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.marks import MARK, own
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.base import Outcome, Tool, ToolContext
 from efrit_budget.tools.fitted import paged
 from efrit_budget.tools.remembered import Limit, ShortArguments, minute
 
@@ -34,15 +33,12 @@ class MemStatsArguments(ShortArguments):
         return self.limit or (STANDARD if self.detail_level == "standard" else None)
 
 
-class MemStats:
+class MemStats(Tool):
     """Counts observations by type, project and scope."""
 
-    name: ClassVar[str] = "mem_stats"
-    description: ClassVar[str] = "Count memory by type, project and scope."
-    arguments: ClassVar[type[Arguments]] = MemStatsArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    name = "mem_stats"
+    description = "Count memory by type, project and scope."
+    arguments = MemStatsArguments
 
     def run(self, arguments: MemStatsArguments, context: ToolContext) -> Outcome:
         """Count."""

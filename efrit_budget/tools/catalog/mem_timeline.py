@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Observation, Timeline
@@ -11,7 +9,7 @@ from efrit_budget.memory.wording import IN_SESSION
 from efrit_budget.results.ladder import Item, outwards
 from efrit_budget.results.marks import MARK
 from efrit_budget.results.sections import Section
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Outcome, Tool, ToolContext, failure
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (
     Beside,
@@ -37,15 +35,12 @@ class MemTimelineArguments(ReadArguments):
     limit: SkipJsonSchema[Limit | None] = None
 
 
-class MemTimeline:
+class MemTimeline(Tool):
     """Returns an observation between its neighbours in the session."""
 
-    name: ClassVar[str] = "mem_timeline"
-    description: ClassVar[str] = "Observations before and after one, in its session."
-    arguments: ClassVar[type[Arguments]] = MemTimelineArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    name = "mem_timeline"
+    description = "Observations before and after one, in its session."
+    arguments = MemTimelineArguments
 
     def run(self, arguments: MemTimelineArguments, context: ToolContext) -> Outcome:
         """Show it; what has no room goes from both ends."""

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from efrit_budget.project.search.listing import Listing, files_of
 from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.results.body import Body
 from efrit_budget.tools import listed
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure
 from efrit_budget.tools.listed import Tree
 
 MOST_TYPES = 8
@@ -39,17 +39,15 @@ class ProjectFilesArguments(Arguments):
     metadata: bool = False
 
 
-class ProjectFiles:
+class ProjectFiles(Tool):
     """Lists files with git, or with rg outside a repository."""
 
-    name: ClassVar[str] = "project_files"
-    description: ClassVar[str] = (
+    name = "project_files"
+    description = (
         "List project files: each folder once, the names in it below. What git ignores is left out."
     )
-    arguments: ClassVar[type[Arguments]] = ProjectFilesArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("files with metadata", 40, "max_files")
+    arguments = ProjectFilesArguments
+    hint = Hint("files with metadata", 40, "max_files")
 
     def run(self, arguments: ProjectFilesArguments, context: ToolContext) -> Outcome:
         """List, keep what was asked for, and lay it out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from efrit_budget.tools.base import (
     Arguments,
     Hint,
     Outcome,
-    Policy,
+    Tool,
     ToolContext,
     answer,
     failure,
@@ -47,19 +47,17 @@ class ReadFileArguments(Arguments):
     tail: Annotated[int, Field(ge=1, le=MOST_TAIL, description="Last lines")] | None = None
 
 
-class ReadFile:
+class ReadFile(Tool):
     """Reads the lines that fit and notes where to continue."""
 
-    name: ClassVar[str] = "read_file"
-    description: ClassVar[str] = (
+    name = "read_file"
+    description = (
         "A file's lines, numbered: all, start_line to end_line, around a line, or the last ones. "
         "12:801 is line 12 from column 801 on; lines of a tail that nobody counted are numbered "
         "-1 backwards. Binary files are described."
     )
-    arguments: ClassVar[type[Arguments]] = ReadFileArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("lines", tokens_each=12)
+    arguments = ReadFileArguments
+    hint = Hint("lines", tokens_each=12)
 
     def run(self, arguments: ReadFileArguments, context: ToolContext) -> Outcome:
         """Return the first page."""

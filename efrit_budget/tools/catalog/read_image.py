@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,15 +12,7 @@ from efrit_budget.project.images import ImageError, Shown, prepared
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Located
 from efrit_budget.results.body import Body, Source
-from efrit_budget.tools.base import (
-    Arguments,
-    Hint,
-    Outcome,
-    Policy,
-    ToolContext,
-    failure,
-    question,
-)
+from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, failure, question
 
 MOST_BYTES = 50_000_000
 TEXT_RESERVE = 120
@@ -34,15 +26,12 @@ class ReadImageArguments(Arguments):
     path: Annotated[str, Field(min_length=1)]
 
 
-class ReadImage:
+class ReadImage(Tool):
     """Returns the image, scaled to the API's limits and the allowance."""
 
-    name: ClassVar[str] = "read_image"
-    description: ClassVar[str] = "See an image file, scaled down where it is large."
-    arguments: ClassVar[type[Arguments]] = ReadImageArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    name = "read_image"
+    description = "See an image file, scaled down where it is large."
+    arguments = ReadImageArguments
 
     def run(self, arguments: ReadImageArguments, context: ToolContext) -> Outcome:
         """Read it, and make it ready."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from efrit_budget.project.search.ripgrep import PatternError, UnfinishedError, matching_lines
 from efrit_budget.results.body import Body
 from efrit_budget.results.tokens import TokenError
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
+from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, answer, failure
 
 
 class RecallArguments(Arguments):
@@ -22,18 +22,15 @@ class RecallArguments(Arguments):
     )
 
 
-class RecallResult:
+class RecallResult(Tool):
     """Returns pages or matching lines of a stored result, or the work log."""
 
-    name: ClassVar[str] = "recall_result"
-    description: ClassVar[str] = (
+    name = "recall_result"
+    description = (
         "Bring back any earlier result or turn by its handle, whole; without a handle, list the "
         "work log."
     )
-    arguments: ClassVar[type[Arguments]] = RecallArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = None
+    arguments = RecallArguments
 
     def run(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
         """Find it; without a pattern a result is delivered from where it is stored."""

@@ -8,7 +8,7 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -23,10 +23,10 @@ from efrit_budget.results.body import Body
 from efrit_budget.results.marks import MARK, own, quote
 from efrit_budget.tools.base import (
     Arguments,
-    Hint,
     Outcome,
     Policy,
     Status,
+    Tool,
     ToolContext,
     failure,
     question,
@@ -47,18 +47,17 @@ class RunCommandArguments(Arguments):
     cwd: Annotated[str | None, Field(min_length=1)] = None
 
 
-class RunCommand:
+class RunCommand(Tool):
     """Always asks; ends everything the command leaves running."""
 
-    name: ClassVar[str] = "run_command"
-    description: ClassVar[str] = (
+    name = "run_command"
+    description = (
         "Run a /bin/sh command; the person is asked first. No terminal, no input, no API keys; "
         "background processes end with it. Long output shows its beginning and end."
     )
-    arguments: ClassVar[type[Arguments]] = RunCommandArguments
-    policy: ClassVar[Policy] = Policy.ASK
-    has_effects: ClassVar[bool] = True
-    hint: ClassVar[Hint | None] = None
+    arguments = RunCommandArguments
+    policy = Policy.ASK
+    has_effects = True
 
     def run(self, arguments: RunCommandArguments, context: ToolContext) -> Outcome:
         """Ask, then run it to its end or to its time limit."""

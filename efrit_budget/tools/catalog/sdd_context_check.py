@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -17,7 +17,7 @@ from efrit_budget.project.documents import Change, Document, Specification, spec
 from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own
 from efrit_budget.results.sections import Section
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.mentions import lines_with, mentioned, words_of
 from efrit_budget.tools.sizes import counted
@@ -45,18 +45,16 @@ class SddContextCheckArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=100, description="In each section")] = 10
 
 
-class SddContextCheck:
+class SddContextCheck(Tool):
     """Counts which words of the description occur where."""
 
-    name: ClassVar[str] = "sdd_context_check"
-    description: ClassVar[str] = (
+    name = "sdd_context_check"
+    description = (
         "Before a change: documents, earlier changes and excerpts with words of its description, "
         "memory of type explore, convention files."
     )
-    arguments: ClassVar[type[Arguments]] = SddContextCheckArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("findings", tokens_each=60, parameter="limit")
+    arguments = SddContextCheckArguments
+    hint = Hint("findings", tokens_each=60, parameter="limit")
 
     def run(self, arguments: SddContextCheckArguments, context: ToolContext) -> Outcome:
         """Look everywhere, and report."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -15,7 +15,7 @@ from efrit_budget.project.documents import Change, Document, Specification, spec
 from efrit_budget.project.specs import Specs
 from efrit_budget.results.body import Body, Source
 from efrit_budget.results.marks import own
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, answer, failure
 from efrit_budget.tools.fitted import Found, fitted, paged
 from efrit_budget.tools.sizes import counted
 from efrit_budget.tools.specified import Teller, left_out, section
@@ -50,18 +50,16 @@ class SddGetContextArguments(Arguments):
         return None
 
 
-class SddGetContext:
+class SddGetContext(Tool):
     """Lists the specification, or returns the file of one stage."""
 
-    name: ClassVar[str] = "sdd_get_context"
-    description: ClassVar[str] = (
+    name = "sdd_get_context"
+    description = (
         "The project's specification, by default in summary: stage files, change folders, "
         "convention files, documents."
     )
-    arguments: ClassVar[type[Arguments]] = SddGetContextArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("artifacts", tokens_each=30, parameter="limit")
+    arguments = SddGetContextArguments
+    hint = Hint("artifacts", tokens_each=30, parameter="limit")
 
     def run(self, arguments: SddGetContextArguments, context: ToolContext) -> Outcome:
         """Look for the files, and tell of them."""

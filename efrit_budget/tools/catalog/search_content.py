@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -20,15 +20,7 @@ from efrit_budget.project.search.search import search
 from efrit_budget.project.search.walk import Walk
 from efrit_budget.results.body import HERE, LIKE_LINE, marked
 from efrit_budget.tools import matched
-from efrit_budget.tools.base import (
-    Arguments,
-    Hint,
-    Outcome,
-    Policy,
-    ToolContext,
-    failure,
-    question,
-)
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
 from efrit_budget.tools.sizes import counted
 
 MOST_PATTERN = 10_000
@@ -50,18 +42,16 @@ class SearchContentArguments(Arguments):
     max_matches: Annotated[int | None, Field(ge=1, description="Limit matches returned")] = None
 
 
-class SearchContent:
+class SearchContent(Tool):
     """Runs rg; searches unsaved buffers instead of their files."""
 
-    name: ClassVar[str] = "search_content"
-    description: ClassVar[str] = (
+    name = "search_content"
+    description = (
         "Search file contents: lines, numbered, below each file's name; all are counted. Ignored "
         "and binary files are left out. Over lines: with \\n, [\\s\\S] or (?s)."
     )
-    arguments: ClassVar[type[Arguments]] = SearchContentArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("matches", 30, "max_matches")
+    arguments = SearchContentArguments
+    hint = Hint("matches", 30, "max_matches")
 
     def run(self, arguments: SearchContentArguments, context: ToolContext) -> Outcome:
         """Search where it may be searched."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -21,7 +21,7 @@ from efrit_budget.tools.base import (
     Arguments,
     Hint,
     Outcome,
-    Policy,
+    Tool,
     ToolContext,
     answer,
     failure,
@@ -46,17 +46,15 @@ class VcsBlameArguments(Arguments):
     revision: Annotated[str, Field(min_length=1, description="As of then")] | None = None
 
 
-class VcsBlame:
+class VcsBlame(Tool):
     """Lists lines below their commits."""
 
-    name: ClassVar[str] = "vcs_blame"
-    description: ClassVar[str] = (
+    name = "vcs_blame"
+    description = (
         "Git blame: a file's lines, numbered, under the commit, day and author they come from."
     )
-    arguments: ClassVar[type[Arguments]] = VcsBlameArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("lines", tokens_each=15)
+    arguments = VcsBlameArguments
+    hint = Hint("lines", tokens_each=15)
 
     def run(self, arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
         """Ask git."""

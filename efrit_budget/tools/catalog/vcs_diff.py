@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from efrit_budget.tools.base import (
     Arguments,
     Hint,
     Outcome,
-    Policy,
+    Tool,
     ToolContext,
     answer,
     failure,
@@ -49,18 +49,16 @@ class VcsDiffArguments(Arguments):
     context: Annotated[int, Field(ge=1, le=1000)] = CONTEXT_LINES
 
 
-class VcsDiff:
+class VcsDiff(Tool):
     """Returns a complete stat, then hunks."""
 
-    name: ClassVar[str] = "vcs_diff"
-    description: ClassVar[str] = (
+    name = "vcs_diff"
+    description = (
         "Git diff: every changed file with its counts, then hunks. Without arguments: unstaged "
         "changes; untracked files are not in it."
     )
-    arguments: ClassVar[type[Arguments]] = VcsDiffArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("changed lines", tokens_each=12)
+    arguments = VcsDiffArguments
+    hint = Hint("changed lines", tokens_each=12)
 
     def run(self, arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
         """Compare."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from efrit_budget.project.git.repository import Repository, open_repository
 from efrit_budget.project.git.revisions import find_commits
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.results.body import of_items
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, answer, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, answer, failure
 from efrit_budget.tools.diffs import change_facts, change_line
 
 BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
@@ -41,18 +41,16 @@ class VcsLogArguments(Arguments):
     stat: bool = False
 
 
-class VcsLog:
+class VcsLog(Tool):
     """Lists commits by day, newest first."""
 
-    name: ClassVar[str] = "vcs_log"
-    description: ClassVar[str] = (
+    name = "vcs_log"
+    description = (
         "Git log from HEAD, newest first: hash, author, subject, refs, by day. A file is followed "
         "through renames. author, grep: regexes without case."
     )
-    arguments: ClassVar[type[Arguments]] = VcsLogArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("commits", tokens_each=30, parameter="limit")
+    arguments = VcsLogArguments
+    hint = Hint("commits", tokens_each=30, parameter="limit")
 
     def run(self, arguments: VcsLogArguments, context: ToolContext) -> Outcome:
         """Ask git for one commit more than is wanted, to know whether there are more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from efrit_budget.project.git.revisions import commit
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.results.body import Body, preceded
 from efrit_budget.results.marks import own, quote
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure, question
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
 from efrit_budget.tools.diffs import compressed_diff, diff_body
 from efrit_budget.tools.past import past_outcome
 from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
@@ -37,17 +37,15 @@ class VcsShowArguments(Arguments):
     path: Annotated[str, Field(min_length=1)] | None = None
 
 
-class VcsShow:
+class VcsShow(Tool):
     """Returns author, date, message and changes."""
 
-    name: ClassVar[str] = "vcs_show"
-    description: ClassVar[str] = (
+    name = "vcs_show"
+    description = (
         "One git commit: message, changed files with counts, hunks; or a file or folder as it was."
     )
-    arguments: ClassVar[type[Arguments]] = VcsShowArguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("changed lines", tokens_each=12)
+    arguments = VcsShowArguments
+    hint = Hint("changed lines", tokens_each=12)
 
     def run(self, arguments: VcsShowArguments, context: ToolContext) -> Outcome:
         """Look it up."""

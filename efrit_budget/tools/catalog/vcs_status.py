@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.folder import GitError
@@ -14,7 +13,7 @@ from efrit_budget.project.git.status import Entry, Standing, State, read_status
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Policy, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure
 
 HEADERS = {
     State.CONFLICT: "Conflicts:",
@@ -35,17 +34,14 @@ SHORT_HASH = 10
 CUT = "There are more files than are listed."
 
 
-class VcsStatus:
+class VcsStatus(Tool):
     """Lists branch, conflicts, and staged, changed and untracked files."""
 
-    name: ClassVar[str] = "vcs_status"
-    description: ClassVar[str] = (
+    name = "vcs_status"
+    description = (
         "Git status: branch, what is under way, conflicts, staged, changed and untracked files."
     )
-    arguments: ClassVar[type[Arguments]] = Arguments
-    policy: ClassVar[Policy] = Policy.ALLOW
-    has_effects: ClassVar[bool] = False
-    hint: ClassVar[Hint | None] = Hint("files", tokens_each=12)
+    hint = Hint("files", tokens_each=12)
 
     def run(self, _arguments: Arguments, context: ToolContext) -> Outcome:
         """Ask git."""
