@@ -13,7 +13,7 @@ from efrit_budget.wire.stdio import take_standard_streams
 
 if TYPE_CHECKING:
     from efrit_budget.app import Application
-    from efrit_budget.settings import LoadedSettings
+    from efrit_budget.settings.load import LoadedSettings
 
 
 def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:

@@ -11,7 +11,7 @@ from typing import Final, Self
 from unittest.mock import patch
 
 from efrit_budget import app
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.tools import registry
 from efrit_budget.wire.dispatch import Dispatcher
 from efrit_budget.wire.server import Application, Server

@@ -10,14 +10,14 @@ from efrit_budget.cli.output import complain
 
 if TYPE_CHECKING:
     from efrit_budget.app import Application
-    from efrit_budget.settings import LoadedSettings
+    from efrit_budget.settings.load import LoadedSettings
 
 
 def loaded_settings(
     arguments: argparse.Namespace, project_root: Path | None = None
 ) -> "LoadedSettings":
     """Return the settings with the flags on top, after printing their warnings."""
-    from efrit_budget.settings import load  # noqa: PLC0415 - help must not wait for pydantic
+    from efrit_budget.settings.load import load  # noqa: PLC0415 - help must not wait for pydantic
 
     flags = {"storage.database": None if arguments.db is None else str(arguments.db)}
     loaded = load(project_root=project_root, overrides=flags, override_origin="command line")

@@ -10,7 +10,7 @@ from efrit_budget.cli.arguments import add_json_flag, folder
 from efrit_budget.cli.output import complain, print_json, print_table
 
 if TYPE_CHECKING:
-    from efrit_budget.settings import LoadedSettings
+    from efrit_budget.settings.load import LoadedSettings
 
 NAME = "config"
 HELP = "Show every setting, its value, and where it came from."

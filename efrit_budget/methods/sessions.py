@@ -17,7 +17,7 @@ from efrit_budget.methods.params import SessionParams
 from efrit_budget.sessions.retention import Retention
 from efrit_budget.sessions.rows import Session
 from efrit_budget.sessions.store import ID_PATTERN, SessionStore
-from efrit_budget.settings import LoadedSettings
+from efrit_budget.settings.load import LoadedSettings
 from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
 SettingsFor = Callable[[Path], LoadedSettings]

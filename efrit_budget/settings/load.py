@@ -10,15 +10,16 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from efrit_budget.settings import places
-from efrit_budget.settings.errors import SettingsError, shown
 from efrit_budget.settings.model import Settings, known_settings
 from efrit_budget.settings.project_file import ProjectFile, read_project_file
 from efrit_budget.settings.sources import (
     Given,
+    SettingsError,
     from_environment,
     from_file,
     from_mapping,
     misspelt_variables,
+    shown,
 )
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from efrit_budget.settings.errors import SettingsError, shown
 from efrit_budget.settings.model import Settings, known_settings
-from efrit_budget.settings.sources import Given, parse_toml, unknown_setting
+from efrit_budget.settings.sources import Given, SettingsError, parse_toml, shown, unknown_setting
 
 _MAX_BYTES: Final = 64 * 1024
 _MAX_WARNINGS: Final = 20

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from efrit_budget.settings.errors import SettingsError, shown
+from efrit_budget.errors import EfritError
 from efrit_budget.settings.model import known_settings, path_settings
 
 _PREFIX: Final = "EFRIT_BUDGET_"
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 FOLDER_LISTS: Final = ("tools.path", "tools.extra_roots")
+
+
+class SettingsError(EfritError):
+    """A setting cannot be used; the message says where and why."""
+
+    code = -32006
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +176,9 @@ def _make_absolute(text: str, base: Path, given: Given) -> Path:
         return (base / Path(text).expanduser()).absolute()
     except RuntimeError as error:
         raise SettingsError(f"{given.origin}: {given.key}: {error}") from error
+
+
+def shown(value: object) -> str:
+    """Return a value as it may stand in one line of a message, whoever wrote it."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."

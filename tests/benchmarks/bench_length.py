@@ -12,7 +12,7 @@ from statistics import median
 
 from efrit_budget.app import Application, open_application
 from efrit_budget.errors import Json, JsonObject
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.settings.places import HOME_VARIABLE
 from tests.benchmarks.table import Row
 

@@ -18,7 +18,7 @@ from efrit_budget.app import Application, open_application
 from efrit_budget.memory import restoring
 from efrit_budget.memory.observation import Record
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.settings.places import HOME_VARIABLE
 from efrit_budget.storage.database import Database
 from tests.benchmarks.table import Row

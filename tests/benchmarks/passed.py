@@ -20,7 +20,7 @@ from typing import Any
 
 import efrit_budget
 from efrit_budget.app import open_application
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.wire.call import Call
 from efrit_budget.wire.dispatch import Dispatcher
 from efrit_budget.wire.request import request_of

@@ -14,7 +14,7 @@ from efrit_budget.app import Application, open_application
 from efrit_budget.budget.models import model_named
 from efrit_budget.conversation.recall import SessionResults
 from efrit_budget.errors import Json, JsonObject
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.settings.places import HOME_VARIABLE
 from tests.benchmarks.session_accounting import Cache, Meter, Truth, learn
 from tests.benchmarks.session_conversation import Conversation

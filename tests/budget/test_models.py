@@ -8,7 +8,7 @@ import pytest
 
 from efrit_budget.app import open_application
 from efrit_budget.budget.models import ModelTableError, model_named
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.settings.places import config_folder
 
 

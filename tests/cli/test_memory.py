@@ -12,7 +12,7 @@ import pytest
 from efrit_budget.memory.observation import Draft
 from efrit_budget.memory.searching import HALF_LIFE_DAYS
 from efrit_budget.memory.store import MemoryStore
-from efrit_budget.settings import Settings
+from efrit_budget.settings.model import Settings
 from efrit_budget.storage.database import BUSY_TIMEOUT_MS
 from tests.cli.command import Ended, efrit, efrit_at_a_terminal, write_config
 from tests.databases import open_database

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from efrit_budget.app import Application, open_application
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.tools import catalog
 from tests.databases import copy_template
 

@@ -12,7 +12,7 @@ import pytest
 
 import efrit_budget.app
 from efrit_budget.errors import EfritError
-from efrit_budget.settings import load
+from efrit_budget.settings.load import load
 from efrit_budget.wire.lifecycle import CANCEL, INITIALIZE, Lifecycle
 from tests.docs import pages
 from tests.docs.protocol_page import (

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from efrit_budget.settings import Settings, SettingsError, load, places
-from efrit_budget.settings.model import known_settings
-from efrit_budget.settings.sources import variable_of
+from efrit_budget.settings import places
+from efrit_budget.settings.load import load
+from efrit_budget.settings.model import Settings, known_settings
+from efrit_budget.settings.sources import SettingsError, variable_of
 
 
 def failure(**sources: Any) -> str:
@@ -183,7 +184,7 @@ def test_all_mistakes_are_told_at_once(config: Path) -> None:
 
 def test_loading_imports_neither_a_toml_parser_nor_difflib_when_there_is_no_need() -> None:
     program = (
-        "import sys\nfrom efrit_budget.settings import load\nload()\n"
+        "import sys\nfrom efrit_budget.settings.load import load\nload()\n"
         "assert not {'tomllib', 'difflib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.settings import LoadedSettings, Settings, load
-from efrit_budget.settings.model import known_settings
+from efrit_budget.settings.load import LoadedSettings, load
+from efrit_budget.settings.model import Settings, known_settings
 from efrit_budget.settings.project_file import NARROWED
 
 
