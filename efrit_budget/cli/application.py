@@ -17,7 +17,7 @@ def loaded_settings(
     arguments: argparse.Namespace, project_root: Path | None = None
 ) -> "LoadedSettings":
     """Return the settings with the flags on top, after printing their warnings."""
-    from efrit_budget.settings.load import load  # noqa: PLC0415 - help must not wait for pydantic
+    from efrit_budget.settings.load import load
 
     flags = {"storage.database": None if arguments.db is None else str(arguments.db)}
     loaded = load(project_root=project_root, overrides=flags, override_origin="command line")
@@ -29,10 +29,7 @@ def loaded_settings(
 @contextmanager
 def opened_application(arguments: argparse.Namespace) -> Iterator["Application"]:
     """Yield the application, ready for calls, and close it afterwards."""
-    from efrit_budget.app import (  # noqa: PLC0415 - help must not wait for pydantic
-        open_application,
-        start_logging,
-    )
+    from efrit_budget.app import open_application, start_logging
 
     loaded = loaded_settings(arguments)
     start_logging(loaded, verbose=arguments.verbose)

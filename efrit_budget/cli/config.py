@@ -55,9 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_path(*, as_json: bool) -> int:
-    from efrit_budget.settings.places import (  # noqa: PLC0415 - help must not wait for it
-        config_file,
-    )
+    from efrit_budget.settings.places import config_file
 
     if as_json:
         print_json({"path": str(config_file())}, compact=True)
@@ -85,9 +83,7 @@ def _short(shown: str) -> str:
 
 
 def _print_one(loaded: "LoadedSettings", key: str, *, as_json: bool) -> int:
-    from efrit_budget.settings.sources import (  # noqa: PLC0415 - help must not wait for pydantic
-        unknown_setting,
-    )
+    from efrit_budget.settings.sources import unknown_setting
 
     if key not in loaded.origins:
         complain(unknown_setting(key, "").removeprefix(": "))
@@ -104,12 +100,8 @@ def _print_one(loaded: "LoadedSettings", key: str, *, as_json: bool) -> int:
 
 
 def _describe(loaded: "LoadedSettings", key: str) -> dict[str, Any]:
-    from efrit_budget.settings.model import (  # noqa: PLC0415 - help must not wait for pydantic
-        known_settings,
-    )
-    from efrit_budget.settings.sources import (  # noqa: PLC0415 - help must not wait for pydantic
-        variable_of,
-    )
+    from efrit_budget.settings.model import known_settings
+    from efrit_budget.settings.sources import variable_of
 
     return {
         "key": key,

@@ -34,11 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the pack, or write it."""
-    from efrit_budget.memory.packs import (  # noqa: PLC0415 - help must not wait for it
-        Markdown,
-        PackJson,
-        context_pack,
-    )
+    from efrit_budget.memory.packs import Markdown, PackJson, context_pack
 
     form = PackJson() if arguments.as_json else Markdown()
     with opened_memory(arguments) as store:

@@ -45,10 +45,10 @@ def _factor(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Listen until a signal comes, or stdin closes."""
-    from efrit_budget.demo.binding import kept_key  # noqa: PLC0415 - help must not wait for it
-    from efrit_budget.demo.endpoint import Recorder, Server  # noqa: PLC0415
-    from efrit_budget.demo.scenario import load  # noqa: PLC0415
-    from efrit_budget.demo.service import Options, Service  # noqa: PLC0415
+    from efrit_budget.demo.binding import kept_key
+    from efrit_budget.demo.endpoint import Recorder, Server
+    from efrit_budget.demo.scenario import load
+    from efrit_budget.demo.service import Options, Service
 
     scenario = load(arguments.scenario)
     options = Options(

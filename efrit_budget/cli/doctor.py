@@ -38,10 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_machine() -> "Iterator[Check]":
-    from efrit_budget.cli.checks import (  # noqa: PLC0415 - help must not wait for metadata
-        packages,
-        programs,
-    )
+    from efrit_budget.cli.checks import packages, programs
 
     yield packages.check_python()
     yield from packages.check_packages()
@@ -51,10 +48,10 @@ def _check_machine() -> "Iterator[Check]":
 
 
 def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":
-    from efrit_budget.cli.checks.check import Check  # noqa: PLC0415 - as above
+    from efrit_budget.cli.checks.check import Check
 
     try:
-        from efrit_budget.settings import places  # noqa: PLC0415 - doctor runs without pydantic
+        from efrit_budget.settings import places
     except ImportError as error:
         yield Check("settings", f"not read: {error}", "install the packages named above")
         return
@@ -71,9 +68,7 @@ def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":
 
 
 def _check_files(database: Path, log: Path, config_folder: Path) -> "Iterator[Check]":
-    from efrit_budget.cli.checks import (  # noqa: PLC0415 - help must not wait for sqlite3
-        files,
-    )
+    from efrit_budget.cli.checks import files
 
     yield from files.check_database(database)
     yield files.check_folder("state folder", database.parent)

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tokens(file: str) -> int:
     """Return the tokens of a text, with invalid UTF-8 counted as displayed."""
-    from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - help must not wait for it
+    from efrit_budget.budget.estimate import estimate
 
     raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     return estimate(raw.decode("utf-8", "replace"))
@@ -47,7 +47,8 @@ def _tokens(file: str) -> int:
 def _print(counted: list[tuple[str, int]], *, as_json: bool) -> None:
     total = sum(tokens for _, tokens in counted)
     if as_json:
-        files = [{"path": _encodable(path), "tokens": tokens} for path, tokens in counted]
+        names = (os.fsencode(path).decode("utf-8", "backslashreplace") for path, _ in counted)
+        files = [{"path": name, "tokens": one[1]} for name, one in zip(names, counted, strict=True)]
         print_json({"files": files, "total": total}, compact=True)
         return
     rows = [(f"{tokens:,}", path) for path, tokens in counted]
@@ -56,8 +57,3 @@ def _print(counted: list[tuple[str, int]], *, as_json: bool) -> None:
     width = max((len(tokens) for tokens, _ in rows), default=0)
     if rows:
         print_table([(tokens.rjust(width), path) for tokens, path in rows])
-
-
-def _encodable(path: str) -> str:
-    """Return a path as JSON can carry it, even if it is not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -12,7 +12,7 @@ _HISTORY_LINES: Final = 1000
 def line_editing(words: Sequence[str], history: Path) -> Iterator[None]:
     """Complete `words`, and keep a history that only its owner reads, while the block runs."""
     try:
-        import readline  # noqa: PLC0415 - not every Python has it
+        import readline
     except ImportError:
         yield
         return

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from efrit_budget.cli.arguments import add_global_flags, add_json_flag
-from efrit_budget.cli.confirmation import can_ask, confirmed
 from efrit_budget.cli.memory_store import (
     add_filters,
     filters_of,
@@ -15,7 +14,7 @@ from efrit_budget.cli.memory_store import (
     opened_memory,
     positive,
 )
-from efrit_budget.cli.output import complain, print_json, print_text
+from efrit_budget.cli.output import agreed, complain, print_json, print_text
 from efrit_budget.cli.writing import replacing
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _share(text: str) -> float:
 
 
 def _save(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.observation import Draft  # noqa: PLC0415 - help must not wait for it
+    from efrit_budget.memory.observation import Draft
 
     draft = Draft(
         title=arguments.title,
@@ -144,11 +143,7 @@ def _alive(store: "MemoryStore", number: int) -> "Observation | None":
 
 
 def _show(store: "MemoryStore", observation: "Observation", arguments: argparse.Namespace) -> None:
-    from efrit_budget.memory.packs import (  # noqa: PLC0415 - as above
-        NEWLINES,
-        Markdown,
-        facts_of,
-    )
+    from efrit_budget.memory.packs import NEWLINES, Markdown, facts_of
 
     earlier = store.revisions(observation.id) if arguments.revisions else []
     if arguments.as_json:
@@ -168,8 +163,8 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.packing import Pack  # noqa: PLC0415 - as above
-    from efrit_budget.memory.packs import ListJson, ListLines  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packing import Pack
+    from efrit_budget.memory.packs import ListJson, ListLines
 
     filters = filters_of(arguments)
     with opened_memory(arguments) as store:
@@ -190,12 +185,8 @@ def _configure_timeline(parser: argparse.ArgumentParser) -> None:
 
 
 def _timeline(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.packs import (  # noqa: PLC0415 - as above
-        ListLines,
-        facts_of,
-        index_of,
-    )
-    from efrit_budget.memory.wording import IN_SESSION, navigation_hint  # noqa: PLC0415 - as above
+    from efrit_budget.memory.packs import ListLines, facts_of, index_of
+    from efrit_budget.memory.wording import IN_SESSION, navigation_hint
 
     with opened_memory(arguments) as store:
         line = store.timeline(arguments.id, arguments.before, arguments.after)
@@ -227,11 +218,7 @@ def _configure_delete(parser: argparse.ArgumentParser) -> None:
 def _delete(arguments: argparse.Namespace) -> int:
     numbers: list[int] = list(dict.fromkeys(arguments.ids))
     names = ", ".join(f"#{number}" for number in numbers)
-    if not arguments.yes and not can_ask():
-        complain("nothing was deleted: nobody is there to ask; --yes does it without asking")
-        return 1
-    if not arguments.yes and not confirmed(f"{names}: to be deleted?"):
-        complain("nothing was deleted")
+    if not arguments.yes and not agreed(f"{names}: to be deleted?", "nothing was deleted"):
         return 1
     with opened_memory(arguments) as store:
         deleted = [number for number in numbers if store.delete(number)]
@@ -256,7 +243,7 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.transfer import Export  # noqa: PLC0415 - as above
+    from efrit_budget.memory.transfer import Export
 
     with opened_memory(arguments) as store:
         export = Export(store, filters_of(arguments))
@@ -281,7 +268,7 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from efrit_budget.memory.transfer import imported, records  # noqa: PLC0415 - as above
+    from efrit_budget.memory.transfer import imported, records
 
     path = arguments.file
     raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()

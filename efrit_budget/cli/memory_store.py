@@ -20,8 +20,8 @@ _PREFIX: Final = "EFRIT_BUDGET_"
 @contextmanager
 def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
     """Yield the memory of the database that the flags and settings name, and close it."""
-    from efrit_budget.memory.store import MemoryStore  # noqa: PLC0415 - help must not wait for it
-    from efrit_budget.storage.database import Database  # noqa: PLC0415 - as above
+    from efrit_budget.memory.store import MemoryStore
+    from efrit_budget.storage.database import Database
 
     path, busy_timeout_ms, half_life_days = _effective_settings(arguments)
     database = Database(path, busy_timeout_ms)
@@ -33,19 +33,17 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
 
 def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float]:
     """Return the settings that memory needs, loading files only if they exist."""
-    from efrit_budget.memory.searching import HALF_LIFE_DAYS  # noqa: PLC0415 - as above
-    from efrit_budget.settings import places  # noqa: PLC0415 - as above
-    from efrit_budget.storage.database import BUSY_TIMEOUT_MS  # noqa: PLC0415 - as above
+    from efrit_budget.memory.searching import HALF_LIFE_DAYS
+    from efrit_budget.settings import places
+    from efrit_budget.storage.database import BUSY_TIMEOUT_MS
 
-    if places.config_file().exists() or any(map(_is_setting, os.environ)):
+    if places.config_file().exists() or any(
+        name.startswith(_PREFIX) and name != places.HOME_VARIABLE for name in os.environ
+    ):
         settings = loaded_settings(arguments).settings
         storage, half_life = settings.storage, settings.memory.half_life_days
         return storage.database, storage.busy_timeout_ms, half_life
     return arguments.db or places.database_file(), BUSY_TIMEOUT_MS, HALF_LIFE_DAYS
-
-
-def _is_setting(variable: str) -> bool:
-    return variable.startswith(_PREFIX) and variable != f"{_PREFIX}HOME"
 
 
 def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = False) -> None:
@@ -64,7 +62,7 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
 
 def filters_of(arguments: argparse.Namespace) -> "Filters":
     """Return the filters from the flags; an empty flag means all."""
-    from efrit_budget.memory.observation import Filters  # noqa: PLC0415 - as above
+    from efrit_budget.memory.observation import Filters
 
     return Filters(
         project=arguments.project or None, kind=arguments.kind or None, tags=tuple(arguments.tag)
@@ -73,8 +71,8 @@ def filters_of(arguments: argparse.Namespace) -> "Filters":
 
 def price() -> "Cost":
     """Return a text's cost where no calibration is known."""
-    from efrit_budget.budget.estimate import estimate  # noqa: PLC0415 - as above
-    from efrit_budget.budget.plain import dearest  # noqa: PLC0415 - as above
+    from efrit_budget.budget.estimate import estimate
+    from efrit_budget.budget.plain import dearest
 
     return dearest(estimate)
 

@@ -1,4 +1,4 @@
-"""Print tables and text for people, JSON for programs, and errors to stderr."""
+"""Print tables and text for people, JSON for programs, errors to stderr; ask at the terminal."""
 
 import json
 import sys
@@ -70,3 +70,25 @@ def _fields_not_yet_named(error: EfritError) -> str:
     named = [str(one["field"]) for one in fields if "field" in one]
     missing = [name for name in named if name not in error.message]
     return f" (in {', '.join(missing)})" if missing else ""
+
+
+def can_ask() -> bool:
+    """Return whether a person is at the terminal to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirmed(question: str) -> bool:
+    """Ask; anything but yes, and the end of input, is no."""
+    print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def agreed(question: str, otherwise: str) -> bool:
+    """Ask if somebody is there; say `otherwise` where the answer is no."""
+    if not can_ask():
+        complain(f"{otherwise}: nobody is there to ask; --yes does it without asking")
+        return False
+    if not confirmed(question):
+        complain(otherwise)
+        return False
+    return True

@@ -58,9 +58,7 @@ def _piped_lines() -> Iterator[str]:
 
 def _typed_lines(methods: list[str]) -> Iterator[str]:
     """Yield what the person types; Ctrl-C gives up a line, Ctrl-D the whole."""
-    from efrit_budget.settings.places import (  # noqa: PLC0415 - help must not wait for it
-        state_folder,
-    )
+    from efrit_budget.settings.places import state_folder
 
     print("Type a method and its parameters, or help.")
     with line_editing([*methods, "help", "methods", "quit"], state_folder() / "repl-history"):
@@ -100,7 +98,8 @@ class Repl:
             self._answer_json_rpc(parse(_raw(line)))
         elif line:
             method, _, params = line.partition(" ")
-            self._print(self._application.call(method, _params(params)))
+            given = parse(_raw(params)) if params.strip() else None
+            self._print(self._application.call(method, _mapping(given)))
 
     def _answer_json_rpc(self, message: Any) -> None:
         members = message if isinstance(message, list) else [message]
@@ -111,10 +110,7 @@ class Repl:
 
     def _reply(self, member: Any) -> dict[str, Any] | None:
         """Return the reply to one request; none for a notification."""
-        from efrit_budget.wire.request import (  # noqa: PLC0415 - help must not wait for it
-            error_reply,
-            request_of,
-        )
+        from efrit_budget.wire.request import error_reply, request_of
 
         request = request_of(member)
         if isinstance(request, dict):
@@ -133,10 +129,6 @@ class Repl:
 
 def _raw(line: str) -> bytes:
     return line.encode("utf-8", errors="surrogateescape")
-
-
-def _params(text: str) -> dict[str, Any]:
-    return _mapping(parse(_raw(text))) if text.strip() else {}
 
 
 def _mapping(params: Any) -> dict[str, Any]:

@@ -39,8 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is found: first the limit counts, then the budget."""
-    from efrit_budget.memory.packing import Pack, pack  # noqa: PLC0415 - as above
-    from efrit_budget.memory.packs import ListJson, ListLines  # noqa: PLC0415 - help must not wait
+    from efrit_budget.memory.packing import Pack, pack
+    from efrit_budget.memory.packs import ListJson, ListLines
 
     filters = filters_of(arguments)
     with opened_memory(arguments) as store:

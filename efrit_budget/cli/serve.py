@@ -19,6 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until stdin closes or a signal ends it."""
-    from efrit_budget.serve import serve  # noqa: PLC0415 - help must not wait for it
+    from efrit_budget.serve import serve
 
     return serve(lambda: loaded_settings(arguments), verbose=arguments.verbose)

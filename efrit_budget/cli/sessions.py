@@ -3,12 +3,12 @@
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from efrit_budget.cli.application import opened_application
 from efrit_budget.cli.arguments import add_global_flags, add_json_flag, folder
-from efrit_budget.cli.confirmation import can_ask, confirmed
-from efrit_budget.cli.output import complain, complain_about, print_json, print_table
+from efrit_budget.cli.output import agreed, complain_about, print_json, print_table
 from efrit_budget.errors import EfritError
 
 NAME = "sessions"
@@ -35,11 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_global_flags(listing)
     _add_list_flags(listing)
     _add_rename(actions.add_parser("rename", help="give a session another title"))
+    delete = partial(_remove, "session/delete", "deleted", "with everything in them")
+    purge = partial(_remove, "session/purge", "purged", "losing what they stored")
     _add_removal(
-        actions.add_parser("delete", help="delete sessions with everything in them"), _delete
+        actions.add_parser("delete", help="delete sessions with everything in them"), delete
     )
     _add_removal(
-        actions.add_parser("purge", help="forget what sessions stored, keep their lines"), _purge
+        actions.add_parser("purge", help="forget what sessions stored, keep their lines"), purge
     )
 
 
@@ -107,15 +109,11 @@ def _row(session: dict[str, Any]) -> tuple[str, ...]:
     return (
         session["session_id"],
         session["state"],
-        _format_time(session["touched"]),
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(session["touched"])),
         str(session["calls"]),
         session["root"],
         session["title"] or "",
     )
-
-
-def _format_time(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def _rename(arguments: argparse.Namespace) -> int:
@@ -127,28 +125,12 @@ def _rename(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _delete(arguments: argparse.Namespace) -> int:
-    return _remove(arguments, "session/delete", "deleted", "with everything in them")
-
-
-def _purge(arguments: argparse.Namespace) -> int:
-    return _remove(arguments, "session/purge", "purged", "losing what they stored")
-
-
-def _remove(arguments: argparse.Namespace, method: str, done: str, meaning: str) -> int:
+def _remove(method: str, done: str, loss: str, arguments: argparse.Namespace) -> int:
+    """Remove the sessions if the person agrees; go on after one that cannot be removed."""
     ids: list[str] = list(dict.fromkeys(arguments.ids))
-    question = f"{', '.join(ids)}: to be {done}, {meaning}?"
-    if not arguments.yes and not can_ask():
-        complain(f"nothing was {done}: nobody is there to ask; --yes does it without asking")
+    question = f"{', '.join(ids)}: to be {done}, {loss}?"
+    if not arguments.yes and not agreed(question, f"nothing was {done}"):
         return 1
-    if not arguments.yes and not confirmed(question):
-        complain(f"nothing was {done}")
-        return 1
-    return _remove_each(arguments, ids, method, done)
-
-
-def _remove_each(arguments: argparse.Namespace, ids: list[str], method: str, done: str) -> int:
-    """Go on after a failure, so that what can be removed is."""
     removed = []
     with opened_application(arguments) as application:
         for session_id in ids:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from efrit_budget.cli.application import opened_application
 from efrit_budget.cli.arguments import add_json_flag, folder, json_object
-from efrit_budget.cli.confirmation import can_ask, confirmed
-from efrit_budget.cli.output import complain, print_json, print_text
+from efrit_budget.cli.output import can_ask, complain, confirmed, print_json, print_text
 
 if TYPE_CHECKING:
     from efrit_budget.app import Application

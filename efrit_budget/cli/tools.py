@@ -37,22 +37,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(tools: list[dict[str, Any]]) -> None:
     heading = ("NAME", "RUNS IN", "POLICY", "WHAT IT DOES")
+    sentence = re.compile(r"(?<=[.!?])\s")
     rows = [
-        (tool["name"], tool["runs_in"], tool["policy"], _first_sentence(tool["description"]))
+        (tool["name"], tool["runs_in"], tool["policy"], sentence.split(tool["description"], 1)[0])
         for tool in tools
     ]
     print_table([heading, *rows])
-
-
-def _first_sentence(description: str) -> str:
-    return re.split(r"(?<=[.!?])\s", description.strip(), maxsplit=1)[0]
 
 
 def _show_one(tools: list[dict[str, Any]], name: str, *, as_json: bool) -> int:
     by_name = {tool["name"]: tool for tool in tools}
     tool = by_name.get(name)
     if tool is None:
-        import difflib  # noqa: PLC0415 - only a mistake needs it
+        import difflib
 
         near = difflib.get_close_matches(name, by_name, n=1)
         hint = f"; the nearest is {near[0]}" if near else "; 'efrit-budget tools' lists them"

@@ -38,7 +38,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 def _open_beside(target: Path) -> tuple[int, str]:
     """Open a temporary file beside the target; name the target in errors."""
-    import tempfile  # noqa: PLC0415 - what prints must not wait for it
+    import tempfile
 
     try:
         return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -111,7 +111,7 @@ class Binder:
                     continue
                 seal = self.seal(placed.block)
                 if seal is None and not (is_bound and drops):
-                    raise _forged_error(placed)
+                    raise ApiError(f"{placed.path}: Invalid `signature` in `{placed.type}` block")
                 is_first = previous is None and not dropped
                 follows = seal is not None and (is_first or seal.previous == previous)
                 if seal is not None and (not is_bound or (follows and seal.past == past.digest())):
@@ -121,10 +121,6 @@ class Binder:
                 else:
                     raise _moved_error(placed)
         return Checked(past, previous, tuple(dropped))
-
-
-def _forged_error(placed: Placed) -> ApiError:
-    return ApiError(f"{placed.path}: Invalid `signature` in `{placed.type}` block")
 
 
 def _moved_error(placed: Placed) -> ApiError:

@@ -70,14 +70,11 @@ class Filling:
 
     def _found(self, pattern: str, *, is_last: bool) -> str | None:
         """Return the last match for common placeholders, else one per round."""
-        found = [match[match.re.groups and 1] for match in _matches(pattern, self.results)]
+        matches = re.finditer(pattern, self.results, re.MULTILINE)
+        found = [match[match.re.groups and 1] for match in matches]
         if not found:
             return None
         return found[-1] if is_last else found[(self.round - 1) % len(found)]
-
-
-def _matches(pattern: str, text: str) -> list[re.Match[str]]:
-    return list(re.finditer(pattern, text, re.MULTILINE))
 
 
 def last_results(conversation: Conversation) -> str:

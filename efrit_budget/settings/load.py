@@ -93,10 +93,10 @@ def _validate(values: Iterable[Given]) -> Settings:
 def _settings_error(error: ValidationError, origins: Mapping[str, str]) -> SettingsError:
     details = error.errors(include_url=False)
     fields = [{"field": _key(one), "problem": _problem(one)} for one in details]
-    lines = [
-        f"{_origin(_key(one), origins)}: {_key(one)}{_given_value(one)}: {_problem(one)}"
-        for one in details
-    ]
+    lines = []
+    for one in details:
+        given = f" = {shown(one['input'])}" if len(one["loc"]) > 1 else ""
+        lines.append(f"{_origin(_key(one), origins)}: {_key(one)}{given}: {_problem(one)}")
     return SettingsError("; ".join(lines), data={"fields": fields})
 
 
@@ -108,10 +108,6 @@ def _origin(key: str, origins: Mapping[str, str]) -> str:
     of_key = origins.get(".".join(key.split(".")[:2]))
     of_group = [origin for name, origin in origins.items() if name.startswith(f"{key}.")]
     return of_key or " and ".join(dict.fromkeys(of_group)) or "default"
-
-
-def _given_value(detail: ErrorDetails) -> str:
-    return "" if len(detail["loc"]) == 1 else f" = {shown(detail['input'])}"
 
 
 def _problem(detail: ErrorDetails) -> str:

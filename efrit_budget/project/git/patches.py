@@ -110,7 +110,7 @@ def _change(part: bytes, combined_status: str) -> Change:
     first, *others = head.split(b"\n")
     kind, _, names = first.partition(b" ")
     is_combined = kind != b"git"
-    path = unquoted(names) if is_combined else _same_name(names)
+    path = unquoted(names) if is_combined else unquoted(names[: len(names) // 2])
     facts: dict[str, str] = {"path": path}
     for line in others:
         if not line.startswith(PLAIN_HEAD):
@@ -120,11 +120,6 @@ def _change(part: bytes, combined_status: str) -> Change:
     added, deleted = _counts(hunks) if hunks else (0, 0)
     binary = bool(facts.pop("binary", ""))
     return Change(**facts, additions=added, deletions=deleted, binary=binary, hunks=hunks)
-
-
-def _same_name(names: bytes) -> str:
-    """Return the name if both sides have it; renames are named in further lines."""
-    return unquoted(names[: len(names) // 2])
 
 
 def _facts(line: bytes) -> dict[str, str]:

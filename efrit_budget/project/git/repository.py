@@ -265,13 +265,9 @@ def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:
 @lru_cache(maxsize=20)
 def _settings(filters: tuple[str, ...]) -> dict[str, str]:
     """Return the variables that tell git our settings; they turn the filters off."""
-    settings = SETTINGS | {name: _off(name) for name in filters}
+    settings = SETTINGS | {name: "false" if name.endswith(".required") else "" for name in filters}
     told = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
         told[f"GIT_CONFIG_KEY_{number}"] = name
         told[f"GIT_CONFIG_VALUE_{number}"] = value
     return told
-
-
-def _off(filter_setting: str) -> str:
-    return "false" if filter_setting.endswith(".required") else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -75,7 +74,7 @@ def _symbol_body(text: Text, context: ToolContext) -> Outcome:
     if program is None:
         return failure(INSTALL)
     whole = shown(text.part(text.begin, text.end))
-    found = nested(_tags(program, text, whole, context), whole)
+    found = nested(ctags.tags(program, text.located.name, whole, context.cancellation), whole)
     heading = marked(name, unsaved=text.is_buffer, stale=text.stale)
     facts: JsonObject = {"path": name, "unsaved": text.is_buffer, "stale": text.stale}
     if not found:
@@ -88,10 +87,6 @@ def _symbol_body(text: Text, context: ToolContext) -> Outcome:
         source = Source(text.located.name, text.modified_ns, text.size)
         body = replace(body, sources=(source,))
     return Outcome(body=body)
-
-
-def _tags(program: Path, text: Text, whole: str, context: ToolContext) -> list[ctags.Tag]:
-    return ctags.tags(program, text.located.name, whole, context.cancellation)
 
 
 def _line(symbol: Symbol) -> str:

@@ -10,7 +10,6 @@ from pydantic import Field
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.contents import Binary
 from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.project.project import Located
 from efrit_budget.project.text.reading import NoFileError, Opened, Pointer, Text, opened
 from efrit_budget.results.body import Body, Source, marked
 from efrit_budget.tools.asked import Asked, Further, NoLineError, Served
@@ -145,7 +144,7 @@ def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirme
 
 
 def _body(text: Text, served: Served, about: str) -> Body:
-    stretch, located = served.stretch, text.located
+    stretch = served.stretch
     ends = {"LF": "", "CRLF": ", CRLF", "mixed": ", CRLF in part", None: ""}[stretch.line_ends]
     parts = [f"{about}{ends})\n", *(f"{line}\n" for line in stretch.labelled())]
     if stretch.is_cut:
@@ -153,7 +152,11 @@ def _body(text: Text, served: Served, about: str) -> Body:
     offsets = [0]
     for part in parts:
         offsets.append(offsets[-1] + len(part))
-    sources = () if text.modified_ns is None else (_source(located, text),)
+    sources = (
+        ()
+        if text.modified_ns is None
+        else (Source(text.located.name, text.modified_ns, text.size),)
+    )
     return Body(
         "".join(parts),
         items=tuple(offsets[1:-1]),
@@ -163,10 +166,6 @@ def _body(text: Text, served: Served, about: str) -> Body:
         sources=sources,
         position=_position(text, served),
     )
-
-
-def _source(located: Located, text: Text) -> Source:
-    return Source(located.name, text.modified_ns or 0, text.size)
 
 
 def _heading(text: Text) -> str:

@@ -149,12 +149,9 @@ def _notes(
     last = runs[-1].first + len(runs[-1].lines) - 1 if runs else 0
     if arguments.end_line is not None and last < arguments.end_line:
         yield f"The file ends at line {last:,}."
-    if arguments.revision is None and _is_unsaved(arguments, context):
+    buffer = context.project.buffer(context.project.locate(arguments.path))
+    if arguments.revision is None and buffer is not None:
         yield "Emacs holds changes of it that are not saved; the lines are those on the disk."
-
-
-def _is_unsaved(arguments: VcsBlameArguments, context: ToolContext) -> bool:
-    return context.project.buffer(context.project.locate(arguments.path)) is not None
 
 
 def _header(run: Run, name: str) -> str:
