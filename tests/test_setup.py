@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from efrit_budget.cli.checks.listed import LIST, listed
+from efrit_budget.cli.checks.listed import LIST, listed_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 ITS_OWN = (
@@ -216,7 +216,7 @@ def test_what_is_too_old_or_does_not_run_is_missing(
 def test_the_other_commands_need_more(machine: Machine, purpose: str) -> None:
     asked = [line.split(",")[0] for line in machine.set_up(purpose).stderr.splitlines()]
     users = {"sidecar", "client", "checkout", "test", "test?", purpose}
-    for program in listed().values():
+    for program in listed_programs().values():
         present = any((machine.programs / name).exists() for name in program.names)
         if users & set(program.needed_by) and program.names != ("rg",) and not present:
             needed = f"  - {program.name}{f' {program.oldest} or newer' if program.oldest else ''}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from efrit_budget.changes.lines import DiffRange, differing
-from efrit_budget.project.text.coding import sniffed
+from efrit_budget.project.text.coding import guess_coding
 
 CONTEXT = 3
 BINARY_BYTES = 8000
@@ -83,7 +83,7 @@ def as_buffer(data: bytes | None) -> bytes | None:
     """Return a file's content as an Emacs buffer holds it: UTF-8 with LF line ends."""
     if (
         data is None
-        or (coding := sniffed(lambda at, size: data[at : at + size], len(data))) is None
+        or (coding := guess_coding(lambda at, size: data[at : at + size], len(data))) is None
     ):
         return data
     text = coding.decoded(coding.whole(data[coding.bom :]))

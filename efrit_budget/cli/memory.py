@@ -14,7 +14,7 @@ from efrit_budget.cli.memory_store import (
     opened_memory,
     positive,
 )
-from efrit_budget.cli.output import agreed, complain, print_json, print_text
+from efrit_budget.cli.output import ask_consent, complain, print_json, print_text
 from efrit_budget.cli.writing import replacing
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _configure_delete(parser: argparse.ArgumentParser) -> None:
 def _delete(arguments: argparse.Namespace) -> int:
     numbers: list[int] = list(dict.fromkeys(arguments.ids))
     names = ", ".join(f"#{number}" for number in numbers)
-    if not arguments.yes and not agreed(f"{names}: to be deleted?", "nothing was deleted"):
+    if not arguments.yes and not ask_consent(f"{names}: to be deleted?", "nothing was deleted"):
         return 1
     with opened_memory(arguments) as store:
         deleted = [number for number in numbers if store.delete(number)]

@@ -77,18 +77,18 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirmed(question: str) -> bool:
+def ask(question: str) -> bool:
     """Ask; anything but yes, and the end of input, is no."""
     print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def agreed(question: str, otherwise: str) -> bool:
+def ask_consent(question: str, otherwise: str) -> bool:
     """Ask if somebody is there; say `otherwise` where the answer is no."""
     if not can_ask():
         complain(f"{otherwise}: nobody is there to ask; --yes does it without asking")
         return False
-    if not confirmed(question):
+    if not ask(question):
         complain(otherwise)
         return False
     return True

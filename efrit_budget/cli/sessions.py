@@ -8,7 +8,7 @@ from typing import Any
 
 from efrit_budget.cli.application import opened_application
 from efrit_budget.cli.arguments import add_global_flags, add_json_flag, folder
-from efrit_budget.cli.output import agreed, complain_about, print_json, print_table
+from efrit_budget.cli.output import ask_consent, complain_about, print_json, print_table
 from efrit_budget.errors import EfritError
 
 NAME = "sessions"
@@ -129,7 +129,7 @@ def _remove(method: str, done: str, loss: str, arguments: argparse.Namespace) ->
     """Remove the sessions if the person agrees; go on after one that cannot be removed."""
     ids: list[str] = list(dict.fromkeys(arguments.ids))
     question = f"{', '.join(ids)}: to be {done}, {loss}?"
-    if not arguments.yes and not agreed(question, f"nothing was {done}"):
+    if not arguments.yes and not ask_consent(question, f"nothing was {done}"):
         return 1
     removed = []
     with opened_application(arguments) as application:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from efrit_budget.cli.application import opened_application
 from efrit_budget.cli.arguments import add_json_flag, folder, json_object
-from efrit_budget.cli.output import can_ask, complain, confirmed, print_json, print_text
+from efrit_budget.cli.output import ask, can_ask, complain, print_json, print_text
 
 if TYPE_CHECKING:
     from efrit_budget.app import Application
@@ -83,7 +83,7 @@ def _run_tool(
     if envelope["status"] != "needs_confirmation":
         return envelope
     confirm = envelope["confirm"]
-    if arguments.yes or (can_ask() and confirmed(confirm["question"])):
+    if arguments.yes or (can_ask() and ask(confirm["question"])):
         envelope = application.call("tools/call", {**params, "confirm_id": confirm["id"]})
     return envelope
 

@@ -52,7 +52,7 @@ class ApiError(EfritError):
         return error_body(TYPES.get(self.status, "api_error"), self.message, request_id)
 
 
-def scripted(
+def scripted_error(
     status: int,
     message: str | None,
     retry_after: float | None = None,

@@ -15,7 +15,7 @@ from efrit_budget.demo.cache import Prompt, PromptCache, miss_reason, prompt
 from efrit_budget.demo.capabilities import Capabilities, capabilities
 from efrit_budget.demo.conversation import Conversation, conversation
 from efrit_budget.demo.play import Stage
-from efrit_budget.demo.refusals import ApiError, scripted, status_of
+from efrit_budget.demo.refusals import ApiError, scripted_error, status_of
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
 from efrit_budget.demo.rules import check_end, check_rules
 from efrit_budget.demo.scenario import Entry, Scenario
@@ -72,7 +72,7 @@ class Service:
                 raise ApiError("x-api-key header is required", status=401)
             if key in KEYS:
                 status, message = KEYS[key]
-                raise scripted(status, message)
+                raise scripted_error(status, message)
         if not headers.get("anthropic-version"):
             raise ApiError("anthropic-version: header is required")
         named = headers.get("anthropic-beta", "").split(",")
@@ -111,7 +111,7 @@ class Service:
     def _read(
         self, raw: bytes, betas: frozenset[str], shape: type[CountRequest]
     ) -> tuple[Conversation, Capabilities]:
-        body = parsed(raw)
+        body = parse_body(raw)
         check_shape(body, shape)
         check_betas(body, betas)
         can = capabilities(body["model"])
@@ -160,19 +160,19 @@ class Service:
 
 
 def _fail(entry: Entry) -> NoReturn:
-    raise scripted(entry.status or 500, entry.message, entry.retry_after, entry.retry_at)
+    raise scripted_error(entry.status or 500, entry.message, entry.retry_after, entry.retry_at)
 
 
 def unstreamable(reply: Reply) -> ApiError | None:
     """Return the error that stands for a streaming fault in a plain reply."""
     if reply.entry.error_event is not None:
-        return scripted(status_of(reply.entry.error_event), reply.entry.message)
+        return scripted_error(status_of(reply.entry.error_event), reply.entry.message)
     if reply.entry.cut is not None or reply.entry.malformed:
-        return scripted(500, None)
+        return scripted_error(500, None)
     return None
 
 
-def parsed(raw: bytes) -> Any:
+def parse_body(raw: bytes) -> Any:
     """Parse a body, which must be a JSON object with string texts."""
     try:
         body = json.loads(raw, parse_constant=_no_number)

@@ -9,7 +9,7 @@ from pydantic import Field
 from efrit_budget.characters import sound_text
 from efrit_budget.errors import Json, field_error
 from efrit_budget.methods.params import SessionParams
-from efrit_budget.project.handover import HandoverError, taken
+from efrit_budget.project.handover import HandoverError, take_text
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.wire.method import Call, Lane, Method
@@ -54,6 +54,6 @@ def _buffer_text(params: SyncParams, call: Call) -> str | None:
     if call.handover is None:
         raise field_error("text_file", "no handover_folder was named in initialize")
     try:
-        return taken(call.handover, params.text_file)
+        return take_text(call.handover, params.text_file)
     except HandoverError as error:
         raise field_error("text_file", str(error)) from error

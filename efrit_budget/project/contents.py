@@ -65,13 +65,13 @@ class Binary:
         return self.kind.endswith("image")
 
 
-def pointed_size(head: bytes, size: int) -> int | None:
+def lfs_size(head: bytes, size: int) -> int | None:
     """Return the size that a Git LFS pointer states, or None."""
     found = LFS.match(head) if size < LFS_BYTES else None
     return int(found[1]) if found else None
 
 
-def recognized(head: bytes, read: Read) -> Binary | None:
+def recognize(head: bytes, read: Read) -> Binary | None:
     """Return the kind of a binary file, or None if it is uncertain."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return Binary("WebP image", _webp(head))

@@ -13,7 +13,7 @@ from efrit_budget.project.project import Located, Project
 from efrit_budget.project.search.listing import files_of
 from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.project.specs import STAGES, SUFFIXES
-from efrit_budget.project.text.coding import shown
+from efrit_budget.project.text.coding import mark_invalid
 from efrit_budget.project.text.reading import NoFileError, Text, opened
 
 MOST_BYTES = 1024 * 1024
@@ -163,6 +163,6 @@ def text_of(
             if not isinstance(text, Text):
                 return ""
             read = text.part(text.begin, min(text.end, text.begin + most))
-            return shown(read).replace("\r\n", "\n")
+            return mark_invalid(read).replace("\r\n", "\n")
     except (OSError, OutsideError, NoFileError):
         return ""

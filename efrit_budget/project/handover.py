@@ -18,7 +18,7 @@ class HandoverError(Exception):
     """The file cannot be read; the message says why."""
 
 
-def taken(folder: Path, name: str) -> str:
+def take_text(folder: Path, name: str) -> str:
     """Return the text of file `name` in `folder` and delete the file.
 
     Both must be the person's own and nobody else's to read, and the file is opened in that folder

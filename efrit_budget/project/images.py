@@ -60,7 +60,7 @@ class ImageError(EfritError):
 
 
 @dataclass(frozen=True)
-class Shown:
+class PreparedImage:
     """A prepared image with facts about the original."""
 
     kind: str
@@ -91,7 +91,7 @@ def tokens_of(size: tuple[int, int]) -> int:
     return math.ceil(size[0] * size[1] / PIXELS_PER_TOKEN)
 
 
-def fitted(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
+def fit_size(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
     """Return the largest size of the same shape within the limits."""
     width, height = size
     pixels = min(most_tokens, MOST_TOKENS) * PIXELS_PER_TOKEN
@@ -99,7 +99,7 @@ def fitted(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
     return max(1, int(width * scale)), max(1, int(height * scale))
 
 
-def prepared(file: IO[bytes], most_tokens: int, check: Check) -> Shown:
+def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
     """Return the image scaled down and converted as needed.
 
     Two are decoded at once, in so much memory; who comes third waits, and `check` may raise.
@@ -107,10 +107,10 @@ def prepared(file: IO[bytes], most_tokens: int, check: Check) -> Shown:
     with _memory.turn(check):
         image, kind = _opened(file)
         size = image.size
-        wanted = fitted(size, most_tokens)
+        wanted = fit_size(size, most_tokens)
         if kind in TAKEN and wanted == size and _length(file) <= MOST_SENT_BYTES:
             file.seek(0)
-            return Shown(kind, size, size, TAKEN[kind], file.read(MOST_SENT_BYTES))
+            return PreparedImage(kind, size, size, TAKEN[kind], file.read(MOST_SENT_BYTES))
         image.draft(None, wanted)
         with _memory.used(_needed(image, kind, size, file), size, check):
             scaled = _scaled(image, wanted)
@@ -283,12 +283,12 @@ class _Memory:
 _memory = _Memory()
 
 
-def _written(image: Image, kind: str, size: tuple[int, int]) -> Shown:
+def _written(image: Image, kind: str, size: tuple[int, int]) -> PreparedImage:
     """Encode a picture without loss if that is small enough."""
     written = io.BytesIO()
     image.save(written, "PNG")
     if written.tell() <= MOST_SENT_BYTES:
-        return Shown(kind, size, image.size, TAKEN["PNG"], written.getvalue())
+        return PreparedImage(kind, size, image.size, TAKEN["PNG"], written.getvalue())
     written = io.BytesIO()
     image.convert("RGB").save(written, "JPEG", quality=QUALITY)
-    return Shown(kind, size, image.size, TAKEN["JPEG"], written.getvalue())
+    return PreparedImage(kind, size, image.size, TAKEN["JPEG"], written.getvalue())

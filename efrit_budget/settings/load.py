@@ -15,11 +15,11 @@ from efrit_budget.settings.project_file import ProjectFile, read_project_file
 from efrit_budget.settings.sources import (
     Given,
     SettingsError,
+    excerpt,
     from_environment,
     from_file,
     from_mapping,
     misspelt_variables,
-    shown,
 )
 
 
@@ -95,7 +95,7 @@ def _settings_error(error: ValidationError, origins: Mapping[str, str]) -> Setti
     fields = [{"field": _key(one), "problem": _problem(one)} for one in details]
     lines = []
     for one in details:
-        given = f" = {shown(one['input'])}" if len(one["loc"]) > 1 else ""
+        given = f" = {excerpt(one['input'])}" if len(one["loc"]) > 1 else ""
         lines.append(f"{_origin(_key(one), origins)}: {_key(one)}{given}: {_problem(one)}")
     return SettingsError("; ".join(lines), data={"fields": fields})
 

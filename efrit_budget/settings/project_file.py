@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from efrit_budget.settings.model import Settings, known_settings
-from efrit_budget.settings.sources import Given, SettingsError, parse_toml, shown, unknown_setting
+from efrit_budget.settings.sources import (
+    Given,
+    SettingsError,
+    excerpt,
+    parse_toml,
+    unknown_setting,
+)
 
 _MAX_BYTES: Final = 64 * 1024
 _MAX_WARNINGS: Final = 20
@@ -89,18 +95,18 @@ def _narrow_number(project: ProjectFile, key: str, value: Any, person: Settings)
 
 def _is_lower(project: ProjectFile, key: str, value: Any, ceiling: int) -> bool:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        project.refuse(f"{key} = {shown(value)}: a whole number above 0 is needed")
+        project.refuse(f"{key} = {excerpt(value)}: a whole number above 0 is needed")
         return False
     if value > ceiling:
         project.refuse(
-            f"{key} = {shown(value)}: a project may only lower it, and it is {ceiling}; {_PLACE}"
+            f"{key} = {excerpt(value)}: a project may only lower it, and it is {ceiling}; {_PLACE}"
         )
     return value < ceiling
 
 
 def _narrow_per_tool(project: ProjectFile, key: str, value: Any, person: Settings) -> None:
     if not isinstance(value, Mapping):
-        project.refuse(f"{key} = {shown(value)}: a table of tool names and numbers is needed")
+        project.refuse(f"{key} = {excerpt(value)}: a table of tool names and numbers is needed")
         return
     own = person.budget.per_tool
     lowered = {
@@ -108,7 +114,7 @@ def _narrow_per_tool(project: ProjectFile, key: str, value: Any, person: Setting
         for tool, tokens in value.items()
         if _is_lower(
             project,
-            f"{key}.{shown(tool)[1:-1]}",
+            f"{key}.{excerpt(tool)[1:-1]}",
             tokens,
             own.get(tool, person.budget.per_tool_default),
         )
@@ -119,7 +125,7 @@ def _narrow_per_tool(project: ProjectFile, key: str, value: Any, person: Setting
 
 def _add_denied(project: ProjectFile, key: str, value: Any, person: Settings) -> None:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        project.refuse(f"{key} = {shown(value)}: a list of tool names is needed")
+        project.refuse(f"{key} = {excerpt(value)}: a list of tool names is needed")
         return
     own = person.tools.deny
     added = tuple(dict.fromkeys(name for name in value if name not in own))

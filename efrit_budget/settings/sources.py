@@ -142,7 +142,7 @@ def unknown_setting(key: str, origin: str) -> str:
     by_name = {name.rpartition(".")[2]: name for name in known}
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     near = near or difflib.get_close_matches(key, list(by_name), n=1)
-    name = key if all(_BARE_KEY.fullmatch(part) for part in key.split(".")) else shown(key)
+    name = key if all(_BARE_KEY.fullmatch(part) for part in key.split(".")) else excerpt(key)
     hint = f"; the nearest is {by_name.get(near[0], near[0])}" if near else ""
     return f"{origin}: there is no setting {name}{hint}"
 
@@ -171,14 +171,14 @@ def _with_paths(given: Given, base: Path) -> Given:
 
 def _make_absolute(text: str, base: Path, given: Given) -> Path:
     if not text or "\0" in text:
-        raise SettingsError(f"{given.origin}: {given.key}: {shown(text)} is not a path")
+        raise SettingsError(f"{given.origin}: {given.key}: {excerpt(text)} is not a path")
     try:
         return (base / Path(text).expanduser()).absolute()
     except RuntimeError as error:
         raise SettingsError(f"{given.origin}: {given.key}: {error}") from error
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return a value as it may stand in one line of a message, whoever wrote it."""
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.project import handover
-from efrit_budget.project.handover import HandoverError, taken
+from efrit_budget.project.handover import HandoverError, take_text
 from tests.connection import Connection, RpcError
 from tests.local_sidecar import LocalSidecar
 
@@ -32,20 +32,20 @@ def left(folder: Path, text: str | bytes, name: str = "one") -> Path:
 
 def test_a_text_is_taken_as_it_is_and_its_file_is_gone(folder: Path) -> None:
     file = left(folder, "Größe\r\n🧮\0\n")
-    assert taken(folder, "one") == "Größe\r\n🧮\0\n"
+    assert take_text(folder, "one") == "Größe\r\n🧮\0\n"
     assert not file.exists()
 
 
 def test_what_is_no_utf_8_is_replaced(folder: Path) -> None:
     left(folder, b"before \xff after")
-    assert taken(folder, "one") == "before \ufffd after"
+    assert take_text(folder, "one") == "before \ufffd after"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../other", "/etc/passwd", "a/b", "one\0"])
 def test_a_name_that_leads_elsewhere_is_refused(folder: Path, name: str) -> None:
     left(folder.parent, "not for you", "other")
     with pytest.raises(HandoverError, match="bare name"):
-        taken(folder, name)
+        take_text(folder, name)
     assert (folder.parent / "other").exists()
 
 
@@ -55,7 +55,7 @@ def test_a_link_is_not_followed_and_a_file_of_two_names_not_taken(folder: Path) 
     os.link(other, folder / "hard")
     for name in ("link", "hard"):
         with pytest.raises(HandoverError):
-            taken(folder, name)
+            take_text(folder, name)
     assert other.read_text(encoding="utf-8") == "not for you"
 
 
@@ -64,18 +64,18 @@ def test_only_regular_files_are_taken_and_no_pipe_is_waited_for(folder: Path) ->
     (folder / "inner").mkdir(mode=0o700)
     for name in ("pipe", "inner", "missing"):
         with pytest.raises(HandoverError):
-            taken(folder, name)
+            take_text(folder, name)
 
 
 def test_what_others_can_read_is_not_taken(folder: Path) -> None:
     file = left(folder, "text")
     file.chmod(0o644)
     with pytest.raises(HandoverError, match="the file"):
-        taken(folder, "one")
+        take_text(folder, "one")
     file.chmod(0o600)
     folder.chmod(0o755)
     with pytest.raises(HandoverError, match="the folder"):
-        taken(folder, "one")
+        take_text(folder, "one")
     assert file.exists()
 
 
@@ -84,14 +84,14 @@ def test_a_folder_that_is_a_link_is_refused(folder: Path) -> None:
     link = folder.with_name("link")
     link.symlink_to(folder)
     with pytest.raises(HandoverError, match="the folder"):
-        taken(link, "one")
+        take_text(link, "one")
 
 
 def test_a_file_that_is_too_long_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "MOST_BYTES", 3)
     left(folder, "text")
     with pytest.raises(HandoverError, match="more than 3 bytes"):
-        taken(folder, "one")
+        take_text(folder, "one")
 
 
 # On the wire

@@ -24,7 +24,7 @@ class Program:
 
 
 @cache
-def listed() -> dict[str, Program]:
+def listed_programs() -> dict[str, Program]:
     """Read the list, by name."""
     lines = LIST.read_text(encoding="utf-8").splitlines()
     programs = [_program(line) for line in lines if line.strip() and not line.startswith("#")]

@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import Final
 
 from efrit_budget.cli.checks.check import Check
-from efrit_budget.cli.checks.listed import listed
+from efrit_budget.cli.checks.listed import listed_programs
 
 _DISTRIBUTION: Final = "efrit-budget"
 
@@ -15,7 +15,7 @@ _DISTRIBUTION: Final = "efrit-budget"
 def check_python() -> Check:
     """Look at the running Python's version."""
     found = f"{sys.version.split()[0]} ({sys.executable})"
-    oldest = listed()["Python"].oldest
+    oldest = listed_programs()["Python"].oldest
     new_enough = sys.version_info[:2] >= _numbers(oldest)
     return Check("Python", found, None if new_enough else f"run it with Python {oldest} or newer")
 

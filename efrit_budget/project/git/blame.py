@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 
 from efrit_budget.project.git.commits import REPLACEMENT, UNSHOWABLE
-from efrit_budget.project.git.names import unquoted
+from efrit_budget.project.git.names import unquote
 from efrit_budget.project.git.repository import Repository
 
 SHORT_HASH = 8
@@ -45,7 +45,7 @@ class Run:
     lines: list[bytes] = field(default_factory=list)
 
 
-def blamed(repository: Repository, options: Sequence[str], name: str) -> list[Run]:
+def find_runs(repository: Repository, options: Sequence[str], name: str) -> list[Run]:
     """Return the runs of a file."""
     command = ["blame", "--porcelain", "--no-textconv", "--no-ignore-revs-file", *options]
     printed = repository.run(*command, paths=(name,)).stdout
@@ -72,7 +72,7 @@ def _runs(lines: Sequence[bytes], prefix: str) -> list[Run]:
             number = int(rest.split(b" ")[1])
             origin = origins.setdefault(key, Origin(key.decode()))
         elif word == b"filename":
-            paths[key] = unquoted(rest).removeprefix(prefix)
+            paths[key] = unquote(rest).removeprefix(prefix)
         else:
             _tell(origin, word, rest)
     return runs

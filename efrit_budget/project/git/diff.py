@@ -62,7 +62,7 @@ class Difference:
         return tuple(notes)
 
 
-def counted(repository: Repository, comparison: Comparison) -> Difference:
+def count_changes(repository: Repository, comparison: Comparison) -> Difference:
     """Return the changed files with line counts, no hunks."""
     finished = _run(repository, comparison, COUNT_OPTIONS)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)
@@ -70,14 +70,14 @@ def counted(repository: Repository, comparison: Comparison) -> Difference:
     return _completed(found, repository, comparison, finished)
 
 
-def patched(repository: Repository, comparison: Comparison) -> Difference:
+def read_patch(repository: Repository, comparison: Comparison) -> Difference:
     """Return the changed files with hunks; only counts for those beyond the maximum."""
     options = [*PATCH_OPTIONS, f"--unified={comparison.context}"]
     finished = _run(repository, comparison, options)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)
     if finished.cut:
         changes = changes_of_patch(whole_lines(printed), comparison.combined_status)
-        return replace(counted(repository, comparison), patched=changes, cut=True)
+        return replace(count_changes(repository, comparison), patched=changes, cut=True)
     changes = changes_of_patch(printed, comparison.combined_status)
     found = Difference(changes, changes, fields=fields)
     return _completed(found, repository, comparison, finished)

@@ -25,7 +25,7 @@ SIGNS = {
 }
 
 
-def unquoted(printed: bytes) -> str:
+def unquote(printed: bytes) -> str:
     """Return the name that git prints plain or quoted."""
     if not printed.startswith(b'"'):
         return os.fsdecode(printed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from efrit_budget.project.git.names import unquoted
+from efrit_budget.project.git.names import unquote
 
 CHANGE_OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "--relative"),
@@ -98,7 +98,7 @@ def _unmerged(lines: bytes) -> list[Change]:
 
 
 def _name(line: bytes) -> str:
-    return unquoted(line.rstrip(b"\n"))
+    return unquote(line.rstrip(b"\n"))
 
 
 def _change(part: bytes, combined_status: str) -> Change:
@@ -110,7 +110,7 @@ def _change(part: bytes, combined_status: str) -> Change:
     first, *others = head.split(b"\n")
     kind, _, names = first.partition(b" ")
     is_combined = kind != b"git"
-    path = unquoted(names) if is_combined else unquoted(names[: len(names) // 2])
+    path = unquote(names) if is_combined else unquote(names[: len(names) // 2])
     facts: dict[str, str] = {"path": path}
     for line in others:
         if not line.startswith(PLAIN_HEAD):
@@ -131,7 +131,7 @@ def _facts(line: bytes) -> dict[str, str]:
         return {"mode": mode[0].decode()} if mode else {}
     for beginning, (key, status) in MEANINGS.items():
         if line.startswith(beginning):
-            value = unquoted(line[len(beginning) :])
+            value = unquote(line[len(beginning) :])
             return {key: value, "status": status} if status else {key: value}
     return {}
 
@@ -171,11 +171,11 @@ def _raw(line: bytes) -> Change:
     head, *names = line.split(b"\t")
     modes = [mode.decode() for mode in head.lstrip(b":").split(b" ")]
     status = modes[-1][:1]
-    old_path = unquoted(names[0]) if len(names) > 1 else None
+    old_path = unquote(names[0]) if len(names) > 1 else None
     old_mode, mode = (found if found.strip("0") else "" for found in modes[:2])
     if status == "M" and old_mode == mode:
         old_mode = ""
-    return Change(unquoted(names[-1]), status, old_path, old_mode=old_mode, mode=mode)
+    return Change(unquote(names[-1]), status, old_path, old_mode=old_mode, mode=mode)
 
 
 def _number(count: bytes) -> int:

@@ -40,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TreeState:
     """The state of the working tree with its changed files."""
 
     facts: dict[str, str]
@@ -66,7 +66,7 @@ class Standing:
         return abs(int(ahead)), abs(int(behind))
 
 
-def read_status(repository: Repository) -> Standing:
+def read_status(repository: Repository) -> TreeState:
     """Ask git."""
     finished = repository.run(*COMMAND, paths=repository.scope)
     records = iter(finished.stdout.split(b"\0")[:-1])
@@ -78,7 +78,7 @@ def read_status(repository: Repository) -> Standing:
             facts[key] = value
         else:
             entries += _entries(record, records, repository.prefix)
-    return Standing(facts, _with_filters(repository, entries), finished.cut)
+    return TreeState(facts, _with_filters(repository, entries), finished.cut)
 
 
 def _entries(record: bytes, others: Iterator[bytes], prefix: str) -> Iterator[Entry]:

@@ -79,12 +79,12 @@ class Coding:
         return data
 
 
-def shown(text: str) -> str:
+def mark_invalid(text: str) -> str:
     """Return decoded text with a sign for each invalid byte."""
     return LONE.sub(REPLACEMENT, text)
 
 
-def sniffed(read: Read, size: int) -> Coding | None:
+def guess_coding(read: Read, size: int) -> Coding | None:
     """Return the encoding of a file, or None if it is binary."""
     head = read(0, HEAD_BYTES)
     for mark, codec in BOMS:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 
 from efrit_budget.errors import EfritError, Json
-from efrit_budget.project.contents import Binary, pointed_size, recognized
+from efrit_budget.project.contents import Binary, lfs_size, recognize
 from efrit_budget.project.project import Located, Project
-from efrit_budget.project.text.coding import Coding, Read, sniffed
+from efrit_budget.project.text.coding import Coding, Read, guess_coding
 from efrit_budget.project.text.lines import Check, Identity, Indexes, LineIndex, start_of_last
 
 CHEAP_BYTES = 4 * 1024 * 1024
@@ -157,11 +157,11 @@ def _buffer(located: Located, text: str, stale: bool, check: Check) -> Opened:
 def _file(located: Located, found: os.stat_result, read: Read, check: Check) -> Opened:
     size = found.st_size
     head = read(0, LOOKED_AT)
-    pointed = pointed_size(head, size)
+    pointed = lfs_size(head, size)
     if pointed is not None:
         return Opened(located, size, Pointer(pointed))
-    known = recognized(head, read)
-    coding = None if known else sniffed(read, size)
+    known = recognize(head, read)
+    coding = None if known else guess_coding(read, size)
     if coding is None:
         return Opened(located, size, known or Binary("binary"))
     identity = Identity.of(found)

@@ -33,7 +33,7 @@ class Symbol:
         return f"{self.scope}.{self.tag.name}" if self.scope else self.tag.name
 
 
-def nested(tags: Sequence[Tag], text: str) -> list[Symbol]:
+def nest(tags: Sequence[Tag], text: str) -> list[Symbol]:
     """Return the definitions in order with their depth."""
     lines = text.split("\n")
     if lines[-1] == "":

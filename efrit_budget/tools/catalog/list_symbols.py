@@ -10,9 +10,9 @@ from pydantic import Field
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.text import ctags
-from efrit_budget.project.text.coding import shown
+from efrit_budget.project.text.coding import mark_invalid
 from efrit_budget.project.text.reading import NoFileError, Text, opened
-from efrit_budget.project.text.symbols import Symbol, nested
+from efrit_budget.project.text.symbols import Symbol, nest
 from efrit_budget.results.body import Body, Source, marked, of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
 from efrit_budget.tools.sizes import counted, sized
@@ -73,8 +73,8 @@ def _symbol_body(text: Text, context: ToolContext) -> Outcome:
     program = ctags.find(context.cancellation)
     if program is None:
         return failure(INSTALL)
-    whole = shown(text.part(text.begin, text.end))
-    found = nested(ctags.tags(program, text.located.name, whole, context.cancellation), whole)
+    whole = mark_invalid(text.part(text.begin, text.end))
+    found = nest(ctags.tags(program, text.located.name, whole, context.cancellation), whole)
     heading = marked(name, unsaved=text.is_buffer, stale=text.stale)
     facts: JsonObject = {"path": name, "unsaved": text.is_buffer, "stale": text.stale}
     if not found:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from efrit_budget.project.images import ImageError, Shown, prepared
+from efrit_budget.project.images import ImageError, PreparedImage, prepare
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.project import Located
 from efrit_budget.results.body import Body, Source
@@ -64,7 +64,7 @@ class ReadImage(Tool):
         with os.fdopen(context.project.open(located), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return failure(f"{located.shown} was changed meanwhile; call again.")
-            image = prepared(file, most, context.cancellation.check)
+            image = prepare(file, most, context.cancellation.check)
         body = Body(
             f"{located.shown}: {_description(image, found.st_size)}\n",
             data=_facts(located, image, found.st_size),
@@ -82,13 +82,13 @@ class ReadImage(Tool):
         return f"Saw the image {path} ({size}, {facts['bytes']:,} bytes)."
 
 
-def _description(image: Shown, size: int) -> str:
+def _description(image: PreparedImage, size: int) -> str:
     width, height = image.size
     smaller = "" if image.shown_size == image.size else ", shown at {}x{}".format(*image.shown_size)
     return f"{image.kind} {width}x{height}, {size:,} bytes{smaller}, sha256 {image.digest}"
 
 
-def _facts(located: Located, image: Shown, size: int) -> dict[str, object]:
+def _facts(located: Located, image: PreparedImage, size: int) -> dict[str, object]:
     return {
         "path": located.shown,
         "format": image.kind,

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from efrit_budget.errors import Json, JsonObject
-from efrit_budget.project.git.blame import Run, blamed
+from efrit_budget.project.git.blame import Run, find_runs
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
 from efrit_budget.project.git.repository import Repository, open_repository
@@ -101,7 +101,7 @@ def _blame(arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
 
 def _runs(repository: Repository, name: str, arguments: VcsBlameArguments) -> list[Run]:
     try:
-        return blamed(repository, _options(repository, arguments), name)
+        return find_runs(repository, _options(repository, arguments), name)
     except GitError as error:
         raise _explain(error, name, arguments) from error
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from efrit_budget.project.git.diff import CONTEXT_LINES, Comparison, counted, patched
+from efrit_budget.project.git.diff import CONTEXT_LINES, Comparison, count_changes, read_patch
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
 from efrit_budget.project.git.repository import Repository, open_repository
@@ -80,7 +80,7 @@ def _diff(arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
     comparison = _comparison(arguments, repository)
     if name:
         comparison = replace(comparison, paths=(name,))
-    ask = counted if arguments.stat_only else patched
+    ask = count_changes if arguments.stat_only else read_patch
     found = ask(repository, comparison)
     if not found.changes:
         missing = name is not None and not os.path.lexists(context.root / name)

@@ -10,7 +10,7 @@ from pydantic import Field
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.commit_files import split_revision
 from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
-from efrit_budget.project.git.diff import Comparison, patched
+from efrit_budget.project.git.diff import Comparison, read_patch
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
 from efrit_budget.project.git.repository import Repository, open_repository
@@ -82,7 +82,7 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
         fields=len(FIELDS),
         combined_status="M",
     )
-    found = patched(repository, comparison)
+    found = read_patch(repository, comparison)
     shown_commit = commit_of(found.fields or _fields_alone(repository, digest))
     preamble = "".join(f"{own(line)}\n" for line in _lines(shown_commit))
     preamble += f"\n{quote(shown_commit.message)}\n\n"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.repository import Repository, open_repository
-from efrit_budget.project.git.status import Entry, Standing, State, read_status
+from efrit_budget.project.git.status import Entry, State, TreeState, read_status
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
@@ -47,11 +47,11 @@ class VcsStatus(Tool):
         """Ask git."""
         try:
             repository = open_repository(context.root, context.cancellation)
-            tree_state = read_status(repository)
+            tree = read_status(repository)
         except GitError as error:
             return failure(error.message)
-        notes = (CUT,) if tree_state.cut else ()
-        return Outcome(body=_body(repository, tree_state), notes=notes)
+        notes = (CUT,) if tree.cut else ()
+        return Outcome(body=_body(repository, tree), notes=notes)
 
     def compress(self, _arguments: Arguments, outcome: Outcome) -> str:
         """Return the branch, the counts by state and the first files."""
@@ -62,22 +62,22 @@ class VcsStatus(Tool):
         return text if len(text) <= 500 else f"{text[:496]} ..."
 
 
-def _body(repository: Repository, standing: Standing) -> Body:
-    head = "; ".join(_head(repository, standing))
-    by_state = {state: [e for e in standing.entries if e.state is state] for state in State}
+def _body(repository: Repository, tree: TreeState) -> Body:
+    head = "; ".join(_head(repository, tree))
+    by_state = {state: [e for e in tree.entries if e.state is state] for state in State}
     groups = [
         (own(HEADERS[state]), [(_line(entry), _facts(entry)) for entry in entries])
         for state, entries in by_state.items()
     ]
-    ahead, behind = standing.ahead_behind
-    counts = Counter(str(entry.state) for entry in standing.entries)
+    ahead, behind = tree.ahead_behind
+    counts = Counter(str(entry.state) for entry in tree.entries)
     body = of_items(
         "files",
         groups,
         head=head,
-        branch=standing.branch,
-        commit=standing.commit,
-        upstream=standing.facts.get("branch.upstream"),
+        branch=tree.branch,
+        commit=tree.commit,
+        upstream=tree.facts.get("branch.upstream"),
         ahead=ahead,
         behind=behind,
         under_way=repository.folder.under_way,
@@ -86,35 +86,35 @@ def _body(repository: Repository, standing: Standing) -> Body:
     body = preceded(f"{own(head)}\n", body)
     return (
         body
-        if standing.entries
+        if tree.entries
         else replace(body, text=f"{own(head)}\n{own('Nothing has changed.')}\n")
     )
 
 
-def _head(repository: Repository, standing: Standing) -> Iterator[str]:
+def _head(repository: Repository, tree: TreeState) -> Iterator[str]:
     """Return the state of the branch in a few words."""
-    branch = shown_name(standing.branch) if standing.branch else None
-    if standing.commit is None:
+    branch = shown_name(tree.branch) if tree.branch else None
+    if tree.commit is None:
         yield f"On {branch}, no commits yet"
     else:
-        yield f"On {branch}" if branch else f"Detached at {standing.commit[:SHORT_HASH]}"
-    yield from _upstream(standing)
+        yield f"On {branch}" if branch else f"Detached at {tree.commit[:SHORT_HASH]}"
+    yield from _upstream(tree)
     if repository.folder.under_way:
         yield f"{repository.folder.under_way} is under way"
-    if "stash" in standing.facts:
-        yield f"{standing.facts['stash']} stashed"
+    if "stash" in tree.facts:
+        yield f"{tree.facts['stash']} stashed"
     if repository.folder.is_shallow:
         yield "shallow clone"
     if repository.folder.shared != repository.folder.own:
         yield "linked working tree"
 
 
-def _upstream(standing: Standing) -> Iterator[str]:
-    upstream = standing.facts.get("branch.upstream")
+def _upstream(tree: TreeState) -> Iterator[str]:
+    upstream = tree.facts.get("branch.upstream")
     if upstream is None:
         return
-    ahead, behind = standing.ahead_behind
-    if "branch.ab" not in standing.facts:
+    ahead, behind = tree.ahead_behind
+    if "branch.ab" not in tree.facts:
         yield f"its upstream {upstream} is gone"
     elif ahead or behind:
         yield f"{ahead} ahead of {upstream}, {behind} behind"

@@ -11,7 +11,7 @@ import pytest
 
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.git.folder import GitError
-from efrit_budget.project.git.names import unquoted
+from efrit_budget.project.git.names import unquote
 from efrit_budget.project.git.repository import open_repository
 from tests.connection import Connection
 from tests.local_sidecar import LocalSidecar
@@ -321,4 +321,4 @@ def test_a_nul_in_an_argument_is_refused(project: Path) -> None:
     ],
 )
 def test_names_are_read_as_git_quotes_them(printed: bytes, name: str) -> None:
-    assert unquoted(printed) == name
+    assert unquote(printed) == name

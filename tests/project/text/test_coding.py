@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.project.text.coding import Coding, sniffed
+from efrit_budget.project.text.coding import Coding, guess_coding
 
 
 def _taken_for(data: bytes) -> str | None:
-    coding = sniffed(lambda offset, count: data[offset : offset + count], len(data))
+    coding = guess_coding(lambda offset, count: data[offset : offset + count], len(data))
     return None if coding is None else coding.codec
 
 
