@@ -282,17 +282,18 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
 
 (defun efrit-remote--await (process remote end)
   "Wait until PROCESS on REMOTE begins, until the time END at most."
-  (let (begun)
+  (let ((ended nil) (begun nil))
     (unwind-protect
         (while (not (setq begun (efrit-remote--begun-p process)))
-          (unless (and (process-live-p process) (< (float-time) end))
-            (unless (process-live-p process)
-              (while (accept-process-output process 0 nil t)))
+          (when (or ended (> (float-time) end))
             (user-error "The shell of %s does not run the sidecar: %s" remote
                         (string-trim (decode-coding-string
                                       (or (process-get process 'efrit-written) "")
                                       'utf-8-unix))))
-          (accept-process-output process 0.05))
+          (if (process-live-p process)
+              (accept-process-output process 0.05)
+            (setq ended t)
+            (while (accept-process-output process 0 nil t))))
       (unless begun
         (delete-process process)))))
 

@@ -442,7 +442,9 @@ sidecar answers with; without it, and for other errors, the start failed."
                               (funcall otherwise err)
                             (efrit-supervisor--start-failed host connection err))))))
     (efrit-supervisor-limit call efrit-sidecar-start-timeout)
-    (efrit-connection-send connection call)))
+    ;; Where the process has ended already, its end is what fails the start.
+    (unless (efrit-connection-send connection call)
+      (efrit-call-drop call))))
 
 (defun efrit-supervisor--greet (host connection)
   "Exchange names and versions with the process of HOST, over CONNECTION."

@@ -806,17 +806,20 @@ What a relative one has depends on where Emacs is: it may be a project's."
 ;;; Outdated compiled files
 
 (defun efrit--drop-outdated (file)
-  "Delete compiled files beside FILE that are older than their sources.
-Where one cannot be deleted, have Emacs prefer newer sources.  If FILE
-itself is outdated, load its source."
-  (dolist (compiled (directory-files (file-name-directory file) t "\\`efrit.*\\.elc\\'"))
-    (let ((source (substring compiled 0 -1)))
-      (when (file-newer-than-file-p source compiled)
+  "Delete the compiled files beside FILE that are older than any source there.
+A macro that they use may have changed.  Where one cannot be deleted,
+have Emacs prefer newer sources.  If FILE itself is outdated, load its
+source."
+  (let* ((folder (file-name-directory file))
+         (newest (car (sort (directory-files folder t "\\`efrit.*\\.el\\'")
+                            #'file-newer-than-file-p))))
+    (dolist (compiled (directory-files folder t "\\`efrit.*\\.elc\\'"))
+      (when (and newest (file-newer-than-file-p newest compiled))
         (condition-case nil
             (delete-file compiled)
           (file-error (setq load-prefer-newer t)))
         (when (string= compiled file)
-          (load source nil t t))))))
+          (load (substring compiled 0 -1) nil t t))))))
 
 (when load-file-name
   (efrit--drop-outdated load-file-name))

@@ -314,6 +314,16 @@ echo 'the disk is full' >&2; exit 3
               (should (string-match-p "the disk is full" (buffer-string)))))
         (delete-file program)))))
 
+(ert-deftest efrit-remote-a-sidecar-that-ends-at-once-has-begun ()
+  "What a process wrote before it ended is read before its start is judged."
+  (let ((process (make-process :name "efrit-test" :noquery t :connection-type 'pipe
+                               :command '("printf" "\\0efrit ready\\0") :sentinel #'ignore
+                               :filter #'efrit-remote--keep)))
+    (while (process-live-p process)     ; nothing is read of it meanwhile
+      (call-process "true"))
+    (efrit-remote--await process "/mock:vm:" (+ (float-time) 60))
+    (should (equal "" (process-get process 'efrit-written)))))
+
 (ert-deftest efrit-remote-a-start-waits-for-what-tramp-is-doing ()
   "A sidecar that is to start while TRAMP works there starts afterwards."
   (efrit-over-there-with-project nil
