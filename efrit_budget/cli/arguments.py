@@ -10,7 +10,7 @@ from efrit_budget.wire.jsontext import parse
 
 
 def add_global_flags(parser: argparse.ArgumentParser) -> None:
-    """Add what may stand before and after the command's name, without overwriting defaults."""
+    """Add the flags that may stand before and after the command's name."""
     parser.add_argument(
         "--db",
         metavar="PATH",
@@ -27,14 +27,14 @@ def add_global_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json_flag(parser: argparse.ArgumentParser, text: str = "print JSON") -> None:
-    """Add `--json`; its default stands at the root, so that an action's keeps its command's."""
+    """Add `--json`; without a default, so that an action does not reset its command's flag."""
     parser.add_argument(
         "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help=text
     )
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Return the JSON object that an argument spells, `-` standing for stdin."""
+    """Parse an argument that is a JSON object; `-` reads it from stdin."""
     raw = sys.stdin.buffer.read() if text == "-" else text.encode(errors="surrogateescape")
     try:
         value = parse(raw)

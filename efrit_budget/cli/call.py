@@ -1,4 +1,4 @@
-"""`efrit-budget call`: one method, one shot."""
+"""`efrit-budget call`: call one method."""
 
 import argparse
 import sys

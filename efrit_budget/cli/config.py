@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the settings, one of them, or where they are kept."""
+    """Print all settings, one of them, or the path of config.toml."""
     if arguments.path:
         return _print_path(as_json=arguments.as_json)
     loaded = loaded_settings(arguments, project_root=arguments.root or Path.cwd())
@@ -77,7 +77,7 @@ def _print_all(loaded: "LoadedSettings", *, as_json: bool) -> int:
 
 
 def _short(shown: str) -> str:
-    """Return a long list cut to its beginning; `config KEY` prints it whole."""
+    """Cut a long list to its beginning; `config KEY` prints all of it."""
     is_list = shown.startswith(("[", "{"))
     return shown if not is_list or len(shown) <= LIST_SHOWN else f"{shown[:LIST_SHOWN]}…"
 

@@ -1,4 +1,4 @@
-"""`efrit-budget context-pack`: a project's knowledge as one text to take along."""
+"""`efrit-budget context-pack`: print a project's memories as one text."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ EXAMPLES = """  efrit-budget context-pack --project thesis --tokens 2000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the words, the budget, what chooses, and where it goes."""
+    """Add the query, the token budget, the filters and the output file."""
     parser.add_argument(
         "query", metavar="QUERY", nargs="?", default="", help="only what holds these words"
     )
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the pack, or write it."""
+    """Print the pack, or write it to a file."""
     from efrit_budget.memory.packs import Markdown, PackJson, context_pack
 
     form = PackJson() if arguments.as_json else Markdown()

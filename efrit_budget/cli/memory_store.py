@@ -32,7 +32,7 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
 
 
 def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float]:
-    """Return the settings that memory needs, loading files only if they exist."""
+    """Return the database, its timeout and the half-life; read settings only if any exist."""
     from efrit_budget.memory.searching import HALF_LIFE_DAYS
     from efrit_budget.settings import places
     from efrit_budget.storage.database import BUSY_TIMEOUT_MS
@@ -47,7 +47,7 @@ def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float
 
 
 def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = False) -> None:
-    """Add what chooses memories."""
+    """Add the flags that select memories."""
     parser.add_argument(
         "--project",
         metavar="P",
@@ -61,7 +61,7 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
 
 
 def filters_of(arguments: argparse.Namespace) -> "Filters":
-    """Return the filters from the flags; an empty flag means all."""
+    """Return the filters in the flags; an empty flag selects all."""
     from efrit_budget.memory.observation import Filters
 
     return Filters(
@@ -70,7 +70,7 @@ def filters_of(arguments: argparse.Namespace) -> "Filters":
 
 
 def price() -> "Cost":
-    """Return a text's cost where no calibration is known."""
+    """Return the function that counts a text's tokens without calibration."""
     from efrit_budget.budget.estimate import estimate
     from efrit_budget.budget.plain import dearest
 

@@ -23,7 +23,7 @@ def as_json(value: Any, *, compact: bool) -> str:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in aligned columns; the last column is as long as it is."""
+    """Print rows in aligned columns; the last column is not padded."""
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -32,7 +32,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text as it is; a terminal gets no control characters that a file brought."""
+    """Print a text; on a terminal, control characters are printed as escapes."""
     if sys.stdout.isatty():
         text = "\n".join(printable(line) for line in text.split("\n"))
     print(text)
@@ -78,13 +78,13 @@ def can_ask() -> bool:
 
 
 def ask(question: str) -> bool:
-    """Ask; anything but yes, and the end of input, is no."""
+    """Ask a question; return whether the answer is yes."""
     print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def ask_consent(question: str, otherwise: str) -> bool:
-    """Ask if somebody is there; say `otherwise` where the answer is no."""
+    """Ask if a person is at the terminal; complain with `otherwise` if the answer is not yes."""
     if not can_ask():
         complain(f"{otherwise}: nobody is there to ask; --yes does it without asking")
         return False

@@ -1,4 +1,4 @@
-"""The table of subcommands, and the parser of the command line made from it."""
+"""The subcommands, and the parser of the command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Command(Protocol):
         """Add the command's own arguments."""
 
     def run(self, arguments: argparse.Namespace, /) -> int:
-        """Do it, and return the exit code."""
+        """Run the command, and return the exit code."""
 
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -79,7 +79,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     """A help formatter with room for the longest command."""
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Measure the action, too."""
+        """Add an action, and widen the first column for the longest command."""
         super().add_argument(action)
         longest = max(len(command.NAME) for command in COMMANDS)
         self._action_max_length = max(self._action_max_length, longest + 4)
@@ -89,14 +89,14 @@ class Parser(argparse.ArgumentParser):
     """A parser that reports an error on one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where help is, and exit with 2."""
+        """Print the error and the command for help on one line; exit with 2."""
         self.exit(2, f"{self.prog}: {message} (see '{self.prog} --help')\n")
 
 
 def build_parser(words: Sequence[str] = _NAMES) -> Parser:
-    """Return the parser of the command line `words`; without them, of any.
+    """Return a parser for the command line `words`; without words, for any command line.
 
-    A command that is not among the words has a name and a help text alone, which is faster.
+    A command that is not among the words gets only a name and a help text, which is faster.
     """
     parser = Parser(
         prog="efrit-budget",

@@ -13,7 +13,7 @@ OK, FAILED = 0, 1
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command line: 0 it worked, 1 it failed, 2 it was used wrongly."""
+    """Run one command line; return 0 if it worked, 1 if it failed, 2 if it was wrong."""
     _write_what_cannot_be_encoded_as_escapes()
     try:
         code = _run_command(argv)
@@ -48,5 +48,5 @@ def _write_what_cannot_be_encoded_as_escapes() -> None:
 
 
 def _discard_output() -> None:
-    """Let the interpreter's last flush of stdout go nowhere instead of failing again."""
+    """Send stdout to the null device, so that the flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer line by line; with piped input, 1 when any of the lines failed."""
+    """Answer each line; with piped input, return 1 if a line failed."""
     with opened_application(arguments) as application:
         session = Repl(application, compact=arguments.as_json)
         interactive = sys.stdin.isatty()
@@ -57,7 +57,7 @@ def _piped_lines() -> Iterator[str]:
 
 
 def _typed_lines(methods: list[str]) -> Iterator[str]:
-    """Yield what the person types; Ctrl-C gives up a line, Ctrl-D the whole."""
+    """Yield the lines that the person types; Ctrl-C drops a line, Ctrl-D ends."""
     from efrit_budget.settings.places import state_folder
 
     print("Type a method and its parameters, or help.")
@@ -81,7 +81,7 @@ class Repl:
         self.failed = False
 
     def answer(self, line: str) -> None:
-        """Print the answer to one line; a wrong one gets an error, and nothing ends."""
+        """Print the answer to one line, or its error."""
         try:
             self._answer(line)
         except EfritError as error:
@@ -109,7 +109,7 @@ class Repl:
             self._print(replies if isinstance(message, list) else replies[0])
 
     def _reply(self, member: Any) -> dict[str, Any] | None:
-        """Return the reply to one request; none for a notification."""
+        """Return the reply to one request; None for a notification."""
         from efrit_budget.wire.request import error_reply, request_of
 
         request = request_of(member)

@@ -13,7 +13,7 @@ EXAMPLES = """  efrit-budget serve
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the global flags are all it has."""
+    """Add nothing: there are only the global flags."""
     del parser
 
 

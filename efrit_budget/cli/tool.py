@@ -89,7 +89,7 @@ def _run_tool(
 
 
 def _report(envelope: dict[str, Any], *, as_json: bool) -> int:
-    """Print what people read; with JSON the envelope has said it already."""
+    """Print the tool's text or problem, unless JSON was printed; return the exit code."""
     status = envelope["status"]
     if status == "error" and not as_json:
         complain(envelope.get("message") or envelope["text"])

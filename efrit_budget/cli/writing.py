@@ -1,4 +1,4 @@
-"""Write files whole or not at all."""
+"""Replace files without ever leaving half of one."""
 
 import os
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ NEW_FILE_MODE: Final = 0o666
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """Yield a file that takes the place of `path` at the end; after an error the old one stays.
+    """Yield a new file that replaces `path` at the end of the block; after an error `path` stays.
 
-    A link stays one: what it leads to is replaced. A device or a pipe is written to.
+    A link stays a link: its target is replaced. A device or a pipe is written to directly.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():

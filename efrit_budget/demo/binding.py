@@ -34,7 +34,7 @@ class Seal:
     past: str
     text: str
     tokens: int
-    """What the thinking costs, whether its text is shown or not."""
+    """The tokens of the thinking, even if its text is not shown."""
 
 
 class Past:

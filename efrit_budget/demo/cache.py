@@ -13,9 +13,9 @@ from efrit_budget.errors import JsonObject
 
 SECONDS = {"5m": 300.0, "1h": 3600.0}
 LOOKBACK = 20
-"""How many blocks before a mark are looked up, if nothing is kept at the mark itself."""
+"""The number of blocks before a mark that are looked up if the mark itself is not cached."""
 CHANGES_MESSAGES = ("thinking", "tool_choice")
-"""Parameters that stand between the system prompt and the messages, as the cache sees it."""
+"""Parameters whose change invalidates the cache of the messages, not of the system prompt."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Unit:
     part: str
     prefix: str
     tokens: int
-    """Of everything up to its end."""
+    """The tokens of everything up to its end."""
     mark: str | None = None
 
 
@@ -111,7 +111,7 @@ class PromptCache:
         self._kept: dict[str, tuple[float, str]] = {}
 
     def use(self, given: Prompt, least: int) -> Share:
-        """Read what is there and write what is marked."""
+        """Read the longest cached prefix and write what is marked; return the shares."""
         now = time.monotonic()
         marked = [at for at, unit in enumerate(given.units) if unit.mark is not None]
         marked = [at for at in marked if given.units[at].tokens >= least]

@@ -21,7 +21,7 @@ class Capabilities:
 
     model: Model
     is_older: bool
-    """Takes sampling parameters, a thinking budget, and a forced choice of tools."""
+    """Whether it accepts sampling parameters, a thinking budget and a forced tool choice."""
     task_budgets: bool
 
     @property

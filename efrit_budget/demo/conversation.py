@@ -39,7 +39,7 @@ class Turn:
     message: int
     blocks: list[Placed] = field(default_factory=list)
     is_cleared: bool = False
-    """Whether it is a system message that was shown for one turn, which is over."""
+    """Whether it is a system message for one turn, and that turn is over."""
 
     def of_type(self, *types: str) -> list[Placed]:
         """Return the blocks of these types."""
@@ -100,7 +100,7 @@ def conversation(body: JsonObject) -> Conversation:
 def plain(value: JsonObject) -> JsonObject:
     """Return a block or tool in canonical form: no cache mark, no defaults, sorted keys.
 
-    What is inside a tool's input or schema stays as it was sent, its order included.
+    A tool's input or schema stays as it was sent, with its order.
     """
     if value.get("type") == "tool_result":
         content = [plain(block) for block in as_blocks(value.get("content") or [])]

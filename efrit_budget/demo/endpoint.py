@@ -22,7 +22,7 @@ from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_BYTES = 32 << 20
-"""The largest body that the API takes."""
+"""The largest body that the API accepts."""
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 
@@ -35,7 +35,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def write(self, line: JsonObject) -> None:
-        """Add a line at once."""
+        """Write a record as a line, and flush it."""
         if self._file is not None:
             with self._lock:
                 self._file.write(json.dumps(line) + "\n")
@@ -79,7 +79,7 @@ class Exchange:
     betas: frozenset[str] = frozenset()
     received: float = field(default_factory=time.time)
     first: float | None = None
-    """When the first piece of content went out."""
+    """The time at which the first piece of content was sent."""
     is_recorded: bool = False
 
 
@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        """Answer the two methods there are."""
+        """Answer a request for a message or for a token count."""
         exchange = Exchange()
         try:
             exchange.raw = self._body()
@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(exchange, error)
 
     def do_GET(self) -> None:
-        """Refuse: nothing can be fetched."""
+        """Answer with an error: there is nothing to fetch."""
         status = 405 if self.path.startswith("/v1/messages") else 404
         message = "Method Not Allowed" if status == 405 else "Not found"
         self._refuse(Exchange(), ApiError(message, status=status))
@@ -117,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
         return "efrit-budget-demo"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep quiet; what was asked is in the record."""
+        """Print nothing; the record has every request."""
 
     # Reading
 

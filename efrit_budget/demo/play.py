@@ -17,9 +17,9 @@ class Played:
 
     next: int = 0
     is_answered: bool = False
-    """Whether it was given anything but faults, after which the first request comes again."""
+    """Whether it got a reply; after faults alone the client repeats its first request."""
     paused: set[str] = field(default_factory=set)
-    """The blocks with which paused replies ended."""
+    """Digests of the last blocks of paused replies."""
 
 
 class Stage:
@@ -35,9 +35,9 @@ class Stage:
     def find(self, conversation: Conversation) -> Played:
         """Return the conversation that a request continues, or a new one.
 
-        It is known by its `metadata.user_id`; else by a tool use that it was given, for a
-        client may rewrite everything else; else by a text of its first message. One that begins
-        anew with words that were answered before is another conversation.
+        It is recognized by its `metadata.user_id`; else by the id of a tool use in one of our
+        replies, as a client may rewrite everything else; else by a block of its first message.
+        A first message that was answered before begins another conversation.
         """
         keys = _keys(conversation)
         with self._lock:
@@ -78,7 +78,7 @@ class Stage:
             return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
     def said(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
-        """Keep what a reply is known by."""
+        """Remember a reply by its tool uses and, if it paused, by its last block."""
         with self._lock:
             for block in blocks:
                 if block["type"] == "tool_use":

@@ -131,7 +131,7 @@ def _parse_input(text: str) -> Any:
 
 
 def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
-    """End a reply that is longer than the client allows, in the middle of what it is at."""
+    """Cut a reply that is longer than the client allows, in the middle of a block."""
     if reply.tokens <= most:
         return
     blocks, remaining = [], most - reply.thinking_tokens - 1

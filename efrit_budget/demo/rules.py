@@ -15,7 +15,7 @@ FORBIDDEN_IN_SCHEMA = ("oneOf", "allOf", "anyOf")
 
 
 def check_rules(conversation: Conversation, can: Capabilities) -> None:
-    """Refuse what the API would."""
+    """Raise the error that the API would give for this request."""
     _check_parameters(conversation.body, can)
     _check_tools(conversation.tools)
     _check_marks(conversation)
@@ -89,7 +89,7 @@ def _check_marks(conversation: Conversation) -> None:
 
 
 def _marks(conversation: Conversation) -> Iterator[JsonObject]:
-    """Yield the cache marks in prefix order; the top-level one stands for the last block's."""
+    """Yield the cache marks in prefix order; the top-level one counts as the last block's."""
     messages = [placed.block for placed in conversation.placed()]
     for block in (*conversation.tools, *conversation.system, *messages):
         inner = block.get("content") or []

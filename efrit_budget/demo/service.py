@@ -30,13 +30,13 @@ from efrit_budget.demo.usage import Meter
 from efrit_budget.errors import JsonObject
 
 REMEMBERED = 1_000
-"""Replies whose prompts can be compared with later ones."""
+"""The number of replies whose prompts are kept for comparison."""
 KEYS: Mapping[str, tuple[int, str | None]] = {
     "bad": (401, "invalid x-api-key"),
     "nocredit": (402, None),
     "forbidden": (403, None),
 }
-"""Keys that are refused, so that a client's answer to it can be tried."""
+"""Keys that are refused, to test how a client reacts."""
 BETA = re.compile(r"[a-z0-9-]+-\d{4}-\d\d-\d\d")
 
 
@@ -64,7 +64,7 @@ class Service:
         self._lock = threading.Lock()
 
     def check_headers(self, headers: Mapping[str, str]) -> frozenset[str]:
-        """Refuse a request without its key or version; what betas it asks for."""
+        """Return the betas of a request; raise if its key or version is missing."""
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         key = headers.get("x-api-key") or bearer
         if self._needs_key:
@@ -130,7 +130,7 @@ class Service:
         return None if seal is None else seal.tokens
 
     def _account(self, reply: Reply, given: Prompt, can: Capabilities) -> None:
-        """Pay for the prompt, by the cache where it can."""
+        """Set the prompt's usage: tokens read from the cache, written to it, and others."""
         with self._lock:
             share = self._cache.use(given, can.model.least_cacheable)
             reply.usage = {**share.as_usage(), "service_tier": "standard"}

@@ -11,7 +11,7 @@ from efrit_budget.demo.refusals import ApiError
 from efrit_budget.errors import Json, JsonObject
 
 LEFT_OUT: Any = None
-"""The default of what may be left out, and may not be null."""
+"""The default of fields that may be left out, but may not be null."""
 
 
 class Shape(BaseModel):
@@ -55,7 +55,7 @@ class Base64Image(Shape):
 
 
 class UrlImage(Shape):
-    """An image elsewhere."""
+    """The URL of an image."""
 
     type: Literal["url"]
     url: str
@@ -173,7 +173,7 @@ class Tool(Marked):
 
 
 class BlockBinding(Shape):
-    """The handling of thinking behind a changed past."""
+    """The handling of thinking whose preceding messages changed."""
 
     prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
 
@@ -289,7 +289,7 @@ ROLES = ("user", "assistant", "system")
 
 
 def check_shape(body: Json, shape: type[CountRequest]) -> None:
-    """Refuse a body that is not of that shape, as the API words it: a path and a problem."""
+    """Raise if a body does not have this shape, in the API's words: a path and a problem."""
     try:
         shape.model_validate(body)
     except ValidationError as error:
@@ -307,11 +307,11 @@ BETAS: Mapping[str, str] = {
     "tool change": "mid-conversation-tool-changes-2026-07-01",
     "updates": "thinking-display-updates-2026-08-18",
 }
-"""The header that each addition to the shape needs."""
+"""The beta header that each addition needs."""
 
 
 def check_betas(body: JsonObject, betas: frozenset[str]) -> None:
-    """Refuse what only a beta header allows when it is not there."""
+    """Raise if a field is used without its beta header."""
     for used, place in _additions(body):
         if BETAS[used] not in betas:
             problem = "Extra inputs are not permitted"

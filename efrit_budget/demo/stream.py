@@ -22,11 +22,11 @@ class Event:
 
     data: bytes
     is_piece: bool = False
-    """Whether they are a piece of content."""
+    """Whether it is a piece of content."""
     is_last: bool = False
-    """Whether the stream ends behind them before its end."""
+    """Whether the stream ends early, after this event."""
     drops: bool = False
-    """Whether it then ends without a word."""
+    """Whether the connection is then closed without an end mark."""
 
 
 def events(reply: Reply, request_id: str) -> Iterator[Event]:

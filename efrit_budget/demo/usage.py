@@ -17,10 +17,10 @@ from efrit_budget.errors import JsonObject
 from efrit_budget.project.images import tokens_of
 
 IMAGE_ELSEWHERE = 1_600
-"""Nothing is fetched, so an image behind a URL counts as one of the usual largest size."""
+"""The tokens of an image behind a URL, which is not fetched: those of a large one."""
 
 WRAPPER = 10
-"""What stands around a tool use, and around a result, as the model sees it."""
+"""The tokens around a tool use, and around a result."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Meter:
 
     factor: float
     thinking: Callable[[JsonObject], int | None]
-    """What a thinking block's signature says it costs."""
+    """Returns the tokens that a thinking block's signature states."""
 
     def text(self, text: str) -> int:
         """Return a text's tokens."""

@@ -14,7 +14,7 @@ LFS = re.compile(
     rb"oid sha256:[0-9a-f]{64}\nsize ([0-9]{1,18})\n"
 )
 LFS_BYTES = 1024
-"""Above this size no file is a pointer, as for git-lfs."""
+"""The size of the largest pointer file, as in git-lfs."""
 PDF = b"%PDF-"
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -83,7 +83,7 @@ def recognize(head: bytes, read: Read) -> Binary | None:
 
 
 def _is_no_word(magic: bytes) -> bool:
-    """Return whether no text begins with these bytes."""
+    """Return whether these bytes cannot begin a text."""
     return magic == PDF or not magic.isalnum()
 
 

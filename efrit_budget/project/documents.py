@@ -17,7 +17,7 @@ from efrit_budget.project.text.coding import mark_invalid
 from efrit_budget.project.text.reading import NoFileError, Text, opened
 
 MOST_BYTES = 1024 * 1024
-"""How much of one document is read."""
+"""The bytes read of one document."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Document:
 
     located: Located
     size: int
-    """Bytes; those of the buffer where Emacs holds it unsaved."""
+    """In bytes; of the unsaved buffer if Emacs has one."""
     modified_ns: int
 
     @property
@@ -71,7 +71,7 @@ class Specification:
 
 
 def specification(project: Project, rg: Path, cancellation: Cancellation) -> Specification:
-    """Look in the folders, and at the convention files."""
+    """Find the documents, the changes and the convention files of a project."""
     specs = project.specs
     finder = _Finder(project, rg, cancellation)
     names = sorted({name for folder in specs.folders for name in finder.names(folder)})

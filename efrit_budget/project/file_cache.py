@@ -1,4 +1,4 @@
-"""Keeps what was found by reading files, for as long as the files stay as they were."""
+"""Cache values that were computed from files, until one of the files changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 SETTLED_NS = 2_000_000_000
-"""A file that changed so recently may change again without a sign of it, as git knows too."""
+"""A file changed this recently may change again within the same timestamp."""
 MOST_KEPT = 50
 
 Stamp = tuple[int, int, int, int] | None
@@ -23,11 +23,11 @@ Value = TypeVar("Value")
 
 @dataclass
 class Sources:
-    """The files that a value is found by, each with its stamp from before it was read."""
+    """The files that a value depends on, each with its stamp from before it was read."""
 
     stamps: dict[Path, Stamp] = field(default_factory=dict)
     complete: bool = True
-    """False if the value depends on something that no stamp shows; it is not kept then."""
+    """False if the value depends on something without a stamp; it is not cached then."""
 
     def add(self, file: Path) -> Path:
         """Stamp a file or folder that is about to be read, and return its path."""
@@ -37,7 +37,7 @@ class Sources:
 
 
 class FileCache(Generic[Key, Value]):
-    """Values by key, each found again once one of its files has changed."""
+    """Values by key; a value is computed again after one of its files changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 OTHERS = 0o077
 MOST_BYTES = 64 * 2**20
-"""What a message may have by default: a text is no longer for being in a file."""
+"""The default limit of a message: a text in a file may not be longer either."""
 
 
 class HandoverError(Exception):
@@ -21,8 +21,8 @@ class HandoverError(Exception):
 def take_text(folder: Path, name: str) -> str:
     """Return the text of file `name` in `folder` and delete the file.
 
-    Both must be the person's own and nobody else's to read, and the file is opened in that folder
-    and nowhere else, so that no name and no link leads to a file that was not left there.
+    Both must belong to the person and be closed to others. The file is opened relative to the
+    folder and links are refused, so that only a file that was left there is read.
     """
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise HandoverError("it should be the bare name of a file")

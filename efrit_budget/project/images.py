@@ -28,19 +28,19 @@ MOST_SENT_BYTES = 3_500_000
 LONGEST_SIDE = 1568
 PIXELS_PER_TOKEN = 750
 MOST_TOKENS = 1600
-"""What is larger than this or than the longest side, the API itself would make smaller."""
+"""The API itself would shrink an image above this or above the longest side."""
 MOST_PIXELS = 50_000_000
 MOST_DECODING_BYTES = 256 * 1024 * 1024
-"""What decoding may take at any moment, of all images together."""
+"""The memory for decoding all images at one time."""
 AT_ONCE = 2
 MMAP_THRESHOLD, OWN_BYTES = -3, 1024 * 1024
 """An option of glibc's mallopt: what is as large as this goes back to the system once it is free.
 Else each of the threads keeps what it decoded in."""
 LOOK_SECONDS = 0.1
 PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2}
-"""What Pillow keeps for a pixel, by mode; four bytes for all others."""
+"""The bytes that Pillow keeps for a pixel, by mode; four for all others."""
 BESIDE = {"WEBP": 12, "GIF": 8, "BMP": 1}
-"""What a format's decoder keeps for a pixel besides."""
+"""The further bytes for a pixel that a format's decoder keeps."""
 TILE_TAGS = (322, 323)
 """Width and height of a TIFF's tiles, which may be larger than the image."""
 START_OF_SCAN = 0xDA
@@ -48,11 +48,11 @@ MOST_SEGMENTS = 100
 ICON, PNG = b"\0\0\1\0", b"\x89PNG\r\n\x1a\n"
 MOST_ICON_PIXELS = 4_000_000
 PART_SIDE = 1024
-"""How many pixels of an image's side are made smaller at once, about."""
+"""About the side, in pixels, of the parts in which an image is scaled."""
 QUALITY = 85
 
 Check = Callable[[], object]
-"""Raises when the image is wanted no more."""
+"""Raises if the call was cancelled."""
 
 
 class ImageError(EfritError):
@@ -102,7 +102,7 @@ def fit_size(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
 def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
     """Return the image scaled down and converted as needed.
 
-    Two are decoded at once, in so much memory; who comes third waits, and `check` may raise.
+    Two images are decoded at a time; a third one waits, while `check` may raise.
     """
     with _memory.turn(check):
         image, kind = _opened(file)
@@ -157,7 +157,7 @@ def _too_large(size: tuple[int, int], most: int) -> ImageError:
 def _from_icon(file: IO[bytes]) -> IO[bytes] | None:
     """Return the largest PNG in an icon without decoding the others.
 
-    Icons of the older kind are left to Pillow, where they are no larger than icons are.
+    Icons in the older format are left to Pillow if they are small enough.
     """
     head = _part(file, 0, 6)
     if head[:4] != ICON:
@@ -245,7 +245,7 @@ class _Memory:
 
     @contextmanager
     def turn(self, check: Check) -> Iterator[None]:
-        """Wait for one of the two turns."""
+        """Wait until fewer than two images are being decoded."""
         self._take(1, 0, check)
         try:
             yield
@@ -254,7 +254,7 @@ class _Memory:
 
     @contextmanager
     def used(self, count: int, size: tuple[int, int], check: Check) -> Iterator[None]:
-        """Wait for so many bytes; refuse an image that needs more than there are."""
+        """Wait for this much memory; refuse an image that needs more than the limit."""
         if count > MOST_DECODING_BYTES:
             raise _too_large(size, math.prod(size) * MOST_DECODING_BYTES // count)
         self._take(0, count, check)
@@ -284,7 +284,7 @@ _memory = _Memory()
 
 
 def _written(image: Image, kind: str, size: tuple[int, int]) -> PreparedImage:
-    """Encode a picture without loss if that is small enough."""
+    """Encode an image as PNG, or as JPEG if that is too large."""
     written = io.BytesIO()
     image.save(written, "PNG")
     if written.tell() <= MOST_SENT_BYTES:

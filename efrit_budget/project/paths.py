@@ -22,7 +22,7 @@ ESCAPE = re.compile(rb"(?s)\\([0-7]{3}|.)")
 
 
 class OutsideError(EfritError):
-    """A path leads out of the project, or nowhere."""
+    """A path leads out of the project, or is no path."""
 
     def __init__(self, shown: str, reason: str) -> None:
         super().__init__(f"{same_form(shown)}: {reason}")
@@ -65,10 +65,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def inside(root: Path, shown: str, base: Path | None = None) -> Path:
-    """Return the real path of `shown`; raise if it is outside the root.
-
-    What lies outside the root after that is refused.
-    """
+    """Return the real path of `shown`; raise if it is outside the root."""
     name = meant_name(shown)
     if "\0" in name:
         raise OutsideError(shown, "a path cannot hold a NUL byte")

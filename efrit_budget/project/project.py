@@ -27,9 +27,9 @@ class Located:
     root: Path
     """The allowed folder it lies in."""
     name: str
-    """The path from the project on, as the file system has it; absolute outside of it."""
+    """The resolved path, relative to the project; absolute outside of it."""
     given: str
-    """The path before links were resolved, likewise."""
+    """The same before links were resolved."""
 
     @property
     def shown(self) -> str:
@@ -45,11 +45,11 @@ class Project:
     extra_roots: tuple[Path, ...] = ()
     secrets: Secrets = field(default_factory=Secrets)
     buffers: Mapping[Path, str] = field(default_factory=dict)
-    """What Emacs has modified and not saved, by resolved path."""
+    """The texts of unsaved buffers, by resolved path."""
     specs: Specs = field(default_factory=Specs)
-    """Where it keeps its specification."""
+    """The places of its specification."""
     stale: frozenset[Path] = frozenset()
-    """Those of the buffers whose files on disk have changed since Emacs read them."""
+    """The buffers whose files on disk changed since Emacs read them."""
 
     def locate(self, shown: str) -> Located:
         """Return the real path of `shown`; raise if it is outside."""
@@ -81,20 +81,17 @@ class Project:
         return located.path in self.stale
 
     def open(self, located: Located) -> int:
-        """Open the file folder by folder from the allowed one; return a descriptor.
-
-        A link that takes the place of a folder or of the file meanwhile is not followed.
-        """
+        """Open the file and return a descriptor; no link is followed on the way to it."""
         return open_beneath(located)
 
     def stat(self, located: Located) -> os.stat_result:
-        """Return the file's status, found in the same way."""
+        """Return the file's status; no link is followed on the way to it."""
         with _parent(located) as (folder, name):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def open_beneath(located: Located) -> int:
-    """Open a file folder by folder from its allowed one on, and follow no link."""
+    """Open a file folder by folder, beginning at its allowed folder; follow no link."""
     with _parent(located) as (folder, name):
         return _step(folder, name, FILE, located)
 

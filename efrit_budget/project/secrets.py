@@ -18,7 +18,7 @@ PATTERNS = (
     *("application_default_credentials.json", "service-account*.json", "client_secret*.json"),
     *(".ssh/*", "!.ssh/*.pub", "!.ssh/known_hosts*", "!.ssh/config", ".gnupg/*"),
 )
-"""As in a .gitignore: the last that matches decides; one with a slash matches a path's end."""
+"""As in a .gitignore: the last match decides; a pattern with a slash matches a path's end."""
 
 SIGNS = re.compile(r"\[.*?\]|[*?\[\]]")
 
@@ -32,7 +32,7 @@ class Secrets:
     def holds(self, name: str) -> bool:
         """Return whether a file with this name or path is likely to hold secrets.
 
-        A pattern without a slash is about the file's own name, not those of its folders.
+        A pattern without a slash matches only the file's own name, not its folders.
         """
         if not self.fit(name):
             return False
@@ -47,7 +47,7 @@ class Secrets:
         return found
 
     def fit(self, name: str) -> bool:
-        """Tell if a pattern fits this name or the end of this path, an exception apart."""
+        """Return whether a pattern, exceptions apart, matches this name or the end of this path."""
         path = f"/{name.casefold()}"
         base = path.rpartition("/")[2]
         return bool(self._names.match(base) or self._paths.search(path))
@@ -78,7 +78,7 @@ class Secrets:
 
     @property
     def globs(self) -> list[str]:
-        """Globs that find every such file, and some others; all below a path that is a folder."""
+        """Globs that match every such file, some others, and all in folders with such a path."""
         positive = [pattern for pattern in self.patterns if not pattern.startswith("!")]
         paths = [pattern.removesuffix("/*") for pattern in positive if "/" in pattern]
         return [f"**/{name}" for name in positive] + [f"**/{path}/**" for path in paths]

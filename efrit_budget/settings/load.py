@@ -61,7 +61,7 @@ def _defaults(environ: Mapping[str, str]) -> list[Given]:
 
 
 def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[str]) -> None:
-    """Take what the project narrows, one by one, unless it does not fit the person's settings."""
+    """Apply each setting of the project's file that is valid together with the person's."""
     for value in project.narrowed:
         if value.key in outranked_by:
             continue

@@ -25,7 +25,7 @@ class _Group(BaseModel):
 
 
 class WireSettings(_Group):
-    """The connection to the client."""
+    """Settings of the connection to the client."""
 
     max_message_bytes: int = Field(
         default=64 * _MIB,
@@ -36,7 +36,7 @@ class WireSettings(_Group):
 
 
 class StorageSettings(_Group):
-    """The database."""
+    """Settings of the database."""
 
     database: Path = Field(
         default_factory=places.database_file,
@@ -52,7 +52,7 @@ class StorageSettings(_Group):
 
 
 class LogSettings(_Group):
-    """The log file."""
+    """Settings of the log file."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe message that is logged."
@@ -67,7 +67,7 @@ class LogSettings(_Group):
 
 
 class ToolSettings(_Group):
-    """The tools a model is offered."""
+    """Settings of the tools that a model is offered."""
 
     path: tuple[Path, ...] = Field(
         default=(), strict=False, description="Folders with the person's own tool files."
@@ -158,7 +158,7 @@ else:
 
 
 class MemorySettings(_Group):
-    """Memory across sessions."""
+    """Settings of the memory across sessions."""
 
     half_life_days: float = Field(
         default=30.0,
@@ -191,7 +191,7 @@ class RetentionSettings(_Group):
 
 
 class Settings(_Group):
-    """All settings; `load` fills them from every source."""
+    """All settings; `load` takes them from every source."""
 
     wire: WireSettings = Field(default_factory=WireSettings)
     storage: StorageSettings = Field(default_factory=StorageSettings)

@@ -33,17 +33,17 @@ def config_file(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def database_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where the database is unless a setting says otherwise."""
+    """Return the default path of the database."""
     return state_folder(environ) / "efrit-budget.sqlite3"
 
 
 def log_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where the log is unless a setting says otherwise."""
+    """Return the default path of the log."""
     return log_folder(environ) / "efrit-budget.log"
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that its owner alone may enter; so becomes one of ours that is there."""
+    """Make a folder that only its owner may enter; our own folders are made so if they exist."""
     for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         missing.mkdir(mode=PRIVATE, exist_ok=True)
     if folder in (state_folder(), log_folder()):

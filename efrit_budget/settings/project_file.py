@@ -1,4 +1,4 @@
-"""A project's `.efrit.toml`, which may only tighten settings."""
+"""Read a project's `.efrit.toml`, which may only make settings stricter."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,26 +21,26 @@ _PLACE: Final = "it belongs in your own config.toml"
 
 @dataclass(slots=True)
 class ProjectFile:
-    """The values a project's file tightens, and its problems."""
+    """The settings that a project's file makes stricter, and the file's problems."""
 
     path: Path
     narrowed: list[Given] = field(default_factory=list)
     _problems: list[str] = field(default_factory=list)
 
     def refuse(self, problem: str) -> None:
-        """Note something that is not taken from the file."""
+        """Add a problem: why something in the file is ignored."""
         self._problems.append(problem)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The first problems with the file's name, and how many more there are."""
+        """The first problems, each with the file's name, and the number of further ones."""
         shown_problems = [f"{self.path}: {problem}" for problem in self._problems[:_MAX_WARNINGS]]
         more = len(self._problems) - _MAX_WARNINGS
         return (*shown_problems, *([f"{self.path}: {more} more problems"] if more > 0 else []))
 
 
 def read_project_file(path: Path, person: Settings) -> ProjectFile:
-    """Return what the file at `path` narrows in the person's own settings."""
+    """Return the settings that the file at `path` makes stricter than the person's own."""
     project = ProjectFile(path)
     try:
         tables = parse_toml(_contents(path), path)

@@ -31,7 +31,7 @@ class Given:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return a TOML file's content; nothing for a file that does not exist."""
+    """Return a TOML file's content; an empty table if the file does not exist."""
     try:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -42,7 +42,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(raw: bytes, path: Path) -> dict[str, Any]:
-    """Return what `raw` says; the error names the file and the line."""
+    """Parse a TOML file's bytes; the error names the file and the line."""
     import tomllib  # noqa: PLC0415 - most processes start without a file to parse
 
     try:
@@ -67,13 +67,13 @@ def _with_location(message: str, raw: bytes) -> tuple[str, int]:
 
 
 def from_file(path: Path) -> list[Given]:
-    """Return what the person's own file gives; its relative paths start at its folder."""
+    """Return the settings in the person's file; relative paths start at its folder."""
     tables = read_toml(path)
     return [_with_paths(value, path.parent) for value in _by_key(tables, str(path))]
 
 
 def from_environment(environ: Mapping[str, str]) -> list[Given]:
-    """Return what `EFRIT_BUDGET_<GROUP>__<FIELD>` variables give."""
+    """Return the settings in `EFRIT_BUDGET_<GROUP>__<FIELD>` variables."""
     found = []
     for variable, text in sorted(environ.items()):
         group, separator, name = variable.removeprefix(_PREFIX).partition("__")
@@ -87,7 +87,7 @@ def from_environment(environ: Mapping[str, str]) -> list[Given]:
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield a warning for each variable that lacks only the second underscore."""
+    """Yield a warning for each variable that has one underscore where two are needed."""
     right = {variable_of(key): key for key in known_settings()}
     single = {variable.replace("__", "_"): variable for variable in right}
     for variable in sorted(environ):
@@ -101,7 +101,7 @@ def variable_of(key: str) -> str:
 
 
 def from_mapping(overrides: Mapping[str, object], origin: str) -> list[Given]:
-    """Return what dotted keys or nested tables give; a value of None gives nothing."""
+    """Return the settings in dotted keys or nested tables, those set to None left out."""
     dotted = {key: value for key, value in overrides.items() if "." in key}
     tables = {key: value for key, value in overrides.items() if "." not in key}
     for key in dotted:
@@ -135,7 +135,7 @@ def _no_table(group: str, origin: str) -> str:
 
 
 def unknown_setting(key: str, origin: str) -> str:
-    """Say that there is no such setting, and which one is nearest."""
+    """Return the message for an unknown setting, with the nearest known one."""
     import difflib  # noqa: PLC0415 - only a mistake needs it
 
     known = list(known_settings())
@@ -179,6 +179,6 @@ def _make_absolute(text: str, base: Path, given: Given) -> Path:
 
 
 def excerpt(value: object) -> str:
-    """Return a value as it may stand in one line of a message, whoever wrote it."""
+    """Return a value in ASCII and at most 60 characters, for a message of one line."""
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -19,16 +19,16 @@ from efrit_budget.storage.migrate import migrate
 T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 10_000
-"""How long a write waits for another sidecar's, unless a setting says otherwise."""
+"""How long a write waits for another sidecar's by default."""
 CACHE_KIB = 8192
 """The most that a connection keeps of the file in memory; a search of memory reads a few MiB."""
 SHRINKING = "PRAGMA auto_vacuum = INCREMENTAL"
-"""Has a file be one that can shrink, before its first page is written or as it is rewritten."""
+"""Lets the file shrink later; must be set before its first page is written, or before VACUUM."""
 JOURNAL_BYTES = 4 * 2**20
-"""What the journal is cut to when it begins anew."""
+"""The size to which the journal is cut when it is reused."""
 LOCKED = "database is locked"
 MARGIN_SECONDS = 1.0
-"""How much longer than SQLite itself a writer waits for the other writers of its process."""
+"""How much longer than SQLite's timeout a writer waits for writers of its own process."""
 
 
 class Database:
@@ -63,9 +63,9 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read one state of the database, whatever is committed while the block runs.
+        """Run the block in a read transaction, which sees one state of the database.
 
-        A block within another one, or within a transaction, reads the state of that one.
+        Within another block or transaction it reads the state of that one.
         """
         outer: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if outer is not None and outer.in_transaction:
@@ -83,7 +83,7 @@ class Database:
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
         """Run the block in a transaction; commit at its end, roll back if it raises.
 
-        Where another process writes, wait for its end, `within_ms` where that is not as usual.
+        If another process writes, wait for it: `within_ms`, or as the settings say.
         """
         with self.alone(within_ms) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -126,7 +126,7 @@ class Database:
                     connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms:d}")
 
     def snapshot(self, read: Callable[..., T]) -> Callable[..., T]:
-        """Return `read` so that all that one call of it reads is of one state."""
+        """Return `read` wrapped so that each call reads one state of the database."""
 
         @wraps(read)
         def reading(*arguments: object, **named: object) -> T:
@@ -138,7 +138,7 @@ class Database:
     def close(self) -> None:
         """Close every connection; SQLite folds the journal into the file with the last one.
 
-        A thread that still works with one, or begins to, closes it when it is done.
+        A thread that still uses its connection closes it when it is done.
         """
         with self._writer, self._lock:
             self._closed = True
@@ -175,9 +175,9 @@ class Database:
             raise StorageError(_explanation(error, self.path)) from error
 
     def _make(self) -> None:
-        """Make the file whole beside its place, readable by its owner alone, and put it there.
+        """Make the complete file under another name, readable by its owner alone, and rename it.
 
-        So nobody ever sees one that is empty: an empty file is one that has lost its content.
+        So no process sees an empty file, which would mean that its content was lost.
         The journal files inherit its mode.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -213,7 +213,7 @@ class Database:
 
 
 def _link_in_place(unfinished: Path, path: Path) -> None:
-    """Give a file its name, unless another sidecar has put one there meanwhile."""
+    """Rename the new file to `path`, unless another sidecar has made that meanwhile."""
     try:
         os.link(unfinished, path)
     except FileExistsError:
@@ -224,7 +224,7 @@ def _link_in_place(unfinished: Path, path: Path) -> None:
 
 
 def _require_content(path: Path) -> None:
-    """Raise for a file that was cut to nothing: it would be begun anew without a word.
+    """Raise if the file is empty: SQLite would silently begin a new database in it.
 
     It is not opened: closing it would take SQLite's locks on it from this whole process, and the
     next process to end would remove the journal that is still written to.
@@ -238,9 +238,9 @@ def _require_content(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Take from others what an older mode gave them; it is certain by now whose file this is.
+    """Remove other users' permissions, which older versions gave, from a file of our own.
 
-    It is not opened, for the same reason.
+    It is not opened, for the reason given at `_require_content`.
     """
     found = path.stat()
     own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()

@@ -11,7 +11,7 @@ from efrit_budget.errors import StorageError
 
 FOLDER = Path(__file__).parent / "migrations"
 APPLICATION_ID = 0x65667262
-"""Stands in the file's header, so that no other program's database is taken for ours."""
+"""The mark in the file's header that tells our databases from those of other programs."""
 
 FOREIGN = "the database belongs to another program; name another file with --db, or move it away"
 
@@ -32,7 +32,7 @@ def version(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Apply what is missing; two sidecars starting at once apply it once."""
+    """Apply the migrations that are missing, once even if two sidecars start together."""
     found = version(connection)
     _require_own(connection, found)
     if found > newest():
@@ -47,7 +47,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def _require_own(connection: sqlite3.Connection, found: int) -> None:
-    """Raise for a database that some other program has made."""
+    """Raise if another program made the database."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     # Read last: another sidecar may be making the tables and the mark, both at once, just now.
     mark = application_id(connection)
@@ -61,7 +61,7 @@ def application_id(connection: sqlite3.Connection) -> int:
 
 
 def _require_whole(connection: sqlite3.Connection) -> None:
-    """Raise where tables or the like are missing that the schema has."""
+    """Raise if tables, indices or triggers of the schema are missing."""
     connection.execute("BEGIN DEFERRED")
     try:
         missing = missing_parts(connection)
@@ -75,13 +75,13 @@ def _require_whole(connection: sqlite3.Connection) -> None:
 
 
 def missing_parts(connection: sqlite3.Connection) -> list[str]:
-    """Return what the database lacks of the schema it says it has, such as "table calls"."""
+    """Return the missing parts of the schema, such as "table calls"."""
     return sorted(_parts_of(version(connection)) - _parts(connection))
 
 
 @cache
 def _parts_of(schema: int) -> frozenset[str]:
-    """Return the parts of a whole database of that schema version."""
+    """Return all parts of a database with this schema version."""
     with closing(sqlite3.connect(":memory:")) as whole:
         for number, file in migrations():
             if number <= schema:
@@ -90,7 +90,7 @@ def _parts_of(schema: int) -> frozenset[str]:
 
 
 def _parts(connection: sqlite3.Connection) -> frozenset[str]:
-    """Return the tables, views, indices and triggers, those of SQLite's own left out."""
+    """Return the tables, views, indices and triggers, without SQLite's own."""
     rows = connection.execute(
         "SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
     )
@@ -103,7 +103,7 @@ def _run(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
-    """Run one file and set its number in one transaction."""
+    """Run one migration and set the schema version, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if version(connection) < number:
@@ -118,7 +118,7 @@ def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """Yield the statements of a script, because `executescript` would commit."""
+    """Split a script into statements, because `executescript` would commit."""
     statements, pending = [], ""
     for line in script.splitlines(keepends=True):
         pending += line

@@ -23,12 +23,12 @@ class Owner:
         return name == self.name or _is_locked(self._folder / name)
 
     def close(self) -> None:
-        """Give the mark up."""
+        """Remove the mark."""
         (self._folder / self.name).unlink(missing_ok=True)
         os.close(self._descriptor)
 
     def _lock_own(self) -> int:
-        """Lock the file under a name that nobody looks at, so it is never seen unlocked."""
+        """Lock the file under a temporary name, so that no other process sees it unlocked."""
         unfinished = self._folder / f".{self.name}"
         descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -42,7 +42,7 @@ class Owner:
 
 
 def _is_locked(file: Path) -> bool:
-    """Tell whether the owner holds its lock; those who ask at once don't see one another."""
+    """Return whether a process holds the file's lock; processes that ask do not see each other."""
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from efrit_budget.storage.database import SHRINKING, Database
 
 INCREMENTAL = 2
-"""How SQLite names the files that can shrink a part at a time."""
+"""SQLite's number for files that can shrink a part at a time."""
 PAGES = 200
-"""How many pages are given back at a time."""
+"""The number of pages given back at a time."""
 CUT_WITHIN_MS = 50
-"""How long the journal is waited for, while writers wait behind."""
+"""How long to wait for the journal while other writers wait."""
 WORTH_PAGES, WORTH_SHARE = 256, 5
-"""Free pages from which on it is worthwhile, and what part of the file they are at least."""
+"""Shrinking is worthwhile above this many free pages, and above one part in so many."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ def give_back(database: Database) -> bool:
 
 
 def rewrite(database: Database) -> None:
-    """Write the file anew, so that it can shrink from now on; writers wait meanwhile."""
+    """Rewrite the file, so that it can shrink from now on; writers wait meanwhile."""
     with database.alone() as connection:
         connection.execute(SHRINKING)
         connection.execute("VACUUM")
 
 
 def cut(database: Database) -> bool:
-    """Take what was given back from the file, and empty the journal; false where it is in use."""
+    """Truncate the file and the journal; return false if they are in use."""
     with database.alone(CUT_WITHIN_MS) as connection:
         is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     return not is_busy

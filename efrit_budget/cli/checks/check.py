@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check with its finding and advice for a problem."""
+    """The finding of one check, and the advice if there is a problem."""
 
     name: str
     found: str
@@ -24,5 +24,5 @@ class Check:
         return self.required and not self.ok
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the outcome for programs."""
+        """Return the outcome as JSON has it."""
         return {"ok": self.ok, **asdict(self)}

@@ -24,7 +24,7 @@ _LEAST_FREE_BYTES: Final = 256 * 2**20
 
 
 def check_database(path: Path) -> Iterator[Check]:
-    """Look whether the database opens, is ours, whole and private, and how much of it is free."""
+    """Check whether the database opens, is ours, complete and private, and has much free space."""
     if not path.exists():
         yield Check("database", f"{path} will be made at the first use")
         return
@@ -61,7 +61,7 @@ def _check_contents(path: Path) -> Iterator[Check]:
 
 
 def _check_space(found: Space) -> Check:
-    """Look whether the file is much larger than what it holds."""
+    """Check whether the file is much larger than its content."""
     sizes = f"{found.size / 2**20:,.1f} MiB, {found.used / 2**20:,.1f} MiB of it in use"
     how = "its file shrinks when a session begins, or 'efrit-budget sessions purge' ends"
     return Check("database size", sizes, how if found.is_worth_shrinking else None, required=False)
@@ -83,7 +83,7 @@ def _check_mode(path: Path) -> Check:
 
 
 def check_folder(name: str, folder: Path, *, required: bool = True) -> Check:
-    """Look whether files can be made in a folder, or the folder itself can be made."""
+    """Check whether files can be made in a folder, or the folder itself can be made."""
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     problem = _cannot_write(existing)
     suffix = "" if existing == folder else " will be made"
@@ -106,7 +106,7 @@ def _cannot_write(folder: Path) -> str | None:
 
 
 def check_disk(folder: Path) -> Check:
-    """Look at the free space where the database is."""
+    """Check the free disk space for the database."""
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(existing).free
     enough = free >= _LEAST_FREE_BYTES

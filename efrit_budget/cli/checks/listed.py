@@ -15,9 +15,9 @@ class Program:
     needed_by: tuple[str, ...]
     name: str
     names: tuple[str, ...]
-    """What it is called on PATH; none for what is no program."""
+    """Its names on PATH; empty for a library."""
     prints: tuple[str, ...]
-    """What its --version prints besides the version."""
+    """Texts that the output of --version must contain."""
     oldest: str
     packages: tuple[str, ...]
     purpose: str
@@ -25,7 +25,7 @@ class Program:
 
 @cache
 def listed_programs() -> dict[str, Program]:
-    """Read the list, by name."""
+    """Return the programs of the list by name."""
     lines = LIST.read_text(encoding="utf-8").splitlines()
     programs = [_program(line) for line in lines if line.strip() and not line.startswith("#")]
     return {program.name: program for program in programs}

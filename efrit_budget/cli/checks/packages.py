@@ -13,7 +13,7 @@ _DISTRIBUTION: Final = "efrit-budget"
 
 
 def check_python() -> Check:
-    """Look at the running Python's version."""
+    """Check the running Python's version."""
     found = f"{sys.version.split()[0]} ({sys.executable})"
     oldest = listed_programs()["Python"].oldest
     new_enough = sys.version_info[:2] >= _numbers(oldest)
@@ -21,7 +21,7 @@ def check_python() -> Check:
 
 
 def check_packages() -> Iterator[Check]:
-    """Look at each package that this one's own metadata requires."""
+    """Check each package that our own metadata requires."""
     try:
         requirements = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

@@ -17,7 +17,7 @@ _LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
 
 
 def check_rg() -> Iterator[Check]:
-    """Look at the rg that came with the sidecar, and at the one on PATH; either will do."""
+    """Check the bundled rg and the one on PATH; one of them is enough."""
     oldest = listed_programs()["ripgrep"].oldest
     bundled, system = bundled_rg(), find_program("rg")
     has_bundled, has_system = _at_least(bundled, oldest), _at_least(system, oldest)
@@ -48,7 +48,7 @@ def bundled_rg() -> str | None:
 
 
 def check_confinement() -> Check:
-    """Tell what git, rg and ctags may open in a project."""
+    """Report whether git, rg and ctags are confined to the project's files."""
     name = "confinement"
     if not landlock.version():
         return Check(name, "no Landlock (Linux 5.19): what git and rg open is checked by hand")
@@ -60,7 +60,7 @@ def check_confinement() -> Check:
 
 
 def check_listed() -> Iterator[Check]:
-    """Look for the other programs of the list that using the sidecar or the client needs."""
+    """Check the other listed programs that the sidecar or the client needs."""
     for program in listed_programs().values():
         users = {user.rstrip("?") for user in program.needed_by}
         if users & {"sidecar", "client"} and program.name not in _LOOKED_AT_OTHERWISE:
@@ -122,7 +122,7 @@ def _version(path: str) -> str | None:
 
 
 def _output_of(path: str) -> str | None:
-    """Return what `--version` prints."""
+    """Return the output of `--version`, or None if it fails."""
     try:
         finished = subprocess.run(  # noqa: S603 - a program found on PATH, no shell
             [path, "--version"],

@@ -40,13 +40,13 @@ class Run:
 
     origin: Origin
     path: str
-    """Where the lines were in that commit."""
+    """The path of the lines in that commit."""
     first: int
     lines: list[bytes] = field(default_factory=list)
 
 
 def find_runs(repository: Repository, options: Sequence[str], name: str) -> list[Run]:
-    """Return the runs of a file."""
+    """Return the lines of a file, grouped by the commit they come from."""
     command = ["blame", "--porcelain", "--no-textconv", "--no-ignore-revs-file", *options]
     printed = repository.run(*command, paths=(name,)).stdout
     return _runs(printed.split(b"\n"), repository.prefix)

@@ -30,11 +30,11 @@ class Comparison:
     paths: Sequence[str] = ()
     context: int = CONTEXT_LINES
     fields: int = 0
-    """How many fields, each ended by NUL, the command prints before the changes."""
+    """The number of NUL-terminated fields that the command prints before the changes."""
     combined_status: str = "U"
     """The status of a file that differs from several versions at once."""
     reads_files: bool = False
-    """Whether files are compared as they lie on the disk."""
+    """Whether files in the working tree are compared."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Difference:
     changes: Sequence[Change]
     patched: Sequence[Change] = ()
     cut: bool = False
-    """Whether there are more hunks than were taken."""
+    """Whether hunks were left out."""
     fields: Sequence[bytes] = ()
     unfiltered: frozenset[str] = frozenset()
-    """The files that git would pass through a program before it compares them."""
+    """Files that git would filter through a program before comparing; the program was not run."""
     renames_skipped: bool = False
 
     @property
@@ -101,7 +101,7 @@ def _completed(
 
 
 def unfiltered(repository: Repository, names: Sequence[str]) -> frozenset[str]:
-    """Return the files whose attributes name a filter that is not run here."""
+    """Return the files whose attributes name a filter, which is never run."""
     filters = {setting.split(".", 1)[1].rpartition(".")[0] for setting in repository.filters}
     if not filters or not names:
         return frozenset()

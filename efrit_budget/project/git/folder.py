@@ -20,10 +20,10 @@ from efrit_budget.project.paths import shown_name
 POINTER = "gitdir: "
 BRANCH = "ref: refs/heads/"
 MOST_BYTES = 1024 * 1024
-"""The most that git takes of a file that leads to a repository."""
+"""The largest file with a path to a repository that git reads."""
 MOST_LENDERS = 50
 NOT_READ = ("hooks", "lfs", "annex", "modules", "worktrees")
-"""What is in a repository for other programs, or for other working trees."""
+"""Folders of a repository for other programs or other working trees."""
 FLAT = ("info", "objects", "objects/pack", "reftable")
 DEEP = ("objects/info", "refs", "logs")
 REMOVE = "git is not asked there. If the person knows how it came there, they can remove it."
@@ -41,8 +41,7 @@ UNDER_WAY = {
 class GitError(EfritError):
     """Git cannot do this; the message says what to do.
 
-    Git's own `complaint` may quote any file that a repository leads to: it is for comparing with
-    what is known, never for the message.
+    Git's own `complaint` may quote any file; it is compared with known texts, and never shown.
     """
 
     def __init__(self, message: str, *, complaint: str = "") -> None:
@@ -57,9 +56,9 @@ class GitFolder:
     top: Path
     """The working tree, the folder that holds `.git`."""
     own: Path
-    """What is this working tree's alone: HEAD, the index, a merge under way."""
+    """The folder with this working tree's own HEAD, index and unfinished merge."""
     shared: Path
-    """What linked working trees have in common: objects and branches."""
+    """The folder with the objects and branches that linked working trees share."""
     lenders: tuple[Path, ...] = ()
     """Folders of other repositories that objects are borrowed from."""
 
@@ -123,7 +122,7 @@ def _resolved(path: Path, sources: Sources) -> Path:
 
 
 def _followed(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> Path:
-    """Return the path that a gitfile names, read by git's rules."""
+    """Return the path in a `.git` file, read by git's rules."""
     text = _read(sources.add(pointer)).rstrip(b"\r\n")
     if not text.startswith(prefix.encode()) or b"\0" in text or b"\n" in text:
         raise GitError(f"{shown_name(str(pointer))} should hold one path and does not; {REMOVE}")
@@ -131,7 +130,7 @@ def _followed(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> 
 
 
 def _read(file: Path) -> bytes:
-    """Return the content of a small file of git's; do not wait for special files."""
+    """Return the content of a small file of git's; never wait for a pipe or a device."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -164,7 +163,7 @@ def _lenders(shared: Path, sources: Sources) -> tuple[Path, ...]:
 def _belongs(found: GitFolder, sources: Sources) -> bool:
     """Return whether a repository belongs to this working tree.
 
-    Else a `.git` file that came with a project could show the history of any other.
+    Otherwise a `.git` file in somebody else's project could show the history of another one.
     """
     if found.shared != found.own and found.shared / "worktrees" != found.own.parent:
         return False
@@ -187,9 +186,9 @@ def _stated_work_tree(found: GitFolder, sources: Sources) -> Path | None:
 
 
 def _check_inside(found: GitFolder, sources: Sources) -> None:
-    """Refuse a repository of which a part is elsewhere, or is a pipe or a device.
+    """Raise if a part of the repository is elsewhere, or is a pipe or a device.
 
-    One that is kept outside of its working tree did not come with it, and may borrow objects.
+    A repository outside of its working tree did not come with it, and may borrow objects.
     """
     homes = [found.top, found.own, found.shared]
     if found.top in found.shared.parents:

@@ -40,8 +40,8 @@ def _sign(match: re.Match[bytes]) -> bytes:
 def name_from_root(project: Project, repository: Repository, shown: str) -> str:
     """Return git's name for a path, from the project's root.
 
-    Folders are followed where they are links; the last part is not, because for git a link is a
-    file that holds a path. The file need not exist: history may know it.
+    Links to folders are followed, but not a link in the last part, which git stores as a file.
+    The file need not exist: it may be in the history.
     """
     meant = meant_name(shown)
     path = Path(meant)

@@ -33,7 +33,7 @@ MEANINGS = {
     b"copy from ": ("old_path", "C"),
     b"copy to ": ("path", "C"),
 }
-"""What a line of a file's head tells, and the status that follows from it."""
+"""The field that a header line sets, and the status that it implies."""
 LINK, SUBMODULE = "120000", "160000"
 
 
@@ -42,7 +42,7 @@ class Change:
     """A changed file, with hunks if they were requested."""
 
     path: str
-    """As the file system has it."""
+    """As in the file system."""
     status: str = "M"
     """A: added, C: copied, D: deleted, M: modified, R: renamed, T: of another kind, U: unmerged."""
     old_path: str | None = None
@@ -123,7 +123,7 @@ def _change(part: bytes, combined_status: str) -> Change:
 
 
 def _facts(line: bytes) -> dict[str, str]:
-    """Parse a header line of a file."""
+    """Parse the header lines of a file."""
     if line.startswith(BINARY):
         return {"binary": "yes"}
     if line.startswith(INDEX):

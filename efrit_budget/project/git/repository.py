@@ -24,12 +24,12 @@ from efrit_budget.project.processes.run import Finished, run
 log = logging.getLogger(__name__)
 
 OLDEST = (2, 31)
-"""The first that takes settings from the environment, where a name may hold any sign."""
+"""The first version with settings in the environment, whose names may contain any character."""
 TIMEOUT_SECONDS = 120.0
 MOST_BYTES = 16 * 1024 * 1024
-"""The most that is taken of one answer: some five million tokens."""
+"""The most output that is read: some five million tokens."""
 MOST_LOGGED = 1000
-"""Characters of git's own words in the log."""
+"""The characters of git's error output that are logged."""
 DAMAGED = "an object of {top} is missing or damaged. The person can run 'git fsck' there"
 KNOWN = {
     "not a git repository": "{top}/.git is no repository that git can read. The person can run "
@@ -40,7 +40,7 @@ KNOWN = {
     "bad object": DAMAGED,
     "unable to read": DAMAGED,
 }
-"""What is told, by words of git's complaint; the first that fits. None of git's own are."""
+"""Our messages by words in git's error output; the first match is used."""
 UNKNOWN = (
     "git could not do it. What it says may quote files from outside the project, so it is in the "
     "log alone. In {top}, 'git fsck' and 'git status' show the person what is wrong"
@@ -88,7 +88,7 @@ SETTINGS = {
     "i18n.logOutputEncoding": "UTF-8",
     "log.diffMerges": "separate",
 }
-"""In force over every file of settings."""
+"""Settings that override every settings file."""
 ENVIRONMENT = {
     "LC_ALL": "C",
     "PAGER": "cat",
@@ -106,7 +106,7 @@ ENVIRONMENT = {
     "GIT_LITERAL_PATHSPECS": "1",
 }
 BESIDE = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
-"""Files of the folders above a project, up to the top of its repository, that git goes by."""
+"""Files that git reads in the folders above a project, up to the top of its repository."""
 FILTERS = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
 FILTERS_AND_INCLUDES = r"^(filter\..*\.(clean|smudge|process|required)|include(if\..*)?\.path)$"
 
@@ -132,7 +132,7 @@ class Repository:
     root: Path
     folder: GitFolder
     filters: tuple[str, ...]
-    """The settings that name programs to pass files through."""
+    """The settings that name filter programs."""
     cancellation: Cancellation
 
     @cached_property
@@ -225,7 +225,7 @@ class Repository:
         return GitError(known.format(top=top), complaint=said)
 
     def find_filters(self, sources: Sources) -> tuple[str, ...]:
-        """Return the settings that name filters; reading them runs none of them."""
+        """Return the names of settings that define filters; no filter is run."""
         folder = self.folder
         for file in (*own_files(), folder.shared / "config", folder.own / "config.worktree"):
             sources.add(file)
@@ -256,7 +256,7 @@ def _settings_are_named_absolutely() -> bool:
 
 
 def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:
-    """Return the person's own environment, without what it says to git."""
+    """Return the person's environment without git's own variables."""
     own = own_without_keys()
     kept = {name: value for name, value in own.items() if not name.startswith("GIT_")}
     return kept | ENVIRONMENT | _settings(filters) | {"GIT_WORK_TREE": str(top)}
@@ -264,7 +264,7 @@ def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:
 
 @lru_cache(maxsize=20)
 def _settings(filters: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables that tell git our settings; they turn the filters off."""
+    """Return the variables with our settings, which turn the filters off."""
     settings = SETTINGS | {name: "false" if name.endswith(".required") else "" for name in filters}
     told = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):

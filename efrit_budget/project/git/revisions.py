@@ -15,7 +15,7 @@ EMPTY_TREES = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
-"""The tree without files, by the length of a hash."""
+"""The hash of the empty tree, by the length of hashes."""
 HELP = "Give a branch, tag, hash, HEAD~2 and the like; vcs_log lists commits."
 MOST_SHOWN = 80
 

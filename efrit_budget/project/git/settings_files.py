@@ -13,21 +13,21 @@ from efrit_budget.project.processes.programs import find_program
 
 SYSTEM = Path("/etc/gitconfig")
 NAMING = r"^(include|includeif\..*)\.path$|^core\.excludesfile$"
-"""The settings that name further files."""
+"""The settings whose values are paths of further files."""
 SECONDS = 10
 MOST_FILES = 50
 
 
 def personal_files() -> tuple[Path, ...]:
-    """Return the files of settings outside of all repositories, and those that they name."""
+    """Return the person's git settings files and the files that they name."""
     first = own_files()
     return _found.get(first, lambda sources: _with_named(first, sources))
 
 
 def own_files() -> tuple[Path, ...]:
-    """Return where git looks for settings outside of all repositories.
+    """Return the settings files that git reads in every repository.
 
-    Its environment could say otherwise, but what speaks to git there is not passed on.
+    Git's own environment variables could name others, but we do not pass them on.
     """
     home = os.environ.get("HOME", "")
     own = os.environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")

@@ -31,12 +31,12 @@ class Entry:
 
     state: State
     status: str
-    """A letter, or both sides' letters of a conflict; empty where it is untracked."""
+    """A letter; two letters for a conflict; empty for an untracked file."""
     path: str
     old_path: str | None = None
     is_submodule: bool = False
     is_unfiltered: bool = False
-    """Whether git would have passed it through a program before it compared."""
+    """Whether git would have filtered it through a program, which was not run."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TreeState:
 
 
 def read_status(repository: Repository) -> TreeState:
-    """Ask git."""
+    """Return the state of the working tree below the project's root."""
     finished = repository.run(*COMMAND, paths=repository.scope)
     records = iter(finished.stdout.split(b"\0")[:-1])
     facts: dict[str, str] = {}

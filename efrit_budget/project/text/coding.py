@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Read = Callable[[int, int], bytes]
-"""Gives so many bytes from an offset on; fewer at the end."""
+"""Returns a number of bytes from an offset; fewer at the end."""
 
 HEAD_BYTES = 64 * 1024
 BINARY_BYTES = 8000
-"""Where a NUL makes a file binary, as for git."""
+"""A NUL within these bytes makes a file binary, as in git."""
 SAMPLES, SAMPLE_BYTES = 4, 16 * 1024
 BOMS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -22,9 +22,9 @@ BOMS = (
 UTF_32 = b"\xff\xfe\0\0"
 CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\b\x1b")
 MOST_CONTROLS = 0.1
-"""The share of control characters above which bytes are no text."""
+"""Bytes with a larger share of control characters are binary."""
 LEAST_ZEROS = 0.3
-"""The share of zeros in one half of each unit from which it looks like UTF-16."""
+"""With at least this share of zeros in one half of the units, bytes look like UTF-16."""
 LEAST_UNITS = 8
 CONTINUATION = re.compile(rb"[\x80-\xbf]{0,3}")
 UNFINISHED = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
@@ -80,7 +80,7 @@ class Coding:
 
 
 def mark_invalid(text: str) -> str:
-    """Return decoded text with a sign for each invalid byte."""
+    """Replace each invalid byte in decoded text by a replacement character."""
     return LONE.sub(REPLACEMENT, text)
 
 

@@ -37,7 +37,7 @@ EMACS_LISP = (
         )
     ),
 )
-"""What Emacs Lisp defines by other words than ctags knows of its own."""
+"""Definitions of Emacs Lisp that ctags does not know itself."""
 LOOK_SECONDS, MOST_SECONDS = 10, 60
 SAFE_NAME = re.compile(r"[\w.][\w.+-]{0,100}", re.ASCII)
 SAFE_SUFFIX = re.compile(r"\.[\w+-]{1,20}", re.ASCII)
@@ -93,7 +93,7 @@ def _speaks_json(path: Path, changed_ns: int, cancellation: Cancellation) -> boo
 def tags(ctags: Path, name: str, text: str, cancellation: Cancellation) -> list[Tag]:
     """Return the definitions in a text by line; `name` tells the language.
 
-    The text goes through a file of its own, so that nothing else is read in its place.
+    The text is written to a temporary file, so that no other file is read by mistake.
     """
     with tempfile.TemporaryDirectory(prefix="efrit-") as folder:
         file = Path(folder, _file_name(name))

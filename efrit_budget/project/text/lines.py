@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from efrit_budget.project.text.coding import Coding, Read
 
 BLOCK = 256 * 1024
-"""Newlines are counted by blocks of so many bytes, and found within one when asked for."""
+"""Newlines are counted in blocks of this many bytes."""
 SMALL = 1024
 THREADS, MOST_BLOCKS = 3, 64
 MOST_INDEXES = 16
 RACY_NS = 100_000_000
-"""A file changed so shortly ago may change again with the same time."""
+"""A file changed this recently may change again within the same timestamp."""
 
 Check = Callable[[], object]
 
@@ -43,7 +43,7 @@ class Identity:
 class LineIndex:
     """The number of lines that end before each block read so far.
 
-    Threads may extend it at the same time: each counts a block by itself, the first is kept.
+    Several threads may extend it at the same time; of two counts of a block the first is kept.
     """
 
     def __init__(self, coding: Coding, size: int) -> None:
@@ -64,7 +64,7 @@ class LineIndex:
         return self._before[-1]
 
     def start_of(self, line: int, read: Read, check: Check) -> int | None:
-        """Return the offset of a line, or None behind the last newline's line."""
+        """Return the offset of a line, or None if there are not enough newlines."""
         if line <= 1:
             return self._coding.bom
         wanted = line - 1
@@ -76,7 +76,7 @@ class LineIndex:
         return block * BLOCK + _end_of(data, wanted - self._before[block], self._coding)
 
     def _reach(self, wanted: int | None, read: Read, check: Check) -> None:
-        """Count on until so many newlines are known of, or all; ever more blocks at a time."""
+        """Count blocks, more and more at a time, until that many newlines are known, or all."""
         blocks = 1
         with ThreadPoolExecutor(THREADS) as pool:
             while not self.is_whole and (wanted is None or self._before[-1] < wanted):
@@ -107,7 +107,7 @@ def count(data: bytes, coding: Coding) -> int:
 
 
 def _end_of(data: bytes, number: int, coding: Coding) -> int:
-    """Return where the newline of that number ends, by bisection."""
+    """Return the offset behind a newline, found by bisection."""
     low, high = 0, len(data)
     while high - low > SMALL:
         middle = (low + high) // 2
@@ -131,7 +131,7 @@ def _after_newline(data: bytes, start: int, coding: Coding) -> int:
 
 
 def start_of_last(lines: int, end: int, read: Read, coding: Coding, check: Check) -> int:
-    """Return where the last N lines before an offset begin."""
+    """Return the offset at which the last lines before another offset begin."""
     last = read(max(0, end - coding.width), coding.width)
     wanted = lines + (last == coding.newline)
     while end > coding.bom:
@@ -147,7 +147,7 @@ def start_of_last(lines: int, end: int, read: Read, coding: Coding, check: Check
 
 
 class Indexes:
-    """The line indexes of the files read last."""
+    """The line indexes of the files read most recently."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

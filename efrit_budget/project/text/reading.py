@@ -16,7 +16,7 @@ from efrit_budget.project.text.coding import Coding, Read, guess_coding
 from efrit_budget.project.text.lines import Check, Identity, Indexes, LineIndex, start_of_last
 
 CHEAP_BYTES = 4 * 1024 * 1024
-"""The lines of a file of this size are counted unasked."""
+"""The lines of a file up to this size are always counted."""
 LOOKED_AT = 64 * 1024
 OTHERS = {
     stat.S_IFDIR: "a folder; project_files lists it",
@@ -42,14 +42,14 @@ class Text:
     size: int
     coding: Coding
     state: list[Json]
-    """What tells this state of it from others."""
+    """Identifies this state of the file: size, time and the like."""
     modified_ns: int | None
-    """When the file was changed; None for a buffer, which is not saved."""
+    """The file's modification time; None for an unsaved buffer."""
     read: Read
     check: Check
     index: LineIndex
     stale: bool = False
-    """Whether it is a buffer's, and the file on disk has changed since Emacs read it."""
+    """Whether it is a buffer whose file on disk changed since Emacs read it."""
 
     @property
     def is_buffer(self) -> bool:
@@ -88,7 +88,7 @@ class Text:
         return None if offset is None or offset >= self.end else offset
 
     def start_of_last(self, lines: int, end: int) -> int:
-        """Return where the last N lines before an offset begin."""
+        """Return the offset at which the last lines before another offset begin."""
         return start_of_last(lines, end, self.read, self.coding, self.check)
 
     def part(self, start: int, end: int) -> str:

@@ -12,7 +12,7 @@ LISPS = frozenset({"EmacsLisp", "Lisp", "Scheme", "Clojure"})
 CLOSERS = ("}", ")", "]", "end")
 OPENERS = ("{", "(", "[", ":", "=>", "=")
 SINGLE_LINES = frozenset({"enumerator", "field", "member", "package"})
-"""Kinds that reach over one line where ctags does not say otherwise."""
+"""Kinds that take one line if ctags gives no end."""
 BETWEEN = re.compile(r"[^\w$?!-]+")
 
 
@@ -23,9 +23,9 @@ class Symbol:
     tag: Tag
     end: int
     depth: int
-    """How many definitions it stands in."""
+    """The number of definitions around it."""
     scope: str
-    """What it belongs to, where that does not stand above it."""
+    """The definition it belongs to, if that is not listed above it."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ def _end(tag: Tag, lines: Sequence[str]) -> int:
 
 
 def _end_of_form(line: int, lines: Sequence[str]) -> int:
-    """Return the end of a Lisp form: before the next one at a line's start."""
+    """Return the last line of a Lisp form: before the next parenthesis at a line's start."""
     end = line
     for number in range(line, len(lines)):
         text = lines[number]
@@ -82,7 +82,7 @@ def _end_of_form(line: int, lines: Sequence[str]) -> int:
 
 
 def _end_of_block(line: int, lines: Sequence[str]) -> int:
-    """Return the end of an indented block with its closing line."""
+    """Return the last line of an indented block, its closing line included."""
     if line > len(lines):
         return line
     margin = _indentation(lines[line - 1])

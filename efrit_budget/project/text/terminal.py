@@ -9,32 +9,32 @@ from collections.abc import Iterator
 from itertools import groupby
 
 HEAD_BYTES = TAIL_BYTES = 8 * 1024 * 1024
-"""What is kept of an output from its beginning and from its end."""
+"""The bytes kept of an output's beginning and of its end."""
 NEWEST_BYTES = 4 * 1024
-"""What is shown of an output while it grows."""
+"""The bytes of a running command's output that are shown."""
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 RETURN, BACKSPACE = "␍", "␈"
-"""What stands between what was written and what was written over it."""
+"""Signs between a text and the text that was written over it."""
 FIGURES = re.compile(r"[\d\s.,:;%/=<>#|\\()\[\]*█▏▎▍▌▋▊▉░▒▓━╸╺-]+|[KMGT]i?B")
-"""What changes in a line that tells how far something is."""
+"""The characters that change in a progress line."""
 LEAST_ALIKE = 3
-"""Writings of one line, alike but for figures, from which on those in the middle are counted."""
+"""From this many similar versions of a progress line on, the middle ones are counted."""
 SEQUENCES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, movements
     "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c-\x9f\n]*(?:\x07|\x1b\\\\|\x9c)"  # titles, links
     "|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x90\x98\x9c-\x9f\n]*(?:\x1b\\\\|\x9c)"  # for devices
     "|\x1b[ -/]*[0-~]?"
 )
-"""What commands a terminal. A string that nothing ends is text behind what begins it."""
+"""Terminal control sequences; a string sequence that does not end is text behind its start."""
 OVERSTRUCK = re.compile("_\b(?=[^\n\b])|([^\n\b])\b(?=\\1|_)")
-"""What a printer makes bold or underlined by printing twice."""
+"""Characters printed twice, as printers do for bold and underline."""
 BACKSPACES = re.compile("\b+")
 UNFINISHED = re.compile(
     "(?:(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*\x1b?"
     "|\x1b[ -/]*)\\Z"
 )
-"""The beginning of a sequence whose rest is still to come."""
+"""The beginning of a control sequence that is not complete yet."""
 
 
 class Kept:
@@ -48,7 +48,7 @@ class Kept:
         self._newest = b""
 
     def add(self, data: bytes) -> None:
-        """Take what was written."""
+        """Add output."""
         self.size += len(data)
         self._newest = (self._newest + data[-NEWEST_BYTES:])[-NEWEST_BYTES:]
         room = HEAD_BYTES - len(self._head)
@@ -67,7 +67,7 @@ class Kept:
     def newest(self) -> str:
         """Return the end of the output so far, in whole lines.
 
-        Any thread may ask for it.
+        Any thread may call it.
         """
         size, newest = self.size, self._newest
         if size > len(newest):
@@ -90,8 +90,8 @@ class Kept:
 def plain(data: bytes) -> str:
     """Return output without terminal control sequences.
 
-    What was written over stays before what is written there; of many writings that differ in
-    figures alone, those between the first and the last are counted.
+    An overwritten text stays before the text that replaced it. Of many versions of a line that
+    differ only in figures, those between the first and the last are replaced by their number.
     """
     return _plain(data.decode("utf-8", "replace"))
 

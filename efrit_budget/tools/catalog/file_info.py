@@ -50,7 +50,7 @@ class FileInfo(Tool):
     hint = Hint("files", tokens_each=30)
 
     def run(self, arguments: FileInfoArguments, context: ToolContext) -> Outcome:
-        """Look each path up; one that cannot be looked up says why, and the others go on."""
+        """Look up each path; one that fails has its reason, and the others are still looked up."""
         looks = list(_look_up_all(arguments.paths, context))
         failed = sum("error" in look.facts for look in looks)
         items = [(_line(look.facts), look.facts) for look in looks]

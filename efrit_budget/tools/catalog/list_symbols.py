@@ -40,7 +40,7 @@ class ListSymbols(Tool):
     hint = Hint("symbols", tokens_each=15)
 
     def run(self, arguments: ListSymbolsArguments, context: ToolContext) -> Outcome:
-        """Look, and list."""
+        """List the definitions of a file or its unsaved buffer."""
         try:
             located = context.project.locate(arguments.path)
             if context.project.is_secret(located) and not context.confirmed:

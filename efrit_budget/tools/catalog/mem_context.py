@@ -26,9 +26,9 @@ from efrit_budget.tools.remembered import (
 )
 
 PAST = 5
-"""How many sessions and how many requests are told of."""
+"""The number of sessions, and of requests, that are listed."""
 SHARE = 6
-"""Of a given budget each of these two sections takes at most one part in so many."""
+"""Each of these two sections takes at most one part in so many of a given budget."""
 PROMPT = 160
 
 
@@ -51,7 +51,7 @@ class MemContext(Tool):
     arguments = MemContextArguments
 
     def run(self, arguments: MemContextArguments, context: ToolContext) -> Outcome:
-        """Collect the sections and tell of them."""
+        """Return the sections, as far as they fit."""
         own, detail = context.origin.project, arguments.detail_level
         filters = arguments.meant(own)
         total = context.memory.count(filters)

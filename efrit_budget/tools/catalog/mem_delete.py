@@ -22,7 +22,7 @@ class MemDelete(Tool):
     has_effects = True
 
     def run(self, arguments: MemDeleteArguments, context: ToolContext) -> Outcome:
-        """Delete it."""
+        """Delete the observation."""
         one = context.memory.get(arguments.id)
         if one is None or not context.memory.delete(arguments.id):
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")

@@ -24,7 +24,7 @@ class MemGetObservationArguments(Arguments):
     project: SkipJsonSchema[str | None] = None
     scope: SkipJsonSchema[str | None] = None
     limit: SkipJsonSchema[Limit | None] = None
-    """How many of those it has to do with are named."""
+    """The number of related observations that are named."""
 
 
 class MemGetObservation(Tool):
@@ -35,7 +35,7 @@ class MemGetObservation(Tool):
     arguments = MemGetObservationArguments
 
     def run(self, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
-        """Read it; that it was read counts in its rank."""
+        """Return the observation; the access raises its rank."""
         one = context.memory.get(arguments.id)
         if one is None:
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")

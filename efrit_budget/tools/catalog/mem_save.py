@@ -45,7 +45,7 @@ class MemSave(Tool):
     has_effects = True
 
     def run(self, arguments: MemSaveArguments, context: ToolContext) -> Outcome:
-        """Save it; what is stored is on the disk before this answers."""
+        """Save the observation; it is on the disk before this returns."""
         project = context.origin.project if arguments.project is None else arguments.project
         draft = Draft(
             title=arguments.title,
@@ -68,7 +68,7 @@ class MemSave(Tool):
         return answer(_outcome(saved, project), data)
 
     def compress(self, arguments: MemSaveArguments, outcome: Outcome) -> str:
-        """Return the number and the title."""
+        """Return the observation's number and title."""
         return f"{outcome.text.strip()} {arguments.title}"[:500]
 
     def kept_arguments(self, arguments: JsonObject) -> JsonObject:

@@ -51,7 +51,7 @@ class MemSearch(Tool):
     arguments = MemSearchArguments
 
     def run(self, arguments: MemSearchArguments, context: ToolContext) -> Outcome:
-        """Search, and tell of what was found."""
+        """Search, and return the matches that fit."""
         filters = arguments.filters(arguments.type, tuple(arguments.tags))
         found = context.memory.search(arguments.query, filters, arguments.limit)
         if not found.total:

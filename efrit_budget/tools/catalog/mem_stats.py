@@ -14,7 +14,7 @@ from efrit_budget.tools.fitted import paged
 from efrit_budget.tools.remembered import Limit, ShortArguments, minute
 
 STANDARD = 20
-"""Counts of a kind that are told unless asked for more."""
+"""The number of rows of each kind by default."""
 
 
 class MemStatsArguments(ShortArguments):
@@ -41,7 +41,7 @@ class MemStats(Tool):
     arguments = MemStatsArguments
 
     def run(self, arguments: MemStatsArguments, context: ToolContext) -> Outcome:
-        """Count."""
+        """Count the observations."""
         filters = Filters(arguments.project or None, arguments.scope or None)
         stats = context.memory.stats(filters)
         body = paged(_lines(stats, arguments.rows), arguments.max_tokens, context)

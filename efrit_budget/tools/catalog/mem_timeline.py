@@ -43,7 +43,7 @@ class MemTimeline(Tool):
     arguments = MemTimelineArguments
 
     def run(self, arguments: MemTimelineArguments, context: ToolContext) -> Outcome:
-        """Show it; what has no room goes from both ends."""
+        """Return the timeline; observations far from the focus are left out if they do not fit."""
         timeline = context.memory.timeline(
             arguments.id, arguments.before, arguments.after, arguments.filters()
         )

@@ -50,7 +50,7 @@ class ProjectFiles(Tool):
     hint = Hint("files with metadata", 40, "max_files")
 
     def run(self, arguments: ProjectFilesArguments, context: ToolContext) -> Outcome:
-        """List, keep what was asked for, and lay it out."""
+        """List the files that match the arguments."""
         glob = None if arguments.pattern is None else Glob(arguments.pattern)
         try:
             located = context.project.locate(arguments.path)

@@ -27,7 +27,7 @@ from efrit_budget.tools.numbered import Stretch
 from efrit_budget.tools.sizes import counted, sized
 
 TAIL = " § continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"
-"""What delivery adds to a page at most."""
+"""The most that delivery adds to a page."""
 ATTEMPTS = 4
 MOST_TAIL = 1_000_000
 EDGE_LINES = 3
@@ -69,7 +69,7 @@ class ReadFile(Tool):
         return _serve(arguments.path, request, context, confirmed=context.confirmed)
 
     def resume(self, more: JsonObject, context: ToolContext) -> Outcome:
-        """Return the page behind the one that gave `more`."""
+        """Return the page that follows the one with this `more`."""
         return _serve(more["path"], Further(more), context, confirmed=more["confirmed"])
 
     def compress(self, arguments: Arguments, outcome: Outcome) -> str:

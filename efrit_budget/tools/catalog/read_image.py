@@ -34,7 +34,7 @@ class ReadImage(Tool):
     arguments = ReadImageArguments
 
     def run(self, arguments: ReadImageArguments, context: ToolContext) -> Outcome:
-        """Read it, and make it ready."""
+        """Read the image, and scale it to fit."""
         try:
             located = context.project.locate(arguments.path)
             if context.project.is_secret(located) and not context.confirmed:

@@ -33,7 +33,7 @@ class RecallResult(Tool):
     arguments = RecallArguments
 
     def run(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
-        """Find it; without a pattern a result is delivered from where it is stored."""
+        """Return the stored result, its matching lines, or the work log."""
         try:
             return self._found(arguments, context)
         except (TokenError, PatternError, UnfinishedError) as error:

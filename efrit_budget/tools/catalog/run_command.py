@@ -60,7 +60,7 @@ class RunCommand(Tool):
     has_effects = True
 
     def run(self, arguments: RunCommandArguments, context: ToolContext) -> Outcome:
-        """Ask, then run it to its end or to its time limit."""
+        """Ask the person, then run the command to its end or its time limit."""
         try:
             os.fsencode(arguments.command)
             folder = _folder(arguments.cwd or ".", context)
@@ -107,7 +107,7 @@ def _folder(path: str, context: ToolContext) -> Located:
 
 
 def _run(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> _Ran:
-    """Run the command, and tell now and then what it has written."""
+    """Run the command, and report its output while it runs."""
     output, start = Kept(), time.monotonic()
     context.progress.shows(output.newest)
     next_report = start + REPORT_SECONDS

@@ -57,7 +57,7 @@ class SddContextCheck(Tool):
     hint = Hint("findings", tokens_each=60, parameter="limit")
 
     def run(self, arguments: SddContextCheckArguments, context: ToolContext) -> Outcome:
-        """Look everywhere, and report."""
+        """Search all places for the words of the description."""
         words = words_of(arguments.change_description)
         found = specification(context.project, context.rg, context.cancellation)
         places = _Scan(arguments, context, found, words).places()

@@ -62,7 +62,7 @@ class SddGetContext(Tool):
     hint = Hint("artifacts", tokens_each=30, parameter="limit")
 
     def run(self, arguments: SddGetContextArguments, context: ToolContext) -> Outcome:
-        """Look for the files, and tell of them."""
+        """List the specification, or return the files of one stage."""
         problem = arguments.not_here(context.origin.project)
         if problem is not None:
             return failure(f"{self.name}: {problem}")

@@ -57,7 +57,7 @@ class VcsBlame(Tool):
     hint = Hint("lines", tokens_each=15)
 
     def run(self, arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
-        """Ask git."""
+        """Return the lines with their commits."""
         try:
             return _blame(arguments, context)
         except (GitError, OutsideError) as error:

@@ -61,7 +61,7 @@ class VcsDiff(Tool):
     hint = Hint("changed lines", tokens_each=12)
 
     def run(self, arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
-        """Compare."""
+        """Return the difference."""
         try:
             return _diff(arguments, context)
         except (GitError, OutsideError) as error:

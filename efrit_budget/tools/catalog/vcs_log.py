@@ -24,7 +24,7 @@ from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext,
 from efrit_budget.tools.diffs import change_facts, change_line
 
 BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
-"""It quotes the pattern as it was given, and says what is wrong with it."""
+"""Git's message about a bad pattern, which quotes the pattern and names the problem."""
 REGEX_HELP = "author and grep are extended regexes: a backslash before ( or [ takes it as it is."
 SHALLOW = "The clone is shallow: what is older is not here."
 Text = Annotated[str, Field(min_length=1)]
@@ -53,7 +53,7 @@ class VcsLog(Tool):
     hint = Hint("commits", tokens_each=30, parameter="limit")
 
     def run(self, arguments: VcsLogArguments, context: ToolContext) -> Outcome:
-        """Ask git for one commit more than is wanted, to know whether there are more."""
+        """List the commits; one more than wanted is read, to know whether there are more."""
         try:
             repository = open_repository(context.root, context.cancellation)
             return _log(arguments, context, repository)
@@ -192,7 +192,7 @@ def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
 
 
 def _understood_time(since: str, repository: Repository) -> str:
-    """Return the time that git understands; it accepts any words."""
+    """Return the time as git understood it; git accepts any words."""
     printed = repository.run("rev-parse", f"--since={since}").stdout.decode().strip()
     seconds = printed.removeprefix("--max-age=")
     if not seconds.isdigit():

@@ -48,7 +48,7 @@ class VcsShow(Tool):
     hint = Hint("changed lines", tokens_each=12)
 
     def run(self, arguments: VcsShowArguments, context: ToolContext) -> Outcome:
-        """Look it up."""
+        """Return the commit, or the file or folder in it."""
         try:
             repository = open_repository(context.root, context.cancellation)
             return _show(arguments, context, repository)

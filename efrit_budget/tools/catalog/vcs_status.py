@@ -44,7 +44,7 @@ class VcsStatus(Tool):
     hint = Hint("files", tokens_each=12)
 
     def run(self, _arguments: Arguments, context: ToolContext) -> Outcome:
-        """Ask git."""
+        """Return the state of the working tree."""
         try:
             repository = open_repository(context.root, context.cancellation)
             tree = read_status(repository)
