@@ -696,18 +696,25 @@ name for the model."
 
 (defun efrit-show-tool--mode (name)
   "Return the major mode NAME, nil for plain text, as a symbol.
-Accept modes that Emacs uses for files, and some for lists; otherwise NAME
-could be any function."
+Accept modes that Emacs uses for files of text, and some for lists;
+otherwise NAME could be any function."
   (let ((mode (and name (intern-soft name))))
     (cond ((null name) nil)
           ((null mode) (user-error "Unknown mode %s; omit mode, or give one such as text-mode" name))
           ((or (memq mode '(text-mode diff-mode grep-mode compilation-mode outline-mode
                                       special-mode org-mode markdown-mode))
-               (seq-some (lambda (entry) (eq (if (consp (cdr entry)) (cadr entry) (cdr entry))
-                                             mode))
-                         auto-mode-alist))
+               (and (seq-some (lambda (entry)
+                                (eq (if (consp (cdr entry)) (cadr entry) (cdr entry)) mode))
+                              auto-mode-alist)
+                    (efrit-show-tool--text-mode-p mode)))
            (if (fboundp mode) mode 'text-mode))
           (t (user-error "%s is not a major mode for text" name)))))
+
+(defun efrit-show-tool--text-mode-p (mode)
+  "Return non-nil if MODE is for text; others run programs, or show images."
+  (and (fboundp mode)
+       (progn (ignore-errors (autoload-do-load (symbol-function mode) mode)) t)
+       (provided-mode-derived-p mode 'text-mode 'prog-mode 'conf-mode)))
 
 (defun efrit-show-tool--text (call text mode title)
   "Show TEXT in MODE, nil for a guess, for CALL, under TITLE; return a note."
@@ -715,14 +722,28 @@ could be any function."
          (name (efrit-visit-one-line
                 (format "*efrit: %s*" (truncate-string-to-width (or title "shown") 60
                                                                 nil nil "…"))))
-         (buffer (get-buffer-create name)))
-    (when (buffer-file-name buffer)
-      (user-error "A file is open in a buffer called %s; give another title" name))
+         (buffer (efrit-show-tool--buffer name)))
     (with-current-buffer buffer
       (efrit-show-tool--fill text mode (efrit-visit-root call))
       (goto-char (point-min)))
     (efrit-show-tool--display buffer)
     (efrit-tool-mark-own (format "The text is shown in %s (%s)." name mode))))
+
+(defvar-local efrit-show-tool--own nil
+  "Non-nil in a buffer that was made to show a text.")
+
+(put 'efrit-show-tool--own 'permanent-local t)
+
+(defun efrit-show-tool--buffer (name)
+  "Return the buffer NAME for a text, an empty one or one of an earlier text.
+Signal an error if it is another buffer, such as that of a session."
+  (let ((known (get-buffer name)))
+    (when (and known (or (buffer-file-name known)
+                         (not (buffer-local-value 'efrit-show-tool--own known))))
+      (user-error "There is another buffer called %s; give another title" name))
+    (with-current-buffer (get-buffer-create name)
+      (setq efrit-show-tool--own t)
+      (current-buffer))))
 
 (defun efrit-show-tool--guess-mode (text)
   "Return the major mode for TEXT: that of diffs, or plain text."

@@ -149,7 +149,8 @@ text = \"Done.\"
 
 (ert-deftest efrit-live-show-only-major-modes-for-files-are-taken ()
   (live-test-in nil
-    (dolist (mode '("server-mode" "kill-emacs" "normal-mode"))
+    (dolist (mode '("server-mode" "kill-emacs" "normal-mode" "image-mode" "doc-view-mode-maybe"
+                    "tar-mode" "archive-mode" "ses-mode"))
       (live-test-has (live-test-refused "show_in_emacs" :text "x" :mode mode)
                      "is not a major mode for text"))
     (dolist (mode '("no-such-mode" ""))

@@ -13,6 +13,7 @@
 (require 'looping)
 (require 'efrit-ask)
 (require 'efrit-do)
+(require 'efrit-view)
 
 (defvar attack-test--asked nil
   "What was asked, the latest first: tools and what they would do, as shown.")
@@ -433,6 +434,23 @@ DECISION may be a function, which returns it."
     (should (string-search "KEPT=as it is" (efrit-test-sent-text)))
     (should (string-search "https_proxy=http" (efrit-test-sent-text)))
     (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
+
+(ert-deftest efrit-attack-no-shown-text-takes-the-place-of-another-buffer ()
+  "Least of all of a session, where the person is asked."
+  (loop-test-with
+      (attack-test--tries
+       "show_in_emacs" "{\"text\":\"PWNED\",\"title\":\"here\"}" "{\"text\":\"one\",\"title\":\"mine\"}"
+       "{\"text\":\"two\",\"title\":\"mine\"}")
+      loop
+    (let ((session (efrit-session-view-buffer loop)))
+      (with-current-buffer session
+        (rename-buffer "*efrit: here*"))
+      (attack-test--play loop nil)
+      (with-current-buffer session
+        (should (derived-mode-p 'efrit-session-view-mode))
+        (should (eq loop efrit-loop-here))))
+    (should (equal "two" (with-current-buffer "*efrit: mine*" (buffer-string))))
+    (should (string-search "There is another buffer called *efrit: here*" (efrit-test-sent-text)))))
 
 ;;; The program's own lines
 
