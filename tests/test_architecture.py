@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "methods": (
         *("wire.method", "wire.jsontext", "toolcalls", "conversation", "tools", "sessions"),
         *("results", "memory", "settings", "project", "budget", "changes", "storage.database"),
-        "errors",
+        *("characters", "errors"),
     ),
     "wire": ("cancellation", "errors"),
     "toolcalls": (
@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("memory", "results", "settings.model", "project", "budget", "characters"),
         *("cancellation", "errors"),
     ),
-    "memory": ("results", "budget", "storage", "errors"),
+    "memory": ("results", "budget", "storage", "characters", "errors"),
     "sessions": ("results", "budget", "storage", "errors"),
     "results": ("budget", "storage", "characters", "errors"),
     "settings": ("budget", "project.secrets", "project.specs", "errors"),
