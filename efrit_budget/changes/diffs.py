@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
-from efrit_budget.changes.lines import DiffRange, differing
 from efrit_budget.project.text.coding import guess_coding
 
 CONTEXT = 3
 BINARY_BYTES = 8000
-"""Where a NUL makes a file binary, as for git."""
+"""The first bytes of a file, in which a NUL makes it binary, as for git."""
 MOST_BYTES = 16_000_000
-"""How much of two contents may differ for it to be shown line by line."""
+"""The most bytes that are compared line by line."""
 BLOCK = 1 << 16
+DiffRange = tuple[int, int, int, int]
+"""A range of lines of the old text, and the range of the new one that replaces it."""
+
+MOST_COMPARED = 250_000
+"""The most pairs of lines for which every line is compared with every other."""
 NOWHERE = "/dev/null"
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True)
 class Version:
-    """A content with its name; None if there is no file."""
+    """The name and the content of a file; None if there is no file."""
 
     name: str
     data: bytes | None
@@ -33,18 +40,18 @@ class LineDifference:
     old: Sequence[bytes]
     new: Sequence[bytes]
     first: int
-    """How many lines, which are the same, stand before these."""
-    stretches: Sequence[DiffRange]
+    """The number of equal lines before these."""
+    ranges: Sequence[DiffRange]
 
     @property
     def added(self) -> int:
         """The number of lines added."""
-        return sum(end - begin for _, _, begin, end in self.stretches)
+        return sum(end - begin for _, _, begin, end in self.ranges)
 
     @property
     def removed(self) -> int:
         """The number of lines removed."""
-        return sum(end - begin for begin, end, _, _ in self.stretches)
+        return sum(end - begin for begin, end, _, _ in self.ranges)
 
 
 def counts(old: bytes | None, new: bytes | None) -> tuple[int, int]:
@@ -124,14 +131,16 @@ def _rename_lines(old: Version, new: Version) -> str:
 
 
 def _compare(old: bytes, new: bytes) -> LineDifference | tuple[int, int]:
-    """Return the differing lines; only line counts if the contents are too large."""
+    """Return the differing lines, or the line counts of both contents if they are too large."""
     begin = _common_lines(old, new)
     end = _common_end(old[begin:], new[begin:])
     middle, new_middle = old[begin : len(old) - end], new[begin : len(new) - end]
     if len(middle) + len(new_middle) > MOST_BYTES:
         return _count(old), _count(new)
     lines, new_lines = _lines(middle), _lines(new_middle)
-    return LineDifference(lines, new_lines, old.count(b"\n", 0, begin), differing(lines, new_lines))
+    return LineDifference(
+        lines, new_lines, old.count(b"\n", 0, begin), differing_lines(lines, new_lines)
+    )
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -194,7 +203,7 @@ def _common_backwards(old: bytes, new: bytes) -> int:
 
 
 def _hunks(found: LineDifference) -> Iterator[str]:
-    for group in _groups(found.stretches):
+    for group in _groups(found.ranges):
         begin = max(0, group[0][0] - CONTEXT)
         new_begin = group[0][2] - (group[0][0] - begin)
         end = min(len(found.old), group[-1][1] + CONTEXT)
@@ -211,14 +220,14 @@ def _hunks(found: LineDifference) -> Iterator[str]:
         yield from _shown(" ", found.old[at:end])
 
 
-def _groups(stretches: Sequence[DiffRange]) -> Iterator[list[DiffRange]]:
+def _groups(ranges: Sequence[DiffRange]) -> Iterator[list[DiffRange]]:
     """Return the differences grouped into hunks by overlapping context."""
     group: list[DiffRange] = []
-    for stretch in stretches:
-        if group and stretch[0] - group[-1][1] > 2 * CONTEXT:
+    for one_range in ranges:
+        if group and one_range[0] - group[-1][1] > 2 * CONTEXT:
             yield group
             group = []
-        group.append(stretch)
+        group.append(one_range)
     if group:
         yield group
 
@@ -232,3 +241,91 @@ def _shown(mark: str, lines: Sequence[bytes]) -> Iterator[str]:
     for line in lines:
         text = line.decode("utf-8", "replace")
         yield f"{mark}{text}" if line.endswith(b"\n") else f"{mark}{text}\n{NO_NEWLINE}"
+
+
+# Lines that differ
+
+
+def differing_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[DiffRange]:
+    """Return the ranges of lines that differ, in order, with adjacent ones merged."""
+    joined: list[DiffRange] = []
+    for begin, end, new_begin, new_end in _differing_in(old, new, 0, 0):
+        if joined and joined[-1][1] == begin and joined[-1][3] == new_begin:
+            joined[-1] = (joined[-1][0], end, joined[-1][2], new_end)
+        else:
+            joined.append((begin, end, new_begin, new_end))
+    return joined
+
+
+def _differing_in(
+    old: Sequence[bytes], new: Sequence[bytes], at: int, new_at: int
+) -> Iterator[DiffRange]:
+    """Return the differing ranges of two parts that begin at these lines."""
+    begin = _common_start(old, new)
+    end = _common_start(old[begin:][::-1], new[begin:][::-1])
+    old, new = old[begin : len(old) - end], new[begin : len(new) - end]
+    at, new_at = at + begin, new_at + begin
+    if not old or not new:
+        if old or new:
+            yield (at, at + len(old), new_at, new_at + len(new))
+        return
+    if len(old) * len(new) <= MOST_COMPARED:
+        yield from _match_blocks(old, new, at, new_at)
+        return
+    done, new_done = 0, 0
+    for line, new_line in [*_anchors(old, new), (len(old), len(new))]:
+        if (line, new_line) == (len(old), len(new)) and (done, new_done) == (0, 0):
+            yield (at, at + len(old), new_at, new_at + len(new))
+            return
+        part, new_part = old[done:line], new[new_done:new_line]
+        yield from _differing_in(part, new_part, at + done, new_at + new_done)
+        done, new_done = line + 1, new_line + 1
+
+
+def _match_blocks(
+    old: Sequence[bytes], new: Sequence[bytes], at: int, new_at: int
+) -> Iterator[DiffRange]:
+    for tag, begin, end, new_begin, new_end in SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
+        if tag != "equal":
+            yield (at + begin, at + end, new_at + new_begin, new_at + new_end)
+
+
+def _common_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    """Return how many leading lines two texts share."""
+    pairs = zip(old, new, strict=False)
+    return next(
+        (number for number, (one, other) in enumerate(pairs) if one != other),
+        min(len(old), len(new)),
+    )
+
+
+def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Return lines that occur once in each text and in the same order."""
+    counts, new_counts = Counter(old), Counter(new)
+    places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
+    pairs = [
+        (number, places[line])
+        for number, line in enumerate(old)
+        if counts[line] == 1 and line in places
+    ]
+    return _longest_rising(pairs)
+
+
+def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest subsequence of pairs whose second members rise."""
+    ends: list[int] = []
+    chosen: list[int] = []
+    before: list[int | None] = []
+    for number, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        ends[length:] = [place, *ends[length + 1 :]] if length < len(ends) else [place]
+        chosen[length:] = [number, *chosen[length + 1 :]] if length < len(chosen) else [number]
+        before.append(chosen[length - 1] if length else None)
+    run: list[tuple[int, int]] = []
+    at = chosen[-1] if chosen else None
+    while at is not None:
+        run.append(pairs[at])
+        at = before[at]
+    return run[::-1]

@@ -30,11 +30,11 @@ class CheckedPath:
     """A path checked before an edit, with any problem."""
 
     path: str
-    """As it is shown."""
+    """The path as it is displayed."""
     located: Located | None
-    """None where it leads nowhere in the project."""
+    """None if it leads out of the project."""
     mode: int | None
-    """None where nothing is there."""
+    """None if there is no file."""
     secret: bool
     problem: str | None
 
@@ -54,7 +54,10 @@ def check_path(project: Project, given: str) -> CheckedPath:
     """Check a path and return its place, with the problem if there is one."""
     try:
         located = project.locate(given)
-        mode = _mode(project, located)
+        try:
+            mode = project.stat(located).st_mode
+        except FileNotFoundError:
+            mode = None
         problem = _problem(located, mode, given)
     except OutsideError as error:
         return _outside_place(given, error.reason)
@@ -69,39 +72,25 @@ def _outside_place(given: str, problem: str) -> CheckedPath:
     return CheckedPath(same_form(given), None, None, secret=False, problem=problem)
 
 
-def _mode(project: Project, located: Located) -> int | None:
-    try:
-        return project.stat(located).st_mode
-    except FileNotFoundError:
-        return None
-
-
 def _problem(located: Located, mode: int | None, given: str) -> str | None:
     if _is_inside_git(located):
         return GITS_OWN
     if mode is not None:
         return OTHERS.get(stat.S_IFMT(mode))
-    if _is_too_long(located.path):
+    is_too_long = len(os.fsencode(located.path)) >= MOST_PATH_BYTES
+    if is_too_long or any(len(os.fsencode(p)) > MOST_NAME_BYTES for p in located.path.parts):
         return "its name is too long"
     if meant_name(given).endswith("/"):
         return "a folder, by its last slash; name a file in it"
     return None
 
 
-def _is_too_long(path: Path) -> bool:
-    """Return whether the path is too long for a file name on this system."""
-    whole = len(os.fsencode(path)) >= MOST_PATH_BYTES
-    return whole or any(len(os.fsencode(name)) > MOST_NAME_BYTES for name in path.parts)
-
-
 def _is_inside_git(located: Located) -> bool:
-    """Return whether the path is inside git's own folder."""
+    """Return whether the path is in a folder named .git, or in one with git's own files."""
     names = (*located.path.parts, *Path(located.given).parts)
     if any(name.casefold() == GIT for name in names):
         return True
-    return any(_is_git_folder(folder) for folder in located.path.parents)
-
-
-def _is_git_folder(folder: Path) -> bool:
-    """Return whether a folder is a git repository."""
-    return all(os.path.lexists(folder / name) for name in GITS_NAMES)
+    return any(
+        all(os.path.lexists(folder / name) for name in GITS_NAMES)
+        for folder in located.path.parents
+    )

@@ -9,7 +9,14 @@ from sqlite3 import Connection
 
 from efrit_budget.budget import bands
 from efrit_budget.budget.bands import Band
-from efrit_budget.conversation import stored_pieces, turns, user_message, windows
+from efrit_budget.conversation import (
+    calls,
+    segments,
+    stored_pieces,
+    turns,
+    user_message,
+    windows,
+)
 from efrit_budget.conversation.alerts import append_alert, system_with_warning
 from efrit_budget.conversation.blocks import valid_json
 from efrit_budget.conversation.bounds import Bounds
@@ -209,7 +216,8 @@ def _assemble(
     """Return the messages to send, all of them or the new ones, and the window that has them."""
     window, session_id = state.window, state.window.session_id
     if whole:
-        stored_pieces.clear_places(connection, session_id)
+        calls.clear_places(connection, session_id)
+        segments.clear_places(connection, session_id)
         unsent = [replace(piece, place=None, wish=None) for piece in state.pieces]
         state = replace(state, pieces=unsent)
     if whole or window.left_window is None:

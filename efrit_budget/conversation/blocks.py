@@ -8,7 +8,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import Json, JsonObject
 
 IMAGE_TOKENS = 1_600
-"""What an image of the usual largest size costs; its bytes are no text."""
+"""The cost of an image of the usual largest size, which is not estimated from its bytes."""
 THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -42,14 +42,15 @@ def sendable_blocks(blocks: list[JsonObject]) -> list[JsonObject]:
     It refuses blank texts, thinking that was broken off before its signature, and thinking at
     the end of a message.
     """
-    accepted = [block for block in blocks if not is_blank(block) and not _is_unsigned(block)]
+    accepted = [
+        block
+        for block in blocks
+        if not is_blank(block)
+        and not (block.get("type") == "thinking" and not block.get("signature"))
+    ]
     while accepted and accepted[-1].get("type") in THINKING:
         accepted.pop()
     return accepted
-
-
-def _is_unsigned(block: JsonObject) -> bool:
-    return block.get("type") == "thinking" and not block.get("signature")
 
 
 def without_thinking(blocks: list[JsonObject]) -> list[JsonObject]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Connection, Row
 
 from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState
@@ -336,28 +336,16 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
     )
 
 
-def set_states(connection: Connection, session_id: str, states: Mapping[Key, PieceState]) -> None:
-    """Set the states of results; pieces of other phases are passed over."""
-    connection.executemany(
-        "UPDATE calls SET state = ? WHERE session_id = ? AND turn = ? AND ordinal = ?",
-        [
-            (state, session_id, turn, ordinal)
-            for (turn, phase, ordinal), state in states.items()
-            if phase == Phase.RESULT
-        ],
-    )
-
-
-def set_places(
-    connection: Connection, session_id: str, places: Iterable[tuple[Piece, int]]
+def update_pieces(
+    connection: Connection, session_id: str, change: str, values: Mapping[Key, Json]
 ) -> None:
-    """Record which message carries each result; that applies its user edit."""
+    """Set a column of results, each to its value; pieces of other phases are passed over."""
     connection.executemany(
-        "UPDATE calls SET place = ?, wish = NULL WHERE session_id = ? AND turn = ? AND ordinal = ?",
+        f"UPDATE calls SET {change} WHERE session_id = ? AND turn = ? AND ordinal = ?",  # noqa: S608
         [
-            (place, session_id, piece.turn, piece.ordinal)
-            for piece, place in places
-            if piece.phase is Phase.RESULT
+            (value, session_id, turn, ordinal)
+            for (turn, phase, ordinal), value in values.items()
+            if phase == Phase.RESULT
         ],
     )
 

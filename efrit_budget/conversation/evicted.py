@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
+from sqlite3 import Connection, Row
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.conversation import calls, segments
@@ -16,9 +16,9 @@ from efrit_budget.results.tokens import handle
 
 MOST_LINES = 400
 SHARE = 4
-"""The lines take at most one part in so many of the history tier."""
+"""The lines take at most a fourth of the history tier."""
 LINE_TOKENS = 60
-"""What a line costs, about; a plan is made before the lines are."""
+"""The assumed cost of a line, for plans, which are made before the lines."""
 TITLE = "Earlier turns, a line each; recall_result with a handle brings any of them back whole:"
 WORDS = 90
 
@@ -34,7 +34,7 @@ def title_and_rest(gone: int) -> str:
 
 
 def evicted_lines(
-    connection: sqlite3.Connection, session_id: str, allowance: int, cost: Callable[[str], int]
+    connection: Connection, session_id: str, allowance: int, cost: Callable[[str], int]
 ) -> str | None:
     """Return the lines of evicted turns, the most recent that fit, oldest first."""
     gone = segments.count_evicted(connection, session_id)
@@ -60,7 +60,7 @@ def head_estimate(lines: str | None) -> int:
     return lines_cost(lines or "", estimate)
 
 
-def _item(connection: sqlite3.Connection, session_id: str, turn: int) -> Item:
+def _item(connection: Connection, session_id: str, turn: int) -> Item:
     """Return an evicted turn in long, short and handle-only form."""
     messages = [
         _message_text(row)
@@ -75,7 +75,7 @@ def _item(connection: sqlite3.Connection, session_id: str, turn: int) -> Item:
     return Item((f"{name}: {'; '.join(long)}", f"{name}: {'; '.join(short)}", name))
 
 
-def _message_text(row: sqlite3.Row) -> str:
+def _message_text(row: Row) -> str:
     who = "the person" if row["phase"] == Phase.REQUEST else "you"
     words = " ".join(text_of(json.loads(row["content"])).split())
     return f"{who}: {_cut(words, WORDS)}" if words else who
@@ -86,7 +86,7 @@ def text_of(blocks: list[JsonObject]) -> str:
     return "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
 
 
-def _call_text(row: sqlite3.Row, words: int) -> str:
+def _call_text(row: Row, words: int) -> str:
     arguments = row["arguments"] if row["arguments"] != "{}" else ""
     called = f"{row['tool']} {_cut(arguments, 60)}".rstrip()
     outcome = summary_of(row["compressed"], row["number"])

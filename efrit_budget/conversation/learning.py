@@ -1,10 +1,10 @@
-"""What a reply's usage block teaches: of the model, and of what was new in its prompt."""
+"""Learn from the usage block of a reply: calibrate the model, or correct estimates of texts."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass, replace
+from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import ABSURD, true_prompt_size
 from efrit_budget.conversation import calls, segments, turns, windows
@@ -13,14 +13,14 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 
 FAR = 3.0
-"""Tokens for one of our estimate, above which it is the text that was misjudged, not the model."""
+"""Reported tokens per estimated one above which the text was misjudged, not the model."""
 WORTH_BELIEVING = 1_000
-"""Tokens below which it makes no difference to a session."""
+"""The least missing tokens for which the estimates of texts are corrected."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What came into a prompt since the last one of the same epoch, or all of it."""
+    """The growth of a prompt since the latest one of the same epoch, or all of the prompt."""
 
     first: int
     """The first turn whose results were new."""
@@ -28,17 +28,17 @@ class Growth:
     raw: int
     exact: int
     tokens: int
-    """What the API counted for it."""
+    """The tokens that the API counted."""
     results: int
     is_whole: bool
 
 
 def learn(
-    connection: sqlite3.Connection, window: Window, turn: sqlite3.Row, usage: Json, bounds: Bounds
+    connection: Connection, window: Window, turn: Row, usage: Json, bounds: Bounds
 ) -> tuple[Window, Bounds]:
-    """Calibrate the model; or, where new text was far above its estimate, charge that text so.
+    """Calibrate the model; or, if new texts cost far more than estimated, correct their estimates.
 
-    A prompt can be no larger than the model's window, so no usage block is believed beyond it.
+    No more tokens are believed than the window of the model has.
     """
     size = true_prompt_size(usage)
     if size is None:
@@ -48,7 +48,7 @@ def learn(
     known, frames = bounds.calibration, grown.results * bounds.calibration.frame
     missed = grown.tokens - grown.exact - known.tokens(grown.raw, grown.results)
     if missed >= WORTH_BELIEVING and grown.tokens - grown.exact - frames > FAR * grown.raw:
-        return _believe(connection, window, grown, missed / known.factor), bounds
+        return _raise_estimates(connection, window, grown, missed / known.factor), bounds
     results = (
         grown.results
         if grown.is_whole
@@ -61,7 +61,7 @@ def learn(
     return window, replace(bounds, calibration=learnt)
 
 
-def _growth(connection: sqlite3.Connection, turn: sqlite3.Row, size: int) -> Growth:
+def _growth(connection: Connection, turn: Row, size: int) -> Growth:
     session_id, number = turn["session_id"], turn["number"]
     before = turns.before(connection, turn)
     counted = None if before is None else _counted(before)
@@ -79,16 +79,16 @@ def _growth(connection: sqlite3.Connection, turn: sqlite3.Row, size: int) -> Gro
     )
 
 
-def _counted(turn: sqlite3.Row) -> int | None:
+def _counted(turn: Row) -> int | None:
     """Return the API's count of an earlier prompt, or None if it is implausibly small."""
     size = true_prompt_size(json.loads(turn["usage"] or "null"))
     return size if size is not None and size >= turn["raw"] / ABSURD + turn["exact"] else None
 
 
-def _believe(
-    connection: sqlite3.Connection, window: Window, grown: Growth, missing: float
+def _raise_estimates(
+    connection: Connection, window: Window, grown: Growth, missing: float
 ) -> Window:
-    """Charge what was new with what the estimate missed, each piece by its share."""
+    """Raise the estimates of the new texts by the missing tokens, each by its share."""
     fixed = window.system_raw + window.head_raw if grown.is_whole else 0
     span = {"session": window.session_id, "first": grown.first, "turn": grown.turn}
     charged = fixed + calls.new_raw(connection, span) + segments.new_raw(connection, span)

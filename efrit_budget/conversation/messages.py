@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from efrit_budget.conversation.blocks import sendable_blocks, without_thinking
-from efrit_budget.conversation.pieces import Content, Phase, Piece, PieceState
+from efrit_budget.conversation.pieces import Content, Key, Phase, Piece, PieceState
 from efrit_budget.errors import JsonObject
 
 
@@ -16,16 +16,17 @@ class Assembly:
 
     first_place: int
     messages: list[JsonObject] = field(default_factory=list)
-    places: list[tuple[Piece, int]] = field(default_factory=list)
+    places: dict[Key, int] = field(default_factory=dict)
+    """The number of the message that carries each piece."""
 
     def add(self, role: str, blocks: list[JsonObject], piece: Piece | None = None) -> None:
-        """Put blocks behind what is there."""
+        """Append blocks, to the last message if it has the same role."""
         if blocks and self.messages and self.messages[-1]["role"] == role != "system":
             self.messages[-1]["content"].extend(blocks)
         elif blocks:
             self.messages.append({"role": role, "content": list(blocks)})
         if piece is not None:
-            self.places.append((piece, self.first_place + len(self.messages) - 1))
+            self.places[piece.key] = self.next_place - 1
 
     @property
     def next_place(self) -> int:

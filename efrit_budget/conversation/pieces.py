@@ -22,10 +22,10 @@ class PieceState(StrEnum):
     """The state of a piece in the window."""
 
     ANNOUNCED = "announced"
-    """A tool use whose result is not there yet."""
+    """A tool use that has no result yet."""
     FULL = "full"
     COMPRESSED = "compressed"
-    """A result shrunken to a line, a reply without its thinking."""
+    """A result as one line, or a reply without its thinking."""
     GONE = "gone"
 
 
@@ -48,7 +48,7 @@ class Piece:
     ordinal: int
     state: PieceState
     tokens: int
-    """What it costs as it stands."""
+    """What it costs in full."""
     least: int
     """What it costs compressed."""
     last_use: int
@@ -56,8 +56,8 @@ class Piece:
     place: int | None = None
     """The number of the message that carries it; None until it is sent."""
     wish: UserEdit | None = None
-    stands_on: frozenset[Key] | None = None
-    """Of a line that says where its text stands in full: the pieces where it does."""
+    full_copies: frozenset[Key] | None = None
+    """Of a "Same as" line, the pieces that show its text in full; None of other pieces."""
 
     @property
     def key(self) -> Key:

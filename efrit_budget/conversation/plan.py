@@ -1,8 +1,8 @@
-"""Plan a rewrite: a pure function that shrinks the least recently used pieces.
+"""Plan a rewrite: decide which pieces are compressed or evicted, least recently used first.
 
-First each tier is brought to its own mark; then, if the whole is still too large, more gives
-way in a fixed order. What the person pinned stays, the latest request never leaves, and what
-belongs to the turn in hand gives way last.
+First each tier is brought to its own mark; then, if the whole is still too large, more pieces are
+compressed and evicted in a fixed order. Pinned results stay, the latest user message is never
+evicted, and the pieces of the current turn come last.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class Frame:
     limits: Limits
     prompt_limit: int
     fixed: int
-    """System prompt and tools: what no rewrite makes smaller."""
+    """The tokens of system text and tools, which no rewrite changes."""
     low_water: float
     gone: int
-    """Turns that left before."""
+    """The number of turns that were evicted before."""
     title: int
-    """What stands above the lines of turns that left costs."""
+    """The tokens of the title above the lines of evicted turns."""
     line: int
-    """What the line of a turn that leaves costs, about."""
+    """The assumed tokens of the line of an evicted turn."""
     head_limit: int
-    """What the lines of turns that left may cost, title and all."""
+    """The most tokens of the title and these lines."""
     notice: int
-    """What the alert costs that may follow a rewrite; the history pays for it."""
+    """The tokens of the notice that may follow a rewrite; it counts as history."""
 
     def head(self, gone: int) -> int:
         """Return the cost of the lines of so many evicted turns."""
@@ -49,7 +49,7 @@ class Plan:
     states: Mapping[Key, PieceState]
     used: Mapping[Tier, int]
     head: int
-    """What the lines of the turns that left may take."""
+    """The tokens that the lines of evicted turns may have."""
     fits: bool
 
     @property
@@ -59,7 +59,7 @@ class Plan:
 
 
 class _PlanDraft:
-    """A plan in the making; sums follow each change."""
+    """A plan that is being made; the tiers' sums follow each change of a piece."""
 
     def __init__(self, pieces: Iterable[Piece], frame: Frame, current_turn: int) -> None:
         self.frame = frame
@@ -73,7 +73,7 @@ class _PlanDraft:
         self.sums[Tier.SYSTEM] = frame.fixed
         for key in self.pieces:
             self._count(key, 1)
-        self.lines = [key for key, piece in self.pieces.items() if piece.stands_on is not None]
+        self.lines = [key for key, piece in self.pieces.items() if piece.full_copies is not None]
         self._shrink_dangling_lines()
 
     def _count(self, key: Key, sign: int) -> None:
@@ -89,7 +89,7 @@ class _PlanDraft:
     def _shrink_dangling_lines(self) -> None:
         """Shrink "Same as rN" lines whose rN is no longer shown in full."""
         for key in self.lines:
-            full_places = self.pieces[key].stands_on or ()
+            full_places = self.pieces[key].full_copies or ()
             if self.states[key] is PieceState.FULL and not any(
                 self.states.get(place) is PieceState.FULL for place in full_places
             ):
@@ -120,7 +120,7 @@ class _PlanDraft:
         return size > self.frame.limits.of(tier)
 
     def is_above_low_water(self) -> bool:
-        """Return whether full results are above their low-water mark."""
+        """Return whether the results in full are above their low-water mark."""
         mark = int(self.frame.limits.of(Tier.TOOL_RESULTS) * self.frame.low_water)
         return self.sums[Tier.TOOL_RESULTS] > mark
 
@@ -129,7 +129,7 @@ class _PlanDraft:
         return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
 
     def compressible_results(self, *, current: bool) -> list[Key]:
-        """Return the results that may shrink, restored ones last."""
+        """Return the results that may be compressed, least recently used first, restored last."""
         found = self.by_last_use(
             key
             for key, state in self.states.items()
@@ -189,7 +189,7 @@ class _PlanDraft:
 
 
 def _initial_state(piece: Piece) -> PieceState:
-    """Return the state of a piece at the start of an epoch, without thinking and notices."""
+    """Return the state of a piece in a rewrite: no notices, and replies without thinking."""
     if piece.phase is Phase.NOTICE:
         return PieceState.GONE
     return PieceState.COMPRESSED if piece.phase is Phase.REPLY else piece.state
@@ -219,7 +219,7 @@ def plan(pieces: Sequence[Piece], frame: Frame, current_turn: int) -> Plan:
 
 
 def _bring_to_marks(draft: _PlanDraft) -> None:
-    """Bring each tier to its mark; restored results count up to the limit."""
+    """Bring each tier to its mark; restored results are compressed only above the limit."""
     results = draft.compressible_results(current=False)
     restored = [key for key in results if draft.was_restored(key)]
     _act_while(draft.is_above_low_water, results[: len(results) - len(restored)], draft.compress)
@@ -254,7 +254,7 @@ def _bring_within_limit(draft: _PlanDraft) -> None:
 def _act_while(
     needed: Callable[[], bool], candidates: Iterable[T], act: Callable[[T], None]
 ) -> None:
-    """Act on the candidates, one by one, for as long as it is needed."""
+    """Act on one candidate after the other while `needed` returns true."""
     for candidate in candidates:
         if not needed():
             return

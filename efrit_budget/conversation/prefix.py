@@ -56,14 +56,10 @@ def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[Js
 
 
 def prefix_estimate(system: Iterable[JsonObject], tools: Iterable[JsonObject]) -> int:
-    """Return the estimate of system blocks and tools."""
-    return sum(map(block_estimate, system)) + sum(map(_tool_estimate, tools))
-
-
-def _tool_estimate(tool: JsonObject) -> int:
-    """Return the estimate of a tool as compact JSON."""
-    sent = {name: tool[name] for name in tool if name != "cache_control"}
-    return estimate(valid_json(sent, separators=(",", ":")))
+    """Return the estimate of system blocks, and of tools as compact JSON."""
+    sent = ({name: tool[name] for name in tool if name != "cache_control"} for tool in tools)
+    tool_texts = (valid_json(tool, separators=(",", ":")) for tool in sent)
+    return sum(map(block_estimate, system)) + sum(map(estimate, tool_texts))
 
 
 def _schema(offer: Offer, allowance: int, needless: str | None) -> JsonObject:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
+from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import counts_of
 from efrit_budget.budget.prices import dollars
@@ -14,7 +14,7 @@ from efrit_budget.conversation.end import usage_blocks
 from efrit_budget.errors import JsonObject
 
 
-def session_usage(connection: sqlite3.Connection, session_id: str, *, price: bool) -> JsonObject:
+def session_usage(connection: Connection, session_id: str, *, price: bool) -> JsonObject:
     """Return the summed `usage` of all turns, and with `price` the `dollars` that they cost.
 
     Where the price of a model is unknown, `dollars` is None.
@@ -32,7 +32,7 @@ def _dollars(usages: Iterable[tuple[str, dict[str, int]]]) -> float | None:
     return round(sum(known), 6) if len(known) == len(prices) else None
 
 
-def _usages(connection: sqlite3.Connection, session_id: str) -> list[tuple[str, dict[str, int]]]:
+def _usages(connection: Connection, session_id: str) -> list[tuple[str, dict[str, int]]]:
     return [
         (row["model"], counts_of(usage))
         for row in turns.with_usage(connection, session_id)

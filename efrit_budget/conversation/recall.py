@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from dataclasses import dataclass
+from sqlite3 import Connection, Row
 
 from efrit_budget.conversation import calls, segments, turns
 from efrit_budget.conversation.compressed_line import summary_of
@@ -19,6 +19,7 @@ from efrit_budget.tools.base import Stored
 
 TURN = re.compile(r"\s*[tT]([1-9][0-9]{0,8})\s*")
 ARGUMENTS_SHOWN = 100
+STATES = {"full": "in full", "compressed": "shrunk", "gone": "evicted"}
 
 
 @dataclass(frozen=True)
@@ -51,20 +52,20 @@ class SessionResults:
             call_rows = calls.with_results(connection, self._session_id)
             evicted = segments.evicted(connection, self._session_id)
             begun = turns.begun_times(connection, self._session_id) if evicted else {}
-        entries = [((row["ended"], row["number"]), (_line(row), _fact(row))) for row in call_rows]
-        entries += [
-            ((begun[row["turn"]], 0), (_turn_line(row), _turn_dict(row))) for row in evicted
+        entries: list[tuple[tuple[float, int], tuple[str, JsonObject]]] = [
+            ((row["ended"], row["number"]), (_call_line(row), _call_facts(row)))
+            for row in call_rows
         ]
-        return of_items(
-            "entries", [(None, [entry for _, entry in sorted(entries, key=_entry_time)])]
-        )
+        for row in evicted:
+            facts = {"handle": f"t{row['turn']}", "role": row["role"], "state": "gone"}
+            words = " ".join(_block_text(json.loads(row["content"])).split())
+            line = f"t{row['turn']} {row['role']} (evicted): {words[:120]}"
+            entries.append(((begun[row["turn"]], 0), (line, facts | {"turn": row["turn"]})))
+        entries.sort(key=lambda entry: entry[0])
+        return of_items("entries", [(None, [entry for _, entry in entries])])
 
 
-def _entry_time(entry: tuple[tuple[float, int], object]) -> tuple[float, int]:
-    return entry[0]
-
-
-def _turn(connection: sqlite3.Connection, session_id: str, turn: int) -> Body:
+def _turn(connection: Connection, session_id: str, turn: int) -> Body:
     """Return the message and reply of a turn, without its results."""
     rows = segments.of_turn(connection, session_id, turn)
     if not rows:
@@ -81,7 +82,7 @@ def _block_text(blocks: list[JsonObject]) -> str:
     )
 
 
-def _line(row: sqlite3.Row) -> str:
+def _call_line(row: Row) -> str:
     arguments = row["arguments"]
     if len(arguments) > ARGUMENTS_SHOWN:
         arguments = arguments[:ARGUMENTS_SHOWN] + "…"
@@ -90,23 +91,10 @@ def _line(row: sqlite3.Row) -> str:
     summary = summary_of(row["compressed"], row["number"])
     summary_text = f": {summary[:120]}" if summary else ""
     called = f"{handle(row['number'])} {row['tool']} {arguments}"
-    return f"{called} ({tokens}, {_state(row)}{pinned}){summary_text}"
+    return f"{called} ({tokens}, {STATES[row['state']]}{pinned}){summary_text}"
 
 
-def _turn_line(row: sqlite3.Row) -> str:
-    words = " ".join(_block_text(json.loads(row["content"])).split())
-    return f"t{row['turn']} {row['role']} (evicted): {words[:120]}"
-
-
-def _turn_dict(row: sqlite3.Row) -> JsonObject:
-    return {"handle": f"t{row['turn']}", "role": row["role"], "state": "gone", "turn": row["turn"]}
-
-
-def _state(row: sqlite3.Row) -> str:
-    return {"full": "in full", "compressed": "shrunk", "gone": "evicted"}[row["state"]]
-
-
-def _fact(row: sqlite3.Row) -> JsonObject:
+def _call_facts(row: Row) -> JsonObject:
     return {
         "handle": handle(row["number"]),
         "tool": row["tool"],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
-from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState
+from efrit_budget.conversation.pieces import Key, Phase, PieceState
+from efrit_budget.errors import Json
 
 Rows = list[Row]
 
@@ -168,28 +169,16 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
     )
 
 
-def set_states(connection: Connection, session_id: str, states: Mapping[Key, PieceState]) -> None:
-    """Set the states of messages and replies; results are passed over."""
-    connection.executemany(
-        "UPDATE segments SET state = ? WHERE session_id = ? AND turn = ? AND phase = ?",
-        [
-            (state, session_id, turn, phase)
-            for (turn, phase, _), state in states.items()
-            if phase != Phase.RESULT
-        ],
-    )
-
-
-def set_places(
-    connection: Connection, session_id: str, places: Iterable[tuple[Piece, int]]
+def update_pieces(
+    connection: Connection, session_id: str, change: str, values: Mapping[Key, Json]
 ) -> None:
-    """Record which message carries each row."""
+    """Set a column of messages and replies, each to its value; results are passed over."""
     connection.executemany(
-        "UPDATE segments SET place = ? WHERE session_id = ? AND turn = ? AND phase = ?",
+        f"UPDATE segments SET {change} WHERE session_id = ? AND turn = ? AND phase = ?",  # noqa: S608
         [
-            (place, session_id, piece.turn, piece.phase)
-            for piece, place in places
-            if piece.phase is not Phase.RESULT
+            (value, session_id, turn, phase)
+            for (turn, phase, _), value in values.items()
+            if phase != Phase.RESULT
         ],
     )
 

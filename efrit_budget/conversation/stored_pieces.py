@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.conversation import calls, segments
@@ -16,9 +16,7 @@ from efrit_budget.results import store as results
 EMPTY = Content("user", [])
 
 
-def load_pieces(
-    connection: sqlite3.Connection, session_id: str, calibration: Calibration
-) -> list[Piece]:
+def load_pieces(connection: Connection, session_id: str, calibration: Calibration) -> list[Piece]:
     """Return the pieces in the window, in order, with costs."""
     found = [_segment_piece(row, calibration) for row in segments.in_window(connection, session_id)]
     full_places = _full_places(connection, session_id)
@@ -29,7 +27,7 @@ def load_pieces(
     return sorted(found, key=lambda piece: piece.key)
 
 
-def _full_places(connection: sqlite3.Connection, session_id: str) -> dict[Key, frozenset[Key]]:
+def _full_places(connection: Connection, session_id: str) -> dict[Key, frozenset[Key]]:
     """Return for each "Same as" line where its text is shown in full."""
     found: dict[Key, frozenset[Key]] = {}
     for row in calls.full_places(connection, session_id):
@@ -41,7 +39,7 @@ def _full_places(connection: sqlite3.Connection, session_id: str) -> dict[Key, f
     return found
 
 
-def _segment_piece(row: sqlite3.Row, calibration: Calibration) -> Piece:
+def _segment_piece(row: Row, calibration: Calibration) -> Piece:
     state = PieceState(row["state"])
     full = calibration.tokens(row["raw"]) if row["exact"] is None else row["exact"]
     bare = calibration.tokens(row["bare_raw"])
@@ -58,7 +56,7 @@ def _segment_piece(row: sqlite3.Row, calibration: Calibration) -> Piece:
 
 
 def _call_piece(
-    row: sqlite3.Row, calibration: Calibration, standing: Mapping[Key, frozenset[Key]]
+    row: Row, calibration: Calibration, full_places: Mapping[Key, frozenset[Key]]
 ) -> Piece:
     return Piece(
         turn=row["turn"],
@@ -71,21 +69,18 @@ def _call_piece(
         pinned=bool(row["pinned"]),
         place=row["place"],
         wish=None if row["wish"] is None else UserEdit(row["wish"]),
-        stands_on=standing.get((row["turn"], Phase.RESULT.value, row["ordinal"])),
+        full_copies=full_places.get((row["turn"], Phase.RESULT.value, row["ordinal"])),
     )
 
 
-def raw_and_exact(connection: sqlite3.Connection, session_id: str) -> tuple[int, int]:
+def raw_and_exact(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens of the prompt."""
-    said, given = (table.prompt_sums(connection, session_id) for table in (segments, calls))
-    return said[0] + given[0], said[1] + given[1]
+    sums = [table.prompt_sums(connection, session_id) for table in (segments, calls)]
+    return sum(raw for raw, _ in sums), sum(exact for _, exact in sums)
 
 
-def tokens_saved(connection: sqlite3.Connection, session_id: str, calibration: Calibration) -> int:
-    """Return the tokens saved by eviction and compression.
-
-    Together with what stands in it now that is all that the model has written and been given.
-    """
+def tokens_saved(connection: Connection, session_id: str, calibration: Calibration) -> int:
+    """Return the tokens saved by eviction and compression."""
     sums = (table.shrunken_sums(connection, session_id) for table in (segments, calls))
     return sum(
         max(0, calibration.tokens(row["raw"]) + row["exact"] - calibration.tokens(row["kept"]))
@@ -93,44 +88,34 @@ def tokens_saved(connection: sqlite3.Connection, session_id: str, calibration: C
     )
 
 
-def set_states(
-    connection: sqlite3.Connection, session_id: str, states: Mapping[Key, PieceState]
-) -> None:
-    """Put the pieces into the states of a plan."""
-    calls.set_states(connection, session_id, states)
-    segments.set_states(connection, session_id, states)
+def set_states(connection: Connection, session_id: str, states: Mapping[Key, PieceState]) -> None:
+    """Set the states of pieces."""
+    for table in (calls, segments):
+        table.update_pieces(connection, session_id, "state = ?", states)
 
 
-def set_places(
-    connection: sqlite3.Connection, session_id: str, places: Sequence[tuple[Piece, int]]
-) -> None:
-    """Record which message carries each piece; that applies its user edit."""
-    calls.set_places(connection, session_id, places)
-    segments.set_places(connection, session_id, places)
+def set_places(connection: Connection, session_id: str, places: Mapping[Key, int]) -> None:
+    """Record which message carries each piece; that applies the user edits of results."""
+    calls.update_pieces(connection, session_id, "place = ?, wish = NULL", places)
+    segments.update_pieces(connection, session_id, "place = ?", places)
 
 
-def clear_places(connection: sqlite3.Connection, session_id: str) -> None:
-    """Clear all message places; a rewrite sends everything again."""
-    calls.clear_places(connection, session_id)
-    segments.clear_places(connection, session_id)
-
-
-def load_content(connection: sqlite3.Connection, session_id: str, piece: Piece) -> Content:
+def load_content(connection: Connection, session_id: str, piece: Piece) -> Content:
     """Return the API's blocks of a piece in its state."""
     if piece.phase is Phase.RESULT:
         row = calls.of_piece(connection, session_id, piece)
         has_blocks = piece.state is PieceState.FULL and row["exact"] > 0
-        extra_blocks = (
+        other_blocks = (
             results.get(connection, session_id, row["number"]).content if has_blocks else ()
         )
-        return Content("user", [_tool_result(row, piece.state, extra_blocks)])
+        return Content("user", [_tool_result(row, piece.state, other_blocks)])
     segment = segments.get(connection, session_id, piece.turn, piece.phase)
     return Content(segment["role"], json.loads(segment["content"])) if segment else EMPTY
 
 
-def _tool_result(row: sqlite3.Row, state: PieceState, beside: Sequence[Json]) -> JsonObject:
+def _tool_result(row: Row, state: PieceState, other_blocks: Sequence[Json]) -> JsonObject:
     text = row["compressed"] if state is PieceState.COMPRESSED else row["delivered"]
-    blocks: list[Json] = [*beside, *([{"type": "text", "text": text}] if text else [])]
+    blocks: list[Json] = [*other_blocks, *([{"type": "text", "text": text}] if text else [])]
     result: JsonObject = {
         "type": "tool_result",
         "tool_use_id": plain_id(row["tool_use_id"]),

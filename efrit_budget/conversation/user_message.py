@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
+from sqlite3 import Connection
 
 from efrit_budget.budget.tiers import Tier
 from efrit_budget.characters import sound_text
@@ -16,7 +16,7 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
-from efrit_budget.results.delivery import Delivery, Terms, deliver
+from efrit_budget.results.delivery import Terms, deliver
 from efrit_budget.results.marks import quote
 from efrit_budget.results.tokens import handle
 
@@ -25,12 +25,15 @@ LEAST_PAGE = 100
 
 
 def store(
-    connection: sqlite3.Connection,
+    connection: Connection,
     window: Window,
     blocks: list[JsonObject],
     bounds: Bounds,
 ) -> tuple[Window, tuple[str, ...]]:
-    """Keep the request; what is above its tier is stored, and its first page goes."""
+    """Store the user message; of a text above its tier, send the first page.
+
+    Return the window, and notes for the person on texts that were cut.
+    """
     window, blocks, notes = _fit_to_tier(connection, window, blocks, bounds)
     raw = sum(block_estimate(block) for block in blocks)
     key = (window.session_id, window.turn, Phase.REQUEST)
@@ -39,14 +42,14 @@ def store(
 
 
 def _fit_to_tier(
-    connection: sqlite3.Connection,
+    connection: Connection,
     window: Window,
     blocks: list[JsonObject],
     bounds: Bounds,
 ) -> tuple[Window, list[JsonObject], tuple[str, ...]]:
     """Return the blocks cut to the user tier, largest texts first.
 
-    What is no text, such as an image, stays as it is; the texts beside it make room.
+    Other blocks, such as images, stay as they are; the texts make room for them.
     """
     blocks = list(blocks)
     notes: list[str] = []
@@ -60,18 +63,13 @@ def _fit_to_tier(
         body = Body(quote(sound_text(blocks[index]["text"])))
         ready = results.packed(connection, body)
         results.put(connection, window.session_id, number, "user_message", ready)
-        delivery = _first_page(body, number, max(LEAST_PAGE, costs[index] - over), window, bounds)
+        allowance = max(LEAST_PAGE, costs[index] - over)
+        terms = Terms(window.session_id, allowance, bounds.cost, remaining=None, rough=bounds.rough)
+        delivery = deliver(body, number, 0, terms, notes=())
         notes.append(_note(costs[index], delivery.end, number, bounds))
         blocks[index] = {"type": "text", "text": delivery.text}
         costs[index] = delivery.tokens
     return window, blocks, tuple(notes)
-
-
-def _first_page(
-    body: Body, number: int, allowance: int, window: Window, bounds: Bounds
-) -> Delivery:
-    terms = Terms(window.session_id, allowance, bounds.cost, remaining=None, rough=bounds.rough)
-    return deliver(body, number, 0, terms, notes=())
 
 
 def _note(tokens: int, sent: int, number: int, bounds: Bounds) -> str:

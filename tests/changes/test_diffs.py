@@ -11,8 +11,15 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.changes.diffs import BLOCK, MOST_BYTES, Version, as_buffer, counts, unified
-from efrit_budget.changes.lines import differing
+from efrit_budget.changes.diffs import (
+    BLOCK,
+    MOST_BYTES,
+    Version,
+    as_buffer,
+    counts,
+    differing_lines,
+    unified,
+)
 
 LINES = st.lists(
     st.sampled_from(["", "a", "b", "c", "  indented", "größe", "a\r", "日本", "x\x0cy", "\\"])
@@ -83,7 +90,7 @@ def test_lines_outside_of_what_differs_are_the_same(old: list[int], new: list[in
     old_lines = [b"%d" % number for number in old for _ in range(40)] + [b"once"]
     new_lines = [b"%d" % number for number in new for _ in range(40)] + [b"once", b"more"]
     at, made = 0, []
-    for begin, end, new_begin, new_end in differing(old_lines, new_lines):
+    for begin, end, new_begin, new_end in differing_lines(old_lines, new_lines):
         made += old_lines[at:begin] + new_lines[new_begin:new_end]
         at = end
     assert made + old_lines[at:] == new_lines

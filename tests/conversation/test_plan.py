@@ -193,7 +193,7 @@ def test_the_turn_in_hand_gives_way_last_and_the_latest_request_not_at_all() -> 
 
 def test_a_line_that_points_at_a_text_shrinks_with_the_last_place_where_it_stands() -> None:
     def pointing(at: set[Key]) -> Piece:
-        return result(5, 100, stands_on=frozenset(at))
+        return result(5, 100, full_copies=frozenset(at))
 
     first, second = result(1), result(2)
     for places, expected in [
