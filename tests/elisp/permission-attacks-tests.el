@@ -261,6 +261,48 @@ DECISION may be a function, which returns it."
     (should (equal "# A project\n" (attack-test--text "README.md")))
     (should (equal "one\ntwo\n" (attack-test--text "a.txt")))))
 
+;;; What changes while the person reads
+
+(ert-deftest efrit-attack-a-link-that-comes-while-the-person-reads-leads-nowhere ()
+  "Neither in the place of the file, nor of its folder."
+  (let ((outside (file-name-as-directory (file-truename (make-temp-file "efrit-outside-" t)))))
+    (unwind-protect
+        (loop-test-with
+            (concat
+             (attack-test--use "read_file" "{\"path\":\"a.txt\"}")
+             (attack-test--use
+              "edit_file" "{\"path\":\"a.txt\",\"old_text\":\"one\",\"new_text\":\"PWNED\"}")
+             (attack-test--use "create_file" "{\"path\":\"sub/new.txt\",\"content\":\"PWNED\"}")
+             (attack-test--use "delete_file" "{\"path\":\"other/gone.txt\"}")
+             (attack-test--use "rename_file" "{\"path\":\"third/it.txt\",\"to\":\"third/that.txt\"}")
+             attack-test--end)
+            loop
+          (dolist (name '("a.txt" "gone.txt" "it.txt"))
+            (with-temp-file (expand-file-name name outside)
+              (insert "one\ntwo\n")))
+          (efrit-test-write "sub/kept.txt" "")
+          (efrit-test-write "other/gone.txt" "one\ntwo\n")
+          (efrit-test-write "third/it.txt" "one\ntwo\n")
+          (cl-flet ((swap (folder)
+                      (lambda ()
+                        (rename-file folder (concat folder ".kept"))
+                        (make-symbolic-link outside folder)
+                        'allow)))
+            (efrit-test-with-rules loop nil
+              (attack-test--play
+               loop `((,(lambda ()
+                          (delete-file "a.txt")
+                          (make-symbolic-link (expand-file-name "a.txt" outside) "a.txt")
+                          'allow))
+                      (,(swap "sub")) (,(swap "other")) (,(swap "third"))))))
+          (should (= 4 (length attack-test--asked)))
+          (should (equal '("a.txt" "gone.txt" "it.txt")
+                         (directory-files outside nil directory-files-no-dot-files-regexp)))
+          (with-temp-buffer
+            (insert-file-contents (expand-file-name "a.txt" outside))
+            (should (equal "one\ntwo\n" (buffer-string)))))
+      (delete-directory outside t))))
+
 ;;; Files that run by being there
 
 (ert-deftest efrit-attack-files-that-run-by-being-there-are-asked-about ()
@@ -307,6 +349,29 @@ DECISION may be a function, which returns it."
                    (mapcar #'car attack-test--asked)))
     (should (equal '((undo (all) allow)) (efrit-loop-rules loop)))
     (should (attack-test--there-p "Makefile"))))
+
+;;; In batch
+
+(ert-deftest efrit-attack-what-is-always-asked-about-is-denied-in-batch ()
+  "Also where every tool may run."
+  (loop-test-with
+      (concat (attack-test--use "create_file" "{\"path\":\".envrc\",\"content\":\"PWNED\"}")
+              (attack-test--use "create_file" "{\"path\":\"harmless\",\"content\":\"x\"}")
+              (attack-test--use "read_file" "{\"path\":\".env\"}")
+              (attack-test--use "read_buffer" "{\"buffer\":\"*mail*\"}")
+              (attack-test--use "rename_file" "{\"path\":\".env\",\"to\":\"env.txt\"}")
+              (attack-test--use "vcs_diff" "{\"path\":\".env\"}")
+              attack-test--end)
+      loop
+    (efrit-test-write ".env" "KEY=PRIVATE\n")
+    (attack-test--outside "*mail*" temporary-file-directory)
+    (let ((process-environment (cons "EFRIT_ALLOW=all" process-environment)))
+      (cl-letf (((symbol-function 'send-string-to-terminal) #'ignore))
+        (should (eq 'idle (efrit-loop-state (efrit-batch-play loop "Go."))))))
+    (should (attack-test--there-p "harmless"))
+    (should (attack-test--there-p ".env"))
+    (should-not (attack-test--there-p ".envrc"))
+    (should-not (string-search "PRIVATE" (efrit-test-sent-text)))))
 
 ;;; Buffers outside the project
 
