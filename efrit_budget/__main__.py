@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    _fill_standard_descriptors()
     # Looking for pydantic's plugins reads the metadata of every installed package, which is a
     # measurable part of a start; this package has none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -16,6 +17,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         return 130
+
+
+def _fill_standard_descriptors() -> None:
+    """Open the null device as each standard stream that is closed.
+
+    Otherwise a library's file could take its number, and what is written to standard error would
+    go into that file.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.set_inheritable(descriptor, True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from typing import TextIO
 
 from efrit_budget.errors import EfritError
 
@@ -26,9 +27,8 @@ def take_standard_streams() -> ProtocolStreams:
     Descriptor 0 is left at the null device and descriptor 1 at standard error, so that neither a
     stray `print` nor a child process can put a byte into the protocol.
     """
-    _require_open(0, "input")
-    _require_open(1, "output")
-    _open_standard_error()
+    _require_open(sys.__stdin__, "input")
+    _require_open(sys.__stdout__, "output")
     streams = ProtocolStreams(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -113,23 +113,10 @@ class ProtocolStreams:
             self._writing_since = None
 
 
-def _require_open(descriptor: int, name: str) -> None:
-    """Raise where it is closed; the next file to be opened would take its number."""
-    try:
-        os.fstat(descriptor)
-    except OSError as error:
-        raise StreamError(f"standard {name} cannot be used: {error.strerror}") from None
-
-
-def _open_standard_error() -> None:
-    """Give descriptor 2 something to be, so that none of ours takes its number."""
-    try:
-        os.fstat(2)
-    except OSError:
-        null = os.open(os.devnull, os.O_WRONLY)
-        if null != 2:
-            os.dup2(null, 2)
-            os.close(null)
+def _require_open(stream: TextIO | None, name: str) -> None:
+    """Raise if a standard stream was closed when Python started."""
+    if stream is None:
+        raise StreamError(f"standard {name} is closed; start the sidecar with pipes for both")
 
 
 def _wait_for_room(descriptor: int) -> None:
