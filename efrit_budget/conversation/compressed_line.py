@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from efrit_budget.results.delivery import FOOTER
+from efrit_budget.results.footer import FOOTER_SIGN
 from efrit_budget.results.marks import MARK, own
 from efrit_budget.results.tokens import handle
 
@@ -26,4 +26,4 @@ def summary_of(line: str | None, number: int | None) -> str:
     text = (line or "").removeprefix(f"{MARK} ")
     if number is not None and text.startswith(f"[{handle(number)}: "):
         text = text.partition("] ")[2]
-    return " ".join(text.rpartition(FOOTER)[0].split() or text.split())
+    return " ".join(text.rpartition(FOOTER_SIGN)[0].split() or text.split())

@@ -11,7 +11,7 @@ from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.compressed_line import summary_of
 from efrit_budget.conversation.pieces import Phase, PieceState
 from efrit_budget.errors import JsonObject
-from efrit_budget.results.ladder import Item, pack
+from efrit_budget.results.packer import Item, pack
 from efrit_budget.results.tokens import handle
 
 MOST_LINES = 400

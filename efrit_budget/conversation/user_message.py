@@ -16,7 +16,8 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
-from efrit_budget.results.delivery import Terms, deliver
+from efrit_budget.results.delivery import deliver
+from efrit_budget.results.footer import Terms
 from efrit_budget.results.marks import quote
 from efrit_budget.results.tokens import handle
 

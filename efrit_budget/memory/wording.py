@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from efrit_budget.results.footer import showing
+
 Detail = Literal["summary", "standard", "full"]
 """The length of each observation in a result: a line, its beginning, or all of it."""
 
@@ -14,9 +16,9 @@ ARTIFACTS = "artifacts. Increase limit for more."
 FINDINGS = "findings. Increase limit for more."
 
 
-def navigation_hint(showing: int, total: int, hint: str) -> str:
+def navigation_hint(shown: int, total: int, hint: str) -> str:
     """Return the line that says how many of all are shown, empty if all are."""
-    return f"Showing {showing:,} of {total:,} {hint}" if showing < total else ""
+    return showing(f"{shown:,} of", total, hint) if shown < total else ""
 
 
 def budget_line(tokens: int, budget: int, shown: int, total: int, noun: str) -> str:

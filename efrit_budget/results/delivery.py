@@ -1,19 +1,17 @@
-"""Deliver a result: a page, a navigation line and the footer."""
+"""Deliver a result: a page of it that fits, with its tail."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from efrit_budget.budget.estimate import SAMPLE
-from efrit_budget.budget.figures import shortened
 from efrit_budget.errors import JsonObject
 from efrit_budget.results.body import Body
+from efrit_budget.results.footer import Terms, continues, showing, with_footer
 from efrit_budget.results.marks import own
-from efrit_budget.results.pages import Cost, Page, furthest, page, rest
+from efrit_budget.results.pages import Page, furthest, page, rest
 from efrit_budget.results.tokens import Place, continuation_token, handle
 
-FOOTER = "📏 ~"
 TAIL_RESERVE = 12
 """Tokens kept back for what a figure in the tail may grow by."""
 ATTEMPTS = 10
@@ -27,24 +25,6 @@ MAY_FIT = 130
 def filled(allowance: int) -> int:
     """Return the part of an allowance to fill; estimates can be a few percent low."""
     return allowance - allowance * MARGIN_PERCENT // 100
-
-
-@dataclass(frozen=True)
-class Terms:
-    """Constraints for delivering a result."""
-
-    session_id: str
-    allowance: int
-    cost: Cost
-    remaining: int | None
-    pressed: bool = False
-    """Whether the allowance is only the floor that every result is granted."""
-    budget_line: Callable[[int], str] | None = None
-    """The line before the footer that tells the same figure, where the tool has cut its answer."""
-    price: Cost | None = None
-    """What a text counts for in a page, where that may be more than its cost."""
-    rough: Cost | None = None
-    """The same by samples, for looking where to cut."""
 
 
 @dataclass(frozen=True)
@@ -110,40 +90,6 @@ def _make_delivery(
     return Delivery(text, tokens, cut.start, cut.end, facts)
 
 
-def with_footer(text: str, terms: Terms) -> tuple[str, int]:
-    """Return the text with its footer, and the tokens of both.
-
-    The footer states the count of the text that it is in. Now and then no figure agrees with
-    itself; then an empty line before the footer helps.
-    """
-    tried: list[int] = []
-    tokens = terms.allowance
-    while True:
-        whole = _with_figure(text, tokens, terms)
-        counted = terms.cost(whole)
-        if counted == tokens:
-            return whole, tokens
-        if counted in tried:
-            for candidate in range(min(tried), max(tried) + 1):
-                whole = _with_figure(text, candidate, terms)
-                if terms.cost(whole) == candidate:
-                    return whole, candidate
-            text, tried = f"{text}\n", []
-            counted = terms.allowance
-        else:
-            tried.append(counted)
-        tokens = counted
-
-
-def _with_figure(text: str, tokens: int, terms: Terms) -> str:
-    line_end = "\n" if text and not text.endswith("\n") else ""
-    line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
-    left = ""
-    if terms.remaining is not None:
-        left = f" · {shortened(max(0, terms.remaining - tokens))} left"
-    return f"{text}{line_end}{line}{FOOTER}{tokens:,} tokens{left}"
-
-
 def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]) -> str:
     """Return the lines between the page and the footer, ours marked, quoted text below them."""
     lines, total = list(notes), body.total
@@ -152,12 +98,12 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
         position = body.position
         if cut.end < len(body.text):
             pressed = " Little budget is left." if terms.pressed else ""
-            position = f"Showing {_shown(body, cut)} {body.whole_count:,} {body.noun}.{pressed}"
-        lines.append(f"{position} continuation_token {token} continues.")
+            position = f"{showing(_shown(body, cut), body.whole_count, body.noun)}.{pressed}"
+        lines.append(continues(position, token))
     elif terms.budget_line is None and total is not None:
         stored = body.count(0, len(body.text))
         if stored < total and body.hint:
-            lines.append(f"Showing {_shown(body, cut)} {total:,} {body.hint}")
+            lines.append(showing(_shown(body, cut), total, body.hint))
         elif stored < total:
             lines.append(f"Only the first {stored:,} of {total:,} {body.noun} were stored.")
     return "\n".join(own(*line.split("\n", 1)) for line in lines)

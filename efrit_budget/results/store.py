@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from efrit_budget.results.body import Body
-from efrit_budget.results.packing import packed_marks, packed_text, unpacked
+from efrit_budget.results.encoding import packed_marks, packed_text, unpacked
 from efrit_budget.results.tokens import LISTED, TokenError, handle
 
 MOST_CHARACTERS = 24_000_000

@@ -24,7 +24,8 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
-from efrit_budget.results.delivery import Terms, deliver, with_footer
+from efrit_budget.results.delivery import deliver
+from efrit_budget.results.footer import Terms, with_footer
 from efrit_budget.results.marks import own
 from efrit_budget.results.pages import Cost
 from efrit_budget.results.store import Packed

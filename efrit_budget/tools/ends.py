@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from efrit_budget.results.body import Body
+from efrit_budget.results.footer import LONGEST_FOOTER, LONGEST_NAVIGATION
 from efrit_budget.results.marks import own, unquote
 from efrit_budget.tools.base import ToolContext
 
-NAVIGATION = "§ Showing 10,000 of 100,000 lines. continuation_token r10000:100000-ffff continues.\n"
-FOOTER = "📏 ~10,000 tokens · 100k left"
 LEAST_ROOM = 30
 """Tokens below which an end is not worth its heading."""
 READ_FOR_A_TOKEN = 8
@@ -19,10 +18,10 @@ SHRINK = 0.9
 def last_lines(body: Body, beside: Sequence[str], context: ToolContext) -> tuple[str, ...]:
     """Return a note with the last lines of a body, or nothing if all of it fits."""
     most = context.allowance * READ_FOR_A_TOKEN * 5
-    rest = "\n".join((*beside, FOOTER))
+    rest = "\n".join(beside) + LONGEST_FOOTER
     if len(body.text) <= most and context.cost(body.text + rest) <= context.allowance:
         return ()
-    room = (context.allowance - context.cost(NAVIGATION + rest)) // 2
+    room = (context.allowance - context.cost(f"{LONGEST_NAVIGATION}\n{rest}")) // 2
     return _fit_lines(body, room, context) if room >= LEAST_ROOM else ()
 
 

@@ -10,18 +10,16 @@ from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.wording import budget_line, navigation_hint
 from efrit_budget.results.body import Body
 from efrit_budget.results.delivery import MARGIN_PERCENT
+from efrit_budget.results.footer import LONGEST_FOOTER, LONGEST_NAVIGATION
 from efrit_budget.results.marks import own
+from efrit_budget.results.packer import Section, inside_out, whole, within
 from efrit_budget.results.pages import Cost, page
-from efrit_budget.results.sections import Section, inside_out, whole, within
 from efrit_budget.tools.base import Outcome, ToolContext
 
-FOOTER = "\n📏 ~1,000,000 tokens · 9.4k left"
-"""As long as a footer is in any session, and a little longer."""
 DRIFT = 50
 """The share of a price by which that of a long text can change when its tail does."""
 LEAST_ROOM = 30
 """Tokens of a page below which a text is not cut into pages beforehand."""
-CONTINUES = "§ Showing 1 of 1,000 pages. continuation_token r1000:1000000-ffff continues.\n"
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcom
     price = dearest(context.cost)
     body = found.of(whole(found.lead, found.sections, found.noun))
     hint = navigation_hint(len(body.items), found.total, found.hint)
-    if price(f"{body.text}{hint and own(hint)}{FOOTER}") <= context.allowance:
+    if price(f"{body.text}{hint and own(hint)}{LONGEST_FOOTER}") <= context.allowance:
         return Outcome(body=body)
     if max_tokens is None:
         return Outcome(body=_paged_body(found, body, context.allowance, price))
@@ -59,7 +57,11 @@ def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
     section = found.sections[0]
     if section.focus is None:
         return body
-    room = allowance - allowance // DRIFT - price(f"{found.lead}{CONTINUES}{FOOTER}")
+    room = (
+        allowance
+        - allowance // DRIFT
+        - price(f"{found.lead}{LONGEST_NAVIGATION}\n{LONGEST_FOOTER}")
+    )
     return found.of(inside_out(found.lead, section, found.noun, room, price))
 
 
@@ -71,7 +73,7 @@ def _full_allowance(context: ToolContext) -> int:
 def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
     """Return what fits beside the budget line, at least that line."""
     line = partial(_line, budget=budget, found=found)
-    tail = f"{line(budget, found.total)}{FOOTER}"
+    tail = f"{line(budget, found.total)}{LONGEST_FOOTER}"
     room = allowance - allowance // DRIFT
     for lead in (found.lead, ""):
         answer = within(lead, found.sections, found.noun, room, price, tail)
@@ -79,7 +81,7 @@ def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outco
             budget_text = partial(line, shown=answer.shown)
             return Outcome(body=found.of(answer.body), budget_line=budget_text)
     nothing = Body("", found.noun, data={found.noun: []}, total=found.total)
-    if price(f"{line(budget, 0)}{FOOTER}") <= allowance:
+    if price(f"{line(budget, 0)}{LONGEST_FOOTER}") <= allowance:
         nothing = replace(nothing, hint=found.hint)
         return Outcome(body=nothing, budget_line=partial(line, shown=0))
     return Outcome(body=replace(nothing, hint=f"{found.noun}. Increase max_tokens."))
@@ -94,9 +96,9 @@ def paged(text: str, max_tokens: int | None, context: ToolContext) -> Body:
     if max_tokens is None:
         return Body(text)
     price = dearest(context.cost)
-    if price(f"{text}{FOOTER}") <= context.allowance:
+    if price(f"{text}{LONGEST_FOOTER}") <= context.allowance:
         return Body(text)
-    room = context.allowance - price(f"{CONTINUES}{FOOTER}")
+    room = context.allowance - price(f"{LONGEST_NAVIGATION}\n{LONGEST_FOOTER}")
     if room < LEAST_ROOM:
         return Body(text)
     body, starts = Body(text), [0]

@@ -14,8 +14,8 @@ from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.packs import NEWLINES, index_of, moment, name_of
 from efrit_budget.memory.searching import Rank
 from efrit_budget.memory.wording import Detail
-from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own
+from efrit_budget.results.packer import Item
 from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, MaxTokens
 
 BEGINS = 300

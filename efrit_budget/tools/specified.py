@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from efrit_budget.errors import Json
 from efrit_budget.memory.wording import Detail
 from efrit_budget.project.documents import Change, Document, Specification, text_of
-from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own, quote
-from efrit_budget.results.sections import Section
+from efrit_budget.results.packer import Item, Section
 from efrit_budget.tools.base import ToolContext
 from efrit_budget.tools.sizes import counted
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.results.body import Body, Source, of_items, preceded
-from efrit_budget.results.delivery import Terms, deliver
-from efrit_budget.results.packing import packed_marks, packed_text, unpacked
+from efrit_budget.results.delivery import deliver
+from efrit_budget.results.encoding import packed_marks, packed_text, unpacked
+from efrit_budget.results.footer import Terms
 
 LINES = st.text(st.sampled_from("ab\n\r\t é"), max_size=60)
 MEMBERS = st.lists(st.tuples(st.text(st.sampled_from("xyz "), min_size=1), st.integers()))

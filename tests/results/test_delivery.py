@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from efrit_budget.results.body import Body
-from efrit_budget.results.delivery import Delivery, Terms, deliver, filled, with_footer
+from efrit_budget.results.delivery import Delivery, deliver, filled
+from efrit_budget.results.footer import Terms, with_footer
 from efrit_budget.results.tokens import Place, continuation_token
 
 TEN = Body("123456789\n" * 10, "files", tuple(range(0, 100, 10)))

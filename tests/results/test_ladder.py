@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.results.ladder import Item, outwards, pack, pack_around
+from efrit_budget.results.packer import Item, outwards, pack, pack_around
 
 FORMS = st.lists(
     st.text(st.characters(codec="ascii", exclude_characters="\n"), max_size=60),
@@ -21,7 +21,6 @@ def test_what_is_shown_fits_and_with_what_is_omitted_makes_the_whole(
 ) -> None:
     packed = pack(items, allowance, len)
     assert sum(len(line) + 1 for line in packed.texts) == packed.tokens <= allowance
-    assert packed.shown + packed.omitted == len(items)
     assert packed.shown == sum(line.shows for line in packed.lines)
 
 
@@ -34,7 +33,7 @@ def test_an_oversize_item_is_named_with_its_size_and_packing_goes_on() -> None:
     items = [Item(("x" * 500,), ("big",)), Item(("small",))]
     packed = pack(items, 40, len)
     assert packed.texts == ("big (500 tokens)", "small")
-    assert (packed.shown, packed.omitted) == (1, 1)
+    assert (packed.shown, packed.total) == (1, 2)
 
 
 def test_names_take_what_the_items_that_are_shown_leave() -> None:
@@ -47,7 +46,7 @@ def test_names_take_what_the_items_that_are_shown_leave() -> None:
 def test_one_item_that_fits_in_no_form_does_not_end_the_packing() -> None:
     items = [Item(("x" * 500, "y" * 100)), Item(("small",))]
     packed = pack(items, 20, len)
-    assert (packed.texts, packed.omitted) == (("small",), 1)
+    assert (packed.texts, packed.shown) == (("small",), 1)
 
 
 @given(ITEMS.filter(len), st.data(), st.integers(0, 400))

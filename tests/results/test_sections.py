@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from efrit_budget.budget.estimate import estimate
-from efrit_budget.results.ladder import Item
-from efrit_budget.results.sections import Answer, Section, whole, within
+from efrit_budget.results.packer import Answer, Item, Section, whole, within
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=80)
 FORMS = st.lists(WORDS, min_size=1, max_size=3).map(

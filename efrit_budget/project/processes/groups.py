@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from efrit_budget.cancellation import Cancellation
@@ -65,7 +66,8 @@ class Child:
         """Send a signal to the group; do nothing once it is finished."""
         with self._lock:
             if not self._finished:
-                _signal(self.process.pid, number)
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, number)
 
     def finish(self) -> bool:
         """Kill the group, collect the process; tell whether others of the group still ran."""
@@ -106,7 +108,11 @@ class _Groups:
         leader = child.process.pid
         with self._lock:
             child.process.poll()
-            left = _signal(leader, signal.SIGKILL)
+            try:
+                os.killpg(leader, signal.SIGKILL)
+                left = True
+            except (ProcessLookupError, PermissionError):  # nobody is in the group any more
+                left = False
             self._leaders.pop(leader, None)
             if child.origin is not None:
                 orphans.release(leader)
@@ -123,7 +129,8 @@ class _Groups:
         locked = self._lock.acquire(timeout=LOCK_SECONDS)
         try:
             for leader in tuple(self._leaders):
-                _signal(leader, signal.SIGKILL)
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(leader, signal.SIGKILL)
         finally:
             if locked:
                 self._lock.release()
@@ -147,12 +154,3 @@ def _wait_by_descriptor(process: int, seconds: float) -> float:
     finally:
         os.close(descriptor)
     return 0
-
-
-def _signal(leader: int, number: int) -> bool:
-    """Tell whether there was anybody in the group to take it."""
-    try:
-        os.killpg(leader, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

@@ -32,26 +32,34 @@ LEFT = re.compile(
 """What rg says at the end of a file it left because it is binary."""
 
 
-def read_totals(finished: Finished) -> tuple[int, int, int]:
-    """Parse rg's statistics; raise if rg printed none."""
+def read_hits(finished: Finished, scope: Scope, *, count: bool, alone: bool) -> Hits:
+    """Return what rg found; raise what it says where it printed no statistics."""
     end = (finished.stdout[-STATS_BYTES:] + finished.tail)[-STATS_BYTES:]
     found = STATS.search(end)
     if found is None:
         said = finished.stderr.decode("utf-8", "replace").strip()
         raise PatternError(said.removeprefix("rg: ")[:MOST_COMPLAINT] or "rg was ended")
-    return int(found[1]), int(found[2]), int(found[3])
+    totals = Hits(
+        matches=int(found[1]),
+        matched_files=int(found[2]),
+        searched_files=int(found[3]),
+        unreadable=len(COMPLAINTS.findall(finished.stderr)),
+    )
+    if count:
+        return _read_counts(finished.stdout, scope, totals)
+    return _read_matches(finished.stdout, scope, totals, alone=alone)
 
 
-def read_counts(finished: Finished, scope: Scope) -> Hits:
+def _read_counts(output: bytes, scope: Scope, totals: Hits) -> Hits:
     found = (
-        Block(entry[1].removeprefix(HERE), b"", int(entry[2]))
-        for entry in COUNT.finditer(finished.stdout)
+        Block(entry[1].removeprefix(HERE), b"", int(entry[2])) for entry in COUNT.finditer(output)
     )
     blocks = sorted(block for block in found if not scope.leaves_out(os.fsdecode(block.path)))
-    return Hits(blocks, sum(block.matches for block in blocks), len(blocks))
+    matches = sum(block.matches for block in blocks)
+    return replace(totals, blocks=blocks, matches=matches, matched_files=len(blocks))
 
 
-def read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
+def _read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
     """Return the blocks of rg's output by path, up to the stored maximum."""
     blocks: list[Block] = []
     binary: list[str] = []

@@ -25,7 +25,7 @@ OVER_LINES = re.compile(
     r"|\[[^\]]*(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)"
 )
 """What in a pattern says that it means several lines: a newline, (?s), [\\s\\S] and its like."""
-PERHAPS = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
+PERHAPS_OVER_LINES = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
 """What in a pattern a newline may fit."""
 SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 LINE_END = r"\r?\n"
@@ -103,16 +103,6 @@ def run_rg(
     return finished
 
 
-def reaches_over_lines(pattern: str, *, literal: bool = False) -> bool:
-    """Return whether a pattern explicitly matches several lines."""
-    return "\n" in pattern if literal else OVER_LINES.search(pattern) is not None
-
-
-def may_reach_over_lines(pattern: str) -> bool:
-    """Return whether a pattern could match across lines."""
-    return PERHAPS.search(pattern) is not None
-
-
 def escaped(text: str) -> str:
     """Return the regular expression for a literal text."""
     return SPECIAL.sub(r"\\\g<0>", text)
@@ -122,9 +112,9 @@ def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation
     """Yield the matching lines of a text with their numbers."""
     if "\0" in pattern:
         raise PatternError("the pattern cannot be used: it holds a NUL; write \\x00 for one")
-    if not reaches_over_lines(pattern):
+    if not OVER_LINES.search(pattern):
         lines = _matching(rg, text, pattern, [], cancellation)
-        if lines or not may_reach_over_lines(pattern):
+        if lines or not PERHAPS_OVER_LINES.search(pattern):
             return lines
     return _matching(rg, text, pattern, ["--multiline"], cancellation)
 

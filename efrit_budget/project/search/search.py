@@ -14,21 +14,14 @@ from efrit_budget.project.paths import OutsideError
 from efrit_budget.project.project import Located, open_beneath
 from efrit_budget.project.search.globs import NOT_UTF8, exactly
 from efrit_budget.project.search.hits import Block, Hits, Query, cut_block, join
-from efrit_budget.project.search.output import (
-    COMPLAINTS,
-    MOST_COMPLAINT,
-    block_of,
-    read_counts,
-    read_matches,
-    read_totals,
-)
+from efrit_budget.project.search.output import MOST_COMPLAINT, block_of, read_hits
 from efrit_budget.project.search.ripgrep import (
     FAILED,
     LINE_END,
+    OVER_LINES,
+    PERHAPS_OVER_LINES,
     PatternError,
     escaped,
-    may_reach_over_lines,
-    reaches_over_lines,
     run_rg,
 )
 from efrit_budget.project.search.scope import Scope, Unsaved
@@ -51,11 +44,11 @@ def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hi
     Lines are searched one by one, and over their ends where the pattern says so, or where no line
     matches and the pattern could reach further.
     """
-    if not reaches_over_lines(query.pattern, literal=query.literal):
-        hits = _search(walk, scope, query, count=count)
-        if hits.matches or query.literal or not may_reach_over_lines(query.pattern):
-            return hits
     pattern, literal = query.pattern, query.literal
+    if "\n" not in pattern if literal else not OVER_LINES.search(pattern):
+        hits = _search(walk, scope, query, count=count)
+        if hits.matches or literal or not PERHAPS_OVER_LINES.search(pattern):
+            return hits
     if literal:  # a line may end as on Windows
         pattern, literal = LINE_END.join(map(escaped, pattern.splitlines())), False
     further = replace(query, pattern=pattern, literal=literal, over_lines=True)
@@ -70,11 +63,12 @@ def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
     """
     hits = Hits()
     if scope.named is None or not scope.unsaved:
-        hits = _found(walk, scope, query, [*scope.flags, NEVER, *walk.paths], count=count)
+        paths = [NEVER] if walk.target == "." else [NEVER, "--", walk.target]
+        hits = _found(walk, scope, query, [*scope.flags, *paths], count=count)
         alike = () if scope.limits is None else scope.alike
         if len(alike) > MOST_ALIKE or any(NOT_UTF8.search(name) for name in alike):
             scope = scope.by_name()
-            hits = _found(walk, scope, query, [*scope.flags, NEVER, *walk.paths], count=count)
+            hits = _found(walk, scope, query, [*scope.flags, *paths], count=count)
         elif alike:
             folders = sorted({name.rpartition("/")[0] or "." for name in alike})
             wanted = [f"--glob={exactly(name)}" for name in alike]
@@ -104,14 +98,7 @@ def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, cou
         readable=walk.readable,
         kept_bytes=MOST_KEPT_BYTES,
     )
-    lines, files, searched = read_totals(finished)
-    if count:
-        hits = read_counts(finished, scope)
-    else:
-        totals = Hits(matches=lines, matched_files=files)
-        hits = read_matches(finished.stdout, scope, totals, alone=not query.context)
-    unreadable = len(COMPLAINTS.findall(finished.stderr))
-    return replace(hits, searched_files=searched, unreadable=unreadable)
+    return read_hits(finished, scope, count=count, alone=not query.context)
 
 
 def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -> Hits:

@@ -41,11 +41,6 @@ class Walk:
             return [*FLAGS, "--no-ignore-dot"]
         return [*FLAGS, "--no-require-git", "--no-ignore-parent"]
 
-    @property
-    def paths(self) -> list[str]:
-        """The path arguments of a command."""
-        return [] if self.target == "." else ["--", self.target]
-
     @cached_property
     def readable(self) -> tuple[Path, ...]:
         """The files that rg may read: the root and git's ignore rules."""
@@ -60,7 +55,7 @@ class Walk:
 
     def names(self, flags: Sequence[str] = ()) -> set[str]:
         """Return the visited files, relative to the root."""
-        return self._listed(flags, self.paths)
+        return self._listed(flags, [] if self.target == "." else ["--", self.target])
 
     def names_in(self, folders: Iterable[str], flags: Sequence[str] = ()) -> set[str]:
         """Return the files that it comes to in these folders, relative to the root."""

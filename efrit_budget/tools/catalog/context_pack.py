@@ -11,8 +11,8 @@ from efrit_budget.budget.plain import dearest
 from efrit_budget.memory.observation import Filters
 from efrit_budget.memory.packs import DEFAULT_BUDGET, Markdown, context_pack, facts_of
 from efrit_budget.results.body import Body
+from efrit_budget.results.footer import LONGEST_FOOTER
 from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext
-from efrit_budget.tools.fitted import FOOTER
 from efrit_budget.tools.sizes import counted
 
 
@@ -44,7 +44,7 @@ class ContextPack(Tool):
         filters = Filters(
             project or None, arguments.scope or None, arguments.kind or None, tuple(arguments.tags)
         )
-        room, form = budget - price(FOOTER), Markdown(marked=True)
+        room, form = budget - price(LONGEST_FOOTER), Markdown(marked=True)
         written = context_pack(context.memory, arguments.query, filters, room, form, price)
         pack = written.pack
         data = {

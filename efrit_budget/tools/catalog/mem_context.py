@@ -11,9 +11,8 @@ from efrit_budget.budget.plain import Cost, dearest
 from efrit_budget.memory.observation import EVERYTHING, Filters
 from efrit_budget.memory.wording import OBSERVATIONS
 from efrit_budget.results.body import Body
-from efrit_budget.results.ladder import Item, pack
 from efrit_budget.results.marks import own as own_line
-from efrit_budget.results.sections import Section
+from efrit_budget.results.packer import Item, Section, pack
 from efrit_budget.tools.base import Outcome, Tool, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (

@@ -13,9 +13,8 @@ from efrit_budget.memory.private import public
 from efrit_budget.memory.store import Candidate
 from efrit_budget.memory.wording import RESULTS
 from efrit_budget.results.delivery import filled
-from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own
-from efrit_budget.results.sections import Section
+from efrit_budget.results.packer import Item, Section
 from efrit_budget.tools.base import Outcome, Tool, ToolContext, answer
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (

@@ -6,9 +6,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Observation, Timeline
 from efrit_budget.memory.wording import IN_SESSION
-from efrit_budget.results.ladder import Item, outwards
 from efrit_budget.results.marks import MARK
-from efrit_budget.results.sections import Section
+from efrit_budget.results.packer import Item, Section, outwards
 from efrit_budget.tools.base import Outcome, Tool, ToolContext, failure
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.remembered import (

@@ -14,9 +14,8 @@ from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.packs import NEWLINES, index_of, name_of
 from efrit_budget.memory.wording import FINDINGS, Detail
 from efrit_budget.project.documents import Change, Document, Specification, specification
-from efrit_budget.results.ladder import Item
 from efrit_budget.results.marks import own
-from efrit_budget.results.sections import Section
+from efrit_budget.results.packer import Item, Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext
 from efrit_budget.tools.fitted import Found, fitted
 from efrit_budget.tools.mentions import lines_with, mentioned, words_of

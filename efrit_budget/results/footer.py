@@ -1,0 +1,80 @@
+"""The last lines of a delivered text: how much it shows, how to go on, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from efrit_budget.budget.figures import shortened
+from efrit_budget.results.marks import own
+from efrit_budget.results.pages import Cost
+
+FOOTER_SIGN = "📏 ~"
+LONGEST_FOOTER = f"\n{FOOTER_SIGN}1,000,000 tokens · 9.4k left"
+"""As long as a footer is in any session, and a little longer."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Constraints for delivering a result."""
+
+    session_id: str
+    allowance: int
+    cost: Cost
+    remaining: int | None
+    pressed: bool = False
+    """Whether the allowance is only the floor that every result is granted."""
+    budget_line: Callable[[int], str] | None = None
+    """The line before the footer that tells the same figure, where the tool has cut its answer."""
+    price: Cost | None = None
+    """What a text counts for in a page, where that may be more than its cost."""
+    rough: Cost | None = None
+    """The same by samples, for looking where to cut."""
+
+
+def showing(shown: str, total: int, noun: str) -> str:
+    """Return how much of a result is shown: "Showing 3 of 10 lines"."""
+    return f"Showing {shown} {total:,} {noun}"
+
+
+def continues(position: str, token: str) -> str:
+    """Return the line that says where a page ends and how to go on."""
+    return f"{position} continuation_token {token} continues."
+
+
+LONGEST_NAVIGATION = own(continues("Showing 10,000 of 100,000 lines.", "r10000:1000000-ffff"))
+"""As long as the line that says how to go on."""
+
+
+def with_footer(text: str, terms: Terms) -> tuple[str, int]:
+    """Return the text with its footer, and the tokens of both.
+
+    The footer states the count of the text that it is in. Now and then no figure agrees with
+    itself; then an empty line before the footer helps.
+    """
+    tried: list[int] = []
+    tokens = terms.allowance
+    while True:
+        whole = _with_figure(text, tokens, terms)
+        counted = terms.cost(whole)
+        if counted == tokens:
+            return whole, tokens
+        if counted in tried:
+            for candidate in range(min(tried), max(tried) + 1):
+                whole = _with_figure(text, candidate, terms)
+                if terms.cost(whole) == candidate:
+                    return whole, candidate
+            text, tried = f"{text}\n", []
+            counted = terms.allowance
+        else:
+            tried.append(counted)
+        tokens = counted
+
+
+def _with_figure(text: str, tokens: int, terms: Terms) -> str:
+    line_end = "\n" if text and not text.endswith("\n") else ""
+    line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
+    left = ""
+    if terms.remaining is not None:
+        left = f" · {shortened(max(0, terms.remaining - tokens))} left"
+    return f"{text}{line_end}{line}{FOOTER_SIGN}{tokens:,} tokens{left}"
