@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; Questions stand in the session's buffer until they are answered there.  An
-;; edit can be changed before it is allowed.
+;; Shows questions in the session's buffer, and takes their answers; lists the
+;; permissions; lets the person edit a new text before it is allowed.
 
 ;;; Code:
 
@@ -26,29 +26,29 @@
 
 ;;; Questions
 
-;; What the model wants to do, and what it asks, stands in the live part of
-;; its session's buffer until it is answered there: by a key on it, a button,
-;; a command, or, where the model asks, by the next text in the reply box.
-;; No prompt opens, no window changes, and point stays where it is: whoever
-;; types goes on typing.
+;; A question is part of the live part of its session's buffer until it is
+;; answered: by a key on it, a button, a command, or, for a question of the
+;; model, by the next text in the reply box.  No prompt opens, no window
+;; changes, and point does not move, so that typing is not interrupted.
 
 (defvar-local efrit-ask--question nil
   "The model's question: (`efrit-tool-call' QUESTION OPTIONS), or nil.")
 
 (defvar-local efrit-ask--last-answer-time nil
-  "When a permission was answered or shown last, a time in seconds, or nil.")
+  "Time in seconds of the last answer about a permission, or nil.
+A question that was just shown for review counts as well.")
 
 (defvar-local efrit-ask--reviewed-use nil
   "The use whose question was shown from its first line on, or nil.")
 
 (defconst efrit-ask--least-interval 0.7
-  "Seconds that a key has to come after an answer to answer another question.")
+  "Least seconds between an answer and a key that answers the next question.")
 
 (defconst efrit-ask--short-lines 6
-  "Most lines of a question that is sure to be seen whole.")
+  "Most lines of a question that fits any window.")
 
 (defvar efrit-ask--last-diff nil
-  "The diff that was given faces last, and what it then was.")
+  "Cons of the diff that was fontified last, and the result.")
 
 (defconst efrit-ask--answers
   '(("y" "once" efrit-allow-once)
@@ -84,16 +84,16 @@ The grants are those of `efrit-run-grants'.")
     (dotimes (index 9)
       (define-key map (number-to-string (1+ index)) #'efrit-choose-option))
     map)
-  "Keys on a question of the model's that has options.")
+  "Keys on a question of the model that has options.")
 
 (defun efrit-ask-open-p ()
-  "Return non-nil if the model waits for an answer in words in this buffer."
+  "Return non-nil if a question of the model is open in this buffer."
   (and efrit-ask--question
        (efrit-tool-call-finish (car efrit-ask--question))
        t))
 
 (defun efrit-ask-pending-p (loop)
-  "Return non-nil if LOOP, shown in this buffer, waits for the person's answer."
+  "Return non-nil if LOOP, shown in this buffer, has a question to the person."
   (or (efrit-run-pending-use loop) (efrit-ask-open-p)))
 
 (defun efrit-ask-text (loop)
@@ -102,29 +102,29 @@ The grants are those of `efrit-run-grants'.")
         ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
 
 (defun efrit-ask-answer (text)
-  "Answer what the model asks in this buffer with TEXT."
+  "Answer the question of the model in this buffer with TEXT."
   (let ((call (car efrit-ask--question)))
     (setq efrit-ask--question nil)
     (efrit-tool-finish call (efrit-tool-result text :said t))))
 
 (defun efrit-ask-open (call question options)
-  "Ask QUESTION with OPTIONS, of CALL, in this buffer."
+  "Open QUESTION, with OPTIONS, of CALL in this buffer."
   (setq efrit-ask--question (list call question options)))
 
 (defun efrit-ask-close ()
-  "Drop what the model asks in this buffer."
+  "Close the question of the model in this buffer."
   (setq efrit-ask--question nil))
 
 (defun efrit-ask-position ()
-  "Return where in this buffer a question begins, or nil."
+  "Return the start of a question in this buffer, or nil."
   (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-question t))
 
 (defun efrit-ask-at-p (position)
-  "Return non-nil if a question stands at POSITION."
+  "Return non-nil if there is a question at POSITION."
   (get-text-property position 'efrit-question))
 
 (defun efrit-ask-arguments-text (use)
-  "Return exactly what USE will do where it is allowed: its arguments whole."
+  "Return the complete arguments of USE, or the diff of its plan."
   (let ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
     (cond
      ((efrit-use-plan use) (efrit-plan-text (efrit-use-plan use)))
@@ -137,69 +137,71 @@ The grants are those of `efrit-run-grants'.")
 
 ;;;###autoload
 (defun efrit-allow-once ()
-  "Allow what the model asks for, this time."
+  "Allow the pending tool call this time."
   (interactive)
   (efrit-ask--decide 'allow nil))
 
 ;;;###autoload
 (defun efrit-allow-for-session ()
-  "Allow exactly what the model asks for, now and for the rest of the session.
-What that is stands on its button; `efrit-permissions' revokes it."
+  "Allow exactly the pending tool call for the rest of the session.
+Its button says what that covers; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'session))
 
 ;;;###autoload
 (defun efrit-allow-for-project ()
-  "Allow exactly what the model asks for, in this project from now on.
-What that is stands on its button; `efrit-permissions' revokes it."
+  "Allow exactly the pending tool call in this project from now on.
+Its button says what that covers; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'project))
 
 ;;;###autoload
 (defun efrit-allow-alike-for-session ()
-  "Allow what is like what the model asks for, for the rest of the session.
-What that is stands on its button; `efrit-permissions' revokes it."
+  "Allow whatever is like the pending tool call for the rest of the session.
+Its button says what that covers; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'session nil 'alike))
 
 ;;;###autoload
 (defun efrit-allow-alike-for-project ()
-  "Allow what is like what the model asks for, in this project from now on.
-What that is stands on its button; `efrit-permissions' revokes it."
+  "Allow whatever is like the pending tool call in this project from now on.
+Its button says what that covers; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'project nil 'alike))
 
 ;;;###autoload
 (defun efrit-deny-once ()
-  "Deny what the model asks for, this time."
+  "Deny the pending tool call this time."
   (interactive)
   (efrit-ask--decide 'deny nil))
 
 ;;;###autoload
 (defun efrit-deny-for-session ()
-  "Deny exactly what the model asks for, now and for the rest of the session."
+  "Deny exactly the pending tool call for the rest of the session."
   (interactive)
   (efrit-ask--decide 'deny 'session))
 
 ;;;###autoload
 (defun efrit-deny-with-reason (reason)
-  "Deny what the model asks for, this time, and tell it the REASON."
+  "Deny the pending tool call this time, and tell the model the REASON."
   (interactive (list (progn (efrit-ask--check-sight)
                             (read-string "Not allowed, because: "))))
   (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
 
 (defun efrit-show-diff ()
-  "Show what the model asks to change as a diff in a window of its own."
+  "Show the diff of the pending tool call in another window."
   (interactive)
   (efrit-diff-show
    (efrit-permissions-visible
-    (efrit-plan-text (efrit-ask--plan (efrit-ask-pending-use (efrit-loop-current)))))))
+    (let ((use (efrit-ask-pending-use (efrit-loop-current))))
+      (efrit-plan-text (or (efrit-use-plan use)
+                           (user-error "%s has no diff to show" (efrit-use-name use))))))))
 
 (defun efrit-choose-option (&optional number)
-  "Answer the model's question by the option NUMBER, by default that of the key."
+  "Answer the model's question by option NUMBER, by default that of the key."
   (interactive)
   (unless (efrit-ask-open-p)
-    (user-error "The model asks nothing"))
+    (user-error "The model has asked no question"))
   (let* ((number (or number (- last-command-event ?0)))
          (option (nth (1- number) (nth 2 efrit-ask--question))))
     (unless option
@@ -208,11 +210,11 @@ What that is stands on its button; `efrit-permissions' revokes it."
     (goto-char (point-max))))
 
 (defun efrit-ask-go ()
-  "Go to the first line of what the person is asked in this buffer.
-There single keys answer it.  Of a long question as much is shown as fits."
+  "Go to the first line of the question in this buffer.
+Single keys answer it there.  Show as much of a long question as fits."
   (interactive)
   (goto-char (or (efrit-ask-position)
-                 (user-error "Nothing is asked")))
+                 (user-error "No question is open in this session")))
   (setq efrit-ask--reviewed-use (efrit-run-pending-use efrit-loop-here))
   (when (and (eq (window-buffer) (current-buffer))
              (not noninteractive)
@@ -222,14 +224,12 @@ There single keys answer it.  Of a long question as much is shown as fits."
 ;;;; Permissions that were given
 
 (defvar efrit-permissions-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map "d" #'efrit-permissions-revoke-here)
-    map)
+  (efrit-make-keymap '(("d" efrit-permissions-revoke-here)))
   "Keys of `efrit-permissions-mode'.")
 
 (define-derived-mode efrit-permissions-mode tabulated-list-mode "Efrit-Permissions"
   "Major mode that lists the permission rules of a session.
-The first that fits decides.
+The first rule that matches decides.
 
 \\{efrit-permissions-mode-map}"
   (setq tabulated-list-format [("For" 10 nil) ("Decision" 9 nil) ("What" 0 nil)]
@@ -239,8 +239,8 @@ The first that fits decides.
 
 ;;;###autoload
 (defun efrit-permissions (&optional loop)
-  "List the permissions of LOOP, by default the session here, to revoke them.
-They are those of the session, those of its project, and
+  "List the permission rules of LOOP, by default of the session here.
+They are those of the session, of its project, and of the option
 `efrit-permission-rules'."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
@@ -254,20 +254,20 @@ They are those of the session, those of its project, and
 revokes the permission at point"))))
 
 (defun efrit-permissions-revoke-here ()
-  "Revoke the permission at point; what it was about is asked about again."
+  "Revoke the permission at point."
   (interactive nil efrit-permissions-mode)
   (efrit-check-mode 'efrit-permissions-mode)
   (pcase (tabulated-list-get-id)
     (`(session . ,rule)
      (setf (efrit-loop-rules efrit-loop-here) (remove rule (efrit-loop-rules efrit-loop-here))))
     (`(project . ,rule) (efrit-permissions-revoke (efrit-loop-root efrit-loop-here) rule))
-    (`(option . ,_) (user-error "It is of `efrit-permission-rules'; change that, \
+    (`(option . ,_) (user-error "This rule is in `efrit-permission-rules'; change the option, \
 then M-x efrit-take-options"))
-    (_ (user-error "No permission is here")))
+    (_ (user-error "No permission on this line")))
   (revert-buffer))
 
 (defun efrit-ask--list-rules ()
-  "Have this buffer list the rules of its loop, in the order in which they count."
+  "List the rules of the loop of this buffer, in the order in which they apply."
   (setq tabulated-list-entries
         (append (efrit-ask--rule-lines 'session (efrit-loop-rules efrit-loop-here))
                 (efrit-ask--rule-lines 'project
@@ -276,7 +276,7 @@ then M-x efrit-take-options"))
                  'option (efrit-loop-option efrit-loop-here 'efrit-permission-rules)))))
 
 (defun efrit-ask--rule-lines (scope rules)
-  "Return RULES, which hold for SCOPE, as entries of a list."
+  "Return entries of a list for RULES, which apply to SCOPE."
   (mapcar (lambda (rule)
             (list (cons scope rule)
                   (vector (symbol-name scope) (symbol-name (nth 2 rule))
@@ -284,40 +284,36 @@ then M-x efrit-take-options"))
           rules))
 
 (defun efrit-ask-pending-use (loop)
-  "Return the use in LOOP that waits for a permission, or signal a `user-error'."
+  "Return the use in LOOP that asks for permission; signal an error if none does."
   (or (efrit-run-pending-use loop)
-      (user-error "Nothing waits for a permission")))
-
-(defun efrit-ask--plan (use)
-  "Return the plan of USE, or signal a `user-error'."
-  (or (efrit-use-plan use)
-      (user-error "%s does not say what it changes" (efrit-use-name use))))
+      (user-error "No tool call is waiting for permission")))
 
 (defun efrit-ask--decide (decision scope &optional reason grant)
-  "Answer the first open permission here with DECISION, remembered for SCOPE.
-REASON, a string or nil, goes to the model; GRANT is as in `efrit-run-answer'.
-Who answered on the question goes to the next one, or to the reply box."
+  "Answer the first question about a permission with DECISION, kept for SCOPE.
+REASON, a string or nil, is for the model; GRANT is as in `efrit-run-answer'.
+If point was on the question, move it to the next one, or to the reply box."
   (let* ((loop (efrit-ask--check-sight))
          (use (efrit-ask-pending-use loop))
-         (there (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
+         (on-question (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
     (efrit-ask--check-read)
     (when (and scope (eq decision 'allow))
       (efrit-ask--check-grant loop use (or grant 'exactly)))
     (efrit-run-answer loop use decision scope reason grant)
     (setq efrit-ask--last-answer-time (float-time))
-    (when there
+    (when on-question
       (goto-char (or (efrit-ask-position) (point-max))))))
 
 (defun efrit-ask--check-grant (loop use grant)
-  "Signal a `user-error' unless USE in LOOP can be allowed by GRANT for longer."
+  "Signal a `user-error' unless GRANT can be given to USE in LOOP."
   (unless (assq grant (efrit-run-grants loop use))
     (user-error (if (efrit-run-grants loop use)
-                    "There is no such permission for this; see the buttons below it"
-                  "This is asked about each time; allow it once, or not"))))
+                    "This permission is not offered here; see the buttons of the question"
+                  "This is asked each time; allow or deny it once"))))
 
 (defun efrit-ask--check-sight ()
-  "Return the loop here, where the person sees what it asks.
-Show the question otherwise, from its first line on, and signal a `user-error'."
+  "Return the loop here if the person can see its question.
+Otherwise show the question from its first line on, and signal a
+`user-error'."
   (let* ((loop (efrit-loop-current))
          (use (efrit-ask-pending-use loop)))
     (unless (efrit-ask--in-sight-p loop use)
@@ -326,8 +322,8 @@ Show the question otherwise, from its first line on, and signal a `user-error'."
     loop))
 
 (defun efrit-ask--in-sight-p (loop use)
-  "Return non-nil if the person sees what LOOP asks about USE.
-Some of the question is in a window, and its first line is, or was shown."
+  "Return non-nil if the person can see the question of LOOP about USE.
+A window must show its first line, or a part if the first line was reviewed."
   (if noninteractive
       (efrit-loop-visible-p loop)
     (seq-some
@@ -341,13 +337,13 @@ Some of the question is in a window, and its first line is, or was shown."
      (efrit-loop-visible-windows))))
 
 (defun efrit-ask--any-displayed-p (first window)
-  "Return non-nil if a line of the question that begins at FIRST is in WINDOW."
+  "Return non-nil if WINDOW displays a line of the question beginning at FIRST."
   (let ((last (1- (next-single-property-change first 'efrit-question nil (point-max)))))
     (and (<= first (window-end window t))
          (>= last (window-start window)))))
 
 (defun efrit-ask--show (loop use)
-  "Show what LOOP asks about USE, from its first line on."
+  "Show the question of LOOP about USE, from its first line on."
   (funcall efrit-do-show-function loop)
   (when-let* ((window (seq-find (lambda (window)
                                   (with-current-buffer (window-buffer window)
@@ -359,13 +355,13 @@ Some of the question is in a window, and its first line is, or was shown."
             efrit-ask--last-answer-time (float-time)))))
 
 (defun efrit-ask--of-session-p (loop)
-  "Return non-nil if this buffer is the session's of LOOP, where it asks.
-Lists of what belongs to LOOP have it in `efrit-loop-here', too."
+  "Return non-nil if this buffer is the session's buffer of LOOP.
+Other buffers, such as lists, have LOOP in `efrit-loop-here', too."
   (and (eq loop efrit-loop-here) efrit-transcript-end))
 
 (defun efrit-ask--check-read ()
-  "Signal a `user-error' where a key comes before a new question can be read.
-It may have been meant for the one before."
+  "Signal a `user-error' if a key comes too soon after the last answer.
+The key may have been meant for the question before."
   (when (and efrit-ask--last-answer-time
              this-command
              (where-is-internal this-command (list efrit-ask-permission-map) t)
@@ -373,7 +369,7 @@ It may have been meant for the one before."
     (user-error "This question is new: review it, then repeat the command")))
 
 (defun efrit-ask--permission (loop)
-  "Return the text that asks for the first open permission of LOOP."
+  "Return the text of the first question of LOOP about a permission."
   (let* ((asking (seq-filter (lambda (use) (eq (efrit-use-state use) 'asking))
                              (efrit-loop-run loop)))
          (use (car asking))
@@ -398,7 +394,7 @@ It may have been meant for the one before."
      'efrit-question t)))
 
 (defun efrit-ask--plan-actions (use)
-  "Return those of `efrit-ask--plan-answers' that there are for USE."
+  "Return the entries of `efrit-ask--plan-answers' that apply to USE."
   (when-let* ((plan (efrit-use-plan use)))
     (seq-filter (lambda (answer)
                   (or (not (eq (nth 2 answer) 'efrit-revise))
@@ -406,7 +402,7 @@ It may have been meant for the one before."
                 efrit-ask--plan-answers)))
 
 (defun efrit-ask--lasting-buttons (loop use)
-  "Return the buttons that answer for longer what LOOP asks about USE."
+  "Return the buttons that answer the question of LOOP about USE for longer."
   (let ((grants (efrit-run-grants loop use)))
     (append
      (cl-loop for (key grant scope command) in efrit-ask--lasting-answers
@@ -420,22 +416,22 @@ It may have been meant for the one before."
             #'efrit-deny-for-session)))))
 
 (defun efrit-ask--scope-text (scope words)
-  "Return what SCOPE is called behind WORDS."
+  "Return the text for SCOPE to follow WORDS on a button."
   (cond ((eq scope 'session) "this session")
         ((string-search "this project" words) "from now on")
         (t "from now on in this project")))
 
 (defun efrit-ask--help-text (lines)
-  "Return how a question about LINES lines is answered from the reply box."
+  "Return a hint on answering a question of LINES lines from the reply box."
   (propertize
    (concat "  C-c C-y once · C-c C-d no · C-c C-a "
            (if (> lines efrit-ask--short-lines)
                (format "goes to the first of its %d lines\n" lines)
-             "goes there, for these keys\n"))
+             "goes to the question, for these keys\n"))
    'face 'efrit-note))
 
 (defun efrit-ask--fontified-diff (diff)
-  "Return DIFF with faces; what it was given last is remembered."
+  "Return DIFF with faces; cache the last one."
   (let ((shown (efrit-permissions-visible diff)))
     (unless (equal shown (car efrit-ask--last-diff))
       (setq efrit-ask--last-diff (cons shown (efrit-diff-fontify shown))))
@@ -449,7 +445,7 @@ It may have been meant for the one before."
           (if (> count 1) (format "  (the first of %d)" count) "")))
 
 (defun efrit-ask--question-text (question options)
-  "Return the text of QUESTION, the model's, with OPTIONS to choose from."
+  "Return the text of QUESTION, asked by the model, with OPTIONS."
   (propertize
    (concat (propertize (concat "The model asks:\n" (efrit-permissions-visible question))
                        'face 'efrit-question)
@@ -457,20 +453,19 @@ It may have been meant for the one before."
            (efrit-ask--line
             (append (cl-loop for option in options
                              for number from 1
-                             collect (efrit-ask--option number option))
+                             collect (efrit-ask--button
+                                      (number-to-string number)
+                                      (efrit-permissions-visible option t)
+                                      (let ((number number))
+                                        (lambda () (interactive) (efrit-choose-option number)))))
                     (list (propertize "or answer in the reply box"
                                       'face 'efrit-note)))
             (and options "\n")))
    'keymap efrit-ask-options-map
    'efrit-question t))
 
-(defun efrit-ask--option (number option)
-  "Return the button of OPTION, which has NUMBER."
-  (efrit-ask--button (number-to-string number) (efrit-permissions-visible option t)
-                     (lambda () (interactive) (efrit-choose-option number))))
-
 (defun efrit-ask--line (parts &optional between)
-  "Return PARTS, ways to answer a question, with BETWEEN as a line."
+  "Return PARTS as a line, with BETWEEN or a blank before the indentation."
   (concat "  " (string-join parts (concat (or between " ") "  ")) "\n"))
 
 (defun efrit-ask--button (key label command)
@@ -484,7 +479,7 @@ It may have been meant for the one before."
                     'action (lambda (_) (call-interactively command))))
 
 (defun efrit-ask--argument (name value)
-  "Return the argument NAME with VALUE whole; what is long begins a line."
+  "Return the argument NAME with its whole VALUE; several lines begin below."
   (let ((name (efrit-permissions-visible (substring (symbol-name name) 1) t))
         (text (efrit-permissions-visible (if (stringp value) value (efrit-ask--json value)))))
     (if (string-search "\n" text)
@@ -492,13 +487,13 @@ It may have been meant for the one before."
       (concat name ": " text))))
 
 (defun efrit-ask--json (value)
-  "Return VALUE, as `efrit-json-plist' gives it, as JSON text."
+  "Return VALUE, from `efrit-json-plist', as JSON text."
   (cond ((eq value t) "yes")
         ((null value) "no")
         (t (decode-coding-string (efrit-json-write value) 'utf-8))))
 
 (defun efrit-ask--block (text &optional face)
-  "Return TEXT in FACE, or as it is, each line behind a bar."
+  "Return TEXT in FACE, if non-nil, with a bar before each line."
   (mapconcat (lambda (line)
                (concat (propertize "  │ " 'face 'efrit-note)
                        (if face (propertize line 'face face) line)))
@@ -506,28 +501,26 @@ It may have been meant for the one before."
 
 ;;; Changing an edit before it is allowed
 
-;; Where the model asks to change a file, the person may edit the new text
-;; in a buffer first, and so allow it.  The model is told the difference.
+;; Before allowing a change of a file, the person may edit its new text in a
+;; buffer.  The model gets the difference.
 
 (defvar-local efrit-revise--use nil
-  "The use whose new text this buffer holds.")
+  "The use whose new text is in this buffer.")
 
 (defvar-local efrit-revise--change nil
-  "The change whose new text this buffer holds.")
+  "The change whose new text is in this buffer.")
 
 ;; The person may choose another major mode for the text.
 (dolist (variable '(efrit-revise--use efrit-revise--change efrit-revise-mode))
   (put variable 'permanent-local t))
 
 (defvar efrit-revise-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "C-c C-c") #'efrit-revise-accept)
-    (define-key map (kbd "C-c C-k") #'efrit-revise-drop)
-    map)
+  (efrit-make-keymap '(("C-c C-c" efrit-revise-accept)
+                       ("C-c C-k" efrit-revise-drop)))
   "Keys of `efrit-revise-mode'.")
 
 (define-minor-mode efrit-revise-mode
-  "Edit what the model would write.
+  "Edit the new text of a file before the change is allowed.
 \\{efrit-revise-mode-map}"
   :lighter " Revise")
 
@@ -535,7 +528,7 @@ It may have been meant for the one before."
 
 ;;;###autoload
 (defun efrit-revise ()
-  "Edit the new text of what the model asks to change, and so allow it."
+  "Edit the new text of the pending change, to allow it with that."
   (interactive)
   (let* ((loop (efrit-ask--check-sight))
          (use (efrit-ask-pending-use loop))
@@ -552,12 +545,12 @@ It may have been meant for the one before."
       (efrit-revise-mode)
       (setq header-line-format
             (substitute-command-keys
-             "What the file will hold: \\[efrit-revise-accept] allows it, \
+             "New text of the file: \\[efrit-revise-accept] allows it, \
 \\[efrit-revise-drop] goes back to the question")))
     (pop-to-buffer buffer)))
 
 (defun efrit-revise-accept ()
-  "Allow the change, with the text of this buffer as the new one."
+  "Allow the change, with the text of this buffer as the new text."
   (interactive)
   (let ((use efrit-revise--use)
         (loop efrit-loop-here))
@@ -568,23 +561,22 @@ It may have been meant for the one before."
     (efrit-run-answer loop use 'allow)))
 
 (defun efrit-revise-drop ()
-  "Go back to the question; nothing is changed."
+  "Kill this buffer, and go back to the question."
   (interactive)
   (quit-window t))
 
 (defun efrit-revise--choose (use)
-  "Return the change of USE whose new text is edited; ask if there are several."
-  (let* ((plan (or (efrit-use-plan use)
-                   (user-error "%s has no new text" (efrit-use-name use))))
-         (changes (efrit-plan-revisable plan))
+  "Return the change of USE to revise; ask if there are several."
+  (let* ((plan (efrit-use-plan use))
+         (changes (and plan (efrit-plan-revisable plan)))
          (paths (mapcar #'efrit-change-path changes)))
-    (cond ((null changes) (user-error "%s has no new text" (efrit-use-name use)))
+    (cond ((null changes) (user-error "%s has no new text to edit" (efrit-use-name use)))
           ((null (cdr changes)) (car changes))
           (t (nth (seq-position paths (completing-read "Edit the new text of: " paths nil t))
                   changes)))))
 
 (defun efrit-revise--set-mode (file)
-  "Use the major mode of FILE, without what else is done for a file's buffer."
+  "Set the major mode for FILE, without its hooks and local variables."
   (let ((buffer-file-name file)
         (enable-local-variables nil))
     (delay-mode-hooks

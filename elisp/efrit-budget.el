@@ -5,7 +5,7 @@
 
 ;;; Commentary:
 
-;; M-x efrit-budget lists what is in a session's window and what left it.
+;; M-x efrit-budget lists the pieces of a session's window, and those evicted.
 
 ;;; Code:
 
@@ -23,17 +23,17 @@
 
 ;;; Rows
 
-;; What the sidecar tells of a session's window, as rows of a table: the
-;; system text, each request and reply, and each result.  A row is a plist:
-;; `:id', a string; `:kind', one of `system', `said' and `result'; `:tokens',
-;; in full, and `:now', as it stands in the window; `:item', `:tool', `:age',
-;; `:state' and `:about', the further columns; `:order', a number by which
-;; items stand as they came; and what the sidecar told.
+;; The pieces of a session's window as rows of a table: the system text, each
+;; user message and reply, and each result.  A row is a plist: `:id', a string;
+;; `:kind', one of `system', `turn' and `result'; `:tokens', in full, and
+;; `:now', in the window; the columns `:item', `:tool', `:age', `:state' and
+;; `:about'; `:order', a number to sort by time.  A result's row has the
+;; members of its entry in the work log, too.
 
 (defun efrit-budget-rows (status turns entries)
-  "Return rows, plists with an `:id', for what the sidecar told.
-STATUS, TURNS and ENTRIES are those of `session/status', `session/turns'
-and `worklog/list'."
+  "Return the rows of a budget view.
+STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
+`worklog/list'."
   (let ((budget (plist-get status :budget)))
     (append (list (efrit-budget-rows--system-row budget))
             (seq-map #'efrit-budget-rows--turn-row turns)
@@ -49,7 +49,7 @@ and `worklog/list'."
           (string-replace "\n" "⏎" (or (plist-get row :about) ""))))
 
 (defun efrit-budget-rows-face (columns)
-  "Return the face of the line of COLUMNS, by how its item stands."
+  "Return the face of a line with COLUMNS, by its state."
   (pcase (aref columns 4)
     ("pinned" 'efrit-budget-pinned)
     ((or "compressed" "evicted") 'efrit-figures)
@@ -63,11 +63,11 @@ and `worklog/list'."
           :about "system text, tools, and the lines of turns that left")))
 
 (defun efrit-budget-rows--turn-row (turn)
-  "Return the row of TURN, as the sidecar told it."
+  "Return the row of TURN, an entry of the sidecar's list."
   (let ((number (plist-get turn :turn))
         (kind (plist-get turn :kind)))
     (list :id (format "t%d-%s" number kind)
-          :kind 'said :said kind :turn number :item (format "t%d" number) :tool kind
+          :kind 'turn :turn number :item (format "t%d" number) :tool kind
           :order (+ (* 1000 number) (if (equal kind "reply") 2 0))
           :state (plist-get turn :state)
           :tokens (plist-get turn :tokens) :now (plist-get turn :tokens_now)
@@ -83,23 +83,19 @@ and `worklog/list'."
                      (if handle (/ (string-to-number (substring handle 1)) 1000.0) 990))
            :now (plist-get entry :tokens_now)
            :pinned (eq (plist-get entry :pinned) t)
-           :about (efrit-budget-rows--arguments (plist-get entry :arguments)))
+           :about (and (plist-get entry :arguments)
+                       (efrit-show-arguments (efrit-export-json (plist-get entry :arguments))
+                                             200)))
      entry)))
 
 (defun efrit-budget-rows--tokens (full now)
-  "Return FULL tokens as text, and behind an arrow NOW where that is less."
+  "Return FULL tokens as text, with an arrow to NOW if that is less."
   (cond ((null full) "")
         ((or (null now) (>= now full)) (efrit-show-number full))
         (t (concat (efrit-show-number full) "→" (efrit-show-number now)))))
 
-(defun efrit-budget-rows--arguments (arguments)
-  "Return ARGUMENTS, a plist, as short text."
-  (if arguments
-      (efrit-show-arguments (decode-coding-string (efrit-json-write arguments) 'utf-8) 200)
-    ""))
-
 (defun efrit-budget-rows--state (row)
-  "Return what the state of ROW is called."
+  "Return the name of the state of ROW."
   (pcase (plist-get row :state)
     ("gone" "evicted")
     ("announced" "running")
@@ -108,21 +104,19 @@ and `worklog/list'."
 
 ;;; Printing
 
-;; The lines of a budget view, with the bars above them.  All lines change
-;; whenever something is used, since each says how long ago that was; so a line
-;; is put together as one string, which is several times as quick as what
-;; tabulated-list.el does for any list.
+;; Prints the list below the bars.  All lines change with every use of an item,
+;; as each has its age; so a line is made as one string, which is several times
+;; as fast as the general code of tabulated-list.el.
 
 (defvar-local efrit-budget-print--budget nil
-  "The snapshot whose tiers stand above the list.")
+  "The snapshot whose tiers are shown above the list.")
 
 (defvar-local efrit-budget-print--bars nil
-  "The overlay that shows the tiers above the list.")
+  "The overlay with the bars above the list.")
 
 (defun efrit-budget-print (budget)
   "Print the list below the bars of BUDGET, a snapshot.
-In every window point stays on its item, or goes to the first one, and an
-item is in sight."
+In every window, keep point on its item, or move it to the first one."
   (setq efrit-budget-print--budget budget)
   (let ((windows (get-buffer-window-list nil nil t))
         (buffer-place (efrit-budget-print--place (point) nil)))
@@ -145,14 +139,14 @@ This is for `tabulated-list-printer'."
     (add-text-properties start (point)
                          (list 'tabulated-list-id id 'tabulated-list-entry columns
                                'face (efrit-budget-rows-face columns)))
-    ;; By these the list is sorted by the column at point.
+    ;; For sorting by the column at point.
     (cl-loop for (name width . _) across tabulated-list-format
              for end = (if (zerop width) (1- (point)) (+ at width))
              do (put-text-property at end 'tabulated-list-column-name name)
              (setq at (1+ end)))))
 
 (defun efrit-budget-print-fit (window)
-  "Fit what stands above the list to WINDOW, whose size has changed."
+  "Fit the bars above the list to WINDOW, whose size has changed."
   (with-current-buffer (window-buffer window)
     (when efrit-budget-print--budget
       (efrit-budget-print--bars)
@@ -162,7 +156,7 @@ This is for `tabulated-list-printer'."
 
 (defun efrit-budget-print--format ()
   "Return the format of a line, by the widths of its columns.
-The last column is as wide as what is in it."
+The last column has no fixed width."
   (concat (make-string tabulated-list-padding ?\s)
           (mapconcat (pcase-lambda (`(,_ ,width ,_ . ,options))
                        (cond ((zerop width) "%s")
@@ -173,7 +167,7 @@ The last column is as wide as what is in it."
           "\n"))
 
 (defun efrit-budget-print--bars ()
-  "Show the tiers above the list, as wide as the narrowest of its windows."
+  "Show the bars above the list, as wide as the narrowest of its windows."
   (unless efrit-budget-print--bars
     (setq efrit-budget-print--bars (make-overlay (point-min) (point-min))))
   (move-overlay efrit-budget-print--bars (point-min) (point-min))
@@ -186,15 +180,15 @@ The last column is as wide as what is in it."
 ;;;; Places
 
 (defun efrit-budget-print--place (position start)
-  "Return what is at POSITION: an item, a column, and lines.
-START is where a window begins that has its point there."
+  "Return (ITEM COLUMN LINE START-LINE) for POSITION in a window.
+START is the start of the window, or nil."
   (save-excursion
     (goto-char position)
     (list (tabulated-list-get-id) (current-column) (line-number-at-pos)
           (if start (line-number-at-pos start) 1))))
 
 (defun efrit-budget-print--go (place)
-  "Move to PLACE: to its item, or to its line, or to the first item."
+  "Move to PLACE: to its item, else to its line, else to the first item."
   (pcase-let ((`(,id ,column ,line ,_) place))
     (goto-char (point-min))
     (unless (and id (efrit-budget-print--find (lambda (found) (equal id found))))
@@ -207,13 +201,13 @@ START is where a window begins that has its point there."
     (move-to-column column)))
 
 (defun efrit-budget-print--find (wanted)
-  "Move to the line of the next item that is WANTED; return nil if there is none."
+  "Move to the next line whose id satisfies WANTED; return nil if there is none."
   (while (not (or (eobp) (funcall wanted (tabulated-list-get-id))))
     (forward-line))
   (not (eobp)))
 
 (defun efrit-budget-print--restore-point (window place)
-  "Put WINDOW, which had its point at PLACE, back to there."
+  "Restore point and start of WINDOW from PLACE."
   (save-excursion
     (goto-char (point-min))
     (forward-line (1- (nth 3 place)))
@@ -223,7 +217,7 @@ START is where a window begins that has its point there."
   (efrit-budget-print--keep-visible window))
 
 (defun efrit-budget-print--keep-visible (window)
-  "Have WINDOW begin at its item where the bars above it take all the room."
+  "Scroll WINDOW to the item at point if the bars leave it no room."
   (save-excursion
     (goto-char (window-point window))
     (let ((above (overlay-get efrit-budget-print--bars 'before-string)))
@@ -234,9 +228,8 @@ START is where a window begins that has its point there."
 
 ;;; The view
 
-;; M-x efrit-budget lists what is in the window and what left it: the system
-;; text, what was said, and every result, each with its tokens.  Results can
-;; be pinned, dropped and restored there; the next turn sees to it.
+;; Results can be pinned, dropped and restored; that takes effect with the next
+;; turn.
 
 (defconst efrit-budget-view--most-entries 10000
   "Most results that are listed, newest first.")
@@ -249,33 +242,30 @@ START is where a window begins that has its point there."
 Each is (TEXT . STEPS): STEPS, each a method and a handle, undo it.")
 
 (defvar-local efrit-budget-view--timer nil
-  "The timer that shows what happened, or nil.")
+  "The timer that refreshes this buffer, or nil.")
 
 (defvar-local efrit-budget-view--request-count 0
   "Number of requests sent; answers to older requests are ignored.")
 
 (defvar-local efrit-budget-view--refresh-time 0
-  "When the sidecar was asked last, a time in seconds.")
+  "Time in seconds of the last request to the sidecar.")
 
 ;;;; The mode
 
 (defvar efrit-budget-view-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'efrit-budget-view-show)
-    (define-key map "p" #'efrit-budget-view-pin)
-    (define-key map "d" #'efrit-budget-view-drop)
-    (define-key map "r" #'efrit-budget-view-restore)
-    (define-key map "u" #'efrit-budget-view-undo)
-    (define-key map "g" #'efrit-budget-view-refresh)
-    map)
+  (efrit-make-keymap '(("RET" efrit-budget-view-show)
+                       ("p" efrit-budget-view-pin)
+                       ("d" efrit-budget-view-drop)
+                       ("r" efrit-budget-view-restore)
+                       ("u" efrit-budget-view-undo)
+                       ("g" efrit-budget-view-refresh)))
   "Keys of `efrit-budget-view-mode'.")
 
 (define-derived-mode efrit-budget-view-mode tabulated-list-mode "Efrit-Budget"
-  "Every item in a session's window and out of it.
-The age is how many uses of tools, requests and replies ago an item was
-last used: what is used longest ago gives way first.  Where an item does
-not stand in the window in full, its tokens are those it has in full, and
-behind the arrow those it has in the window.
+  "Major mode that lists the items of a session, in its window and evicted.
+The age counts the tool calls, messages and replies since an item was last
+used: the oldest is compressed first.  For a compressed item, the tokens
+are those in full, and behind the arrow those in the window.
 
 \\{efrit-budget-view-mode-map}"
   (setq tabulated-list-format
@@ -299,7 +289,7 @@ behind the arrow those it has in the window.
 
 ;;;###autoload
 (defun efrit-budget (&optional loop)
-  "Show what is in the window of LOOP, by default of the project here."
+  "Show the budget of LOOP, by default of the session here, item by item."
   (interactive)
   (let* ((loop (or loop (efrit-loop-current)))
          (buffer (get-buffer-create (efrit-budget-view--buffer-name loop))))
@@ -316,29 +306,24 @@ behind the arrow those it has in the window.
     buffer))
 
 (defun efrit-budget-view-refresh (&rest _)
-  "Ask the sidecar how the budget stands, and show it."
+  "Fetch the budget from the sidecar, and show it."
   (interactive nil efrit-budget-view-mode)
   (efrit-check-mode 'efrit-budget-view-mode)
   (efrit-budget-view--stop-timer)
   (setq efrit-budget-view--refresh-time (float-time))
-  (let ((buffer (current-buffer))
-        (asked (cl-incf efrit-budget-view--request-count))
-        status turns)
+  (let ((count (cl-incf efrit-budget-view--request-count)))
     (efrit-budget-view--ask
      'session/status nil
-     (lambda (told)
-       (setq status told)
+     (lambda (status)
        (efrit-budget-view--ask
         'session/turns nil
-        (lambda (told)
-          (setq turns (plist-get told :turns))
+        (lambda (turns)
           (efrit-budget-view--ask
            'worklog/list (list :limit efrit-budget-view--most-entries)
-           (lambda (told)
-             (when (and (buffer-live-p buffer)
-                        (= asked (buffer-local-value 'efrit-budget-view--request-count buffer)))
-               (with-current-buffer buffer
-                 (efrit-budget-view--show status turns (plist-get told :entries))))))))))))
+           (lambda (listed)
+             (when (= count efrit-budget-view--request-count)
+               (efrit-budget-view--show status (plist-get turns :turns)
+                                        (plist-get listed :entries)))))))))))
 
 (defun efrit-budget-view-show ()
   "Show the whole stored text of the item at point."
@@ -347,11 +332,12 @@ behind the arrow those it has in the window.
     (pcase (plist-get row :kind)
       ('result (efrit-result-show (efrit-loop-id efrit-loop-here)
                                   (efrit-budget-view--handle row)))
-      ('said (efrit-turn-text-show efrit-loop-here (plist-get row :turn) (plist-get row :said)))
-      (_ (efrit-turn-text-show-system efrit-loop-here)))))
+      ('turn (efrit-result-show-turn efrit-loop-here (plist-get row :turn)
+                                     (plist-get row :tool)))
+      (_ (efrit-result-show-prefix efrit-loop-here)))))
 
 (defun efrit-budget-view-pin ()
-  "Keep the result at point in full through compactions, or let it go again."
+  "Pin the result at point, to keep it in full through rewrites, or unpin it."
   (interactive nil efrit-budget-view-mode)
   (let* ((row (efrit-budget-view--row-of-result))
          (handle (efrit-budget-view--handle row)))
@@ -362,24 +348,24 @@ behind the arrow those it has in the window.
                                  `((worklog/unpin . ,handle))))))
 
 (defun efrit-budget-view-drop ()
-  "Shrink the result at point to its line; it stays stored."
+  "Compress the result at point to its line; it stays stored."
   (interactive nil efrit-budget-view-mode)
   (let* ((row (efrit-budget-view--row-of-result))
          (handle (efrit-budget-view--handle row)))
     (unless (equal (plist-get row :state) "full")
-      (user-error "%s does not stand in the window in full" handle))
+      (user-error "%s is already compressed or evicted" handle))
     (efrit-budget-view--change (format "dropped %s" handle) 'worklog/drop handle
                                `((worklog/restore . ,handle)
                                  ,@(and (plist-get row :pinned)
                                         `((worklog/pin . ,handle)))))))
 
 (defun efrit-budget-view-restore ()
-  "Bring the result at point back in full, with the turn it belongs to."
+  "Bring the result at point back in full, with its turn."
   (interactive nil efrit-budget-view-mode)
   (let* ((row (efrit-budget-view--row-of-result))
          (handle (efrit-budget-view--handle row)))
     (when (equal (plist-get row :state) "full")
-      (user-error "%s stands in the window in full" handle))
+      (user-error "%s is already in the window in full" handle))
     (efrit-budget-view--change (format "restored %s" handle) 'worklog/restore handle
                                `((worklog/drop . ,handle)))))
 
@@ -388,7 +374,7 @@ behind the arrow those it has in the window.
   (interactive nil efrit-budget-view-mode)
   (efrit-check-mode 'efrit-budget-view-mode)
   (pcase (pop efrit-budget-view--changes)
-    ('nil (user-error "There is nothing to undo"))
+    ('nil (user-error "No pin, drop or restore left to undo"))
     (`(,text . ,steps)
      (efrit-budget-view--apply-edits
       steps (lambda () (message "Undone: %s" text))))))
@@ -396,43 +382,30 @@ behind the arrow those it has in the window.
 ;;;; Changes
 
 (defun efrit-budget-view--change (text method handle undo)
-  "Call METHOD for HANDLE, in words TEXT; UNDO is the way back."
-  (let ((buffer (current-buffer)))
-    (efrit-budget-view--apply-edits
-     (list (cons method handle))
-     (lambda ()
-       (when (buffer-live-p buffer)
-         (with-current-buffer buffer
-           (push (cons text undo) efrit-budget-view--changes)))
-       (message "Efrit %s; the next turn sees to it" text)))))
+  "Call METHOD for HANDLE, as described by TEXT; UNDO is the way back."
+  (efrit-budget-view--apply-edits
+   (list (cons method handle))
+   (lambda ()
+     (push (cons text undo) efrit-budget-view--changes)
+     (message "Efrit %s; this takes effect with the next turn" text))))
 
-(defun efrit-budget-view--apply-edits (wishes then)
-  "Make each of WISHES, a (METHOD . HANDLE); then call THEN, and refresh."
-  (let ((buffer (current-buffer)))
-    (if (null wishes)
-        (progn (funcall then)
-               (efrit-budget-view-refresh))
-      (efrit-budget-view--ask
-       (caar wishes) (list :handle (cdar wishes))
-       (lambda (_)
-         (when (buffer-live-p buffer)
-           (with-current-buffer buffer
-             (efrit-budget-view--apply-edits (cdr wishes) then))))))))
+(defun efrit-budget-view--apply-edits (edits then)
+  "Make each of EDITS, conses (METHOD . HANDLE); then call THEN, and refresh."
+  (if (null edits)
+      (progn (funcall then)
+             (efrit-budget-view-refresh))
+    (efrit-budget-view--ask
+     (caar edits) (list :handle (cdar edits))
+     (lambda (_) (efrit-budget-view--apply-edits (cdr edits) then)))))
 
 (defun efrit-budget-view--ask (method params success)
-  "Call METHOD with PARAMS for the session shown here, then SUCCESS."
-  (efrit-sidecar-request-async
-   method (append (list :session_id (efrit-loop-id efrit-loop-here)) params)
-   :success (efrit-budget-view--in-this-buffer success)
-   :error (lambda (err) (message "%s" (efrit-error-text err)))))
-
-(defun efrit-budget-view--in-this-buffer (function)
-  "Return FUNCTION bound to this buffer, while that is alive."
+  "Call METHOD with PARAMS for the session shown here.
+Then call SUCCESS in this buffer, unless it is killed."
   (let ((buffer (current-buffer)))
-    (lambda (value)
-      (when (buffer-live-p buffer)
-        (with-current-buffer buffer
-          (funcall function value))))))
+    (efrit-sidecar-request-async
+     method (append (list :session_id (efrit-loop-id efrit-loop-here)) params)
+     :success (lambda (reply) (efrit-with-live-buffer buffer (funcall success reply)))
+     :error #'efrit-show-error)))
 
 ;;;; Rows
 
@@ -440,10 +413,10 @@ behind the arrow those it has in the window.
   "Return the row at point, a plist."
   (efrit-check-mode 'efrit-budget-view-mode)
   (or (gethash (tabulated-list-get-id) (or efrit-budget-view--rows (make-hash-table)))
-      (user-error "There is no item here")))
+      (user-error "No item on this line")))
 
 (defun efrit-budget-view--row-of-result ()
-  "Return the row at point, which must be a result's."
+  "Return the row at point; signal an error unless it is a result's."
   (let ((row (efrit-budget-view--row)))
     (unless (eq (plist-get row :kind) 'result)
       (user-error "Only results can be pinned, dropped and restored"))
@@ -452,7 +425,7 @@ behind the arrow those it has in the window.
 (defun efrit-budget-view--handle (row)
   "Return the handle of ROW, a result's."
   (or (plist-get row :handle)
-      (user-error "This call has no result yet")))
+      (user-error "This tool call has no result yet")))
 
 (defun efrit-budget-view--sorter (name)
   "Return a predicate to sort entries by the number NAME of their rows."
@@ -468,9 +441,10 @@ behind the arrow those it has in the window.
   (format "*efrit budget: %s*"
           (file-name-nondirectory (directory-file-name (efrit-loop-root loop)))))
 
-(defun efrit-budget-view--show (status said entries)
-  "Show STATUS, SAID and ENTRIES, as the sidecar told them, in this buffer."
-  (let ((rows (efrit-budget-rows status said entries)))
+(defun efrit-budget-view--show (status turns entries)
+  "Show the current rows in this buffer.
+STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
+  (let ((rows (efrit-budget-rows status turns entries)))
     (setq efrit-budget-view--rows (make-hash-table :size (length rows) :test #'equal)
           tabulated-list-entries
           (mapcar (lambda (row)
@@ -482,7 +456,7 @@ behind the arrow those it has in the window.
 ;;;; Events
 
 (defun efrit-budget-view--event (loop event)
-  "Have the view of LOOP show what EVENT changed, soon."
+  "Soon refresh the view of LOOP if EVENT changed its budget."
   (when (or (memq (car event) '(begun ended price state))
             (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done)))
     (let ((buffer (get-buffer (efrit-budget-view--buffer-name loop))))
@@ -492,7 +466,7 @@ behind the arrow those it has in the window.
             (efrit-budget-view--schedule-refresh)))))))
 
 (defun efrit-budget-view--schedule-refresh ()
-  "Refresh this buffer in a moment, and not too often."
+  "Refresh this buffer soon, and not too often."
   (unless efrit-budget-view--timer
     (setq efrit-budget-view--timer
           (run-at-time (max efrit-budget-view-delay
@@ -501,21 +475,20 @@ behind the arrow those it has in the window.
                        nil #'efrit-budget-view--refresh-if-visible (current-buffer)))))
 
 (defun efrit-budget-view--refresh-if-visible (buffer)
-  "Refresh BUFFER, if it is in sight; it is refreshed when it comes in sight."
-  (when (buffer-live-p buffer)
-    (with-current-buffer buffer
-      (efrit-budget-view--stop-timer)
-      (when (get-buffer-window buffer 'visible)
-        (efrit-budget-view-refresh)))))
+  "Refresh BUFFER if it is in a window; it is refreshed later when shown."
+  (efrit-with-live-buffer buffer
+    (efrit-budget-view--stop-timer)
+    (when (get-buffer-window buffer 'visible)
+      (efrit-budget-view-refresh))))
 
 (defun efrit-budget-view--stop-timer ()
-  "Stop what would refresh this buffer."
+  "Cancel the timer that would refresh this buffer."
   (when efrit-budget-view--timer
     (cancel-timer efrit-budget-view--timer)
     (setq efrit-budget-view--timer nil)))
 
 (defun efrit-budget-view--refresh-on-display (_window)
-  "Refresh this buffer, which is shown again: nothing was shown meanwhile."
+  "Refresh this buffer, which is displayed again."
   (when efrit-loop-here
     (efrit-budget-view--schedule-refresh)))
 

@@ -5,11 +5,10 @@
 
 ;;; Commentary:
 
-;; `efrit-doctor' checks this Emacs and the way to the sidecar, asks the
-;; model's endpoint whether it takes the key and has the model, then shows
-;; what the sidecar's own doctor says; in a remote folder, also what there is
-;; on that machine.  Each line is "ok" or "problem", a
-;; name and what was found; a problem says how to fix it.
+;; M-x efrit-doctor checks this Emacs and the connection to the sidecar, asks
+;; the endpoint about key and model, and runs the sidecar's own doctor; in a
+;; remote folder, it checks that machine, too.  Each line is "ok" or "problem",
+;; a name and the finding; a problem says how to fix it.
 
 ;;; Code:
 
@@ -26,8 +25,8 @@
 
 (cl-defstruct (efrit-doctor-check (:constructor efrit-doctor--check (ok name found fix))
                                   (:copier nil))
-  "What a check found.
-OK is nil for a problem, and FIX says then what to do about it."
+  "The finding of a check.
+OK is nil for a problem; then FIX says what to do about it."
   ok name found fix)
 
 (defconst efrit-doctor--buffer "*efrit doctor*"
@@ -38,10 +37,9 @@ OK is nil for a problem, and FIX says then what to do about it."
 
 ;;;###autoload
 (defun efrit-doctor ()
-  "Check that Emacs, the sidecar and what they need are there, and show it.
-In a remote folder, look at the sidecar on that machine as well.  In
-batch, print it to the standard output and exit with 1 if there is a
-problem."
+  "Check Emacs, the sidecar, the endpoint and the programs, and show the report.
+In a remote folder, check the sidecar on that machine as well.  In batch,
+print the report and exit, with 1 if there is a problem."
   (interactive)
   (let* ((checks (efrit-doctor-checks))
          (endpoint (efrit-doctor-endpoint))
@@ -61,8 +59,8 @@ problem."
       (efrit-doctor--show report))))
 
 (defun efrit-doctor-checks ()
-  "Look at this Emacs and its way to the sidecar; return what was found.
-Those that need what an earlier one missed are left out."
+  "Check this Emacs and its connection to the sidecar; return the findings.
+Skip checks that need something an earlier one missed."
   (let ((executable (efrit-doctor--executable)))
     (append (list (efrit-doctor--emacs)
                   (efrit-doctor--json)
@@ -77,21 +75,21 @@ Those that need what an earlier one missed are left out."
                        "install Emacs 28.1 or later"))
 
 (defun efrit-doctor--json ()
-  "Check that this Emacs has JSON natively."
+  "Check that this Emacs has native JSON functions."
   (if (and (fboundp 'json-serialize) (fboundp 'json-parse-buffer))
       (efrit-doctor--check t "JSON" "native" nil)
     (efrit-doctor--check nil "JSON" "not native"
                          "install an Emacs that is built with libjansson")))
 
 (defun efrit-doctor--curl ()
-  "Check that the curl for requests to the model is there."
+  "Check that the curl program for requests to the model exists."
   (let ((found (executable-find efrit-http-program)))
     (efrit-doctor--check (and found t) "curl" (or found "not found")
                          "install curl, or set `efrit-http-program'")))
 
 (defun efrit-doctor-endpoint ()
-  "Look at the address, the key and the model; return what was found.
-The endpoint is asked for its models, which costs nothing."
+  "Check the address, the key and the model; return the findings.
+Ask the endpoint for its models, which is free of charge."
   (let* ((address (efrit-doctor--address))
          (key (and (efrit-doctor-check-ok address) (efrit-doctor--key))))
     (delq nil (list address key
@@ -100,7 +98,7 @@ The endpoint is asked for its models, which costs nothing."
                          (efrit-doctor--model))))))
 
 (defun efrit-doctor--address ()
-  "Check that `efrit-claude-url' can be where requests go."
+  "Check that `efrit-claude-url' is a valid address of an endpoint."
   (condition-case err
       (let ((host (efrit-endpoint-host)))
         (efrit-doctor--check
@@ -110,18 +108,18 @@ The endpoint is asked for its models, which costs nothing."
     (user-error (efrit-doctor--check nil "address" efrit-claude-url (cadr err)))))
 
 (defun efrit-doctor--key ()
-  "Check that there is a key for the endpoint, or that it needs none."
+  "Check that there is a key for the endpoint, if it needs one."
   (condition-case err
       (let ((headers (efrit-endpoint-headers nil)))
         (efrit-doctor--check t "key" (if (or (assoc "x-api-key" headers)
                                              (efrit-endpoint-own-secret-p))
                                          (concat "there is one for " (efrit-endpoint-host))
-                                       "none, and none is demanded")
+                                       "no key, and none is required")
                              nil))
-    (user-error (efrit-doctor--check nil "key" "cannot be used" (cadr err)))))
+    (user-error (efrit-doctor--check nil "key" "unusable" (cadr err)))))
 
 (defun efrit-doctor--model ()
-  "Check that the endpoint answers, takes the key, and has the model."
+  "Check that the endpoint answers, accepts the key, and has the model."
   (pcase (efrit-doctor--ask-models efrit-claude-model)
     ((and (pred stringp) problem)
      (efrit-doctor--check nil "endpoint" problem
@@ -135,14 +133,13 @@ The endpoint is asked for its models, which costs nothing."
        (efrit-doctor--check
         (null names) "model"
         (if names
-            (format "%s is not there (%s)" efrit-claude-model
+            (format "%s is not among the models (%s)" efrit-claude-model
                     (truncate-string-to-width (string-join names ", ") 200 nil nil t))
-          (format "%s; the endpoint, which answers with %d, does not say which it has"
-                  efrit-claude-model status))
+          (format "%s; the endpoint lists no models (status %d)" efrit-claude-model status))
         "set `efrit-claude-model' to one of these")))))
 
 (defun efrit-doctor--listed-models ()
-  "Return the names of the models that the endpoint lists, or nil."
+  "Return the names of the models listed by the endpoint, or nil."
   (pcase (efrit-doctor--ask-models nil)
     (`(200 . ,body)
      (let* ((object (ignore-errors (efrit-json-plist body)))
@@ -154,14 +151,14 @@ The endpoint is asked for its models, which costs nothing."
                               models)))))))
 
 (defun efrit-doctor--ask-models (model)
-  "Ask the endpoint for its entry of MODEL, or for the list of its models.
-Return a cons of the status and the body, or what went wrong, a string."
+  "Request the endpoint's entry of MODEL, or if that is nil, its list of models.
+Return a cons of the status and the body, or an error text."
   (let ((url (replace-regexp-in-string "/messages/?\\'" "/models" efrit-claude-url)))
     (efrit-doctor--get (if model (concat url "/" (url-hexify-string model)) url))))
 
 (defun efrit-doctor--get (url)
-  "Return the status and the body of URL, a cons, or what went wrong, a string.
-The headers, a key among them, go to curl by its standard input."
+  "Return a cons of status and body of URL, or an error text.
+Pass the headers to curl by standard input, as they have the key."
   (with-temp-buffer
     (let* ((default-directory temporary-file-directory)
            (process (make-process :name "efrit-doctor" :buffer (current-buffer) :noquery t
@@ -197,10 +194,10 @@ The headers, a key among them, go to curl by its standard input."
      (efrit-doctor--check nil "sidecar's program" "not found" (cadr err)))))
 
 (defun efrit-doctor--connection (&optional host)
-  "Check that the sidecar of HOST is there, of a fitting version, and answers."
+  "Check that the sidecar of HOST can start, is the right version, and answers."
   (condition-case err
       (let ((server (plist-get (efrit-sidecar-ensure host) :server))
-            ;; The first answer waits until the sidecar has loaded its tools.
+            ;; The sidecar loads its tools before the first answer.
             (start (progn (efrit-sidecar-request 'tools/list nil :host host) (float-time))))
         (efrit-sidecar-request 'ping nil :host host)
         (list
@@ -219,7 +216,7 @@ The headers, a key among them, go to curl by its standard input."
 
 (defun efrit-doctor--sidecars ()
   "Run the sidecar's own doctor, if its program is found.
-Return a cons of its exit code and what it printed, or nil."
+Return a cons of its exit code and its output, or nil."
   (when-let* ((command (condition-case nil
                            (efrit-executable-command)
                          (user-error nil)))
@@ -233,16 +230,16 @@ Return a cons of its exit code and what it printed, or nil."
 ;;; Another machine
 
 (defun efrit-doctor--remote (remote)
-  "Look at the sidecar on the host REMOTE.
-Return a cons of whether all is well there, and a report."
+  "Check the sidecar on the host REMOTE.
+Return a cons of non-nil if there is no problem, and a report."
   (pcase-let* ((`(,checks . ,theirs) (efrit-doctor--remote-checks remote)))
     (cons (and (cl-every #'efrit-doctor-check-ok checks) (eql (car theirs) 0))
           (concat "\nOn " remote "\n" (efrit-doctor--table checks)
                   (and theirs (concat "\nSidecar on " remote "\n" (cdr theirs)))))))
 
 (defun efrit-doctor--remote-checks (remote)
-  "Look at the sidecar on the host REMOTE.
-Return a cons of what was found and what its own doctor gave, or nil."
+  "Check the sidecar on the host REMOTE.
+Return a cons of the findings and the value of `efrit-remote-doctor', or nil."
   (condition-case err
       (let* ((found (efrit-remote-look remote))
              (problem (efrit-remote-problem remote found)))
@@ -256,19 +253,20 @@ Return a cons of what was found and what its own doctor gave, or nil."
      (list (list (efrit-doctor--check nil "connection" "failed" (cadr err)))))
     (efrit-remote-busy
      (list (list (efrit-doctor--check
-                  nil "connection" "TRAMP is at work, or runs no program there"
-                  "try again; if that is of no use, M-x tramp-cleanup-connection"))))))
+                  nil "connection" "TRAMP is busy, or cannot run programs there"
+                  "try again; if that fails, M-x tramp-cleanup-connection"))))))
 
 (defun efrit-doctor--remote-program (found problem)
-  "Check for the sidecar's program where FOUND is what there is; PROBLEM, or nil."
+  "Check for the sidecar's program in FOUND, from `efrit-remote-look'.
+PROBLEM is the text of the problem, or nil."
   (efrit-doctor--check (null problem) "sidecar's program"
                        (or (efrit-remote-found-program found) "not found") problem))
 
 (defun efrit-doctor--remote-tools (found)
-  "Check for the programs that tools run where FOUND is what there is."
+  "Check for the programs of the tools in FOUND, from `efrit-remote-look'."
   (let ((missing (efrit-remote-found-missing found)))
     (efrit-doctor--check (null missing) "programs of tools"
-                         (if missing (concat "no " (string-join missing ", no ")) "all there")
+                         (if missing (concat "no " (string-join missing ", no ")) "complete")
                          "install them there, or add their folder to `tramp-remote-path'")))
 
 ;;; The report
@@ -281,7 +279,7 @@ Return a cons of what was found and what its own doctor gave, or nil."
     (mapconcat (lambda (check) (efrit-doctor--line check width)) findings "")))
 
 (defun efrit-doctor--line (check width)
-  "Return CHECK as a line, its name WIDTH wide."
+  "Return CHECK as a line, with its name padded to WIDTH."
   (let ((ok (efrit-doctor-check-ok check)))
     (format "%-7s  %s  %s%s\n"
             (if ok "ok" "problem")

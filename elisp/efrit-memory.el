@@ -5,9 +5,8 @@
 
 ;;; Commentary:
 
-;; The sidecar's memory, for a person: search it while typing, read what was
-;; saved around an observation, save a region, and pack what is known of a
-;; project into one text to take along.
+;; Commands to search the sidecar's memory while typing, to show the timeline
+;; of an observation, to save the region, and to write a context pack.
 
 ;;; Code:
 
@@ -30,28 +29,22 @@
 ;;; The mode
 
 (defvar efrit-memory-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map "t" #'efrit-memory-timeline)
-    (define-key map "s" #'efrit-memory-search)
-    map)
+  (efrit-make-keymap '(("t" efrit-memory-timeline)
+                       ("s" efrit-memory-search)))
   "Keys of `efrit-memory-mode'.")
 
 (defvar efrit-memory-minibuffer-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map " " #'self-insert-command)
-    (define-key map "?" #'self-insert-command)
-    map)
-  "Keys while a query is typed: it may hold any character.")
+  (efrit-make-keymap '(("SPC" self-insert-command)
+                       ("?" self-insert-command)))
+  "Keys while a query is typed, which may have any character in it.")
 
 (defvar efrit-memory-icomplete-map
-  (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map efrit-memory-minibuffer-map)
-    (define-key map (kbd "RET") #'icomplete-force-complete-and-exit)
-    (define-key map [down] #'icomplete-forward-completions)
-    (define-key map [up] #'icomplete-backward-completions)
-    map)
-  "Keys while a query is typed and icomplete shows what it finds.
-What is selected is meant, not what was typed: a query is no result.")
+  (efrit-make-keymap '(("RET" icomplete-force-complete-and-exit)
+                       ("<down>" icomplete-forward-completions)
+                       ("<up>" icomplete-backward-completions))
+                     efrit-memory-minibuffer-map)
+  "Keys while a query is typed and icomplete shows the results.
+\\`RET' chooses the selected result, since the query itself is none.")
 
 (define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
   "Major mode that shows observations.
@@ -62,7 +55,7 @@ What is selected is meant, not what was typed: a query is no result.")
 
 ;;;###autoload
 (defun efrit-memory-search (id &optional insert)
-  "Search memory while typing, and open the observation ID that is chosen.
+  "Search memory while typing, and open the chosen observation ID.
 With a prefix argument, as INSERT, insert its content at point instead."
   (interactive (list (efrit-memory--read-id) current-prefix-arg))
   (let ((observation (efrit-memory--ask 'memory/get (list :id id))))
@@ -73,33 +66,33 @@ With a prefix argument, as INSERT, insert its content at point instead."
 
 ;;;###autoload
 (defun efrit-memory-timeline (id)
-  "Show what was saved before and after the observation ID in its session."
+  "Show the observations saved before and after ID in its session."
   (interactive (list (or (efrit-memory--id-here) (efrit-memory--read-id))))
   (let ((line (efrit-memory--ask 'memory/timeline (list :id id))))
     (efrit-memory--show id (efrit-memory--timeline line))))
 
 ;;;###autoload
 (defun efrit-memory-save (title content)
-  "Keep CONTENT, the region, in memory as TITLE, for the project here."
+  "Save CONTENT, the region, to memory as TITLE, for the project here."
   (interactive
    (if (use-region-p)
        (list (read-string "Save the region as: ")
              (buffer-substring-no-properties (region-beginning) (region-end)))
-     (user-error "Mark what is to be saved first")))
+     (user-error "Mark the text to save first")))
   (when (string-blank-p title)
-    (user-error "What is saved needs a title"))
+    (user-error "An observation needs a title"))
   (let ((saved (efrit-memory--ask 'memory/save
                                   (list :title title :content content
                                         :project (or (efrit-memory--project) "")))))
     (message "Memory #%d: %s%s" (plist-get saved :id) (plist-get saved :outcome)
              (let ((other (append (plist-get saved :left_out) nil)))
-               (if other (format "; not kept: another %s" (string-join other ", ")) "")))
+               (if other (format "; not saved: another %s" (string-join other ", ")) "")))
     saved))
 
 ;;;###autoload
 (defun efrit-context-pack (project tokens place &optional file)
-  "Pack what is known of PROJECT into a text of at most TOKENS.
-PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
+  "Write the memories of PROJECT as one text of at most TOKENS.
+PLACE is `buffer', `kill-ring' or `file', the target; FILE is that file."
   (interactive (efrit-memory--read-pack))
   (let* ((pack (efrit-memory--ask 'memory/pack
                                   `(:tokens ,tokens
@@ -115,7 +108,7 @@ PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
     text))
 
 (defun efrit-memory--ask (method params)
-  "Return what the sidecar of the folder here answers to METHOD with PARAMS."
+  "Return the reply of the sidecar of the folder here to METHOD with PARAMS."
   (efrit-sidecar-request method params :host (file-remote-p default-directory)))
 
 (defun efrit-memory--project ()
@@ -124,39 +117,39 @@ PLACE says where it goes: `buffer', `kill-ring' or `file', which is FILE."
     (file-name-nondirectory (directory-file-name (project-root project)))))
 
 (defun efrit-memory--id-here ()
-  "Return the number of the observation on this line, or of this buffer."
+  "Return the id of the observation on this line, or of this buffer."
   (or (get-text-property (line-beginning-position) 'efrit-memory-id)
       efrit-memory--id))
 
 ;; Searching
 
 (defun efrit-memory--read-id ()
-  "Ask for an observation, listing results while typing, and return its number.
-They are shown while typing by whatever shows completions; where nothing
-does, icomplete is lent for it, and shows the latest before a word is typed."
+  "Ask for an observation, listing results while typing, and return its id.
+The person's completion interface shows them; if there is none, turn on
+icomplete for this, which shows the latest before a word is typed."
   (let* ((efrit-memory--last-search nil)
-         (lent (and (not icomplete-mode) (efrit-memory--plain-p)))
+         (icomplete (and (not icomplete-mode) (efrit-memory--plain-p)))
          (icomplete-show-matches-on-no-input
           (or icomplete-show-matches-on-no-input (not icomplete-mode)))
          (completion-styles '(efrit-memory))
          (completion-styles-alist
           (cons '(efrit-memory efrit-memory--try-completion efrit-memory--all-completions
-                               "What memory finds.")
+                               "The results of a memory search.")
                 completion-styles-alist))
-         (icomplete-mode (or icomplete-mode lent))
+         (icomplete-mode (or icomplete-mode icomplete))
          (chosen (minibuffer-with-setup-hook
-                     (:append (lambda () (efrit-memory--set-up-minibuffer lent)))
+                     (:append (lambda () (efrit-memory--set-up-minibuffer icomplete)))
                    (completing-read "Search memory: " #'efrit-memory--table nil nil nil
                                     'efrit-memory--history))))
     (or (efrit-memory--number-in chosen)
         (cdar (efrit-memory--results chosen))
-        (user-error "Memory holds nothing about %s" chosen))))
+        (user-error "No observation matches %s" chosen))))
 
-(defun efrit-memory--set-up-minibuffer (lent)
-  "Have the minibuffer take a query; with LENT, have icomplete show results.
-Fido has keys of its own for what is selected, and sets a style of its own
-in the minibuffer, which would look for the typed letters in the latest."
-  (when lent
+(defun efrit-memory--set-up-minibuffer (icomplete)
+  "Set up the minibuffer for a query; with ICOMPLETE, turn on icomplete in it.
+Set the completion style again, since Fido sets its own in the minibuffer;
+keep Fido's keys."
+  (when icomplete
     (icomplete-minibuffer-setup))
   (setq-local completion-styles '(efrit-memory))
   (use-local-map
@@ -173,7 +166,7 @@ in the minibuffer, which would look for the typed letters in the latest."
        (not (bound-and-true-p mct-mode))))
 
 (defun efrit-memory--table (typed _predicate action)
-  "Do ACTION of completion with what is found by TYPED."
+  "Return the completions of TYPED, or ACTION's value; this is a completion table."
   (pcase action
     ('metadata '(metadata (category . efrit-memory)
                           (display-sort-function . identity)
@@ -183,33 +176,33 @@ in the minibuffer, which would look for the typed letters in the latest."
     ('nil typed)))
 
 (defun efrit-memory--try-completion (typed _table _predicate point)
-  "Return the one result of TYPED; of several, leave TYPED as it is, and POINT."
+  "Return the only result of TYPED, or TYPED and POINT if there are several."
   (pcase (mapcar #'car (efrit-memory--results typed))
     ('nil nil)
     (`(,only) (or (equal only typed) (cons only (length only))))
     (_ (cons typed point))))
 
 (defun efrit-memory--all-completions (typed _table _predicate _point)
-  "Return every result of TYPED: they hold its words, and seldom begin with them."
+  "Return all results of TYPED, whether they begin with it or not."
   (mapcar #'car (efrit-memory--results typed)))
 
 (defun efrit-memory--results (typed)
-  "Return the results of TYPED, lines with their numbers; asked for once."
+  "Return the results of TYPED, an alist of lines and ids; cache the last ones."
   (let ((words (string-trim (efrit-memory--words typed))))
     (unless (equal words (car efrit-memory--last-search))
-      ;; What was typed is seen at once, however long the answer takes.
+      ;; Show the typed text before waiting for the answer.
       (redisplay)
       (setq efrit-memory--last-search (cons words (efrit-memory--search words))))
     (cdr efrit-memory--last-search)))
 
 (defun efrit-memory--words (typed)
-  "Return what to look for when TYPED stands there; its last word is a beginning."
+  "Return the query for TYPED; its last word is a prefix."
   (if (or (string-match-p "\\`#[0-9]+ " typed) (string-match-p "[[:alnum:]]\\'" typed))
       (concat typed "*")
     typed))
 
 (defun efrit-memory--search (words)
-  "Return an alist of lines and numbers of what is found by WORDS."
+  "Return an alist of lines and ids of the results of WORDS."
   (let ((number (efrit-memory--number-in words)))
     (if number
         (list (cons (string-remove-suffix "*" words) number))
@@ -220,19 +213,19 @@ in the minibuffer, which would look for the typed letters in the latest."
                          :results)))))
 
 (defun efrit-memory--number-in (line)
-  "Return the number with which LINE, a result, begins, or nil."
+  "Return the id at the beginning of LINE, a result, or nil."
   (and (string-match "\\`#\\([0-9]+\\) \\[" line)
        (string-to-number (match-string 1 line))))
 
 ;; Showing
 
 (defun efrit-memory--line (observation)
-  "Return OBSERVATION, a plist, on a line."
+  "Return OBSERVATION, a plist, as a line."
   (format "#%d [%s] %s" (plist-get observation :id) (plist-get observation :kind)
           (string-join (split-string (plist-get observation :title)) " ")))
 
 (defun efrit-memory--facts (observation)
-  "Return what is known of OBSERVATION besides its text, on a line."
+  "Return date, importance, project and tags of OBSERVATION as a line."
   (let ((tags (append (plist-get observation :tags) nil)))
     (concat (substring (plist-get observation :updated_at) 0 10)
             (format " | importance: %s" (plist-get observation :importance))
@@ -241,19 +234,19 @@ in the minibuffer, which would look for the typed letters in the latest."
             (and tags (concat " | tags: " (string-join tags ", "))))))
 
 (defun efrit-memory--full-text (observation)
-  "Return OBSERVATION as text, whole."
+  "Return the whole text of OBSERVATION."
   (concat (efrit-memory--line observation) "\n"
           (efrit-memory--facts observation) "\n\n"
           (plist-get observation :content) "\n"))
 
-(defun efrit-memory--timeline (line)
-  "Return LINE, a timeline from the sidecar, as text."
-  (let* ((before (append (plist-get line :before) nil))
-         (after (append (plist-get line :after) nil))
+(defun efrit-memory--timeline (timeline)
+  "Return TIMELINE, a reply of the sidecar, as text."
+  (let* ((before (append (plist-get timeline :before) nil))
+         (after (append (plist-get timeline :after) nil))
          (shown (+ 1 (length before) (length after)))
-         (total (plist-get line :total)))
+         (total (plist-get timeline :total)))
     (concat (mapconcat #'efrit-memory--entry before "")
-            (efrit-memory--focus-text (plist-get line :focus))
+            (efrit-memory--focus-text (plist-get timeline :focus))
             (mapconcat #'efrit-memory--entry after "")
             (and (< shown total)
                  (format "\nShowing %d of %d observations in session.\n" shown total)))))
@@ -265,13 +258,13 @@ in the minibuffer, which would look for the typed letters in the latest."
               'efrit-memory-id (plist-get observation :id)))
 
 (defun efrit-memory--focus-text (observation)
-  "Return OBSERVATION, about which a timeline is, whole."
+  "Return the whole text of OBSERVATION, the focus of a timeline."
   (concat (propertize (efrit-memory--entry observation) 'face 'bold)
           (replace-regexp-in-string "^" "    " (string-trim (plist-get observation :content)))
           "\n"))
 
 (defun efrit-memory--show (id text)
-  "Show TEXT in a buffer, and return it; it is about the observation ID, or nil."
+  "Show TEXT, about the observation ID or nil, in a buffer, and return that."
   (let ((buffer (get-buffer-create "*efrit memory*"))
         (folder default-directory))
     (with-current-buffer buffer
@@ -288,7 +281,7 @@ in the minibuffer, which would look for the typed letters in the latest."
 ;; Packing
 
 (defun efrit-memory--read-pack ()
-  "Ask for a project, a budget, and where the pack is to go."
+  "Ask for the arguments of `efrit-context-pack', and return them."
   (let* ((here (efrit-memory--project))
          (project (read-string (format-prompt "Project (empty: all)" here) nil nil
                                (or here "")))
@@ -296,13 +289,13 @@ in the minibuffer, which would look for the typed letters in the latest."
          (place (intern (completing-read "To: " '("buffer" "kill-ring" "file") nil t nil nil
                                          "buffer"))))
     (unless (natnump tokens)
-      (user-error "A budget is a whole number of tokens"))
+      (user-error "Give a whole number of tokens"))
     (list (and (not (string-empty-p project)) project)
           tokens place
           (and (eq place 'file) (read-file-name "File: " nil nil nil "context.md")))))
 
 (defun efrit-memory--write (text file)
-  "Write TEXT to FILE, whole or not at all; ask before one is replaced."
+  "Write TEXT to FILE, whole or not at all; ask before replacing a file."
   (when (and (file-exists-p file)
              (not (yes-or-no-p (format "Replace %s? " file))))
     (user-error "Nothing was written"))

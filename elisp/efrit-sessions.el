@@ -22,33 +22,35 @@
 
 ;;; Exporting a session
 
-;; Writes what `session/transcript' gives, turns that left the window
-;; included, as Markdown or Org.  Each text is in it as it was: in Markdown
-;; what the person and the model wrote stands as it is, the rest between
-;; fences; in Org everything stands in blocks.
+;; Writes the transcript of a session, evicted turns included, as Markdown or
+;; Org.  Texts are unchanged: in Markdown the texts of person and model are
+;; plain, and the rest is in fences; in Org all texts are in blocks.
 
 (defconst efrit-export--speakers
   '(("request" . "Person") ("notice" . "Notice") ("reply" . "Model") ("result" . "Result"))
   "Names for the kinds of entries in a transcript.")
 
 (defun efrit-export-session (session format then)
-  "Export SESSION, as `session/list' has it, as FORMAT.
-FORMAT is `markdown' or `org'.  THEN is called with a new buffer that
-holds the document and visits no file."
+  "Export SESSION, an entry of `session/list', as FORMAT, then call THEN.
+FORMAT is `markdown' or `org'.  The argument of THEN is a new buffer with
+the document, which visits no file."
   (efrit-sidecar-request-async
    'session/transcript (list :session_id (plist-get session :session_id))
    :timeout nil
-   :success (lambda (told)
-              (let ((buffer (generate-new-buffer (efrit-export--name session format))))
-                (with-current-buffer buffer
-                  (insert (efrit-export-text session (plist-get told :turns) format))
-                  (goto-char (point-min))
-                  (efrit-export--mode format))
-                (funcall then buffer)))
-   :error (lambda (err) (message "%s" (efrit-error-text err)))))
+   :success (lambda (transcript)
+              (with-current-buffer (generate-new-buffer
+                                    (format "efrit-%s.%s" (plist-get session :session_id)
+                                            (if (eq format 'org) "org" "md")))
+                (insert (efrit-export-text session (plist-get transcript :turns) format))
+                (goto-char (point-min))
+                (cond ((eq format 'org) (org-mode))
+                      ((fboundp 'markdown-mode) (funcall 'markdown-mode))
+                      (t (text-mode)))
+                (funcall then (current-buffer))))
+   :error #'efrit-show-error))
 
 (defun efrit-export-text (session entries format)
-  "Return a document about SESSION with ENTRIES of its transcript, as FORMAT."
+  "Return a document with ENTRIES, the transcript of SESSION, as FORMAT."
   (let ((turn nil))
     (concat
      (efrit-export--head session format)
@@ -57,7 +59,7 @@ holds the document and visits no file."
                    (unless (equal turn (plist-get entry :turn))
                      (setq turn (plist-get entry :turn))
                      (efrit-export--heading
-                      2 (if turn (format "Turn %d" turn) "Outside of turns") format))
+                      2 (if turn (format "Turn %d" turn) "Outside any turn") format))
                    (efrit-export-entry entry format)))
                 entries ""))))
 
@@ -86,11 +88,11 @@ holds the document and visits no file."
              (efrit-export--time (plist-get session :touched))))))
 
 (defun efrit-export--title (entry)
-  "Return the title of ENTRY: who said it, and whether it left the window."
+  "Return the title of ENTRY: its speaker, and its state in the window."
   (concat
    (alist-get (plist-get entry :kind) efrit-export--speakers "Other" nil #'equal)
    (if (equal (plist-get entry :kind) "result")
-       (format " %s of %s%s" (or (plist-get entry :handle) "not there")
+       (format " %s of %s%s" (or (plist-get entry :handle) "(missing)")
                (plist-get entry :tool)
                (if (equal (plist-get entry :status) "error") ", an error" ""))
      "")
@@ -100,23 +102,23 @@ holds the document and visits no file."
 
 (defun efrit-export--result (entry format)
   "Return the arguments and the text of ENTRY, a result, as FORMAT."
-  (concat (efrit-export--verbatim (efrit-export--json (plist-get entry :arguments))
+  (concat (efrit-export--verbatim (efrit-export-json (plist-get entry :arguments))
                                   "json" format)
           (if (plist-get entry :text)
               (efrit-export--verbatim (plist-get entry :text) "text" format)
-            "No result came.\n\n")))
+            "There is no result.\n\n")))
 
 (defun efrit-export--block (block format)
-  "Return BLOCK of what was said, as FORMAT."
+  "Return BLOCK, a content block, as FORMAT."
   (pcase (plist-get block :type)
     ("text" (efrit-export--prose (plist-get block :text) format))
     ("thinking" (concat "Thinking:\n\n"
                         (efrit-export--verbatim (plist-get block :thinking) "text" format)))
     ("redacted_thinking" "Thinking that only the model can read.\n\n")
     ("tool_use" (concat (format "Uses %s:\n\n" (plist-get block :name))
-                        (efrit-export--verbatim (efrit-export--json (plist-get block :input))
+                        (efrit-export--verbatim (efrit-export-json (plist-get block :input))
                                                 "json" format)))
-    (_ (efrit-export--verbatim (efrit-export--json block) "json" format))))
+    (_ (efrit-export--verbatim (efrit-export-json block) "json" format))))
 
 (defun efrit-export--heading (level text format)
   "Return a heading of LEVEL with TEXT, as FORMAT."
@@ -124,23 +126,22 @@ holds the document and visits no file."
           (string-replace "\n" " " text) "\n\n"))
 
 (defun efrit-export--prose (text format)
-  "Return TEXT, which is Markdown as people and models write it, as FORMAT."
+  "Return TEXT, written by a person or a model, as FORMAT."
   (if (eq format 'org)
       (efrit-export--verbatim text "markdown" format)
     (concat (string-trim-right text) "\n\n")))
 
 (defun efrit-export--verbatim (text language format)
-  "Return TEXT, in LANGUAGE, as it is, as FORMAT."
+  "Return TEXT, in LANGUAGE, unchanged in a block, as FORMAT."
   (let ((text (or text ""))
         (end (if (string-suffix-p "\n" text) "" "\n")))
     (if (eq format 'org)
-        (concat "#+begin_src " language "\n" (efrit-export--org-escape text) end "#+end_src\n\n")
+        ;; A comma hides from Org what it would take for its own syntax.
+        (concat "#+begin_src " language "\n"
+                (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text)
+                end "#+end_src\n\n")
       (let ((fence (efrit-export--fence text)))
         (concat fence language "\n" text end fence "\n\n")))))
-
-(defun efrit-export--org-escape (text)
-  "Return TEXT with what Org would take for its own behind a comma."
-  (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text))
 
 (defun efrit-export--fence (text)
   "Return a fence longer than any run of backquotes in TEXT."
@@ -151,34 +152,24 @@ holds the document and visits no file."
             start (match-end 0)))
     (make-string (1+ longest) ?`)))
 
-(defun efrit-export--json (value)
-  "Return VALUE, as the sidecar gave it, as JSON text on one line."
+(defun efrit-export-json (value)
+  "Return VALUE, of a reply of the sidecar, as JSON text on one line.
+A nil VALUE is an empty object."
   (if value
       (decode-coding-string (efrit-json-write value) 'utf-8)
     "{}"))
 
 (defun efrit-export--time (seconds)
-  "Return the time SECONDS for a person."
+  "Return the time SECONDS as text."
   (format-time-string "%F %R" seconds))
 
-;;;; The buffer
-
-(defun efrit-export--name (session format)
-  "Return the name of a buffer with SESSION as FORMAT."
-  (format "efrit-%s.%s" (plist-get session :session_id) (if (eq format 'org) "org" "md")))
-
-(defun efrit-export--mode (format)
-  "Set the major mode of this buffer for FORMAT."
-  (cond ((eq format 'org) (org-mode))
-        ((fboundp 'markdown-mode) (funcall 'markdown-mode))
-        (t (text-mode))))
 
 ;;; Listing and resuming
 
-;; A session stays in the sidecar's database when Emacs or the sidecar ends.
-;; M-x efrit-resume takes one of this project up again, a closed one too,
-;; with its conversation as it stood; M-x efrit-sessions lists them.  In a
-;; remote folder the sessions are those of that machine.
+;; Sessions stay in the sidecar's database when Emacs or the sidecar ends.
+;; M-x efrit-resume resumes one of this project, also a closed one;
+;; M-x efrit-sessions lists them.  In a remote folder the sessions are those
+;; of that machine.
 
 (defvar-local efrit-sessions--root nil
   "The project whose sessions this buffer lists; nil: all projects.")
@@ -192,19 +183,17 @@ holds the document and visits no file."
 ;;;; The mode
 
 (defvar efrit-sessions-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'efrit-sessions-resume)
-    (define-key map "R" #'efrit-sessions-rename)
-    (define-key map "D" #'efrit-sessions-delete)
-    (define-key map "P" #'efrit-sessions-purge)
-    (define-key map "e" #'efrit-sessions-export)
-    (define-key map "+" #'efrit-sessions-new)
-    (define-key map "g" #'efrit-sessions-refresh)
-    map)
+  (efrit-make-keymap '(("RET" efrit-sessions-resume)
+                       ("R" efrit-sessions-rename)
+                       ("D" efrit-sessions-delete)
+                       ("P" efrit-sessions-purge)
+                       ("e" efrit-sessions-export)
+                       ("+" efrit-sessions-new)
+                       ("g" efrit-sessions-refresh)))
   "Keys of `efrit-sessions-mode'.")
 
 (define-derived-mode efrit-sessions-mode tabulated-list-mode "Efrit-Sessions"
-  "The sessions of a project, or of all.
+  "Major mode that lists the sessions of a project, or of all projects.
 
 \\{efrit-sessions-mode-map}"
   (setq tabulated-list-format
@@ -223,7 +212,7 @@ holds the document and visits no file."
 
 ;;;###autoload
 (defun efrit-sessions (&optional all)
-  "List the sessions of the project here; with a prefix argument, ALL there are."
+  "List the sessions of the project here; with prefix argument ALL, of all."
   (interactive "P")
   (let* ((root (unless all (efrit-do-root)))
          (host (file-remote-p (or root default-directory)))
@@ -238,9 +227,9 @@ holds the document and visits no file."
 
 ;;;###autoload
 (defun efrit-resume (id)
-  "Take the session ID of the project here up again, and show it.
-A session that was closed is open again afterwards.  Nothing is sent:
-`efrit-continue' has the model go on, `efrit-do' says something new."
+  "Resume the session ID of the project here, and show it.
+A closed session is opened again.  Nothing is sent: `efrit-continue' has the
+model continue, `efrit-do' sends a new message."
   (interactive (list (efrit-sessions--read-id)))
   (efrit-for-a-person
     (let* ((host (efrit-host-of-session id (file-remote-p default-directory)))
@@ -252,7 +241,7 @@ A session that was closed is open again afterwards.  Nothing is sent:
       loop)))
 
 (defun efrit-sessions-refresh (&rest _)
-  "Ask the sidecar for the sessions, and list them."
+  "Fetch the sessions from the sidecar, and list them."
   (interactive nil efrit-sessions-mode)
   (efrit-check-mode 'efrit-sessions-mode)
   (let ((buffer (current-buffer)))
@@ -262,16 +251,15 @@ A session that was closed is open again afterwards.  Nothing is sent:
              (and efrit-sessions--root
                   (list :root (efrit-host-local-name efrit-sessions--root))))
      :host efrit-sessions--host
-     :success (lambda (told)
-                (when (buffer-live-p buffer)
-                  (with-current-buffer buffer
-                    (efrit-sessions--show
-                     (efrit-sessions--record-host (plist-get told :sessions)
-                                                  efrit-sessions--host)))))
-     :error (lambda (err) (message "%s" (efrit-error-text err))))))
+     :success (lambda (listed)
+                (efrit-with-live-buffer buffer
+                  (efrit-sessions--show
+                   (efrit-sessions--record-host (plist-get listed :sessions)
+                                                efrit-sessions--host))))
+     :error #'efrit-show-error)))
 
 (defun efrit-sessions-resume ()
-  "Take the session at point up again."
+  "Resume the session at point."
   (interactive)
   (efrit-resume (plist-get (efrit-sessions--at-point) :session_id)))
 
@@ -282,32 +270,31 @@ A session that was closed is open again afterwards.  Nothing is sent:
     (efrit-new)))
 
 (defun efrit-sessions-rename (title)
-  "Give the session at point the name TITLE."
+  "Change the title of the session at point to TITLE."
   (interactive (list (read-string "Title: " (plist-get (efrit-sessions--at-point) :title))))
   (efrit-sessions--change 'session/rename (list :title (truncate-string-to-width title 200))))
 
 (defun efrit-sessions-delete ()
-  "Delete the session at point with everything in it, once the person agrees."
+  "Delete the session at point with all its data, after a question."
   (interactive)
   (let ((session (efrit-sessions--at-point)))
     (efrit-sessions--check-rest session)
-    (when (yes-or-no-p (format "Delete %s with all it holds? " (efrit-sessions--name session)))
+    (when (yes-or-no-p (format "Delete %s with all its data? " (efrit-sessions--name session)))
       (efrit-sessions--release session)
       (efrit-sessions--change 'session/delete nil))))
 
 (defun efrit-sessions-purge ()
-  "Forget what is in the session at point, once the person agrees.
+  "Delete the texts of the session at point, after a question.
 Its line stays in the list."
   (interactive)
   (let ((session (efrit-sessions--at-point)))
     (efrit-sessions--check-rest session)
-    (when (yes-or-no-p (format "Forget all that %s was given and gave? "
-                               (efrit-sessions--name session)))
+    (when (yes-or-no-p (format "Delete all texts of %s? " (efrit-sessions--name session)))
       (efrit-sessions--release session)
       (efrit-sessions--change 'session/purge nil))))
 
 (defun efrit-sessions-export (format)
-  "Write the session at point, what left its window too, as FORMAT into a buffer."
+  "Export the session at point as FORMAT into a buffer, with all evicted text."
   (interactive (list (intern (completing-read "Format: " '("markdown" "org") nil t nil nil
                                               (symbol-name efrit-export-format)))))
   (efrit-export-session (efrit-sessions--at-point) format #'pop-to-buffer))
@@ -316,25 +303,22 @@ Its line stays in the list."
   "Return the session at point, a plist."
   (efrit-check-mode 'efrit-sessions-mode)
   (or (cdr (assoc (tabulated-list-get-id) efrit-sessions--by-id))
-      (user-error "There is no session here")))
+      (user-error "No session on this line")))
 
 (defun efrit-sessions--name (session)
-  "Return the name of SESSION for a person."
+  "Return the id and the title of SESSION, as text."
   (let ((title (plist-get session :title)))
     (format "session %s%s" (plist-get session :session_id)
             (if (string-empty-p title) "" (format " (%s)" title)))))
 
 (defun efrit-sessions--change (method params)
-  "Call METHOD with PARAMS for the session at point, then list anew."
+  "Call METHOD with PARAMS for the session at point, then refresh the list."
   (let ((buffer (current-buffer)))
     (efrit-sidecar-request-async
      method (append (list :session_id (plist-get (efrit-sessions--at-point) :session_id)) params)
      :timeout nil
-     :success (lambda (_)
-                (when (buffer-live-p buffer)
-                  (with-current-buffer buffer
-                    (efrit-sessions-refresh))))
-     :error (lambda (err) (message "%s" (efrit-error-text err))))))
+     :success (lambda (_) (efrit-with-live-buffer buffer (efrit-sessions-refresh)))
+     :error #'efrit-show-error)))
 
 (defun efrit-sessions--loop (session)
   "Return the loop of SESSION in this Emacs, or nil."
@@ -342,13 +326,13 @@ Its line stays in the list."
             (efrit-loops)))
 
 (defun efrit-sessions--check-rest (session)
-  "Signal a `user-error' while SESSION is at work in this Emacs."
+  "Signal a `user-error' while SESSION is working in this Emacs."
   (let ((loop (efrit-sessions--loop session)))
     (when (and loop (not (efrit-loop-resting-p loop)))
-      (user-error "It is at work; stop it first"))))
+      (user-error "The session is working; stop it first"))))
 
 (defun efrit-sessions--release (session)
-  "Have this Emacs let go of SESSION."
+  "Remove the loop of SESSION from this Emacs."
   (when-let* ((loop (efrit-sessions--loop session)))
     (efrit-do-forget loop))
   (efrit-supervisor-forget (plist-get session :session_id)))
@@ -356,7 +340,7 @@ Its line stays in the list."
 ;;;; The list
 
 (defun efrit-sessions--record-host (sessions host)
-  "Note that SESSIONS, a vector, lie on HOST; return them as a list."
+  "Record that SESSIONS, a vector, are on HOST; return them as a list."
   (mapcar (lambda (session)
             (efrit-host-set-session (plist-get session :session_id) host 'keep)
             session)
@@ -369,7 +353,7 @@ Its line stays in the list."
        (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name))))
 
 (defun efrit-sessions--show (sessions)
-  "List SESSIONS, as the sidecar told them, in this buffer."
+  "List SESSIONS, from `session/list', in this buffer."
   (setq efrit-sessions--by-id (mapcar (lambda (session)
                                         (cons (plist-get session :session_id) session))
                                       sessions)
@@ -389,7 +373,7 @@ Its line stays in the list."
           (abbreviate-file-name (concat efrit-sessions--host (plist-get session :root)))))
 
 (defun efrit-sessions--state (session)
-  "Return what the state of SESSION is called."
+  "Return the state of SESSION as text."
   (let ((loop (efrit-sessions--loop session)))
     (cond ((eq (plist-get session :purged) t) "purged")
           ((and loop (not (efrit-loop-resting-p loop))) "at work")
@@ -397,7 +381,7 @@ Its line stays in the list."
           (t (plist-get session :state)))))
 
 (defun efrit-sessions--age (seconds)
-  "Return how long ago the time SECONDS was, for a person."
+  "Return the time since SECONDS as text, such as \"5 min ago\"."
   (let ((past (max 0 (- (float-time) seconds))))
     (cond ((< past 60) "just now")
           ((< past 3600) (format "%d min ago" (/ past 60)))
@@ -421,14 +405,15 @@ Its line stays in the list."
                                   (plist-get session :session_id)))
                           sessions)))
     (unless offered
-      (user-error "No session was ever opened on %s" (abbreviate-file-name root)))
+      (user-error "No session of %s is stored; `efrit-do' begins one"
+                  (abbreviate-file-name root)))
     (cdr (assoc (completing-read (format-prompt "Resume" "the latest")
                                  (efrit-sessions--table offered) nil t nil nil
                                  (caar offered))
                 offered))))
 
 (defun efrit-sessions--candidate (session)
-  "Return SESSION as a line to choose."
+  "Return a line about SESSION for completion."
   (format "%s  %s  (%s, %s, %d calls)"
           (plist-get session :session_id)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
@@ -437,20 +422,20 @@ Its line stays in the list."
           (plist-get session :calls)))
 
 (defun efrit-sessions--table (offered)
-  "Return a completion table of OFFERED in its order: the latest first."
+  "Return a completion table of OFFERED in that order, latest first."
   (lambda (string predicate action)
     (if (eq action 'metadata)
         '(metadata (display-sort-function . identity) (cycle-sort-function . identity))
       (complete-with-action action offered string predicate))))
 
 (defun efrit-sessions--resume-message (session)
-  "Return what is said of SESSION, which was taken up again."
+  "Return a message that SESSION was resumed."
   (cond ((eq (plist-get session :purged) t)
-         (format "Session %s is open again, but empty: %s"
+         (format "Session %s was resumed, but is empty: %s"
                  (plist-get session :session_id) (plist-get session :note)))
         ((equal (plist-get session :state) "closed")
          (format "Session %s was closed, and is open again" (plist-get session :session_id)))
-        (t (format "Session %s is taken up again" (plist-get session :session_id)))))
+        (t (format "Session %s was resumed" (plist-get session :session_id)))))
 
 (provide 'efrit-sessions)
 ;;; efrit-sessions.el ends here

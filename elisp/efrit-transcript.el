@@ -5,7 +5,7 @@
 
 ;;; Commentary:
 
-;; The items of a session's buffer, and the reply box at its end.
+;; Items of a session's buffer, which can be folded, and the reply box.
 
 ;;; Code:
 
@@ -16,22 +16,21 @@
 
 ;;; Items
 
-;; The buffer of a session has three parts: the transcript, which only
-;; grows; the live part, which says how things stand and is made anew
-;; whenever they change; and the reply box, where the person types.
+;; The buffer of a session has three parts: the transcript, which only grows;
+;; the live part, which shows the current state and is replaced whenever that
+;; changes; and the reply box, where the person types.
 ;;
-;; The transcript is a row of items, each a head and, where it is open, a
-;; body.  What is folded is not in the buffer at all, so that a long session
-;; stays quick.  Whatever changes, a window keeps showing what its person
-;; reads; one whose point is in the live part or the reply box stays there,
-;; and so follows the end.
+;; The transcript is a sequence of items.  Each has a head, and a body if it is
+;; open; a folded body is not in the buffer, so that a long session stays fast.
+;; A window keeps showing the same text when items change; one whose point is
+;; in the live part or the reply box follows the end.
 
 (cl-defstruct (efrit-item (:constructor efrit-item--create) (:copier nil))
   "A part of the transcript.
-KIND is a symbol, DATA what it shows.  HEAD is its head, or a function that
-is called with the item for it.  BODY is nil where nothing can be opened;
-otherwise a string, or a function as well.  START is a marker; OPEN says
-whether the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
+KIND is a symbol, DATA the value it shows.  HEAD is a string, or a function
+of the item that returns it; BODY likewise, or nil if there is nothing to
+open.  START is a marker; OPEN is non-nil if the body is shown.  HEAD-SIZE
+and BODY-SIZE count characters."
   kind data head body start open (head-size 0) (body-size 0))
 
 (defvar-local efrit-transcript-begin nil
@@ -47,23 +46,20 @@ whether the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
   "Marker where the reply box begins.")
 
 (defvar efrit-transcript-place nil
-  "Position of the next item, or nil for the end.")
+  "Position where the next item is inserted, or nil for the end.")
 
 (defmacro efrit-transcript-in (buffer &rest body)
-  "Run BODY in the whole of BUFFER, if it is there, however it is narrowed."
+  "Run BODY in BUFFER, widened, unless BUFFER is nil or killed."
   (declare (indent 1) (debug t))
-  (let ((name (make-symbol "buffer")))
-    `(let ((,name ,buffer))
-       (when (buffer-live-p ,name)
-         (with-current-buffer ,name
-           (save-restriction
-             (widen)
-             ,@body))))))
+  `(efrit-with-live-buffer ,buffer
+     (save-restriction
+       (widen)
+       ,@body)))
 
 (defun efrit-transcript-set-up (title prompt keymap)
-  "Make this empty buffer that of a session.
-TITLE is its first line, PROMPT what stands before the reply box.  KEYMAP
-is in force before the reply box."
+  "Set up the three parts of a session in this empty buffer.
+TITLE is the first line, PROMPT the text before the reply box.  KEYMAP
+applies before the reply box."
   (with-silent-modifications
     (insert (efrit-transcript--read-only-text (concat title "\n") nil))
     (put-text-property (point-min) (1+ (point-min)) 'front-sticky '(read-only))
@@ -76,15 +72,14 @@ is in force before the reply box."
     (overlay-put (make-overlay (point-min) (point)) 'local-map keymap)))
 
 (defun efrit-transcript-set-live (text)
-  "Make TEXT the live part."
+  "Replace the live part with TEXT."
   (efrit-transcript--splice (marker-position efrit-transcript-end)
                             (marker-position efrit-transcript-live-end)
                             (efrit-transcript--read-only-text text nil)
                             'live))
 
 (cl-defun efrit-item-add (kind head &key body data)
-  "Add an item of KIND with HEAD, and with BODY, and return it.
-DATA is what it shows."
+  "Add an item of KIND with HEAD, BODY and DATA, and return it."
   (let* ((item (efrit-item--create :kind kind :head head :body body :data data))
          (place (or efrit-transcript-place (marker-position efrit-transcript-end)))
          (text (efrit-item--head-text item)))
@@ -96,7 +91,7 @@ DATA is what it shows."
     item))
 
 (defun efrit-item-refresh (item)
-  "Show the head of ITEM as it is now."
+  "Insert the head of ITEM anew."
   (let ((start (marker-position (efrit-item-start item)))
         (text (efrit-item--head-text item)))
     (efrit-transcript--splice start (+ start (efrit-item-head-size item)) text)
@@ -104,14 +99,14 @@ DATA is what it shows."
     (setf (efrit-item-head-size item) (length text))))
 
 (defun efrit-item-append (item string &optional back)
-  "Show STRING at the end of ITEM, or BACK characters before it."
+  "Insert STRING at the end of the body of ITEM, or BACK characters before."
   (let ((end (- (efrit-item-end item) (or back 0)))
         (text (efrit-transcript--read-only-text string item)))
     (efrit-transcript--splice end end text)
     (cl-incf (efrit-item-body-size item) (length text))))
 
 (defun efrit-item-toggle (item)
-  "Open or fold ITEM; return nil if it has nothing to open."
+  "Open or fold ITEM; return nil if it has no body."
   (when (efrit-item-body item)
     (setf (efrit-item-open item) (not (efrit-item-open item)))
     (efrit-item-refresh item)
@@ -141,7 +136,7 @@ DATA is what it shows."
     (if (functionp body) (funcall body item) body)))
 
 (defun efrit-item-fold-sign (item)
-  "Return the sign in front of ITEM: whether it is open."
+  "Return the sign before the head of ITEM: open or folded."
   (if (efrit-item-open item) "▾ " "▸ "))
 
 (defun efrit-transcript-in-box-p (&optional position)
@@ -149,7 +144,7 @@ DATA is what it shows."
   (>= (or position (point)) efrit-transcript-box))
 
 (defun efrit-transcript-windows ()
-  "Return the windows that show this buffer, on all frames."
+  "Return the windows, on all frames, with this buffer."
   (get-buffer-window-list (current-buffer) nil t))
 
 ;;;; Commands
@@ -181,7 +176,7 @@ DATA is what it shows."
      item)))
 
 (defun efrit-item--clickable (text item)
-  "Make TEXT, the head of ITEM, such that a click opens it, where there is more."
+  "Return TEXT, the head of ITEM, such that a click opens a body."
   (when (efrit-item-body item)
     (add-text-properties 0 (max 0 (1- (length text)))
                          '(mouse-face highlight follow-link t
@@ -190,8 +185,7 @@ DATA is what it shows."
   text)
 
 (defun efrit-item--adjacent-position (step)
-  "Return where the item after this place begins, or before it with STEP -1.
-That is nil where there is none."
+  "Return the start of the item after point, or before it with STEP -1, or nil."
   (let* ((here (efrit-item-at (point)))
          (place (cond ((> step 0) (if here (efrit-item-end here) efrit-transcript-begin))
                       (here (1- (efrit-item-start here)))
@@ -202,15 +196,15 @@ That is nil where there is none."
     (and item (marker-position (efrit-item-start item)))))
 
 (defun efrit-transcript--read-only-text (text item)
-  "Return TEXT as a part of ITEM, or of none, that cannot be edited."
+  "Return TEXT, read-only, as a part of ITEM or, if that is nil, of none."
   (let ((text (copy-sequence text)))
     (add-text-properties 0 (length text) `(read-only t efrit-item ,item) text)
     text))
 
 (defun efrit-transcript--splice (start end text &optional live)
-  "Put TEXT in the place of what stands between START and END.
-LIVE says that this is the live part.  Points before START stay, those
-from END on move along, in every window; those between stay near."
+  "Replace the text between START and END with TEXT.
+LIVE is non-nil for the live part.  In every window, point keeps its place
+in the text, or stays near it."
   (let* ((delta (- (length text) (- end start)))
          (moved (lambda (position)
                   (cond ((< position start) position)
@@ -238,10 +232,10 @@ from END on move along, in every window; those between stay near."
 
 (declare-function project-files "project" (project &optional dirs))
 
-;; The last part of a session's buffer.  What is sent while the model works
-;; goes with its next turn.  The transcript above grows without being
-;; recorded for undo; before each command what is recorded is moved along
-;; with the box, so that undo works in it as anywhere.
+;; The last part of a session's buffer.  Text that is sent while the model
+;; works goes with the next turn.  The transcript above grows without being
+;; recorded for undo; before each command, positions in the undo list are moved
+;; along with the box.
 
 (defvar-local efrit-reply-box--undo-start nil
   "Start of the reply box when the undo list was last adjusted.")
@@ -253,13 +247,13 @@ from END on move along, in every window; those between stay near."
   "Text typed before browsing the history.")
 
 (defvar-local efrit-reply-box--files nil
-  "The names of the project's files, behind the time they were listed at.")
+  "Cons of the time of listing the project's files, and their names.")
 
 (defvar-local efrit-reply-box-send-function #'ignore
-  "Called with the text of the box to send it.")
+  "Function called with the text of the box to send it.")
 
 (defun efrit-reply-box-set-up (send)
-  "Make the end of this buffer a reply box, and SEND what takes its text."
+  "Make the end of this buffer a reply box; SEND is called with its text."
   (setq efrit-reply-box-send-function send
         buffer-undo-list nil
         efrit-reply-box--undo-start (marker-position efrit-transcript-box))
@@ -267,17 +261,17 @@ from END on move along, in every window; those between stay near."
   (add-hook 'completion-at-point-functions #'efrit-reply-box-complete nil t))
 
 (defun efrit-reply-box-text ()
-  "Return what stands in the box."
+  "Return the text in the box."
   (buffer-substring-no-properties efrit-transcript-box (point-max)))
 
 (defun efrit-reply-box-set (text)
-  "Make TEXT what stands in the box, and move behind it."
+  "Replace the text in the box with TEXT, and move to its end."
   (delete-region efrit-transcript-box (point-max))
   (goto-char (point-max))
   (insert text))
 
 (defun efrit-reply-box-complete ()
-  "Complete the name of a file of the project behind an @, in the box.
+  "Complete a file name of the project behind an @ in the box.
 This is for `completion-at-point-functions'."
   (when (efrit-transcript-in-box-p)
     (let ((end (point)))
@@ -291,7 +285,7 @@ This is for `completion-at-point-functions'."
                 :exclusive 'no))))))
 
 (defun efrit-reply-box-files ()
-  "Return the names of the project's files, below its root."
+  "Return the names of the project's files, cached for a moment."
   (unless (and efrit-reply-box--files
                (< (- (float-time) (car efrit-reply-box--files)) efrit-reply-box-files-for))
     (setq efrit-reply-box--files (cons (float-time) (efrit-reply-box--list))))
@@ -300,7 +294,7 @@ This is for `completion-at-point-functions'."
 ;;;; Commands
 
 (defun efrit-reply-box-send ()
-  "Send what stands in the reply box.
+  "Send the text in the reply box.
 While the model works, it goes with the next turn."
   (interactive)
   (let ((text (string-trim (efrit-reply-box-text))))
@@ -318,19 +312,19 @@ While the model works, it goes with the next turn."
   (goto-char (point-max)))
 
 (defun efrit-reply-box-previous (&optional count)
-  "Show in the box what was said before, or COUNT entries back."
+  "Insert the previous message into the box, or COUNT messages back."
   (interactive "p")
   (let* ((index (+ (or efrit-reply-box--index -1) (or count 1)))
-         (said (and (>= index 0) (nth index efrit-do-history))))
-    (unless (or said (= index -1))
-      (user-error (if (< index -1) "This is what you type now" "Nothing was said before")))
+         (message (and (>= index 0) (nth index efrit-do-history))))
+    (unless (or message (= index -1))
+      (user-error (if (< index -1) "End of history" "Beginning of history")))
     (unless efrit-reply-box--index
       (setq efrit-reply-box--draft (efrit-reply-box-text)))
-    (setq efrit-reply-box--index (and said index))
-    (efrit-reply-box-set (or said efrit-reply-box--draft ""))))
+    (setq efrit-reply-box--index (and message index))
+    (efrit-reply-box-set (or message efrit-reply-box--draft ""))))
 
 (defun efrit-reply-box-next (&optional count)
-  "Show in the box what was said later, or COUNT entries on."
+  "Insert the next message into the box, or COUNT messages on."
   (interactive "p")
   (efrit-reply-box-previous (- (or count 1))))
 
@@ -339,13 +333,13 @@ While the model works, it goes with the next turn."
   (require 'project)
   (let ((root (expand-file-name default-directory)))
     (mapcar (lambda (file)
-              ;; To expand a remote name takes much longer than to compare it.
+              ;; Expanding a remote name is much slower than comparing it.
               (string-remove-prefix root (if (string-prefix-p root file) file
                                            (expand-file-name file))))
             (project-files (or (project-current nil root) (cons 'transient root))))))
 
 (defun efrit-reply-box--move-undo ()
-  "Move what is recorded for undo along with the box."
+  "Move the positions in the undo list along with the box."
   (let ((delta (- efrit-transcript-box efrit-reply-box--undo-start)))
     (unless (or (zerop delta) (eq buffer-undo-list t))
       (setq buffer-undo-list
@@ -353,7 +347,7 @@ While the model works, it goes with the next turn."
     (setq efrit-reply-box--undo-start (marker-position efrit-transcript-box))))
 
 (defun efrit-reply-box--shift-entry (entry delta)
-  "Return ENTRY of `buffer-undo-list' for text that has moved by DELTA."
+  "Return ENTRY of `buffer-undo-list' with its positions moved by DELTA."
   (pcase entry
     ((pred integerp) (+ entry delta))
     (`(,(and (pred integerp) start) . ,(and (pred integerp) end))

@@ -314,13 +314,10 @@ CHANGES are the sidecar's plists of these, in the same order."
   "Texts for the current states of files.")
 
 (defvar efrit-undo-view-mode-map
-  (let ((map (make-sparse-keymap)))
-    (pcase-dolist (`(,key ,command) '(("\r" efrit-undo-view-diff)
-                                      ("d" efrit-undo-view-diff)
-                                      ("u" efrit-undo-view-one)
-                                      ("U" efrit-undo-view-all)))
-      (define-key map key command))
-    map)
+  (efrit-make-keymap '(("RET" efrit-undo-view-diff)
+                       ("d" efrit-undo-view-diff)
+                       ("u" efrit-undo-view-one)
+                       ("U" efrit-undo-view-all)))
   "Keys of `efrit-undo-view-mode'.")
 
 (define-derived-mode efrit-undo-view-mode tabulated-list-mode "Efrit-Changes"
@@ -348,7 +345,7 @@ prefix argument, as FORCE, undo the edit all the same."
              (message "No edits left to undo")
            (efrit-undo-view--undo loop (list (plist-get last :number))
                                        (and force t)))))
-     #'efrit-undo-view--show-error)))
+     #'efrit-show-error)))
 
 ;;;###autoload
 (defun efrit-undo-session (&optional loop)
@@ -373,7 +370,7 @@ In the list, edits can be shown and undone, one by one or all."
                 (let ((since (plist-get change :since)))
                   (efrit-diff-show (concat (plist-get change :diff)
                                            (and since (concat "\nChanged since:\n" since))))))
-     :error #'efrit-undo-view--show-error)))
+     :error #'efrit-show-error)))
 
 (defun efrit-undo-view-one (&optional force)
   "Undo the change at point.
@@ -400,10 +397,6 @@ prefix argument, as FORCE, undo those as well."
   (efrit-check-mode 'efrit-undo-view-mode)
   (or (tabulated-list-get-id)
       (user-error "No change on this line")))
-
-(defun efrit-undo-view--show-error (err)
-  "Show ERR in a message."
-  (message "efrit: %s" (efrit-error-text err)))
 
 (defun efrit-undo-view--undo (loop numbers force)
   "Undo NUMBERS of LOOP and show the outcome; FORCE is as in `efrit-undo-changes'."
@@ -451,7 +444,7 @@ prefix argument, as FORCE, undo those as well."
          (setq efrit-undo-view--changes changes
                tabulated-list-entries (mapcar #'efrit-undo-view--row (reverse changes)))
          (tabulated-list-print t)))
-     #'efrit-undo-view--show-error)))
+     #'efrit-show-error)))
 
 (defun efrit-undo-view--row (change)
   "Return the row of CHANGE."

@@ -745,6 +745,19 @@ For a refused parameter, `:fields' in it gives its name and the reason."
          (with-current-buffer ,name
            ,@body)))))
 
+(defun efrit-make-keymap (bindings &optional parent)
+  "Return a keymap of BINDINGS, a list of (KEYS COMMAND), with PARENT.
+KEYS are as for `kbd'."
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map parent)
+    (pcase-dolist (`(,keys ,command) bindings)
+      (define-key map (kbd keys) command))
+    map))
+
+(defun efrit-show-error (err)
+  "Show the error condition ERR in the echo area."
+  (message "%s" (efrit-error-text err)))
+
 (defun efrit-count-text (count noun)
   "Return COUNT of NOUN as text, such as \"1 line\" or \"2 lines\"."
   (format "%d %s%s" count noun (if (= count 1) "" "s")))

@@ -5,10 +5,9 @@
 
 ;;; Commentary:
 
-;; A script for batch Emacs: a whole session on this checkout, streaming.
-;; The model is a scripted one on this machine, unless ANTHROPIC_API_KEY and
-;; TASK are set; the first line says which.  With the scripted model the
-;; database is a temporary one.
+;; A script for batch Emacs that runs a whole session on this checkout.  The
+;; model is a scripted one on this machine, with a temporary database, unless
+;; ANTHROPIC_API_KEY and TASK are set; the first line says which.
 
 ;;; Code:
 
@@ -27,7 +26,7 @@
   "The task for the scripted model.")
 
 (defun efrit-demo--real-p ()
-  "Return non-nil if the real model is to do the task."
+  "Return non-nil if the environment asks for the real model."
   (not (or (string-empty-p (or (getenv "ANTHROPIC_API_KEY") ""))
            (string-empty-p (or (getenv "TASK") "")))))
 
@@ -36,7 +35,7 @@
   (file-name-directory (directory-file-name efrit-directory)))
 
 (defun efrit-demo--run (task)
-  "Have the model do TASK on this checkout; return non-nil if it ended well."
+  "Give TASK on this checkout to the model; return non-nil if it ended well."
   (let* ((default-directory (efrit-demo--root))
          (efrit-context-buffer nil)
          (loop (progn (princ (format "> %s\n\n" task))
@@ -44,13 +43,13 @@
     (eq (efrit-loop-state loop) 'idle)))
 
 (defun efrit-demo--real ()
-  "Have the real model do the task of the environment."
+  "Give the task in the environment to the real model."
   (princ (format "The model is the real one: %s at %s.\n\n"
                  efrit-claude-model efrit-claude-url))
   (efrit-demo--run (getenv "TASK")))
 
 (defun efrit-demo--scripted ()
-  "Have a scripted model show what a session is like."
+  "Run a session with the scripted model."
   (princ (concat "The model is a scripted one on this machine: what it says stands in a file, "
                  "the tools it uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it "
                  "is the real model.\n\n"))
@@ -77,7 +76,7 @@
                 :sentinel #'ignore))
 
 (defun efrit-demo--url (model)
-  "Return the URL of MODEL, a process, once it is there."
+  "Return the URL of MODEL, a process, once it prints that."
   (with-current-buffer (process-buffer model)
     (while (and (process-live-p model)
                 (not (string-match-p "\n" (buffer-string))))

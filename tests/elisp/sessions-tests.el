@@ -260,7 +260,7 @@ text = \"The second answer.\"
   "In a project without sessions, `efrit-resume' says that there are none."
   (efrit-test-with-project nil
     (should (string-match-p
-             "No session was ever opened"
+             "No session of .* is stored"
              (cadr (should-error (efrit-sessions--read-id) :type 'user-error))))))
 
 ;;; The list

@@ -239,7 +239,7 @@ what the endpoint has to be sent in a header, or nil."
     (should (string-match-p "ok +model +one$"
                             (efrit-start-tests--endpoint '(("/v1/models/one" 200 "{}")))))
     (should (string-match-p
-             "problem +model +one is not there (two, three) -> set `efrit-claude-model'"
+             "problem +model +one is not among the models (two, three) -> set `efrit-claude-model'"
              (efrit-start-tests--endpoint
               '(("/v1/models" 200 "{\"data\":[{\"id\":\"two\"},{\"id\":\"three\"},7]}")))))
     (should (string-match-p "ok +model +one; .*404" (efrit-start-tests--endpoint nil)))

@@ -284,7 +284,7 @@ text = \"Now I may.\"
     (efrit-test-with-options view-loop ((efrit-max-turns 1))
       (efrit-viewing-type "What is README.md?")
       (should (eq (efrit-test-rest view-loop) 'limited))
-      (efrit-viewing-in-order "I will read it." "the limit of 1 turns was reached; go on?")
+      (efrit-viewing-in-order "I will read it." "the limit of 1 turns was reached; continue?")
       (efrit-viewing-to "[continue]")
       (push-button (point))
       (should (eq (efrit-test-rest view-loop) 'idle))
@@ -331,7 +331,7 @@ text = \"That is all.\"
 (ert-deftest efrit-view-says-in-one-line-that-older-results-gave-way ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-view-observe view-loop '(begun t ("A note for you.")))
-    (efrit-viewing-in-order "older results gave way to a line each" "— A note for you.")))
+    (efrit-viewing-in-order "older results were compressed to a line each" "— A note for you.")))
 
 (ert-deftest efrit-view-warns-of-what-the-api-changed ()
   (efrit-viewing-with-view efrit-viewing-short

@@ -127,7 +127,7 @@
         (while t
           (efrit-viewing-press "C-c C-n")
           (push (efrit-item-kind (efrit-item-at (point))) kinds)))
-      (should (equal '(said thinking text use cost text use cost note)
+      (should (equal '(message thinking text use cost text use cost note)
                      (remq 'context (reverse kinds))))
       (goto-char (point-max))
       (dolist (kind kinds)
@@ -316,7 +316,7 @@ text = \"Both are done.\"
                                    :result (list :status "success"
                                                  :text (make-string 500000 ?x))))))
       (efrit-item-toggle item)
-      (efrit-viewing-shows "[400000 characters more; o shows the whole]")
+      (efrit-viewing-shows "[400000 characters more; o shows them all]")
       (should (< (buffer-size) 110000)))))
 
 (ert-deftest efrit-view-gauge-keeps-the-turn-in-narrow-windows ()
