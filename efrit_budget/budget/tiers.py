@@ -92,15 +92,6 @@ class Limits:
         """Return the size of one tier."""
         return self.tiers[tier]
 
-    @property
-    def prompt(self) -> int:
-        """The largest prompt: the total without the reserve for the reply."""
-        return self.total - self.tiers[Tier.RESPONSE]
-
-    def for_tool(self, name: str) -> int:
-        """Return the largest allowance of one call of a tool."""
-        return self.per_tool.get(name, self.per_tool_default)
-
     def as_dict(self) -> JsonObject:
         """Return the limits by name, each tier among them."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}

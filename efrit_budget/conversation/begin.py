@@ -173,7 +173,8 @@ def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Win
     """Rebuild the system text and tool schemas with the current warning and hints."""
     remaining = max(1, bounds.prompt_limit - window.kept)
     system = system_with_warning(request.system_blocks(), window, bounds)
-    tools = schemas(request.offers, lambda name: min(bounds.limits.for_tool(name), remaining))
+    per_tool, default = bounds.limits.per_tool, bounds.limits.per_tool_default
+    tools = schemas(request.offers, lambda name: min(per_tool.get(name, default), remaining))
     return replace(
         window,
         model=request.model,

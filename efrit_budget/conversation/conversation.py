@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from sqlite3 import Connection
@@ -20,7 +21,8 @@ from efrit_budget.conversation.prices import session_usage
 from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
-from efrit_budget.sessions.rows import Session, touch
+from efrit_budget.sessions import rows
+from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
 
 ModelNamed = Callable[[str], Model]
@@ -36,7 +38,7 @@ class Conversation:
     def begin(self, session: Session, request: TurnRequest) -> JsonObject:
         """Begin a turn and return the next request."""
         with self._database.writing() as connection:
-            touch(connection, session.id)
+            rows.update(connection, session.id, touched=time.time())
             window, bounds = self.load(connection, session, request.model)
             begun_turn = begin(connection, window, request, bounds)
             return (
@@ -62,7 +64,7 @@ class Conversation:
     def end(self, session: Session, reply: ModelReply) -> JsonObject:
         """Store the model's reply; return the budget for its tools, and the usage so far."""
         with self._database.writing() as connection:
-            touch(connection, session.id)
+            rows.update(connection, session.id, touched=time.time())
             window, bounds = self.load(connection, session)
             ended_turn = end(connection, window, reply, bounds)
         with self._database.reading() as connection:

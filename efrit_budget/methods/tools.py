@@ -82,7 +82,9 @@ class ToolMethods:
                 self._runner.running.arrive(session_id, tool_use_id, call.cancellation)
 
     def _call(self, params: CallParams, call: Call) -> Json:
-        arguments = _parse_arguments(params)
+        arguments = dict(params.arguments)
+        if params.arguments_json is not None:
+            arguments = parse_object("arguments_json", params.arguments_json)
         if params.continuation_token is not None:
             arguments["continuation_token"] = params.continuation_token
         tool_call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
@@ -91,7 +93,9 @@ class ToolMethods:
 
     def _record(self, params: RecordParams, _: Call) -> Json:
         params = _remove_private(params) if params.said else params
-        arguments = _parse_arguments(params)
+        arguments = dict(params.arguments)
+        if params.arguments_json is not None:
+            arguments = parse_object("arguments_json", params.arguments_json)
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
         body = Body(own_and_found(params.text, params.own_lines), data=params.data)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
@@ -105,13 +109,6 @@ class ToolMethods:
             "tool_use_id": params.tool_use_id,
             "stopped": self._runner.running.stop(params.session_id, params.tool_use_id),
         }
-
-
-def _parse_arguments(params: ArgumentParams) -> JsonObject:
-    """Return the model's arguments, given as an object or as JSON text."""
-    if params.arguments_json is None:
-        return dict(params.arguments)
-    return parse_object("arguments_json", params.arguments_json)
 
 
 def _remove_private(params: RecordParams) -> RecordParams:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from efrit_budget.budget.figures import shortened
@@ -49,32 +49,27 @@ LONGEST_NAVIGATION = own(continues("Showing 10,000 of 100,000 lines.", "r10000:1
 def with_footer(text: str, terms: Terms) -> tuple[str, int]:
     """Return the text with its footer, and the tokens of both.
 
-    The footer states the count of the text that it is in. Now and then no figure agrees with
-    itself; then an empty line before the footer helps.
+    The footer states the count of the text that it is in: the count of one attempt is the figure
+    of the next, then all between those are tried. Now and then no figure agrees with itself; then
+    an empty line before the footer helps.
     """
     tried: list[int] = []
+    between: Iterator[int] | None = None
     tokens = terms.allowance
     while True:
-        whole = _with_figure(text, tokens, terms)
+        line_end = "\n" if text and not text.endswith("\n") else ""
+        line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
+        whole = f"{text}{line_end}{line}{FOOTER_SIGN}{tokens:,} tokens"
+        if terms.remaining is not None:
+            whole += f" · {shortened(max(0, terms.remaining - tokens))} left"
         counted = terms.cost(whole)
         if counted == tokens:
             return whole, tokens
-        if counted in tried:
-            for candidate in range(min(tried), max(tried) + 1):
-                whole = _with_figure(text, candidate, terms)
-                if terms.cost(whole) == candidate:
-                    return whole, candidate
-            text, tried = f"{text}\n", []
-            counted = terms.allowance
-        else:
+        if between is None and counted not in tried:
             tried.append(counted)
-        tokens = counted
-
-
-def _with_figure(text: str, tokens: int, terms: Terms) -> str:
-    line_end = "\n" if text and not text.endswith("\n") else ""
-    line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
-    left = ""
-    if terms.remaining is not None:
-        left = f" · {shortened(max(0, terms.remaining - tokens))} left"
-    return f"{text}{line_end}{line}{FOOTER_SIGN}{tokens:,} tokens{left}"
+            tokens = counted
+            continue
+        between = between or iter(range(min(tried), max(tried) + 1))
+        tokens = next(between, 0)
+        if not tokens:
+            text, tokens, tried, between = f"{text}\n", terms.allowance, [], None

@@ -18,6 +18,7 @@ MOST_CHARACTERS = 24_000_000
 WORTH_HOLDING = 50_000
 """Characters of the least body that is held: smaller ones are unpacked in no time."""
 OFFSET_BYTES = 40
+KNOWN = "SELECT 1 FROM blobs WHERE hash = ?"
 
 Key = tuple[str, int, float]
 """A session, the number of a result, and when it was stored."""
@@ -81,20 +82,16 @@ def packed(connection: sqlite3.Connection, body: Body) -> Packed:
     """Make a body ready: what takes long is done before the transaction that writes it."""
     encoded = body.text.encode()
     digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
-    text = None if _is_known(connection, digest) else packed_text(body)
+    is_known = connection.execute(KNOWN, (digest,)).fetchone() is not None
+    text = None if is_known else packed_text(body)
     return Packed(body, digest, len(encoded), packed_marks(body), text)
-
-
-def _is_known(connection: sqlite3.Connection, digest: str) -> bool:
-    row = connection.execute("SELECT 1 FROM blobs WHERE hash = ?", (digest,)).fetchone()
-    return row is not None
 
 
 def put(
     connection: sqlite3.Connection, session_id: str, number: int, tool: str, ready: Packed
 ) -> None:
     """Store a result."""
-    if not _is_known(connection, ready.digest):
+    if connection.execute(KNOWN, (ready.digest,)).fetchone() is None:
         connection.execute(
             "INSERT INTO blobs (hash, size, data) VALUES (?, ?, ?)",
             (ready.digest, ready.size, ready.text or packed_text(ready.body)),

@@ -14,6 +14,7 @@ from efrit_budget.errors import Json, JsonObject, SessionNotFoundError
 
 LIMITS_VERSION = 1
 """The version of stored limits; a member more or less needs no new one, another meaning does."""
+ONE = "SELECT * FROM sessions WHERE id = ?"
 MAY_EXPIRE = "(purged IS NULL OR touched > purged) AND NOT renamed"
 """Selects sessions that were not purged, or were used again since, and that nobody named."""
 IS_ANNOUNCED = "coalesce(told >= touched, 0)"
@@ -95,16 +96,16 @@ def decode_limits(text: str) -> Limits:
 
 def find(connection: Connection, session_id: str) -> Session | None:
     """Return the session with this id, or None."""
-    row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    row = connection.execute(ONE, (session_id,)).fetchone()
     return None if row is None else _session(row)
 
 
 def get(connection: Connection, session_id: str) -> Session:
     """Return the session with this id; raise if there is none."""
-    found = find(connection, session_id)
-    if found is None:
+    row = connection.execute(ONE, (session_id,)).fetchone()
+    if row is None:
         raise _not_found(session_id)
-    return found
+    return _session(row)
 
 
 def _not_found(session_id: str) -> SessionNotFoundError:
@@ -147,11 +148,6 @@ def update(connection: Connection, session_id: str, **columns: Json) -> None:
     )
     if not changed.rowcount:
         raise _not_found(session_id)
-
-
-def touch(connection: Connection, session_id: str) -> None:
-    """Record that a session is used now; raise if it was deleted meanwhile."""
-    update(connection, session_id, touched=time.time())
 
 
 def next_number(connection: Connection, session_id: str, counter: str) -> int:

@@ -40,14 +40,15 @@ def compute_grant(
     the compaction that comes before the next prompt: results of earlier turns give way to those
     of the turn in hand. The floor counts on all that can give way.
     """
-    requested = max(LEAST_MAX_TOKENS, bounds.limits.for_tool(call.tool))
+    limits = bounds.limits
+    requested = max(LEAST_MAX_TOKENS, limits.per_tool.get(call.tool, limits.per_tool_default))
     asked: Any = call.arguments.get("max_tokens")
     with suppress(TypeError, ValueError, OverflowError):
         requested = min(requested, max(LEAST_MAX_TOKENS, int(asked)))
     spent = window.turn_tokens + reserved
     around = bounds.around_a_result
     share = (bounds.plan_limit - window.kept - spent) // unfinished - around
-    floor = min(requested, bounds.limits.floor)
+    floor = min(requested, limits.floor)
     is_pressed = share < floor
     if is_pressed:
         share = min(floor, (bounds.plan_limit - window.least - spent) // unfinished - around)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from dataclasses import dataclass, replace
 
 from efrit_budget.characters import sound_text
@@ -14,7 +15,8 @@ from efrit_budget.results import store as results
 from efrit_budget.results.body import Body
 from efrit_budget.results.store import RecentBodies
 from efrit_budget.results.tokens import Place, handle
-from efrit_budget.sessions.rows import Session, touch
+from efrit_budget.sessions import rows
+from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
 from efrit_budget.toolcalls.allowance import Grant
 from efrit_budget.toolcalls.entry_draft import EndedCall, EntryDraft, Produced
@@ -83,7 +85,7 @@ class ResultKeeper:
                     return _envelope(row, kept, with_data=with_data)
                 window = windows.load(connection, session.id)
                 if draft.is_current(connection, window):
-                    touch(connection, session.id)
+                    rows.update(connection, session.id, touched=time.time())
                     draft.write(connection, window, row)
                     if new is not None:
                         self._recent.keep(connection, session.id, draft.number, body)

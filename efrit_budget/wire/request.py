@@ -6,6 +6,7 @@ import logging
 import re
 import secrets
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from efrit_budget.errors import (
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 LOGGED_NAME = re.compile(r"[\w.:/$-]{1,100}", re.ASCII)
 """A name that may stand in the log; anything else could be somebody's text."""
+ID_TYPES = (NoneType, str, int, float)
+"""The types of the ids that JSON-RPC allows; true is an int to Python alone."""
 TOOL_STATUSES = ("success", "error", "needs_confirmation")
 
 
@@ -56,11 +59,6 @@ def success_reply(result: Json, request_id: Json) -> JsonObject:
     return {"jsonrpc": "2.0", "result": result, "id": request_id}
 
 
-def valid_id(value: Json) -> bool:
-    """Return whether JSON-RPC allows this id."""
-    return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
-
-
 def request_of(member: Any) -> Request | JsonObject:
     """Return the request of a member, or the error reply if it is invalid."""
     if not isinstance(member, dict):
@@ -72,7 +70,7 @@ def request_of(member: Any) -> Request | JsonObject:
         problem = "method must be a string"
     elif "params" in member and not isinstance(member["params"], dict | list | None):
         problem = "params must be an object or an array"
-    if not valid_id(request_id):
+    if type(request_id) not in ID_TYPES:
         request_id, problem = None, problem or "id must be a string, a number or null"
     if problem is not None:
         return error_reply(InvalidRequestError(problem), request_id)

@@ -25,13 +25,13 @@ from efrit_budget.wire.framing import Framer, Framing, Malformed, Message, Piece
 from efrit_budget.wire.lanes import WorkLane
 from efrit_budget.wire.lifecycle import CANCEL, Lifecycle
 from efrit_budget.wire.request import (
+    ID_TYPES,
     Request,
     error_reply,
     log_request,
     request_of,
     success_reply,
     unexpected,
-    valid_id,
 )
 from efrit_budget.wire.requests import Job, RequestTable
 from efrit_budget.wire.stdio import ProtocolStreams
@@ -293,7 +293,9 @@ class Server:
     # Cancelling
 
     def _cancel(self, params: dict[str, Json]) -> None:
-        if not valid_id(params.get("id")) or not isinstance(params.get("tool_use_id", ""), str):
+        if type(params.get("id")) not in ID_TYPES or not isinstance(
+            params.get("tool_use_id", ""), str
+        ):
             raise field_error("id", "it should be the id of a request, or tool_use_id a string")
         for job in self._table.about(params):
             self._stop(job)

@@ -236,7 +236,9 @@ class _Collector:
                 if time.monotonic() >= self.leave_at:
                     break
                 self._step()
-        code = self.child.wait(PATIENCE_SECONDS)
+        code = self.child.code()
+        if code is None:
+            code = self.child.wait(PATIENCE_SECONDS)
         if code is None:  # even SIGKILL does not end it at once: it is left behind
             code = -signal.SIGKILL
         left = self.child.finish() and not self.timed_out
