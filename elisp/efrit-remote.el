@@ -32,7 +32,7 @@
 (defvar tramp-methods)
 
 (cl-defstruct (efrit-remote-found (:constructor efrit-remote-found-create) (:copier nil))
-  "What there is on another machine.
+  "The programs found on another machine.
 COMMAND is the sidecar's, PROGRAM its file, or nil, and VERSION what that
 tells of itself, or nil where it does not run.  PYTHON is the version of Python
 there, or nil.  MISSING are the names of programs that tools need."

@@ -7,15 +7,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 VAGUE = re.compile(r"(What|How|Whether|Where|Which)\b")
 """The beginning of a docstring that names a question and not what the function does."""
-LISP_DOCSTRING = re.compile(
-    r'^\(def\S+ \S+ \([^)]*\)\n  "(What|How|Whether|Where|Which)\b', re.MULTILINE
+LISP_DEFINITION = re.compile(
+    r"^\((?:cl-)?def(?:un|macro|struct|var|var-local|const|custom|group|face)|^\(ert-deftest",
+    re.MULTILINE,
 )
-LISP_MESSAGE = re.compile(r'\((?:message|user-error|error)\s+"[^"]*\bis none\b')
+LISP_VAGUE = re.compile(r'^  "(?:(?:What|How|Which|Where)(?:ever)?|Whether)\b.*', re.MULTILINE)
+"""The first line of such a docstring: it begins at the second column of its definition."""
+LISP_MESSAGE = re.compile(
+    r'\((?:message|user-error|error|efrit-\S*(?:refuse|fail|note)\S*)\s+[^"()]*'
+    r'"[^"]*\b(?:is|are) none\b[^"]*"'
+)
 
 
 def functions(file: Path) -> Iterator[tuple[str, str]]:
@@ -37,12 +41,32 @@ def test_a_docstring_says_what_a_function_does() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("pattern", [LISP_DOCSTRING, LISP_MESSAGE], ids=["docstring", "message"])
-def test_the_lisp_files_have_none_of_the_worst_patterns(pattern: re.Pattern[str]) -> None:
-    files = [*(ROOT / "elisp").rglob("*.el"), *(ROOT / "tests").rglob("*.el")]
+def lisp_files() -> list[Path]:
+    """Return the Lisp files of the package and the tests."""
+    return [*(ROOT / "elisp").rglob("*.el"), *(ROOT / "tests").rglob("*.el")]
+
+
+def forms(text: str) -> Iterator[str]:
+    """Return the definitions in the text of a Lisp file, each up to the next one."""
+    starts = [match.start() for match in LISP_DEFINITION.finditer(text)]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield text[start:end]
+
+
+def test_a_docstring_in_lisp_says_what_is_defined() -> None:
     found = [
         f"{file.relative_to(ROOT)}: {match[0]}"
-        for file in files
-        for match in pattern.finditer(file.read_text(encoding="utf-8"))
+        for file in lisp_files()
+        for form in forms(file.read_text(encoding="utf-8"))
+        if (match := LISP_VAGUE.search(form))
+    ]
+    assert found == []
+
+
+def test_no_message_in_lisp_says_that_there_is_none() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}: {match[0]}"
+        for file in lisp_files()
+        for match in LISP_MESSAGE.finditer(file.read_text(encoding="utf-8"))
     ]
     assert found == []

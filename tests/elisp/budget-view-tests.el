@@ -131,7 +131,7 @@ That counts every result anew with each reply, and a line keeps its first count.
     (should-error (efrit-budget-view-undo) :type 'user-error)))
 
 (ert-deftest efrit-budget-a-dropped-result-is-sent-as-its-line ()
-  "What was dropped stands in the next request as a line, restored it is whole."
+  "A dropped result is a line in the next request; a restored one is whole."
   (efrit-budget-tests--with-view loop
     (efrit-budget-tests--go "r1")
     (efrit-budget-view-drop)
@@ -145,7 +145,7 @@ That counts every result anew with each reply, and a line keeps its first count.
     (efrit-budget-tests--await-state "r1" "full")))
 
 (ert-deftest efrit-budget-an-evicted-result-comes-back ()
-  "What left the window with its turn is restored in full, and says so meanwhile."
+  "A result that was evicted with its turn is restored in full, as its row says."
   (efrit-test-with-project
       (mapcar (lambda (n) (cons (format "f%d.txt" n)
                                 (mapconcat (lambda (i) (format "line %d of file %d\n" i n))
@@ -200,7 +200,7 @@ text = \"Back.\"
     (should (equal "mine" (buffer-string)))))
 
 (ert-deftest efrit-budget-a-shrunken-result-shows-both-its-costs ()
-  "What it costs in the window stands behind what it costs in full, and sorts."
+  "A compressed result has its tokens in full and in the window, and sorts by these."
   (efrit-budget-tests--with-view loop
     (efrit-budget-tests--go "r1")
     (efrit-budget-view-drop)
@@ -220,7 +220,7 @@ text = \"Back.\"
         (should (equal first (plist-get (efrit-budget-view--row) :id)))))))
 
 (ert-deftest efrit-budget-a-low-window-shows-an-item ()
-  "Where the bars would take all the room the window begins below them."
+  "If the bars would fill a window, it begins below them."
   (efrit-budget-tests--with-view loop
     (split-window nil 5)
     (should (= 5 (window-height)))
@@ -304,7 +304,7 @@ text = \"Back.\"
         (set-buffer view)))))
 
 (ert-deftest efrit-budget-follows-its-session-and-leaves-point-alone ()
-  "What happens in the session is shown by itself; point stays on its item."
+  "An event of the session refreshes the view; point stays on its item."
   (efrit-budget-tests--with-view loop
     (efrit-budget-tests--go "r1")
     (move-to-column 9)

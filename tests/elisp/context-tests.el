@@ -84,7 +84,7 @@ text = \"Three.\"
         (should (equal '("First." "Second.") (cdr said)))))))
 
 (ert-deftest efrit-context-instructions-go-once-with-two-messages-at-once ()
-  "What is said before the first turn began does not bring them again."
+  "A second message before the first turn has begun does not repeat them."
   (efrit-context-tests--with-model '(("AGENTS.md" . "Use tabs.\n"))
     (let ((loop (efrit-test-loop)))
       (efrit-do-say loop "First.")
@@ -132,7 +132,7 @@ text = \"Three.\"
       (should (efrit-context--instructions (efrit-do-resume-loop id efrit-test-project))))))
 
 (defun efrit-context-tests--link (target)
-  "Make AGENTS.md a link to TARGET, and return what is sent and what is noted.
+  "Make AGENTS.md a link to TARGET; return the sent text and the notes.
 Both are strings."
   (let ((loop (efrit-test-loop))
         (notes nil))
@@ -165,7 +165,7 @@ Both are strings."
         (delete-directory outside t)))))
 
 (ert-deftest efrit-context-instructions-may-be-a-link-inside-the-project ()
-  "What the link leads to is sent, and nothing is said of it; no link into .git is."
+  "The target of a link is sent without a note, except one into .git."
   (efrit-context-tests--with-model '(("docs/rules.md" . "Use tabs.\n"))
     (pcase-let ((`(,said . ,noted) (efrit-context-tests--link "docs/rules.md")))
       (should (string-match-p "Use tabs" said))

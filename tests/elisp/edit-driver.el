@@ -22,7 +22,7 @@
 (require 'seq)
 
 (defvar-local edit-driver--first nil
-  "What the buffer held when it was opened.")
+  "Text of the buffer when it was opened.")
 (put 'edit-driver--first 'permanent-local t)
 
 (defun edit-driver-run ()
@@ -42,7 +42,7 @@
   (efrit-sidecar-stop))
 
 (defun edit-driver--sequence (asked)
-  "Do what the sequence ASKED, a plist, has, and take it back."
+  "Carry out the sequence ASKED, a plist, and undo it."
   (let* ((efrit-test-project (file-name-as-directory (plist-get asked :root)))
          (default-directory efrit-test-project)
          (editing-loop (efrit-do-make-loop efrit-test-project))
@@ -61,14 +61,14 @@
 ;;; Steps
 
 (defun edit-driver--step (step)
-  "Do STEP, a vector; return how the tree was before, and what it gave."
+  "Carry out STEP, a vector; return the tree from before, and the result."
   (let ((tree (edit-driver--tree))
         (known (length (edit-driver--listed)))
         (given (apply #'edit-driver--do (append step nil))))
     (list :tree tree :before known :given given)))
 
 (defun edit-driver--do (kind &rest arguments)
-  "Do a step of KIND with ARGUMENTS; return what the tool said, or nil."
+  "Carry out a step of KIND with ARGUMENTS; return the tool's text, or nil."
   (pcase (cons kind arguments)
     (`("edit" ,file ,from ,size ,new ,all)
      (when-let* ((name (edit-driver--name file)))
@@ -102,7 +102,7 @@
        nil))))
 
 (defun edit-driver--use (tool &rest arguments)
-  "Use TOOL with ARGUMENTS; return what it said."
+  "Use TOOL with ARGUMENTS; return its text."
   (plist-get (apply #'editing-use tool arguments) :text))
 
 (defun edit-driver--name (index)
@@ -156,14 +156,14 @@ Save it, if SAVE is non-nil.  Return nil."
     tree))
 
 (defun edit-driver--listed ()
-  "Return what was changed in the session."
+  "Return the list of changes of the session."
   (append (plist-get (efrit-sidecar-request
                       'changes/list (list :session_id (efrit-loop-id editing-loop)))
                      :changes)
           nil))
 
 (defun edit-driver--changes ()
-  "Return all that the sidecar has to say of what was changed."
+  "Return all changes of the session with their details."
   (vconcat
    (mapcar (lambda (change)
              (let ((shown (efrit-sidecar-request

@@ -26,8 +26,8 @@
                      :replace_all t)))))
 
 (defun edit-forever-take-back (root session)
-  "Take back all that was changed in SESSION on ROOT, the last edit unseen.
-Nobody knows whether that one was made.  Print what could not be done."
+  "Undo all changes of SESSION on ROOT, the last one without checking it.
+Nobody knows if that one was made.  Print each change that cannot be undone."
   (let ((editing-loop (efrit-do-resume-loop session root)))
     (prin1 (delq nil (mapcar #'caddr (editing-undo-all t))))))
 

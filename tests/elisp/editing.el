@@ -24,7 +24,7 @@
   "The loop of the test that runs.")
 
 (defvar editing--uses 0
-  "How many uses there were.")
+  "Number of tool uses so far.")
 
 (defmacro editing-with (files &rest body)
   "Run BODY in a project with FILES, and `editing-loop' a loop on it."
@@ -41,7 +41,7 @@
       (editing-carry-out tool arguments planned))))
 
 (defun editing-plan (tool arguments)
-  "Return the plan of a use of TOOL with ARGUMENTS, or what is wrong with it."
+  "Return the plan of a use of TOOL with ARGUMENTS, or the reason for none."
   (let ((tool (efrit-tool-get tool))
         planned)
     (if (null (efrit-tool-plan tool))

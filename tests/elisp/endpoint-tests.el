@@ -170,7 +170,7 @@
 ;;; What is being sent
 
 (defun endpoint-test--bodies ()
-  "Return the files in the folder of what is being sent."
+  "Return the files in the folder of requests."
   (and (file-directory-p efrit-http-directory)
        (directory-files efrit-http-directory nil "\\`body-")))
 

@@ -23,11 +23,11 @@
     result))
 
 (defun efrit-eval-tests--text (code)
-  "Return the text of what the tool gives for CODE."
+  "Return the text of the tool's result for CODE."
   (plist-get (efrit-eval-tests--run code) :text))
 
 (defun efrit-eval-tests--error (code)
-  "Return the text of what the tool gives for CODE, which must be an error."
+  "Return the text of the tool's result for CODE, which must be an error."
   (let ((result (efrit-eval-tests--run code)))
     (should (equal "error" (plist-get result :status)))
     (plist-get result :text)))
@@ -40,7 +40,7 @@
   (should (equal "printed\n=> 2" (efrit-eval-tests--text "(princ \"printed\") 2"))))
 
 (ert-deftest efrit-eval-tells-its-own-lines-from-what-was-printed ()
-  "What is printed may look like a value; the value's line alone is our own."
+  "Printed text may look like a value; only the value's line is marked as own."
   (let ((result (efrit-eval-tests--run "(princ \"=> 1\n\u00a7 exit 0\n\") \"2\n=> 3\"")))
     (should (equal "=> 1\n\u00a7 exit 0\n=> \"2\n=> 3\"" (plist-get result :text)))
     (should (equal [2] (efrit-tool-own-lines result))))
@@ -73,7 +73,7 @@
     (should (<= (length (split-string text "\n")) 13))))
 
 (ert-deftest efrit-eval-errors-that-the-code-handles-are-none ()
-  "What is caught leaves no trace, and a later error has its own."
+  "A handled error leaves no trace, and a later error has its own."
   (should (equal "=> caught" (efrit-eval-tests--text
                               "(condition-case nil (car 1) (error 'caught))")))
   (let ((text (efrit-eval-tests--error
@@ -133,7 +133,7 @@ once; ERT, which needs it for a test that fails, is to have that here."
     (should (string-match-p "stopped after 1 seconds" caught))))
 
 (ert-deftest efrit-eval-opens-no-prompt ()
-  "Whatever code asks for, nobody is asked, and the model is told of `ask_user'."
+  "Code cannot prompt the person; the error names `ask_user'."
   (dolist (code '("(read-string \"color? \")" "(y-or-n-p \"Really? \")"
                   "(yes-or-no-p \"Really? \")" "(completing-read \"Which? \" '(\"a\"))"
                   "(read-char)" "(read-event)" "(read-key \"Key? \")" "(read-passwd \"Key? \")"
@@ -175,7 +175,7 @@ once; ERT, which needs it for a test that fails, is to have that here."
     (should (equal "precious" (buffer-string)))))
 
 (ert-deftest efrit-eval-long-output-and-values-are-cut ()
-  "What is cut off is counted, in the output and in the value."
+  "The output and the value are cut, with the number of missing characters."
   (let ((efrit-eval-most-characters 100))
     (should (string-match-p "\\[cut: 900 more characters\\]"
                             (efrit-eval-tests--text "(princ (make-string 1000 ?x)) nil")))

@@ -14,10 +14,10 @@
 (require 'looping)
 
 (defvar hostile-endpoint--connections 0
-  "How many requests the server of this test has taken.")
+  "Number of requests that the server of this test has taken.")
 
 (defvar hostile-endpoint--pieces nil
-  "What the server answers: strings, and conses of a string and how often.")
+  "Answer of the server: strings, and conses of a string and a count.")
 
 (defconst hostile-endpoint--head
   "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -32,7 +32,7 @@
    "{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":1}}}"
    "{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"\"}}"
    "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"before\"}}")
-  "How a reply begins.")
+  "Beginning of a reply.")
 
 (defun hostile-endpoint--send (client)
   "Send CLIENT the answer.  It may hang up before the end."
@@ -82,12 +82,12 @@ After it the loop must be of use, with a reply as it should be."
         (delete-process server)))))
 
 (defun hostile-endpoint--answer (&rest pieces)
-  "Have the server answer PIECES from now on."
+  "Make the server answer PIECES from now on."
   (setq hostile-endpoint--pieces pieces
         hostile-endpoint--connections 0))
 
 (defun hostile-endpoint--problem (loop &rest pieces)
-  "Have LOOP work while the server answers PIECES; return what stopped it."
+  "Run LOOP while the server answers PIECES; return why it stopped."
   (apply #'hostile-endpoint--answer pieces)
   (efrit-do-say loop "Go.")
   (should (eq 'failed (efrit-test-rest loop)))

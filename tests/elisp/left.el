@@ -18,21 +18,21 @@
     ("process" process-list delete-process)
     ("timer" left--timers cancel-timer)
     ("file" left--files left--delete-file))
-  "What may be left: a word for it, what lists it, what takes it away.")
+  "Kinds of leftovers: a noun, a function to list them, one to remove them.")
 
 (defvar left-folder nil
   "The folder for temporary files, whose every file is the tests' own.
 What they leave there is deleted, so that others must not use it.")
 
 (defvar left-patience 60
-  "How many seconds what a test has ended may take to be gone.")
+  "Seconds that an ended process may take to disappear.")
 
 (defconst left--timers-of-emacs '(undo-auto--boundary-timer password-cache-remove)
   "The functions of timers that Emacs itself starts and leaves.")
 
 (defconst left--buffers-of-emacs
   "\\` \\*code-conver\\(sion\\|ting\\)-work\\*\\|\\`\\*Native-compile-Log\\*"
-  "What the names of buffers match that Emacs itself makes and keeps.")
+  "Regexp for names of buffers that Emacs itself makes and keeps.")
 
 (defun left--buffers ()
   "Return the buffers."
@@ -57,12 +57,12 @@ Those of Org stay until Emacs ends, and are not among them."
     (delete-file file)))
 
 (defun left-look ()
-  "Return what there is now, for `left-behind'."
+  "Return the present state, for `left-behind'."
   (mapcar (lambda (kind) (funcall (nth 1 kind))) left-kinds))
 
 (defun left-behind (before)
-  "Wait until there is no more than BEFORE, of `left-look'.
-Take away what does not go, and return a description of each thing."
+  "Wait until nothing is left besides BEFORE, of `left-look'.
+Remove each thing that stays, and return a description of it."
   (let ((end (+ (float-time) left-patience)))
     (while (and (left--new before) (< (float-time) end))
       (accept-process-output nil 0.02)))
@@ -86,7 +86,7 @@ Take away what does not go, and return a description of each thing."
             (if (timerp thing) (cons (timer--function thing) (timer--args thing)) thing))))
 
 (defun left--take-away (kind thing)
-  "Remove THING of KIND, whatever anybody would be asked."
+  "Remove THING of KIND, without any question."
   (let ((kill-buffer-query-functions nil))
     (when (buffer-live-p thing)
       (with-current-buffer thing

@@ -23,7 +23,7 @@
   (plist-get (plist-get (efrit-limits-tests--status loop) :limits) name))
 
 (defun efrit-limits-tests--previewed ()
-  "Return what a short message would send as the first of a session."
+  "Return the preview of a short first message of a session."
   (let ((told nil))
     (efrit-preview--ask (efrit-test-loop) (list (efrit-context-text "Go."))
                         (lambda (it) (setq told it)) #'ignore)
@@ -31,7 +31,7 @@
     told))
 
 (defun efrit-limits-tests--narrow-total ()
-  "Return a total with 13% left of it beside a short message."
+  "Return a total of which a short message leaves 13%."
   (round (/ (plist-get (efrit-limits-tests--previewed) :prompt) 0.57)))
 
 (ert-deftest efrit-limits-with-defaults-the-sidecars-settings-hold ()

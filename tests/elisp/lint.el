@@ -50,7 +50,7 @@
   "Findings of package-lint, as regular expressions, that are left out.")
 
 (defvar efrit-lint--findings 0
-  "How many findings were printed.")
+  "Number of findings printed.")
 
 (defun efrit-lint--find (file line message)
   "Print the finding MESSAGE about LINE of FILE, and count it."

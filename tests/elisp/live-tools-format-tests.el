@@ -113,8 +113,8 @@ text = \"Done.\"
 (declare-function eglot-shutdown "eglot")
 
 (defmacro live-format-tests--served (arguments &rest body)
-  "Run BODY in a buffer of a file that a language server with ARGUMENTS manages.
-Meanwhile Emacs does what it does where a person rests."
+  "Run BODY in a buffer of a file managed by a language server with ARGUMENTS.
+Meanwhile Emacs does its work for an idle person."
   (declare (indent 1))
   `(progn
      (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))

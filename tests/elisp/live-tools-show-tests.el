@@ -18,7 +18,7 @@
              "|"))
 
 (defmacro live-show-tests--watching (&rest body)
-  "Run BODY; the selected window and what is in it stay as they are."
+  "Run BODY; check that the selected window and its content do not change."
   `(let ((window (selected-window))
          (shown (window-buffer)))
      (unwind-protect

@@ -103,8 +103,8 @@ Return the `efrit-tool-call'."
       (should-not (string-search part text)))))
 
 (defun live-test-model-uses (tool input expected)
-  "Have a model use TOOL with INPUT, a TOML table; it is sent EXPECTED.
-The project is `loop-test-with''s; what is asked is allowed."
+  "Let a model use TOOL with INPUT, a TOML table; check that it gets EXPECTED.
+The project is that of `loop-test-with'; all questions are allowed."
   (loop-test-with (format "
 [[reply]]
 tool = [ { name = %S, input = %s } ]

@@ -17,10 +17,10 @@
 (require 'efrit-status)
 
 (defconst long-session-test--files 600
-  "How many files the project has.")
+  "Number of files in the project.")
 
 (defconst long-session-test--lines 60
-  "How many lines each of them has.")
+  "Number of lines in each file.")
 
 (defun long-session-test--write ()
   "Write a project of which a listing is far more than a window can hold."

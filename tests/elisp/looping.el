@@ -49,7 +49,7 @@ It is as in `loop-test-with', and LOOP is forgotten afterwards."
            when (eq (car event) 'state) collect (cadr event)))
 
 (defun loop-test--said ()
-  "Return what the model said since its reply last began anew."
+  "Return the text of the model since its reply last began anew."
   (let ((text ""))
     (dolist (event (reverse loop-test--events))
       (pcase event

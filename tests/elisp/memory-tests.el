@@ -84,7 +84,7 @@
   (with-current-buffer "*efrit memory*" (buffer-string)))
 
 (defun memory-test--completions (typed)
-  "Return what is offered where TYPED stands in the minibuffer."
+  "Return the completions of TYPED in the minibuffer."
   (let ((efrit-memory--last-search nil))
     (efrit-memory--all-completions typed #'efrit-memory--table nil (length typed))))
 

@@ -72,7 +72,7 @@
                  `(seq-remove #'risky-local-variable-p ',risky)))))
 
 (ert-deftest efrit-options-compiled-files-that-are-outdated-are-not-loaded ()
-  "Where a source has changed, no compiled file is loaded: it may use a macro of it."
+  "If one source has changed, no compiled file is loaded: it may use its macros."
   (let* ((folder (make-temp-file "efrit-outdated-" t))
          (sources (mapcar (lambda (name) (expand-file-name name folder))
                           '("efrit.el" "efrit-do.el" "efrit-run.el")))

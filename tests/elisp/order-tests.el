@@ -103,7 +103,7 @@ text = \"Done.\"
     (should (eq 'idle (efrit-test-rest loop)))))
 
 (ert-deftest efrit-order-a-tool-that-the-sidecar-got-since-is-known-as-what-it-is ()
-  "What is known of the tools of a sidecar is asked for anew where one is not."
+  "The list of the sidecar's tools is fetched again for an unknown one."
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"run_command\", input = { command = \"echo run > a.txt\" } },

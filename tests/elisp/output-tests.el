@@ -30,7 +30,7 @@ text = \"Done.\"
 " command))
 
 (defun output-test--result ()
-  "Return what the model was given last for its tool, as text."
+  "Return the latest result that the model got for its tool, as text."
   (let ((sent (efrit-test-sent-text)))
     (should (string-match "\"tool_result\"" sent))
     sent))

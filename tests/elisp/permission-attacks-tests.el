@@ -16,7 +16,7 @@
 (require 'efrit-view)
 
 (defvar attack-test--asked nil
-  "What was asked, the latest first: tools and what they would do, as shown.")
+  "Questions, latest first: tools with their arguments, as shown.")
 
 (defmacro attack-test-with (script rules answers &rest body)
   "Run BODY once a model has played SCRIPT in a project.
@@ -31,7 +31,7 @@ asked `attack-test--asked' tells."
      ,@body))
 
 (defun attack-test--play (loop answers)
-  "Have LOOP do a task to its end; answer its questions by ANSWERS."
+  "Let LOOP do a task to its end; answer its questions by ANSWERS."
   (setq attack-test--asked nil)
   (efrit-loop-observe
    loop
@@ -74,7 +74,7 @@ DECISION may be a function, which returns it."
 ;;; One input
 
 (ert-deftest efrit-attack-equal-keys-run-nothing ()
-  "Whichever of them a reader would take, and however they are written."
+  "No matter which of them a reader would take, and how they are written."
   (attack-test-with
       (attack-test--tries
        "run_command"
@@ -121,7 +121,7 @@ DECISION may be a function, which returns it."
     (should (equal '((code (exactly ("(concat \"o\" \"k\")") nil) allow)) (efrit-loop-rules loop)))))
 
 (ert-deftest efrit-attack-an-input-of-which-the-sidecar-says-nothing-is-not-run ()
-  "What it says is run, and nothing that the model wrote."
+  "The sidecar's canonical input is run, and nothing that the model wrote."
   (let ((reply (efrit-reply-create)))
     (dolist (id '("b" "a"))
       (push (efrit-block--create :type "tool_use" :id id :name "run_command" :done t
@@ -144,7 +144,7 @@ DECISION may be a function, which returns it."
 ;;; Compiling
 
 (ert-deftest efrit-attack-an-agreement-to-the-projects-command-is-to-that-command ()
-  "What the project says later, also while the person reads, is asked about."
+  "A command that the project changes later, also during the question, asks again."
   (loop-test-with
       (concat (attack-test--use "compile" "{}")
               (attack-test--use "compile" "{}")
@@ -168,7 +168,7 @@ DECISION may be a function, which returns it."
 ;;; What an answer is about
 
 (ert-deftest efrit-attack-no-to-one-file-is-no-to-that-file-alone ()
-  "However its name is written."
+  "Its name may be written in any way."
   (loop-test-with
       (attack-test--tries "read_file" "{\"path\":\".env\"}" "{\"path\":\"./.env\"}"
                           "{\"path\":\"sub/../.env\"}" "{\"path\":\"README.md\"}")
@@ -201,7 +201,7 @@ DECISION may be a function, which returns it."
     (should-not (attack-test--there-p "PWNED"))))
 
 (ert-deftest efrit-attack-a-beginning-runs-nothing-else ()
-  "Whatever the shell would make of it."
+  "No matter what the shell would do with it."
   (attack-test-with
       (apply #'attack-test--tries
              "run_command"
@@ -306,7 +306,7 @@ DECISION may be a function, which returns it."
 ;;; Files that run by being there
 
 (ert-deftest efrit-attack-files-that-run-by-being-there-are-asked-about ()
-  "Whatever was allowed, and by whichever way they come to be there."
+  "No rule allows it, and no way of creating them."
   (loop-test-with
       (concat
        (attack-test--use "read_file" "{\"path\":\"a.txt\"}")
@@ -336,7 +336,7 @@ DECISION may be a function, which returns it."
       (should-not (attack-test--there-p name)))))
 
 (ert-deftest efrit-attack-an-old-state-of-such-a-file-is-asked-about-too ()
-  "What was allowed once is not taken back, nor allowed for longer, unasked."
+  "Undoing a change that was allowed once asks again."
   (attack-test-with
       (concat
        (attack-test--use "checkpoint" "{}")
@@ -383,7 +383,7 @@ DECISION may be a function, which returns it."
     (setq default-directory folder)))
 
 (ert-deftest efrit-attack-buffers-outside-the-project-are-asked-about ()
-  "Whatever was allowed; that a buffer was made in the project says nothing."
+  "No rule allows it; a buffer made in the project may be private."
   (let ((outside (make-temp-file "efrit-outside-" nil ".txt" "PRIVATE file\n")))
     (unwind-protect
         (loop-test-with
@@ -409,7 +409,7 @@ DECISION may be a function, which returns it."
       (delete-file outside))))
 
 (ert-deftest efrit-attack-a-buffer-that-comes-while-the-person-is-asked-is-asked-about ()
-  "What was to be read when the reply came was nothing then."
+  "A buffer that did not exist when the reply came is asked about."
   (attack-test-with
       (concat "[[reply]]\ntool = ["
               "{ name = \"eval_sexp\", input = { code = \"1\" } },"
@@ -452,7 +452,7 @@ DECISION may be a function, which returns it."
     (should (string-search "pipe.c" (efrit-test-sent-text)))))
 
 (ert-deftest efrit-attack-a-search-of-emacs-has-a-limit-of-memory ()
-  "What a project ignores may be endless."
+  "A pattern in a .gitignore may need memory without end."
   (skip-unless (eq system-type 'gnu/linux))
   (loop-test-with
       (attack-test--tries "find_references" "{\"symbol\":\"needle\"}")
@@ -520,7 +520,7 @@ DECISION may be a function, which returns it."
 ;;; The program's own lines
 
 (ert-deftest efrit-attack-no-name-and-no-text-imitates-the-programs-own-lines ()
-  "Whatever tool of Emacs shows them."
+  "No tool of Emacs shows them."
   (let ((name "evil\n§ FORGED\nFORGED too.txt"))
     (loop-test-with
         (mapconcat

@@ -206,7 +206,7 @@ POLICY is the tool's own, by default `ask'."
                       "deploy" "{\"path\":\"a\",\"to\":\"live\"}" (list rule))))))
 
 (ert-deftest efrit-permissions-know-the-files-that-run-by-being-there ()
-  "Wherever they are in the project, and however their names are written."
+  "At any place in the project, and with any way to write their names."
   (dolist (name '(".dir-locals.el" "sub/.dir-locals-2.el" ".envrc" "Makefile" "makefile" "GNUmakefile"
                   "sub/rules.mk" ".git/hooks/pre-commit" ".githooks/pre-push" ".husky/pre-commit"
                   ".github/workflows/ci.yml" ".gitlab-ci.yml" "Jenkinsfile" "package.json"
@@ -258,7 +258,7 @@ POLICY is the tool's own, by default `ask'."
      (should (equal "(deny deny ask)" (buffer-string))))))
 
 (ert-deftest efrit-permissions-of-a-project-can-be-revoked-and-forgotten ()
-  "What is remembered again is there once; what is forgotten is gone."
+  "A rule stored twice exists once; a forgotten one is gone."
   (efrit-permissions-tests--with-file
    (efrit-permissions-remember "/src/one" '("run" (all) allow))
    (efrit-permissions-remember "/src/one" '("run" (all) deny))
@@ -339,7 +339,7 @@ Return a function that gives how many questions there were."
           (should (string-match-p "The person did not allow this use of eval_sexp" sent)))))))
 
 (ert-deftest efrit-permissions-for-the-project-hold-in-the-next-session ()
-  "What was agreed to for the project is asked about neither now nor later."
+  "A call allowed for the project is not asked about, now or later."
   (efrit-test-with-project nil
     (efrit-test-with-model efrit-permissions-tests--script
       (let* ((loop (efrit-test-loop))

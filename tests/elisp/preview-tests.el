@@ -36,7 +36,7 @@ text = \"Done again.\"
                (kill-buffer ,buffer))))))))
 
 (defun efrit-preview-tests--buffer ()
-  "Wait for a dry run to be told, and return its buffer."
+  "Wait for the reply to a dry run, and return its buffer."
   (let ((found (efrit-test-wait-until #'efrit-preview-tests--told)))
     (should found)
     found))
@@ -203,7 +203,7 @@ text = \"Done again.\"
                         (number-sequence 1 1600) "")))
 
 (ert-deftest efrit-preview-shows-what-would-shrink ()
-  "Where older results give way for the message, each of them is listed."
+  "Each older result that the message would compress is listed."
   (efrit-test-with-project (mapcar #'efrit-preview-tests--long-file '("one.txt" "two.txt"))
     (efrit-test-with-model "
 [[reply]]

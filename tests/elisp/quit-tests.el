@@ -19,7 +19,7 @@
 (require 'seq)
 
 (defun quit-test--script (state)
-  "Return a scenario with STATE in it, which then answers whatever is said."
+  "Return a scenario with STATE in it, which then answers any message."
   (concat
    (pcase state
      ('retrying "[[reply]]\nstatus = 429\nretry_after = 0\n")
@@ -46,8 +46,8 @@ text = \"Yes.\"
   "All states there are.")
 
 (defmacro quit-test--swallowing (&rest body)
-  "Run BODY as a command loop would: a quit ends it, and no more.
-Return what it gave, or `quit'."
+  "Run BODY as a command loop would, which a quit ends.
+Return its value, or `quit'."
   (declare (indent 0) (debug t))
   `(condition-case nil
        (prog1 (progn ,@body)
@@ -92,7 +92,7 @@ Return what it gave, or `quit'."
 ;;; Where Emacs forgets the end of a process
 
 (defun quit-test--wait-for-end (process)
-  "Wait until PROCESS has ended, and read nothing of what it wrote."
+  "Wait until PROCESS has ended, without reading its output."
   (let ((inhibit-quit t))
     (while (process-live-p process)
       (call-process "sleep" nil nil nil "0.05"))))

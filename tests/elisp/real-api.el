@@ -23,13 +23,13 @@
 (defconst efrit-real-api--task
   "Call file_info for README.md and LICENSE at once, then read the first 20 lines of README.md, \
 then tell me its title in one short sentence."
-  "What the model is asked: it takes three turns, and little else.")
+  "The task for the model, which takes three turns.")
 
 (defvar efrit-real-api--estimates nil
   "The size of each prompt by our count, the latest first.")
 
 (defvar efrit-real-api--problems nil
-  "What should not have happened, strings.")
+  "Problems found, strings.")
 
 (defun efrit-real-api--observe (loop event)
   "Print the size of a prompt of LOOP when EVENT is the end of a reply."

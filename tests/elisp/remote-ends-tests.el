@@ -25,7 +25,7 @@
 ;;; What is missing
 
 (ert-deftest efrit-remote-a-missing-sidecar-is-told-with-what-to-do ()
-  "Where there is no program the error names the machine and how to install it."
+  "If there is no program, the error names the machine and how to install it."
   (efrit-over-there-with-program-project nil
     (let* ((efrit-remote-commands '(("\\`/mock:" . "no-such-sidecar")))
            (text (cadr (should-error (efrit-session-open efrit-test-project)
@@ -143,7 +143,7 @@ text = \"Two.\"
           (should (= 1 (length notes))))))))
 
 (ert-deftest efrit-remote-a-machine-that-cannot-be-reached-is-named ()
-  "Where nobody answers, `efrit-do' says so, and nothing is started here instead."
+  "If nobody answers, `efrit-do' says so, and starts nothing on this machine."
   (let ((default-directory "/ssh:nowhere.invalid:/tmp/")
         (inhibit-message t))
     (should (string-match-p "/ssh:nowhere\\.invalid: cannot be reached"
@@ -315,7 +315,7 @@ echo 'the disk is full' >&2; exit 3
         (delete-file program)))))
 
 (ert-deftest efrit-remote-a-sidecar-that-ends-at-once-has-begun ()
-  "What a process wrote before it ended is read before its start is judged."
+  "The output of a process that has ended is read before its start is judged."
   (let ((process (make-process :name "efrit-test" :noquery t :connection-type 'pipe
                                :command '("printf" "\\0efrit ready\\0") :sentinel #'ignore
                                :filter #'efrit-remote--keep)))
@@ -344,7 +344,7 @@ echo 'the disk is full' >&2; exit 3
       (should-not (efrit-sidecar-process)))))
 
 (ert-deftest efrit-remote-the-sidecar-ends-with-emacs ()
-  "However Emacs ends, the sidecar over there ends by itself."
+  "The sidecar over there ends by itself, after any end of Emacs."
   :tags '(:long)
   (dolist (how '(exit 9 15))
     (efrit-over-there-with-program-project nil

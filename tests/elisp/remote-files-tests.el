@@ -43,7 +43,7 @@ Nothing may be asked."
       (should (equal "success" (plist-get result :status))))))
 
 (defun efrit-remote-files-tests--edit (path old new)
-  "Have OLD be NEW in the file PATH; that must succeed."
+  "Replace OLD with NEW in the file PATH; that must succeed."
   (efrit-remote-files-tests--use "edit_file" :path path :old_text old :new_text new))
 
 (defun efrit-remote-files-tests--text (name)
@@ -175,7 +175,7 @@ Of an option that is given twice, ssh takes the first."
        (equal "none" (match-string 1 arguments))))
 
 (ert-deftest efrit-remote-files-the-sidecar-has-a-connection-of-its-own ()
-  "What it writes while TRAMP waits for an answer is in nobody's way."
+  "Its output while TRAMP waits for an answer disturbs nobody."
   (efrit-remote-files-tests--with-ssh asked
     (let ((process (efrit-remote-spawn "/ssh:there:" "efrit-test-there" '("cat") 60)))
       (should (process-live-p process))

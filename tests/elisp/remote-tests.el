@@ -73,7 +73,7 @@ text = \"Done.\"
           (kill-buffer))))))
 
 (ert-deftest efrit-remote-syncing-asks-nothing-of-the-other-machine ()
-  "What is told of buffers costs no round trip: it works while TRAMP cannot."
+  "Sending buffers needs no round trip: it works while TRAMP cannot."
   (efrit-over-there-with-project '(("a.txt" . "on disk\n"))
     (let ((loop (efrit-test-loop))
           (visiting (find-file-noselect (expand-file-name "a.txt"))))
@@ -211,7 +211,7 @@ text = \"Done.\"
       (should (equal '("a.txt" "sub/b.txt") (sort (efrit-reply-box-files) #'string<))))))
 
 (ert-deftest efrit-remote-permissions-are-remembered-under-the-remote-name ()
-  "What is allowed in a folder there is not allowed in the one of that name here."
+  "A rule for a folder there does not apply to the folder of that name here."
   (efrit-over-there-with-project nil
     (efrit-permissions-remember efrit-test-project '(command (all) allow))
     (should (efrit-permissions-of efrit-test-project))

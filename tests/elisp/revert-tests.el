@@ -39,7 +39,7 @@ text = \"Done.\"
 " command))
 
 (defun revert-test-run ()
-  "Have the model do its work in a new loop, and return the notes it made."
+  "Let the model do its work in a new loop, and return the notes."
   (let* ((loop (efrit-test-loop))
          (notes nil))
     (efrit-loop-observe loop (lambda (_ event)

@@ -41,13 +41,13 @@
 (declare-function efrit-test-await-fork-server "support" ())
 
 (defconst efrit-run--slowest 10
-  "How many tests are named as the slowest.")
+  "Number of slowest tests that are listed.")
 
 (defvar efrit-run--problems nil
   "The tests that failed.")
 
 (defvar efrit-run--times nil
-  "How many seconds each test took: conses of its name and a number.")
+  "Seconds that each test took: conses of its name and a number.")
 
 ;;; Choosing
 
@@ -105,7 +105,7 @@
              (ert-test-name test) seconds)))
 
 (defun efrit-run--explain (result)
-  "Print what happened where RESULT is that of a test that did not pass."
+  "Print why a test failed, if RESULT is a failure."
   (when (and (ert-test-result-with-condition-p result)
              (not (ert-test-skipped-p result)))
     (efrit-run--print-backtrace (ert-test-result-with-condition-backtrace result))
@@ -117,7 +117,7 @@
       (message "    %S" (ert-test-result-with-condition-condition result)))))
 
 (defun efrit-run--print-backtrace (backtrace)
-  "Print what of BACKTRACE is the test's, each frame as a line that is cut."
+  "Print the frames of BACKTRACE that belong to the test, a line each."
   (cl-loop for line in (split-string (backtrace-to-string backtrace) "\n" t)
            until (string-prefix-p "  ert--run-test-internal" line)
            do (message "%s" (truncate-string-to-width line 160))))

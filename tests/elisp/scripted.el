@@ -75,7 +75,7 @@ the `default-directory', too.  Then forget its loops."
         (delete-directory efrit-test-project t)))))
 
 (defun efrit-test-kill-others (buffers)
-  "Kill all buffers but BUFFERS, modified or not; cancel what would happen later."
+  "Kill all buffers but BUFFERS, modified or not; cancel all timers."
   (let ((kill-buffer-query-functions nil))
     (dolist (buffer (seq-difference (buffer-list) buffers))
       (when (buffer-live-p buffer)
@@ -158,7 +158,7 @@ the `default-directory', too.  Then forget its loops."
   (efrit-loop-state loop))
 
 (defun efrit-test-finish (loop task)
-  "Have LOOP do TASK; it must end well."
+  "Let LOOP do TASK; it must end well."
   (efrit-do-say loop task)
   (let ((state (efrit-test-rest loop)))
     (ert-info ((format "problem: %s" (efrit-loop-problem loop)))

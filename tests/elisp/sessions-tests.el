@@ -160,7 +160,7 @@ text = \"The second answer.\"
       (should (eq first (efrit-loop-latest efrit-test-project))))))
 
 (ert-deftest efrit-sessions-are-offered-by-title-the-latest-first ()
-  "What can be resumed is told by id, title, age and state."
+  "Completion offers sessions by id, title, age and state."
   (efrit-test-with-project nil
     (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\n"
       (let ((old (efrit-session-open efrit-test-project))
@@ -217,7 +217,7 @@ text = \"The second answer.\"
       (should (efrit-do-resume-loop "left" efrit-test-project)))))
 
 (ert-deftest efrit-sessions-a-project-can-have-several ()
-  "What is said goes into the one that was begun last, and the first one stays."
+  "A message goes into the session that was begun last; the first one stays."
   (efrit-test-with-project nil
     (efrit-test-with-model "[[reply]]\ntext = \"One.\"\n[[reply]]\ntext = \"Two.\"\n"
       (cl-flet ((from-a-file (command &rest arguments)
@@ -236,7 +236,7 @@ text = \"The second answer.\"
                                    (efrit-sessions-tests--list))))))))))
 
 (ert-deftest efrit-sessions-of-another-project-are-not-acted-on-unseen ()
-  "Where several are open and none is here, a command says so."
+  "If several are open and none belongs here, a command says so."
   (efrit-test-with-project nil
     (save-window-excursion
       (let* ((one (efrit-test-loop))
@@ -343,7 +343,7 @@ text = \"The second answer.\"
      (should (eq 'idle (efrit-test-rest loop))))))
 
 (ert-deftest efrit-sessions-show-what-the-sidecar-warns-of ()
-  "What the sidecar warns of is shown where a session is opened, and resumed."
+  "Warnings of the sidecar are shown when a session is opened, and resumed."
   (let (shown)
     (cl-letf (((symbol-function 'display-warning)
                (lambda (_type message &rest _) (push message shown)))
@@ -352,8 +352,9 @@ text = \"The second answer.\"
                (lambda (method &rest _)
                  (list :session_id "kept" :warnings (vector (format "%s warns" method))))))
       (efrit-session-open "/")
-      (efrit-session-resume "kept"))
-    (should (equal shown '("session/resume warns" "session/open warns")))))
+      (efrit-session-resume "kept")
+      (efrit-test-wait-until (lambda () (= 2 (length shown)))))
+    (should (equal (sort shown #'string<) '("session/open warns" "session/resume warns")))))
 
 (provide 'sessions-tests)
 ;;; sessions-tests.el ends here

@@ -64,7 +64,7 @@ Where connections are shared by the person's will, TRAMP has no say."
       (efrit-test-kill-buffers (buffer-list)))))
 
 (defun ssh-driver--observe (_loop event)
-  "Write what came of a use of a tool, if that is what EVENT is about."
+  "Write the result of a use of a tool, if EVENT is about one."
   (pcase event
     ((and `(use ,use) (guard (eq 'done (efrit-use-state use))))
      (let ((result (efrit-use-result use)))

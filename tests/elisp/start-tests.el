@@ -58,7 +58,7 @@ sys.stdin.read()
     (should (string-match-p "efrit-sidecar-command.*/no/such/program" (cadr err)))))
 
 (ert-deftest efrit-without-a-program-the-error-says-what-to-run ()
-  "Where no program is found the error is a command to run."
+  "If no program is found, the error names a command to run."
   (let* ((exec-path nil)
          (folder (make-temp-file "efrit-test-" t))
          (efrit-directory (file-name-as-directory (expand-file-name "elisp" folder))))

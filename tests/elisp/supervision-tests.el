@@ -176,7 +176,7 @@ Return its process; its output goes to the current buffer."
           (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))))
 
 (ert-deftest efrit-the-sidecar-ends-when-emacs-is-killed ()
-  "Whatever signal ends Emacs, it ends at once, and its sidecar by itself."
+  "Any signal ends Emacs at once, and its sidecar ends by itself."
   (dolist (signal '(9 15))
     (efrit-test-with-home home
       (with-temp-buffer

@@ -138,7 +138,7 @@ The sidecar is a process of the program itself."
 ;;; Using it
 
 (defvar efrit-test--uses 0
-  "How many tool uses there were.")
+  "Number of tool uses so far.")
 
 (defun efrit-test-use (session tool arguments)
   "Return the parameters of a new call of TOOL with ARGUMENTS in SESSION."
@@ -150,8 +150,8 @@ The sidecar is a process of the program itself."
   (efrit-sidecar-request 'tools/call (efrit-test-use session tool arguments)))
 
 (defun efrit-test-wait-until (condition &optional seconds)
-  "Wait until CONDITION, a function, gives non-nil, for SECONDS (120) at most.
-Return what it gave."
+  "Wait until CONDITION, a function, returns non-nil, for SECONDS (120) at most.
+Return its value."
   (let ((end (+ (float-time) (or seconds 120)))
         value)
     (while (not (or (setq value (funcall condition))

@@ -158,7 +158,7 @@ text = \"Read.\"
     (should (string-match-p "Größe “naïve” 漢字 🧮👩🏽‍🚀" (efrit-sync-tests--read loop)))))
 
 (ert-deftest efrit-sync-raw-bytes-cost-nobody-the-rest ()
-  "What no JSON can hold is replaced, and all else is told."
+  "Characters that JSON cannot hold are replaced, and the rest is sent."
   (efrit-sync-tests--with-buffer loop
     (efrit-sync-tests--insert (concat "before " (string (unibyte-char-to-multibyte 255))
                                       " after\n"))
@@ -166,7 +166,7 @@ text = \"Read.\"
     (should (string-match-p "before \ufffd after" (efrit-sync-tests--read loop)))))
 
 (ert-deftest efrit-sync-tells-all-of-a-narrowed-buffer ()
-  "What is outside of the narrowing is in the file all the same."
+  "Text outside the narrowing is sent, too."
   (efrit-sync-tests--with-buffer loop
     (efrit-sync-tests--insert "not saved yet\n")
     (narrow-to-region (point-min) (line-end-position))
@@ -285,7 +285,7 @@ text = \"Read.\"
     (should (string-match-p "39: a line" (efrit-sync-tests--read loop)))))
 
 (ert-deftest efrit-sync-a-sidecar-that-takes-no-files-is-sent-the-text ()
-  "What it refuses is sent in a message, from then on at once."
+  "After a refused file, texts are sent in messages."
   (efrit-sync-tests--with-long loop
     (efrit-sync-tests--insert "first\n")
     (efrit-sidecar-ensure)

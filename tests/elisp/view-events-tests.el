@@ -24,7 +24,7 @@ text = \"So it is.\"
   "A session that asks for a permission.")
 
 (defvar efrit-viewing-evaluated nil
-  "What the model's code sets.")
+  "Variable set by the model's code.")
 
 (ert-deftest efrit-view-asks-inline-and-runs-what-is-allowed-by-y ()
   (efrit-viewing-with-view efrit-viewing-asking

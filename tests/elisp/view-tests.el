@@ -320,7 +320,7 @@ text = \"Both are done.\"
       (should (< (buffer-size) 110000)))))
 
 (ert-deftest efrit-view-gauge-keeps-the-turn-in-narrow-windows ()
-  "What the window has no room for gives way: the tiers, then the bar."
+  "In a narrow window the tiers are left out, then the bar."
   (let ((loop (efrit-loop-make "id" temporary-file-directory)))
     (setf (efrit-loop-budget loop)
           '( :prompt_limit 70000 :remaining 55000

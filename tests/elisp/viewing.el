@@ -27,7 +27,7 @@
                                                                    (kill-buffer))))))))
 
 (defun efrit-viewing-view-text ()
-  "Return what is in this buffer."
+  "Return the text of this buffer."
   (buffer-substring-no-properties (point-min) (point-max)))
 
 (defun efrit-viewing-shows (text)

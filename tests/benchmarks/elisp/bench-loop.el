@@ -22,19 +22,19 @@
 (require 'efrit-tools)
 
 (defvar efrit-bench-loop--due nil
-  "When the timer that is watched should have run, in seconds.")
+  "Time in seconds when the watched timer should have run.")
 
 (defvar efrit-bench-loop--late 0
   "The latest that it ran, in milliseconds.")
 
 (defvar efrit-bench-loop--words nil
-  "When the first word of each reply stood in the view, the latest first.")
+  "Times when the first word of each reply was in the view, latest first.")
 
 (defvar efrit-bench-loop--awaits nil
-  "Whether no word of the reply under way has come.")
+  "Non-nil while no word of the current reply has come.")
 
 (defvar efrit-bench-loop--tools nil
-  "How many milliseconds each tool took, the latest first.")
+  "Milliseconds that each tool took, latest first.")
 
 (defun efrit-bench-loop--tick ()
   "Note how late this timer is, and set the next."
@@ -45,7 +45,7 @@
     (run-at-time 0.1 nil #'efrit-bench-loop--tick)))
 
 (defun efrit-bench-loop--beside (loop)
-  "Have what is wanted beside the session go on while LOOP works."
+  "Keep the extra work of the benchmark going while LOOP works."
   (pcase (getenv "EFRIT_BENCH_BESIDE")
     ("buffer"
      (with-current-buffer (find-file-noselect "written-just-now.txt")
@@ -90,7 +90,7 @@
     took))
 
 (defun efrit-bench-loop-run ()
-  "Play a session in the project here, and write down what was measured."
+  "Play a session in the project here, and write the measurements."
   (condition-case err
       (efrit-bench-loop--play)
     (error
@@ -116,13 +116,13 @@
     (efrit-bench-loop--wait loop)))
 
 (defun efrit-bench-loop--wait (loop)
-  "Write down what was measured once LOOP rests."
+  "Write the measurements once LOOP rests."
   (if (efrit-loop-resting-p loop)
       (efrit-bench-loop--write loop)
     (run-at-time 0.5 nil #'efrit-bench-loop--wait loop)))
 
 (defun efrit-bench-loop--write (loop)
-  "Write down what was measured in LOOP, and end this Emacs."
+  "Write the measurements of LOOP, and end this Emacs."
   (let ((coding-system-for-write 'utf-8-unix)
         (late efrit-bench-loop--late))
     (write-region

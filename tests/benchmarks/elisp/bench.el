@@ -48,7 +48,7 @@
   (efrit-session-open efrit-bench--root))
 
 (defvar efrit-bench--uses 0
-  "How many tool uses there were.")
+  "Number of tool uses so far.")
 
 (defun efrit-bench--use (session tool arguments)
   "Return the parameters of a new call of TOOL with ARGUMENTS in SESSION."
