@@ -156,14 +156,14 @@ Save it, if SAVE is non-nil.  Return nil."
     tree))
 
 (defun edit-driver--listed ()
-  "Return the list of changes of the session."
+  "Return each change of the session."
   (append (plist-get (efrit-sidecar-request
                       'changes/list (list :session_id (efrit-loop-id editing-loop)))
                      :changes)
           nil))
 
 (defun edit-driver--changes ()
-  "Return all changes of the session with their details."
+  "Return each change of the session with its details."
   (vconcat
    (mapcar (lambda (change)
              (let ((shown (efrit-sidecar-request

@@ -26,7 +26,7 @@
                      :replace_all t)))))
 
 (defun edit-forever-take-back (root session)
-  "Undo all changes of SESSION on ROOT, the last one without checking it.
+  "Undo each change of SESSION on ROOT, the last one without checking it.
 Nobody knows if that one was made.  Print each change that cannot be undone."
   (let ((editing-loop (efrit-do-resume-loop session root)))
     (prin1 (delq nil (mapcar #'caddr (editing-undo-all t))))))

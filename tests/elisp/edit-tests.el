@@ -107,7 +107,7 @@
     (should-not (seq-some #'efrit-undo-open-p (edit-test--changes)))))
 
 (defun edit-test--changes ()
-  "Return the changes of the session."
+  "Return each change of the session."
   (append (plist-get (efrit-sidecar-request
                       'changes/list (list :session_id (efrit-loop-id editing-loop)))
                      :changes)

@@ -63,7 +63,7 @@ In it the model makes USES."
                      uses ", ")))
 
 (defun every-tool--done ()
-  "Return the uses that have ended in the loop under test."
+  "Return each use that has ended in the loop under test."
   (cl-loop for event in loop-test--events
            when (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done))
            collect (cadr event)))

@@ -31,7 +31,7 @@
     told))
 
 (defun efrit-limits-tests--narrow-total ()
-  "Return a total of which a short message leaves 13%."
+  "Return a total with 13% left beside a short message."
   (round (/ (plist-get (efrit-limits-tests--previewed) :prompt) 0.57)))
 
 (ert-deftest efrit-limits-with-defaults-the-sidecars-settings-hold ()

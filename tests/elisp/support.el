@@ -150,7 +150,7 @@ The sidecar is a process of the program itself."
   (efrit-sidecar-request 'tools/call (efrit-test-use session tool arguments)))
 
 (defun efrit-test-wait-until (condition &optional seconds)
-  "Wait until CONDITION, a function, returns non-nil, for SECONDS (120) at most.
+  "Wait until CONDITION, a function, is satisfied, for SECONDS (120) at most.
 Return its value."
   (let ((end (+ (float-time) (or seconds 120)))
         value)
