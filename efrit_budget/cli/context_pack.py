@@ -5,8 +5,7 @@ from pathlib import Path
 
 from efrit_budget.cli.arguments import add_json_flag
 from efrit_budget.cli.memory_store import add_filters, filters_of, natural, opened_memory, price
-from efrit_budget.cli.output import print_text
-from efrit_budget.cli.writing import replacing
+from efrit_budget.cli.output import print_text, replacing
 
 NAME = "context-pack"
 HELP = "Pack a project's memories, whole, into one text within a token budget."

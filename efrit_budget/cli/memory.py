@@ -14,8 +14,7 @@ from efrit_budget.cli.memory_store import (
     opened_memory,
     positive,
 )
-from efrit_budget.cli.output import ask_consent, complain, print_json, print_text
-from efrit_budget.cli.writing import replacing
+from efrit_budget.cli.output import ask_consent, complain, print_json, print_text, replacing
 
 if TYPE_CHECKING:
     from efrit_budget.memory.observation import Observation

@@ -2,12 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from efrit_budget.cli.application import opened_application
 from efrit_budget.cli.arguments import add_json_flag
-from efrit_budget.cli.line_editing import line_editing
 from efrit_budget.cli.output import complain_about_call, print_json
 from efrit_budget.errors import EfritError, InvalidParamsError
 from efrit_budget.wire.jsontext import parse
@@ -61,7 +62,7 @@ def _typed_lines(methods: list[str]) -> Iterator[str]:
     from efrit_budget.settings.places import state_folder
 
     print("Type a method and its parameters, or help.")
-    with line_editing([*methods, "help", "methods", "quit"], state_folder() / "repl-history"):
+    with _line_editing([*methods, "help", "methods", "quit"], state_folder() / "repl-history"):
         while True:
             try:
                 yield input(_PROMPT).strip()
@@ -70,6 +71,34 @@ def _typed_lines(methods: list[str]) -> Iterator[str]:
             except EOFError:
                 print()
                 return
+
+
+@contextmanager
+def _line_editing(words: Sequence[str], history: Path) -> Iterator[None]:
+    """Complete `words`, and keep a history that only its owner reads, while the block runs."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+
+    def matching(prefix: str, number: int) -> str | None:
+        found = [word for word in words if word.startswith(prefix)]
+        return found[number] if number < len(found) else None
+
+    readline.set_completer(matching)
+    readline.set_completer_delims(" ")
+    readline.parse_and_bind("tab: complete")
+    readline.set_history_length(1000)
+    with suppress(OSError):
+        readline.read_history_file(history)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            history.touch(mode=0o600)
+            readline.write_history_file(history)
 
 
 class Repl:

@@ -12,12 +12,11 @@ from typing import Any, NoReturn
 
 from efrit_budget.demo.binding import Binder, Checked
 from efrit_budget.demo.cache import Prompt, PromptCache, miss_reason, prompt
-from efrit_budget.demo.capabilities import Capabilities, capabilities
 from efrit_budget.demo.conversation import Conversation, conversation
 from efrit_budget.demo.play import Stage
 from efrit_budget.demo.refusals import ApiError, scripted_error, status_of
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
-from efrit_budget.demo.rules import check_end, check_rules
+from efrit_budget.demo.rules import Capabilities, capabilities, check_end, check_rules
 from efrit_budget.demo.scenario import Entry, Scenario
 from efrit_budget.demo.shapes import (
     BETAS,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from efrit_budget.characters import CONTROLS
+from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import BYTES
 
 FIELDS = ("%H", "%h", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%P", "%D", "%B")
@@ -37,6 +38,18 @@ class Commit:
     def subject(self) -> str:
         """The first paragraph of the message on one line."""
         return " ".join(self.message.split("\n\n", 1)[0].split("\n"))
+
+    @property
+    def facts(self) -> JsonObject:
+        """The commit for programs."""
+        return {
+            "hash": self.hash,
+            "short": self.short,
+            "author": self.author,
+            "email": self.author_email,
+            "date": self.authored,
+            "subject": self.subject,
+        }
 
     @property
     def date(self) -> str:

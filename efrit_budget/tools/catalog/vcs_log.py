@@ -158,14 +158,7 @@ def _lines(entry: Entry) -> str:
 
 def _facts(entry: Entry) -> JsonObject:
     commit = entry.commit
-    facts: JsonObject = {
-        "hash": commit.hash,
-        "short": commit.short,
-        "author": commit.author,
-        "email": commit.author_email,
-        "date": commit.authored,
-        "subject": commit.subject,
-    }
+    facts = commit.facts
     if commit.refs:
         facts["refs"] = commit.refs.split(", ")
     if entry.changes:

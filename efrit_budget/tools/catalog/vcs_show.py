@@ -7,7 +7,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.commit_files import split_revision
 from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
 from efrit_budget.project.git.diff import Comparison, read_patch
@@ -92,7 +91,8 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
         )
     else:
         body = diff_body(found, secret_but(context, name), preamble)
-    body.data.update(_facts(shown_commit))
+    more = {"parents": list(shown_commit.parents), "message": shown_commit.message}
+    body.data.update(shown_commit.facts | more)
     notes = (MERGE_NOTE.format(short=shown_commit.short),) if len(shown_commit.parents) > 1 else ()
     return Outcome(body=body, notes=(*found.notes, *notes))
 
@@ -117,19 +117,6 @@ def _no_changes(arguments: VcsShowArguments, told: Commit) -> str:
     if arguments.path is not None:
         return f"It does not change {same_form(arguments.path)}."
     return "No file differs from every parent." if len(told.parents) > 1 else "No changes."
-
-
-def _facts(told: Commit) -> JsonObject:
-    return {
-        "hash": told.hash,
-        "short": told.short,
-        "author": told.author,
-        "email": told.author_email,
-        "date": told.authored,
-        "parents": list(told.parents),
-        "subject": told.subject,
-        "message": told.message,
-    }
 
 
 TOOL = VcsShow()
