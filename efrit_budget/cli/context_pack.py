@@ -19,7 +19,7 @@ EXAMPLES = """  efrit-budget context-pack --project thesis --tokens 2000
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the query, the token budget, the filters and the output file."""
     parser.add_argument(
-        "query", metavar="QUERY", nargs="?", default="", help="only what holds these words"
+        "query", metavar="QUERY", nargs="?", default="", help="only memories with these words"
     )
     parser.add_argument(
         "--tokens", metavar="N", type=natural, default=2000, help="the budget (default: 2000)"

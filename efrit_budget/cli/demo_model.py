@@ -18,13 +18,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     add("--port", type=_port, default=0, metavar="N", help="where to listen; 0 finds a free one")
-    add("--scenario", default="tour", metavar="FILE|NAME", help="what it says; default: tour")
-    add("--factor", type=_factor, default=1.3, metavar="F", help="real tokens for one of ours")
-    add("--record", type=Path, metavar="FILE", help="add each request to it, as a line of JSON")
-    add("--key-file", type=Path, metavar="FILE", help="keep the key that signs thinking there")
+    add("--scenario", default="tour", metavar="FILE|NAME", help="its replies; default: tour")
+    add(
+        "--factor",
+        type=_factor,
+        default=1.3,
+        metavar="F",
+        help="real tokens for one estimated",
+    )
+    add("--record", type=Path, metavar="FILE", help="add each request to this file, as JSON")
+    add("--key-file", type=Path, metavar="FILE", help="keep the key that signs thinking here")
     add("--no-key", action="store_true", help="ask for no API key")
-    add("--until-eof", action="store_true", help="end when stdin closes, too")
-    add("--quiet", action="store_true", help="say nothing on stderr about what it plays")
+    add("--until-eof", action="store_true", help="end also when stdin closes")
+    add("--quiet", action="store_true", help="do not print the scenario on stderr")
 
 
 def _port(text: str) -> int:

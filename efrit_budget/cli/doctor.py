@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from efrit_budget.cli.checks.check import Check
 
 NAME = "doctor"
-HELP = "Check that everything needed is there, and say what to fix."
+HELP = "Check the installation, and say what to fix."
 EXAMPLES = """  efrit-budget doctor
   efrit-budget doctor --db /tmp/other.sqlite3
   efrit-budget doctor --json

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from efrit_budget.memory.store import MemoryStore
 
 NAME = "memory"
-HELP = "Save, read, delete, export and import what is remembered."
+HELP = "Save, read, delete, export and import memories."
 EXAMPLES = """  efrit-budget memory save --title 'Retries back off' --content - < note.md
   efrit-budget memory list --project thesis
   efrit-budget memory get 7
@@ -37,13 +37,13 @@ Act = Callable[[argparse.Namespace], int]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the actions."""
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    _configure_save(_action(actions, "save", "remember something", _save))
+    _configure_save(_action(actions, "save", "save a memory", _save))
     _configure_get(_action(actions, "get", "print memories whole", _get))
     _configure_list(_action(actions, "list", "list memories, the latest first", _list))
-    _configure_timeline(_action(actions, "timeline", "what was saved around one", _timeline))
-    _configure_delete(_action(actions, "delete", "forget memories", _delete))
+    _configure_timeline(_action(actions, "timeline", "list the memories around one", _timeline))
+    _configure_delete(_action(actions, "delete", "delete memories", _delete))
     _configure_export(_action(actions, "export", "write memories as JSON lines", _export))
-    _configure_import(_action(actions, "import", "read such lines again", _import))
+    _configure_import(_action(actions, "import", "import such lines", _import))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,15 +66,15 @@ def _action(actions: Any, name: str, text: str, act: Act) -> argparse.ArgumentPa
 
 
 def _configure_save(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--title", metavar="T", required=True, help="what it says, in a line")
+    parser.add_argument("--title", metavar="T", required=True, help="a title of one line")
     parser.add_argument("--content", metavar="C", required=True, help="the text; - reads stdin")
     parser.add_argument("--project", metavar="P", default="", help="the project it belongs to")
     parser.add_argument("--kind", metavar="K", default="note", help="its kind (default: note)")
-    parser.add_argument("--tag", metavar="T", action="append", default=[], help="repeatable")
+    parser.add_argument("--tag", metavar="T", action="append", default=[], help="tag (repeatable)")
     parser.add_argument(
         "--importance", metavar="X", type=_share, default=0.5, help="0 to 1 (default: 0.5)"
     )
-    parser.add_argument("--topic", metavar="KEY", help="what was saved under it is revised")
+    parser.add_argument("--topic", metavar="KEY", help="a key; what was saved under it is revised")
     add_json_flag(parser)
 
 
@@ -84,7 +84,7 @@ def _share(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
     return number
 
 
@@ -120,7 +120,7 @@ def _content(given: str) -> str:
 
 def _configure_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", type=positive)
-    parser.add_argument("--revisions", action="store_true", help="the earlier ones, too")
+    parser.add_argument("--revisions", action="store_true", help="print earlier revisions too")
     add_json_flag(parser)
 
 
@@ -157,7 +157,7 @@ def _show(store: "MemoryStore", observation: "Observation", arguments: argparse.
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
-    parser.add_argument("--limit", metavar="N", type=positive, default=20, help="(default: 20)")
+    parser.add_argument("--limit", metavar="N", type=positive, default=20, help="default: 20")
     add_json_flag(parser)
 
 
@@ -178,7 +178,11 @@ def _configure_timeline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=positive)
     for side in ("before", "after"):
         parser.add_argument(
-            f"--{side}", metavar="N", type=natural, default=5, help=f"so many {side} (default: 5)"
+            f"--{side}",
+            metavar="N",
+            type=natural,
+            default=5,
+            help=f"the most {side} it (default: 5)",
         )
     add_json_flag(parser)
 
@@ -217,7 +221,7 @@ def _configure_delete(parser: argparse.ArgumentParser) -> None:
 def _delete(arguments: argparse.Namespace) -> int:
     numbers: list[int] = list(dict.fromkeys(arguments.ids))
     names = ", ".join(f"#{number}" for number in numbers)
-    if not arguments.yes and not ask_consent(f"{names}: to be deleted?", "nothing was deleted"):
+    if not arguments.yes and not ask_consent(f"Delete {names}?", "nothing was deleted"):
         return 1
     with opened_memory(arguments) as store:
         deleted = [number for number in numbers if store.delete(number)]
@@ -258,7 +262,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _tell_of_relations(leading_out: int) -> None:
     if leading_out:
-        complain(f"{leading_out} relations lead to memories that are not among these: left out")
+        complain(f"{leading_out} relations to other memories were left out")
 
 
 def _configure_import(parser: argparse.ArgumentParser) -> None:

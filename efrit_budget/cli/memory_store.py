@@ -52,11 +52,15 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
         "--project",
         metavar="P",
         required=project_required,
-        help="only those of this project; empty: of all",
+        help="only memories of this project; empty: all",
     )
-    parser.add_argument("--kind", metavar="K", help="only this kind, such as decision")
+    parser.add_argument("--kind", metavar="K", help="only memories of this kind, such as decision")
     parser.add_argument(
-        "--tag", metavar="T", action="append", default=[], help="only with this tag (repeatable)"
+        "--tag",
+        metavar="T",
+        action="append",
+        default=[],
+        help="only with this tag (repeatable)",
     )
 
 
@@ -93,5 +97,5 @@ def _at_least(least: int, text: str) -> int:
     except ValueError:
         number = least - 1
     if not least <= number < 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return number

@@ -89,7 +89,7 @@ def ask(question: str) -> bool:
 def ask_consent(question: str, otherwise: str) -> bool:
     """Ask if a person is at the terminal; complain with `otherwise` if the answer is not yes."""
     if not can_ask():
-        complain(f"{otherwise}: nobody is there to ask; --yes does it without asking")
+        complain(f"{otherwise}: nobody can be asked here; --yes skips the question")
         return False
     if not ask(question):
         complain(otherwise)

@@ -61,15 +61,15 @@ commands are for people and scripts."""
 
 _EXAMPLES: Final = """\
 examples:
-  efrit-budget doctor                          is everything here that is needed?
-  efrit-budget tools                           what a model can be offered
+  efrit-budget doctor                          check the installation
+  efrit-budget tools                           list the tools
   efrit-budget tool file_info '{"paths": ["README.md"]}'
-  efrit-budget sessions                        what was worked on
-  efrit-budget search 'retry policy'           what earlier sessions learned
-  efrit-budget config budget.total             a setting, and where its value comes from
-  efrit-budget estimate README.md              how many tokens a file has
-  efrit-budget call tools/list                 any method of the protocol
-  efrit-budget repl                            type requests, read replies
+  efrit-budget sessions                        list the sessions
+  efrit-budget search 'retry policy'           search memory
+  efrit-budget config budget.total             show a setting and its source
+  efrit-budget estimate README.md              estimate a file's tokens
+  efrit-budget call tools/list                 call a method of the protocol
+  efrit-budget repl                            type requests and read replies
 
 exit codes: 0 it worked, 1 it failed, 2 the command line was wrong
 """

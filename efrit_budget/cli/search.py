@@ -23,15 +23,15 @@ EXAMPLES = """  efrit-budget search 'experiment results' --token-budget 1500
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the query, the limits and the filters."""
-    parser.add_argument("query", metavar="QUERY", help="words; one that ends in * is a beginning")
+    parser.add_argument("query", metavar="QUERY", help="words; word* finds words that begin so")
     parser.add_argument(
         "--token-budget",
         metavar="N",
         type=natural,
-        help="pack the best until the whole answer has this many tokens",
+        help="the most tokens of the whole answer",
     )
     parser.add_argument(
-        "--limit", metavar="N", type=positive, default=10, help="at most so many (default: 10)"
+        "--limit", metavar="N", type=positive, default=10, help="the most results (default: 10)"
     )
     add_filters(parser)
     add_json_flag(parser)

@@ -12,11 +12,11 @@ from efrit_budget.cli.output import ask_consent, complain_about, print_json, pri
 from efrit_budget.errors import EfritError
 
 NAME = "sessions"
-HELP = "List, rename and delete sessions, or forget what they stored."
+HELP = "List, rename, delete and purge sessions."
 EXAMPLES = """  efrit-budget sessions
   efrit-budget sessions list --all --root ~/src/project
   efrit-budget sessions rename k7m2 'the parser'
-  efrit-budget sessions purge k7m2             forget its contents, keep its line
+  efrit-budget sessions purge k7m2             delete its contents, keep its line
   efrit-budget sessions delete k7m2 p3qd --yes
 """
 
@@ -35,13 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_global_flags(listing)
     _add_list_flags(listing)
     _add_rename(actions.add_parser("rename", help="give a session another title"))
-    delete = partial(_remove, "session/delete", "deleted", "with everything in them")
-    purge = partial(_remove, "session/purge", "purged", "losing what they stored")
+    delete = partial(_remove, "session/delete", "Delete", "with everything in them")
+    purge = partial(_remove, "session/purge", "Purge", "losing what they stored")
     _add_removal(
         actions.add_parser("delete", help="delete sessions with everything in them"), delete
     )
     _add_removal(
-        actions.add_parser("purge", help="forget what sessions stored, keep their lines"), purge
+        actions.add_parser("purge", help="delete what sessions stored, keep their lines"), purge
     )
 
 
@@ -57,14 +57,14 @@ def _add_list_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=folder,
         default=argparse.SUPPRESS,
-        help="only those of this project",
+        help="only sessions of this project",
     )
     parser.add_argument(
         "--all",
         action="store_true",
         dest="include_closed",
         default=argparse.SUPPRESS,
-        help="closed ones too",
+        help="closed sessions too",
     )
     add_json_flag(parser)
 
@@ -125,10 +125,11 @@ def _rename(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _remove(method: str, done: str, loss: str, arguments: argparse.Namespace) -> int:
+def _remove(method: str, verb: str, loss: str, arguments: argparse.Namespace) -> int:
     """Remove the sessions if the person agrees; go on after one that cannot be removed."""
     ids: list[str] = list(dict.fromkeys(arguments.ids))
-    question = f"{', '.join(ids)}: to be {done}, {loss}?"
+    done = f"{verb.lower()}d"
+    question = f"{verb} {', '.join(ids)}, {loss}?"
     if not arguments.yes and not ask_consent(question, f"nothing was {done}"):
         return 1
     removed = []

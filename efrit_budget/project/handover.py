@@ -55,7 +55,7 @@ def _taken(folder: int, name: str) -> bytes:
 
 def _check_regular(found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        raise HandoverError("the file: it is no regular file of one name")
+        raise HandoverError("the file: it is not a regular file with one name")
     if found.st_size > MOST_BYTES:
         raise HandoverError(f"the file: it has more than {MOST_BYTES:,} bytes")
 

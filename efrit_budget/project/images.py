@@ -133,7 +133,7 @@ def _opened(file: IO[bytes]) -> tuple[Image, str]:
         icon = _from_icon(file)
         image = images.open(icon or file, formats=["PNG"] if icon else READ)
     except UnidentifiedImageError as error:
-        raise ImageError(f"it is no image of a known kind ({', '.join(READ)})") from error
+        raise ImageError(f"it is not an image of a known kind ({', '.join(READ)})") from error
     except (OSError, ValueError, SyntaxError) as error:
         raise ImageError(f"the image is damaged: {error}") from error
     if image.width * image.height > MOST_PIXELS:

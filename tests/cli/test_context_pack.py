@@ -112,8 +112,8 @@ def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left_behind(tmp_p
     ("arguments", "told"),
     [
         ([], "required: --project"),
-        (["--project", "p", "--tokens", "-5"], "'-5' is no whole number from 0 on"),
-        (["--project", "p", "--tokens", "many"], "'many' is no whole number from 0 on"),
+        (["--project", "p", "--tokens", "-5"], "'-5' is not a whole number of at least 0"),
+        (["--project", "p", "--tokens", "many"], "'many' is not a whole number of at least 0"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], told: str) -> None:

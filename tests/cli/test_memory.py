@@ -245,9 +245,9 @@ def test_nothing_private_comes_in_with_an_import(home: Path) -> None:
         ([], "the following arguments are required: ACTION"),
         (["save", "--title", "x"], "required: --content"),
         (["save", "--title", "x", "--content", "y", "--importance", "2"], "no number from 0 to 1"),
-        (["get", "one"], "'one' is no whole number from 1 on"),
+        (["get", "one"], "'one' is not a whole number of at least 1"),
         (["timeline", "1", "--before", "-1"], "no whole number from 0 on"),
-        (["list", "--limit", "0"], "'0' is no whole number from 1 on"),
+        (["list", "--limit", "0"], "'0' is not a whole number of at least 1"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], told: str) -> None:

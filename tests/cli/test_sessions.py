@@ -89,7 +89,7 @@ def test_an_unknown_id_does_not_keep_the_others_from_being_deleted(tmp_path: Pat
 def test_at_a_terminal_the_person_is_asked(typed: str, kept: bool, tmp_path: Path) -> None:
     session = open_session(tmp_path)
     ended = efrit_at_a_terminal("sessions", "delete", session, typed=typed)
-    assert f"{session}: to be deleted" in ended.err
+    assert f"Delete {session}, with everything in them?" in ended.err
     assert ended.code == (1 if kept else 0)
     assert (session in ids()) == kept
 

@@ -182,7 +182,7 @@ def test_what_has_no_symbols_and_what_cannot_be_read_is_told(
     (project / "link.py").symlink_to(tmp_path / "out.py")
     assert "a.unknown: no symbols" in listed(path="a.unknown")["text"]
     assert "empty.py: no symbols" in listed(path="empty.py")["text"]
-    assert "binary.py is no text" in listed(path="binary.py")["message"]
+    assert "binary.py is not a text" in listed(path="binary.py")["message"]
     assert "folder is a folder; project_files lists it" in listed(path="folder")["message"]
     assert "no such file" in listed(path="gone.py")["message"]
     assert "outside the project" in listed(path="link.py")["message"]

@@ -280,7 +280,7 @@ def test_what_is_no_file_is_not_opened(see: See, project: Path, kind: int) -> No
         os.mknod(project / "a.png", kind | 0o600, os.makedev(1, 5))
     except PermissionError:
         pytest.skip("only root makes devices")
-    assert "is no file" in see("a.png")["message"]
+    assert "is not a file" in see("a.png")["message"]
 
 
 @pytest.mark.parametrize("path", ["missing.png", ".", "../outside.png", "link.png"])

@@ -91,7 +91,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"command": "true", "timeout": 0}, "timeout"),
     ({"command": "true", "timeout": 3601}, "timeout"),
     ({"command": "true", "cwd": "gone"}, "cwd gone: No such file or directory"),
-    ({"command": "true", "cwd": "file"}, "cwd file is no folder"),
+    ({"command": "true", "cwd": "file"}, "cwd file is not a folder"),
     ({"command": "true", "cwd": ".."}, "outside the project"),
     ({"command": "true", "cwd": "out"}, "outside the project"),
     ({"command": "true", "shell": "x"}, "shell"),

@@ -49,9 +49,9 @@ def _hash(answer: str) -> str | None:
 
 def _check(revision: str) -> None:
     if revision.startswith("-"):
-        raise GitError(f"{_shown(revision)} begins with '-', which no revision does. {HELP}")
+        raise GitError(f"{_shown(revision)} begins with '-', as no revision does. {HELP}")
     if not revision.strip() or any(sign in revision for sign in "\0\n\r"):
-        raise GitError(f"{_shown(revision)} is no revision. {HELP}")
+        raise GitError(f"{_shown(revision)} is not a revision. {HELP}")
 
 
 def difference(repository: Repository, revision: str) -> list[str]:

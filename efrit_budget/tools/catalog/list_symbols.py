@@ -49,7 +49,7 @@ class ListSymbols(Tool):
             with opened(context.project, located, context.cancellation.check) as found:
                 text = found.content
                 if not isinstance(text, Text):
-                    return failure(f"{located.shown} is no text; read_file describes it")
+                    return failure(f"{located.shown} is not a text; read_file describes it")
                 return _symbol_body(text, context)
         except (NoFileError, OutsideError, ctags.CtagsError) as error:
             return failure(error.message)

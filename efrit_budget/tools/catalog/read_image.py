@@ -58,7 +58,7 @@ class ReadImage(Tool):
             )
         found = context.project.stat(located)
         if not stat.S_ISREG(found.st_mode):
-            return failure(f"{located.shown} is no file; file_info describes it.")
+            return failure(f"{located.shown} is not a file; file_info describes it.")
         if found.st_size > MOST_BYTES:
             return failure(f"{located.shown} has {found.st_size:,} bytes; at most {MOST_BYTES:,}.")
         with os.fdopen(context.project.open(located), "rb") as file:

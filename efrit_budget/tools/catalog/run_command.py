@@ -102,7 +102,7 @@ def _folder(path: str, context: ToolContext) -> Located:
     except OSError as error:
         raise NoFolderError(f"cwd {located.shown}: {error.strerror or error}") from error
     if not stat.S_ISDIR(mode):
-        raise NoFolderError(f"cwd {located.shown} is no folder; give the one it is in")
+        raise NoFolderError(f"cwd {located.shown} is not a folder; give the folder it is in")
     return located
 
 

@@ -69,7 +69,7 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
     if past is not None and arguments.path is None:
         return past_outcome(context, repository, *past)
     if past is not None:
-        return failure("a revision with a path in it takes no path besides; leave one out")
+        return failure("the revision names a path already; leave out one of the two")
     name = arguments.path and name_from_root(context.project, repository, arguments.path)
     if asks_for_secret(context, name):
         return question(f"{same_form(arguments.path or '')} usually holds secrets. Show its diff?")
