@@ -52,7 +52,7 @@ def _factor(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """Listen until a signal comes, or stdin closes."""
     from efrit_budget.demo.binding import kept_key
-    from efrit_budget.demo.endpoint import Recorder, Server
+    from efrit_budget.demo.endpoint import EndpointServer, Recorder
     from efrit_budget.demo.scenario import load
     from efrit_budget.demo.service import Options, Service
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     recorder = Recorder(arguments.record)
     stop = _ended_by_signals()
-    with Server(arguments.port, Service(options), recorder) as server:
+    with EndpointServer(arguments.port, Service(options), recorder) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         print(server.url, flush=True)
         if not arguments.quiet:

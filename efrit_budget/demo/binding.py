@@ -18,7 +18,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from efrit_budget.demo.conversation import THINKING, Conversation, Placed, canonical, plain
+from efrit_budget.demo.conversation import THINKING, ParsedRequest, Placed, canonical, plain
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.errors import JsonObject
 
@@ -40,7 +40,7 @@ class Seal:
 class Past:
     """A growing digest of everything before a block except thinking."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: ParsedRequest) -> None:
         self._hash = hashlib.sha256()
         self.role = ""
         for part in (conversation.tools, conversation.system):
@@ -100,7 +100,7 @@ class Binder:
     def _mac(self, payload: bytes) -> bytes:
         return hmac.digest(self._key, payload, "sha256")[:MAC_BYTES]
 
-    def check(self, conversation: Conversation, *, is_bound: bool, drops: bool) -> Checked:
+    def check(self, conversation: ParsedRequest, *, is_bound: bool, drops: bool) -> Checked:
         """Check every thinking block; the first bad one is refused, or all bad ones dropped."""
         past, previous, dropped = Past(conversation), None, list[str]()
         for turn in conversation.turns:

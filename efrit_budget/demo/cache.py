@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from efrit_budget.demo.conversation import Conversation, canonical, plain
+from efrit_budget.demo.conversation import ParsedRequest, canonical, plain
 from efrit_budget.demo.usage import Meter
 from efrit_budget.errors import JsonObject
 
@@ -30,7 +30,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class CachedPrompt:
     """A prompt as the cache compares it."""
 
     model: str
@@ -68,7 +68,7 @@ class Share:
         }
 
 
-def prompt(conversation: Conversation, meter: Meter) -> Prompt:
+def prompt(conversation: ParsedRequest, meter: Meter) -> CachedPrompt:
     """Cut a request into units."""
     body = conversation.body
     parameters = canonical({name: body.get(name) for name in CHANGES_MESSAGES})
@@ -87,11 +87,11 @@ def prompt(conversation: Conversation, meter: Meter) -> Prompt:
     if top := body.get("cache_control"):
         last = units[-1]
         units[-1] = Unit(last.part, last.prefix, last.tokens, last.mark or top.get("ttl", "5m"))
-    return Prompt(conversation.model, parameters.decode(), units)
+    return CachedPrompt(conversation.model, parameters.decode(), units)
 
 
 def _pieces(
-    conversation: Conversation, meter: Meter
+    conversation: ParsedRequest, meter: Meter
 ) -> Iterator[tuple[str, bytes, JsonObject, int]]:
     """Yield the prompt's parts in cache order: part, bytes, block and tokens."""
     for name, blocks in (("tools", conversation.tools), ("system", conversation.system)):
@@ -110,7 +110,7 @@ class PromptCache:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[float, str]] = {}
 
-    def use(self, given: Prompt, least: int) -> Share:
+    def use(self, given: CachedPrompt, least: int) -> Share:
         """Read the longest cached prefix and write what is marked; return the shares."""
         now = time.monotonic()
         marked = [at for at, unit in enumerate(given.units) if unit.mark is not None]
@@ -136,7 +136,7 @@ class PromptCache:
         return -1
 
 
-def miss_reason(before: Prompt | None, now: Prompt) -> JsonObject | None:
+def miss_reason(before: CachedPrompt | None, now: CachedPrompt) -> JsonObject | None:
     """Return why an earlier prompt could not be reused, or None."""
     if before is None:
         return {"type": "previous_message_not_found"}
@@ -151,11 +151,11 @@ def miss_reason(before: Prompt | None, now: Prompt) -> JsonObject | None:
     return None
 
 
-def _counts_of(given: Prompt, part: str) -> str | None:
+def _counts_of(given: CachedPrompt, part: str) -> str | None:
     return given.model if part == "model" else given.prefix_of(part)
 
 
-def _missed_tokens(kind: str, before: Prompt, now: Prompt) -> JsonObject:
+def _missed_tokens(kind: str, before: CachedPrompt, now: CachedPrompt) -> JsonObject:
     """Return the tokens of the earlier prompt behind the shared prefix."""
     shared = {unit.prefix for unit in now.units}
     common = max((unit.tokens for unit in before.units if unit.prefix in shared), default=0)

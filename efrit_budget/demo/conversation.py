@@ -47,7 +47,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ParsedRequest:
     """The content of a request."""
 
     body: JsonObject
@@ -65,7 +65,7 @@ class Conversation:
         for turn in self.turns:
             yield from turn.blocks
 
-    def without(self, dropped: frozenset[str]) -> Conversation:
+    def without(self, dropped: frozenset[str]) -> ParsedRequest:
         """Return the conversation without the blocks at these places."""
         turns = [
             replace(turn, blocks=[one for one in turn.blocks if one.path not in dropped])
@@ -74,7 +74,7 @@ class Conversation:
         return replace(self, turns=turns)
 
 
-def conversation(body: JsonObject) -> Conversation:
+def conversation(body: JsonObject) -> ParsedRequest:
     """Read a request whose shape is right."""
     turns: list[Turn] = []
     for number, message in enumerate(body["messages"]):
@@ -89,7 +89,7 @@ def conversation(body: JsonObject) -> Conversation:
         turn.is_cleared = message.get("clear_at") == "next_user_message" and (
             turn.message < last_user
         )
-    return Conversation(
+    return ParsedRequest(
         body=body,
         tools=body.get("tools") or [],
         system=as_blocks(body.get("system") or []),

@@ -47,7 +47,7 @@ class Recorder:
             self._file.close()
 
 
-class Server(ThreadingMixIn, TCPServer):
+class EndpointServer(ThreadingMixIn, TCPServer):
     """An HTTP server with a thread per connection and no name lookups."""
 
     allow_reuse_address = True
@@ -86,7 +86,7 @@ class Exchange:
 class Handler(BaseHTTPRequestHandler):
     """Reads requests and writes replies."""
 
-    server: Server
+    server: EndpointServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from efrit_budget.demo.conversation import Conversation, plain
-from efrit_budget.demo.scenario import ToolCall
+from efrit_budget.demo.conversation import ParsedRequest, plain
+from efrit_budget.demo.scenario import ScriptedCall
 from efrit_budget.errors import JsonObject
 
 COUNT = re.compile(r"\{n(?:\*(\d+))?([+-]\d+)?\}")
@@ -32,7 +32,7 @@ class Filling:
         """Return a text with known placeholders filled in."""
         return str(self._filled(text, {}) or COUNT.sub(self._count, text))
 
-    def input(self, call: ToolCall) -> JsonObject:
+    def input(self, call: ScriptedCall) -> JsonObject:
         """Return a tool's input, or its alternative if a placeholder has no value."""
         try:
             filled: JsonObject = self._value(call.input, call.find)
@@ -77,7 +77,7 @@ class Filling:
         return found[-1] if is_last else found[(self.round - 1) % len(found)]
 
 
-def last_results(conversation: Conversation) -> str:
+def last_results(conversation: ParsedRequest) -> str:
     """Return the text of the latest tool results."""
     for turn in reversed(conversation.turns):
         if placed := turn.of_type("tool_result"):

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from dataclasses import dataclass, field
 
-from efrit_budget.demo.conversation import Conversation, canonical, plain
+from efrit_budget.demo.conversation import ParsedRequest, canonical, plain
 from efrit_budget.demo.scenario import Entry, Scenario, Step, steps
 from efrit_budget.errors import JsonObject
 
@@ -22,7 +22,7 @@ class Played:
     """Digests of the last blocks of paused replies."""
 
 
-class Stage:
+class Player:
     """All conversations of this run; used under one lock."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -32,7 +32,7 @@ class Stage:
         self._by_use: dict[str, Played] = {}
         self._lock = threading.Lock()
 
-    def find(self, conversation: Conversation) -> Played:
+    def find(self, conversation: ParsedRequest) -> Played:
         """Return the conversation that a request continues, or a new one.
 
         It is recognized by its `metadata.user_id`; else by the id of a tool use in one of our
@@ -46,7 +46,7 @@ class Stage:
                 self._by_key[key] = played
             return played
 
-    def _known(self, conversation: Conversation, keys: list[str]) -> Played | None:
+    def _known(self, conversation: ParsedRequest, keys: list[str]) -> Played | None:
         if keys[0].startswith("user_id"):
             return self._by_key.get(keys[0])
         for turn in reversed(conversation.turns):
@@ -59,7 +59,7 @@ class Stage:
             return None
         return played
 
-    def is_paused(self, played: Played, conversation: Conversation) -> bool:
+    def is_paused(self, played: Played, conversation: ParsedRequest) -> bool:
         """Return whether the request returns a paused reply to continue."""
         last = conversation.turns[-1]
         return bool(last.blocks) and _digest(plain(last.blocks[-1].block)) in played.paused
@@ -87,7 +87,7 @@ class Stage:
                 played.paused.add(_digest(plain(dict(blocks[-1]))))
 
 
-def _keys(conversation: Conversation) -> list[str]:
+def _keys(conversation: ParsedRequest) -> list[str]:
     """Return the keys that identify a conversation; only the user's id if there is one."""
     user_id = (conversation.body.get("metadata") or {}).get("user_id")
     if user_id is not None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from efrit_budget.demo.binding import Binder, Checked
-from efrit_budget.demo.conversation import Conversation
+from efrit_budget.demo.conversation import ParsedRequest
 from efrit_budget.demo.placeholders import Filling, last_results
 from efrit_budget.demo.refusals import ApiError
-from efrit_budget.demo.scenario import Entry, Step, ToolCall
+from efrit_budget.demo.scenario import Entry, ScriptedCall, Step
 from efrit_budget.demo.usage import Meter
 from efrit_budget.errors import Json, JsonObject
 
@@ -70,7 +70,7 @@ class Writer:
     binder: Binder
     meter: Meter
 
-    def reply(self, step: Step, conversation: Conversation, checked: Checked) -> Reply:
+    def reply(self, step: Step, conversation: ParsedRequest, checked: Checked) -> Reply:
         """Return the reply of this step to this request."""
         entry, filling = step.entry, Filling(step.round, last_results(conversation))
         reply = Reply(new_id("msg"), conversation.model, entry)
@@ -87,7 +87,7 @@ class Writer:
         return reply
 
     def _think(
-        self, reply: Reply, thought: str, conversation: Conversation, checked: Checked
+        self, reply: Reply, thought: str, conversation: ParsedRequest, checked: Checked
     ) -> None:
         """Add a thinking block, visible or not; sign and count it either way."""
         display = (conversation.body.get("thinking") or {}).get("display") or "omitted"
@@ -100,7 +100,7 @@ class Writer:
         reply.thinking_tokens += tokens
         reply.tokens += tokens
 
-    def _use(self, reply: Reply, call: ToolCall, filling: Filling) -> None:
+    def _use(self, reply: Reply, call: ScriptedCall, filling: Filling) -> None:
         """Add a tool use; its verbatim input may be invalid JSON in a stream."""
         use_id = new_id("toolu")
         if call.input_json is None:
@@ -115,7 +115,7 @@ class Writer:
         reply.tokens += self.meter.use(call.name, text)
 
 
-def _thinks(conversation: Conversation) -> bool:
+def _thinks(conversation: ParsedRequest) -> bool:
     """Return whether the model thinks in this turn."""
     kind = (conversation.body.get("thinking") or {}).get("type", "adaptive")
     if kind == "between_tools":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from efrit_budget.budget.models import DEFAULT, TABLE, Model, model_named
-from efrit_budget.demo.conversation import THINKING, Conversation, Placed, Turn
+from efrit_budget.demo.conversation import THINKING, ParsedRequest, Placed, Turn
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.demo.shapes import as_blocks
 from efrit_budget.errors import Json, JsonObject
@@ -60,7 +60,7 @@ def _entries() -> tuple[str, ...]:
     return tuple(entry for entry in table if entry != DEFAULT)
 
 
-def check_rules(conversation: Conversation, can: Capabilities) -> None:
+def check_rules(conversation: ParsedRequest, can: Capabilities) -> None:
     """Raise the error that the API would give for this request."""
     _check_parameters(conversation.body, can)
     _check_tools(conversation.tools)
@@ -119,7 +119,7 @@ def _check_tools(tools: list[JsonObject]) -> None:
 # Cache marks
 
 
-def _check_marks(conversation: Conversation) -> None:
+def _check_marks(conversation: ParsedRequest) -> None:
     marks = list(_marks(conversation))
     if len(marks) > MOST_MARKS:
         raise ApiError(
@@ -134,7 +134,7 @@ def _check_marks(conversation: Conversation) -> None:
         )
 
 
-def _marks(conversation: Conversation) -> Iterator[JsonObject]:
+def _marks(conversation: ParsedRequest) -> Iterator[JsonObject]:
     """Yield the cache marks in prefix order; the top-level one counts as the last block's."""
     messages = [placed.block for placed in conversation.placed()]
     for block in (*conversation.tools, *conversation.system, *messages):
@@ -169,7 +169,7 @@ def _check_system_message(before: Turn | None, turn: Turn, can: Capabilities) ->
         )
 
 
-def check_end(conversation: Conversation, *, is_paused: bool) -> None:
+def check_end(conversation: ParsedRequest, *, is_paused: bool) -> None:
     """Raise if the request ends with the model's words, unless the reply was paused."""
     if conversation.turns[-1].role == "assistant" and not is_paused:
         raise ApiError(
@@ -181,7 +181,7 @@ def check_end(conversation: Conversation, *, is_paused: bool) -> None:
 # Texts
 
 
-def _check_texts(conversation: Conversation) -> None:
+def _check_texts(conversation: ParsedRequest) -> None:
     for block in conversation.system:
         _check_text("system", block)
     for turn in conversation.turns:
@@ -223,7 +223,7 @@ def _check_result(placed: Placed) -> None:
 # Tools that come and go
 
 
-def _check_tool_changes(conversation: Conversation) -> None:
+def _check_tool_changes(conversation: ParsedRequest) -> None:
     names = {tool["name"] for tool in conversation.tools}
     for placed in conversation.placed():
         if placed.type in {"tool_addition", "tool_removal"}:

@@ -40,7 +40,7 @@ class Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class ToolCall(Part):
+class ScriptedCall(Part):
     """A tool call of the scripted model."""
 
     name: str
@@ -64,7 +64,7 @@ class Entry(Part):
 
     thinking: str = ""
     text: str = ""
-    tool: tuple[ToolCall, ...] = Field(default=(), strict=False)
+    tool: tuple[ScriptedCall, ...] = Field(default=(), strict=False)
     stop_reason: StopReason | None = None
     delay_ms: Annotated[float, Field(ge=0, le=60_000)] = 0
     wait_ms: Annotated[float, Field(ge=0, le=600_000)] = 0

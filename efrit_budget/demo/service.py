@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from efrit_budget.demo.binding import Binder, Checked
-from efrit_budget.demo.cache import Prompt, PromptCache, miss_reason, prompt
-from efrit_budget.demo.conversation import Conversation, conversation
-from efrit_budget.demo.play import Stage
+from efrit_budget.demo.cache import CachedPrompt, PromptCache, miss_reason, prompt
+from efrit_budget.demo.conversation import ParsedRequest, conversation
+from efrit_budget.demo.play import Player
 from efrit_budget.demo.refusals import ApiError, scripted_error, status_of
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
 from efrit_budget.demo.rules import Capabilities, capabilities, check_end, check_rules
@@ -57,9 +57,9 @@ class Service:
         self._binder = Binder(options.key)
         self._meter = Meter(options.factor, self._thinking_tokens)
         self._writer = Writer(self._binder, self._meter)
-        self._stage = Stage(options.scenario)
+        self._stage = Player(options.scenario)
         self._cache = PromptCache()
-        self._prompts: OrderedDict[str, Prompt] = OrderedDict()
+        self._prompts: OrderedDict[str, CachedPrompt] = OrderedDict()
         self._lock = threading.Lock()
 
     def check_headers(self, headers: Mapping[str, str]) -> frozenset[str]:
@@ -109,7 +109,7 @@ class Service:
 
     def _read(
         self, raw: bytes, betas: frozenset[str], shape: type[CountRequest]
-    ) -> tuple[Conversation, Capabilities]:
+    ) -> tuple[ParsedRequest, Capabilities]:
         body = parse_body(raw)
         check_shape(body, shape)
         check_betas(body, betas)
@@ -118,7 +118,7 @@ class Service:
         check_rules(parsed_request, can)
         return parsed_request, can
 
-    def _checked(self, asked: Conversation, can: Capabilities) -> Checked:
+    def _checked(self, asked: ParsedRequest, can: Capabilities) -> Checked:
         """Return the conversation with its thinking verified."""
         binding = (asked.body.get("thinking") or {}).get("block_binding") or {}
         drops = binding.get("prefix_mismatch_behavior") == "drop_block"
@@ -128,7 +128,7 @@ class Service:
         seal = self._binder.seal(block)
         return None if seal is None else seal.tokens
 
-    def _account(self, reply: Reply, given: Prompt, can: Capabilities) -> None:
+    def _account(self, reply: Reply, given: CachedPrompt, can: Capabilities) -> None:
         """Set the prompt's usage: tokens read from the cache, written to it, and others."""
         with self._lock:
             share = self._cache.use(given, can.model.least_cacheable)
@@ -137,8 +137,8 @@ class Service:
     def _add_extras(
         self,
         reply: Reply,
-        asked: Conversation,
-        given: Prompt,
+        asked: ParsedRequest,
+        given: CachedPrompt,
         checked: Checked,
         betas: frozenset[str],
     ) -> None:

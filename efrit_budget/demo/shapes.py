@@ -38,7 +38,7 @@ def as_blocks(content: Any) -> Any:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-class Text(Marked):
+class TextBlock(Marked):
     """A text block."""
 
     type: Literal["text"]
@@ -105,7 +105,7 @@ class ToolResult(Marked):
     type: Literal["tool_result"]
     tool_use_id: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]+$")]
     content: Annotated[
-        list[Annotated[Text | Image, Discriminator("type")]], BeforeValidator(as_blocks)
+        list[Annotated[TextBlock | Image, Discriminator("type")]], BeforeValidator(as_blocks)
     ] = []
     is_error: bool = False
 
@@ -124,9 +124,9 @@ class ToolChange(Marked):
     tool: ToolReference
 
 
-UserBlock = Annotated[Text | Image | ToolResult, Discriminator("type")]
-AssistantBlock = Annotated[Text | Thinking | RedactedThinking | ToolUse, Discriminator("type")]
-SystemBlock = Annotated[Text | ToolChange, Discriminator("type")]
+UserBlock = Annotated[TextBlock | Image | ToolResult, Discriminator("type")]
+AssistantBlock = Annotated[TextBlock | Thinking | RedactedThinking | ToolUse, Discriminator("type")]
+SystemBlock = Annotated[TextBlock | ToolChange, Discriminator("type")]
 
 
 class UserMessage(Shape):
@@ -160,7 +160,7 @@ class InputSchema(BaseModel):
     required: list[str] | None = None
 
 
-class Tool(Marked):
+class ToolDefinition(Marked):
     """A tool that the model may use."""
 
     type: Literal["custom"] | None = None
@@ -261,8 +261,8 @@ class CountRequest(Shape):
 
     model: Annotated[str, Field(min_length=1)]
     messages: list[Annotated[UserMessage | AssistantMessage | SystemMessage, Discriminator("role")]]
-    system: Annotated[list[Text], BeforeValidator(as_blocks)] = []
-    tools: list[Tool] = []
+    system: Annotated[list[TextBlock], BeforeValidator(as_blocks)] = []
+    tools: list[ToolDefinition] = []
     tool_choice: ToolChoice | NoToolChoice | OneToolChoice = Field(LEFT_OUT, discriminator="type")
     thinking: AdaptiveThinking | EnabledThinking | NoThinking = Field(
         LEFT_OUT, discriminator="type"

@@ -42,7 +42,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeFolder:
     """A change folder with its documents."""
 
     name: str
@@ -54,7 +54,7 @@ class Specification:
     """The documents found, each part sorted by name."""
 
     documents: tuple[Document, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ChangeFolder, ...]
     conventions: tuple[Document, ...]
     left_out: tuple[str, ...]
     """Files that usually hold secrets, lead out of the project or cannot be read."""
@@ -142,7 +142,7 @@ class _Finder:
         size = found.st_size if buffer is None else len(buffer.encode())
         return Document(located, size, found.st_mtime_ns)
 
-    def changes(self, above: str, names: list[str]) -> Iterator[Change]:
+    def changes(self, above: str, names: list[str]) -> Iterator[ChangeFolder]:
         """Return the change folders with their documents."""
         folders: dict[str, list[str]] = {}
         for name in names:
@@ -150,7 +150,7 @@ class _Finder:
         for folder, members in folders.items():
             documents = tuple(self.documents(iter(members)))
             if documents:
-                yield Change(shown_name(above + folder), documents)
+                yield ChangeFolder(shown_name(above + folder), documents)
 
 
 def text_of(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.diff import Difference
-from efrit_budget.project.git.patches import LINK, Change
+from efrit_budget.project.git.patches import LINK, FileChange
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
@@ -26,7 +26,7 @@ WORDS = {
 }
 LEFT_OUT = "Hunks of files that usually hold secrets are left out; give one as path to ask."
 
-Hidden = Callable[[Change], bool]
+Hidden = Callable[[FileChange], bool]
 
 
 def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
@@ -66,13 +66,13 @@ def _count_text(files: int) -> str:
     return f"{files:,} file{'' if files == 1 else 's'}"
 
 
-def _totals(changes: Sequence[Change]) -> str:
+def _totals(changes: Sequence[FileChange]) -> str:
     added = sum(change.additions for change in changes)
     deleted = sum(change.deletions for change in changes)
     return f"{_count_text(len(changes))}, +{added:,} -{deleted:,}"
 
 
-def change_facts(change: Change, secret: Collection[str] = ()) -> JsonObject:
+def change_facts(change: FileChange, secret: Collection[str] = ()) -> JsonObject:
     """Return a change for programs."""
     facts: JsonObject = {
         "path": shown_name(change.path),
@@ -88,23 +88,23 @@ def change_facts(change: Change, secret: Collection[str] = ()) -> JsonObject:
     return facts
 
 
-def _names(change: Change) -> str:
+def _names(change: FileChange) -> str:
     name = shown_name(change.path)
     return name if change.old_path is None else f"{shown_name(change.old_path)} → {name}"
 
 
-def change_line(change: Change, details: str = "") -> str:
+def change_line(change: FileChange, details: str = "") -> str:
     """Return a change with its name and counts."""
     counts = f" +{change.additions}" if change.additions else ""
     counts += f" -{change.deletions}" if change.deletions else ""
     return f"{change.status} {_names(change)}{counts}{f' ({details})' if details else ''}"
 
 
-def _details(change: Change, found: Difference, secret: set[str]) -> str:
+def _details(change: FileChange, found: Difference, secret: set[str]) -> str:
     return ", ".join(_each_detail(change, found, secret))
 
 
-def _each_detail(change: Change, found: Difference, secret: set[str]) -> Iterator[str]:
+def _each_detail(change: FileChange, found: Difference, secret: set[str]) -> Iterator[str]:
     """Yield details that the counts do not show."""
     if change.is_submodule:
         yield "submodule"
@@ -126,7 +126,7 @@ def _each_detail(change: Change, found: Difference, secret: set[str]) -> Iterato
         yield "secret: hunks left out"
 
 
-def _hunks(change: Change) -> list[str]:
+def _hunks(change: FileChange) -> list[str]:
     """Return the hunks as text, with invalid bytes replaced and CRLF marked."""
     hunks = change.hunks
     if b"\r\n" in hunks:

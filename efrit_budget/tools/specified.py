@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from efrit_budget.errors import Json
 from efrit_budget.memory.wording import Detail
-from efrit_budget.project.documents import Change, Document, Specification, text_of
+from efrit_budget.project.documents import ChangeFolder, Document, Specification, text_of
 from efrit_budget.results.marks import own, quote
 from efrit_budget.results.packer import Item, Section
 from efrit_budget.tools.base import ToolContext
@@ -41,9 +41,9 @@ class Teller:
         head = self._head(document)
         return f"{stage}{document.name} ({self._size([document])}){_with_title(head)}"
 
-    def item(self, thing: Document | Change) -> Item:
+    def item(self, thing: Document | ChangeFolder) -> Item:
         """Return a document or change in its renderings."""
-        return self.change(thing) if isinstance(thing, Change) else self.document(thing)
+        return self.change(thing) if isinstance(thing, ChangeFolder) else self.document(thing)
 
     def document(self, document: Document) -> Item:
         """Return a document in its renderings, from text to path."""
@@ -55,7 +55,7 @@ class Teller:
             lambda: quote(self.read(document).rstrip("\n")),
         )
 
-    def change(self, change: Change, told: str = "") -> Item:
+    def change(self, change: ChangeFolder, told: str = "") -> Item:
         """Return a change in its renderings, from texts to name."""
         first = self._head(change.documents[0])
         files = counted(len(change.documents), "document")
@@ -73,7 +73,7 @@ class Teller:
             return Item(shorter, (own(name),))
         return Item((f"{own(line)}\n{whole()}", *shorter), (own(name),))
 
-    def _whole(self, change: Change) -> str:
+    def _whole(self, change: ChangeFolder) -> str:
         return "\n".join(self.with_text(document) for document in change.documents)
 
     def with_text(self, document: Document) -> str:
@@ -95,15 +95,15 @@ class Teller:
         return f"~{counted(tokens, 'token')}"
 
 
-def section(title: str, things: Iterable[Document | Change], teller: Teller) -> Section:
+def section(title: str, things: Iterable[Document | ChangeFolder], teller: Teller) -> Section:
     """Return a section of documents or changes."""
     things = list(things)
     return Section(title, [teller.item(one) for one in things], list(map(fact, things)))
 
 
-def fact(thing: Document | Change) -> dict[str, Json]:
+def fact(thing: Document | ChangeFolder) -> dict[str, Json]:
     """Return a document or change for programs."""
-    if isinstance(thing, Change):
+    if isinstance(thing, ChangeFolder):
         return {"path": thing.name, "documents": [one.name for one in thing.documents]}
     facts: dict[str, Json] = {"path": thing.name, "bytes": thing.size}
     return facts if thing.stage is None else {**facts, "stage": thing.stage}

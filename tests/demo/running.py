@@ -14,7 +14,7 @@ from typing import Any
 from anthropic import Anthropic
 
 from efrit_budget.demo.binding import kept_key
-from efrit_budget.demo.endpoint import LOOPBACK, Recorder, Server
+from efrit_budget.demo.endpoint import LOOPBACK, EndpointServer, Recorder
 from efrit_budget.demo.scenario import parse
 from efrit_budget.demo.service import Options, Service
 
@@ -49,7 +49,7 @@ class Answer:
 class Endpoint:
     """A running endpoint."""
 
-    server: Server
+    server: EndpointServer
     record: Path
     clients: list[Anthropic] = field(default_factory=list)
 
@@ -95,7 +95,7 @@ def endpoint(
     record = folder / "record.jsonl"
     service = Service(Options(parse(scenario), kept_key(key_file), factor))
     recorder = Recorder(record)
-    with Server(0, service, recorder) as server:
+    with EndpointServer(0, service, recorder) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         running = Endpoint(server, record)

@@ -14,7 +14,7 @@ SHORT_HASH = 8
 
 
 @dataclass
-class Origin:
+class LineOrigin:
     """A commit that lines come from."""
 
     hash: str
@@ -38,7 +38,7 @@ class Origin:
 class Run:
     """Adjacent lines from one commit."""
 
-    origin: Origin
+    origin: LineOrigin
     path: str
     """The path of the lines in that commit."""
     first: int
@@ -54,10 +54,10 @@ def find_runs(repository: Repository, options: Sequence[str], name: str) -> list
 
 def _runs(lines: Sequence[bytes], prefix: str) -> list[Run]:
     """Parse git's porcelain blame into runs."""
-    origins: dict[bytes, Origin] = {}
+    origins: dict[bytes, LineOrigin] = {}
     paths: dict[bytes, str] = {}
     runs: list[Run] = []
-    origin, number = Origin(""), 0
+    origin, number = LineOrigin(""), 0
     key = b""
     for line in lines:
         if line.startswith(b"\t"):
@@ -70,7 +70,7 @@ def _runs(lines: Sequence[bytes], prefix: str) -> list[Run]:
         if len(word) >= 40:
             key = word
             number = int(rest.split(b" ")[1])
-            origin = origins.setdefault(key, Origin(key.decode()))
+            origin = origins.setdefault(key, LineOrigin(key.decode()))
         elif word == b"filename":
             paths[key] = unquote(rest).removeprefix(prefix)
         else:
@@ -78,7 +78,7 @@ def _runs(lines: Sequence[bytes], prefix: str) -> list[Run]:
     return runs
 
 
-def _tell(origin: Origin, word: bytes, rest: bytes) -> None:
+def _tell(origin: LineOrigin, word: bytes, rest: bytes) -> None:
     text = UNSHOWABLE.sub(REPLACEMENT, rest.decode("utf-8", "replace"))
     if word == b"author":
         origin.author = text

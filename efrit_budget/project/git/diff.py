@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from efrit_budget.project.git.patches import (
     COUNT_OPTIONS,
     PATCH_OPTIONS,
-    Change,
+    FileChange,
     changes_of_counts,
     changes_of_patch,
     whole_lines,
@@ -41,8 +41,8 @@ class Comparison:
 class Difference:
     """The changed files, with hunks up to a maximum."""
 
-    changes: Sequence[Change]
-    patched: Sequence[Change] = ()
+    changes: Sequence[FileChange]
+    patched: Sequence[FileChange] = ()
     cut: bool = False
     """Whether hunks were left out."""
     fields: Sequence[bytes] = ()

@@ -38,7 +38,7 @@ LINK, SUBMODULE = "120000", "160000"
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A changed file, with hunks if they were requested."""
 
     path: str
@@ -59,7 +59,7 @@ class Change:
         return SUBMODULE in (self.mode, self.old_mode)
 
 
-def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[Change]:
+def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[FileChange]:
     """Return the changed files of a patch, by path.
 
     A file that differs from several parents at once has the status that is given for it.
@@ -69,13 +69,13 @@ def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[Change]
     for part in parts:
         whole, *unmerged = part.split(UNMERGED)
         changes.append(_change(whole, combined_status))
-        changes += [Change(_name(path), "U") for path in unmerged]
+        changes += [FileChange(_name(path), "U") for path in unmerged]
     return _with_kinds_joined(sorted(changes, key=lambda change: change.path))
 
 
-def _with_kinds_joined(changes: list[Change]) -> list[Change]:
+def _with_kinds_joined(changes: list[FileChange]) -> list[FileChange]:
     """Join a deletion and an addition of one path into one change."""
-    kept: list[Change] = []
+    kept: list[FileChange] = []
     for new in changes:
         old = kept[-1] if kept else None
         if old is not None and (old.path, old.status, new.status) == (new.path, "D", "A"):
@@ -93,15 +93,15 @@ def _with_kinds_joined(changes: list[Change]) -> list[Change]:
     return kept
 
 
-def _unmerged(lines: bytes) -> list[Change]:
-    return [Change(_name(path), "U") for path in lines.split(UNMERGED)[1:]]
+def _unmerged(lines: bytes) -> list[FileChange]:
+    return [FileChange(_name(path), "U") for path in lines.split(UNMERGED)[1:]]
 
 
 def _name(line: bytes) -> str:
     return unquote(line.rstrip(b"\n"))
 
 
-def _change(part: bytes, combined_status: str) -> Change:
+def _change(part: bytes, combined_status: str) -> FileChange:
     """Return the change of one file's part of a patch."""
     end = part.find(HUNK)
     head, hunks = part, b""
@@ -119,7 +119,7 @@ def _change(part: bytes, combined_status: str) -> Change:
         facts.setdefault("status", combined_status)
     added, deleted = _counts(hunks) if hunks else (0, 0)
     binary = bool(facts.pop("binary", ""))
-    return Change(**facts, additions=added, deletions=deleted, binary=binary, hunks=hunks)
+    return FileChange(**facts, additions=added, deletions=deleted, binary=binary, hunks=hunks)
 
 
 def _facts(line: bytes) -> dict[str, str]:
@@ -150,9 +150,9 @@ def whole_lines(printed: bytes) -> bytes:
     return printed[: printed.rfind(b"\n") + 1]
 
 
-def changes_of_counts(printed: bytes) -> list[Change]:
+def changes_of_counts(printed: bytes) -> list[FileChange]:
     """Return the changed files of a raw list with counts, by path."""
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     counts: list[list[bytes]] = []
     for line in printed.split(b"\n"):
         if line.startswith(b":"):
@@ -166,7 +166,7 @@ def changes_of_counts(printed: bytes) -> list[Change]:
     return _without_doubles(sorted(counted, key=lambda change: change.path))
 
 
-def _raw(line: bytes) -> Change:
+def _raw(line: bytes) -> FileChange:
     """Parse a line of the raw list: modes, hashes, status and names."""
     head, *names = line.split(b"\t")
     modes = [mode.decode() for mode in head.lstrip(b":").split(b" ")]
@@ -175,16 +175,16 @@ def _raw(line: bytes) -> Change:
     old_mode, mode = (found if found.strip("0") else "" for found in modes[:2])
     if status == "M" and old_mode == mode:
         old_mode = ""
-    return Change(unquote(names[-1]), status, old_path, old_mode=old_mode, mode=mode)
+    return FileChange(unquote(names[-1]), status, old_path, old_mode=old_mode, mode=mode)
 
 
 def _number(count: bytes) -> int:
     return int(count) if count.isdigit() else 0
 
 
-def _without_doubles(changes: list[Change]) -> list[Change]:
+def _without_doubles(changes: list[FileChange]) -> list[FileChange]:
     """Return each file once, joining an unmerged entry with its counts."""
-    kept: list[Change] = []
+    kept: list[FileChange] = []
     for change in changes:
         if kept and kept[-1].path == change.path and kept[-1].status == "U":
             kept[-1] = replace(change, status="U")

@@ -26,7 +26,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class StatusEntry:
     """A file in one state; a staged and changed file has two."""
 
     state: State
@@ -44,7 +44,7 @@ class TreeState:
     """The state of the working tree with its changed files."""
 
     facts: dict[str, str]
-    entries: list[Entry]
+    entries: list[StatusEntry]
     cut: bool
 
     @property
@@ -71,7 +71,7 @@ def read_status(repository: Repository) -> TreeState:
     finished = repository.run(*COMMAND, paths=repository.scope)
     records = iter(finished.stdout.split(b"\0")[:-1])
     facts: dict[str, str] = {}
-    entries: list[Entry] = []
+    entries: list[StatusEntry] = []
     for record in records:
         if record.startswith(b"# "):
             key, _, value = record[2:].decode("utf-8", "replace").partition(" ")
@@ -81,23 +81,23 @@ def read_status(repository: Repository) -> TreeState:
     return TreeState(facts, _with_filters(repository, entries), finished.cut)
 
 
-def _entries(record: bytes, others: Iterator[bytes], prefix: str) -> Iterator[Entry]:
+def _entries(record: bytes, others: Iterator[bytes], prefix: str) -> Iterator[StatusEntry]:
     """Yield the states of a record; a rename is followed by the old name."""
     kind = record[:1]
     if kind == b"?":
-        yield Entry(State.UNTRACKED, "", _name(record[2:], prefix))
+        yield StatusEntry(State.UNTRACKED, "", _name(record[2:], prefix))
         return
     fields = record.split(b" ", {b"1": 8, b"2": 9}.get(kind, 10))
     status, name = fields[1].decode(), _name(fields[-1], prefix)
     old = _name(next(others, b""), prefix) if kind == b"2" else None
     is_submodule = fields[2].startswith(b"S")
     if kind == b"u":
-        yield Entry(State.CONFLICT, status, name, is_submodule=is_submodule)
+        yield StatusEntry(State.CONFLICT, status, name, is_submodule=is_submodule)
         return
     for state, letter in zip((State.STAGED, State.NOT_STAGED), status, strict=True):
         if letter != ".":
             renamed = old if letter in "RC" else None
-            yield Entry(state, letter, name, renamed, is_submodule)
+            yield StatusEntry(state, letter, name, renamed, is_submodule)
 
 
 def _name(printed: bytes, prefix: str) -> str:
@@ -105,13 +105,13 @@ def _name(printed: bytes, prefix: str) -> str:
     return os.fsdecode(printed).removeprefix(prefix) or "./"
 
 
-def _with_filters(repository: Repository, entries: list[Entry]) -> list[Entry]:
+def _with_filters(repository: Repository, entries: list[StatusEntry]) -> list[StatusEntry]:
     changed = [e.path for e in entries if (e.state, e.status) == (State.NOT_STAGED, "M")]
     filtered = unfiltered(repository, changed)
     if not filtered:
         return entries
     return [
-        Entry(e.state, e.status, e.path, e.old_path, e.is_submodule, is_unfiltered=True)
+        StatusEntry(e.state, e.status, e.path, e.old_path, e.is_submodule, is_unfiltered=True)
         if e.state is State.NOT_STAGED and e.path in filtered
         else e
         for e in entries

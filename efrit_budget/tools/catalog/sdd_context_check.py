@@ -13,7 +13,7 @@ from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
 from efrit_budget.memory.packs import NEWLINES, index_of, name_of
 from efrit_budget.memory.wording import FINDINGS, Detail
-from efrit_budget.project.documents import Change, Document, Specification, specification
+from efrit_budget.project.documents import ChangeFolder, Document, Specification, specification
 from efrit_budget.results.marks import own
 from efrit_budget.results.packer import Item, Section
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext
@@ -27,7 +27,7 @@ NO_WORD = "No word of four letters to look for in documents and changes."
 
 
 @dataclass(frozen=True)
-class Place:
+class FoundSection:
     """A section cut to a limit, and its uncut count."""
 
     section: Section
@@ -89,7 +89,7 @@ class _Scan:
     found: Specification
     words: tuple[str, ...]
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[FoundSection]:
         """Return the findings, place by place."""
         texts = {one: self._teller.read(one) for one in self.found.documents}
         return [
@@ -108,26 +108,26 @@ class _Scan:
     def _lines(self) -> Teller:
         return Teller("summary", self.context)
 
-    def _listed(self, title: str, documents: Sequence[Document], teller: Teller) -> Place:
+    def _listed(self, title: str, documents: Sequence[Document], teller: Teller) -> FoundSection:
         """Return the documents, stages first."""
         stages_first = sorted(documents, key=lambda one: one.stage is None)
         visible = stages_first[: self.arguments.limit]
-        return Place(section(title, visible, teller), len(documents))
+        return FoundSection(section(title, visible, teller), len(documents))
 
-    def _changes(self) -> Place:
+    def _changes(self) -> FoundSection:
         """Return the changes, most matching words first."""
         matches = {change: self._held(change) for change in self.found.changes}
         those = sorted(filter(matches.get, matches), key=lambda change: -len(matches[change]))
         visible = those[: self.arguments.limit]
         items = [self._teller.change(one, f" [{', '.join(matches[one])}]") for one in visible]
         facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
-        return Place(Section("## Earlier changes with its words", items, facts), len(those))
+        return FoundSection(Section("## Earlier changes with its words", items, facts), len(those))
 
-    def _held(self, change: Change) -> list[str]:
+    def _held(self, change: ChangeFolder) -> list[str]:
         texts = [self._teller.read(document) for document in change.documents]
         return mentioned(self.words, "\n".join([change.name, *texts]))
 
-    def _memory(self) -> Place:
+    def _memory(self) -> FoundSection:
         """Return related observations as memory ranks them."""
         arguments = self.arguments
         filters = Filters(arguments.project or None, arguments.scope or None, kind=EXPLORE)
@@ -138,16 +138,16 @@ class _Scan:
         own = self.context.origin.project
         items = [_observation_item(one, own, arguments.detail_level) for one in memories]
         facts = [index_of(one) for one in memories]
-        return Place(Section("## Memory of type explore", items, facts), found.total)
+        return FoundSection(Section("## Memory of type explore", items, facts), found.total)
 
-    def _excerpts(self, texts: Mapping[Document, str]) -> Place:
+    def _excerpts(self, texts: Mapping[Document, str]) -> FoundSection:
         """Return the matching lines of the documents, most words first."""
         matches = {document: mentioned(self.words, text) for document, text in texts.items()}
         those = sorted(filter(matches.get, matches), key=lambda document: -len(matches[document]))
         visible = those[: self.arguments.limit]
         items = [self._excerpt(one, matches[one], texts[one]) for one in visible]
         facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
-        return Place(Section("## Excerpts", items, facts), len(those))
+        return FoundSection(Section("## Excerpts", items, facts), len(those))
 
     def _excerpt(self, document: Document, held: Sequence[str], text: str) -> Item:
         line = f"{document.name} [{', '.join(held)}]"

@@ -11,7 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import DEFAULT_SCOPE
 from efrit_budget.memory.wording import ARTIFACTS, Detail
-from efrit_budget.project.documents import Change, Document, Specification, specification
+from efrit_budget.project.documents import ChangeFolder, Document, Specification, specification
 from efrit_budget.project.specs import Specs
 from efrit_budget.results.body import Body, Source
 from efrit_budget.results.marks import own
@@ -127,7 +127,7 @@ def _overview(
     return fitted(answer, arguments.max_tokens, context)
 
 
-def _parts(found: Specification) -> list[tuple[str, Sequence[Document | Change]]]:
+def _parts(found: Specification) -> list[tuple[str, Sequence[Document | ChangeFolder]]]:
     """Return all parts, the largest last."""
     return [
         ("## Stages", [one for one in found.documents if one.stage]),

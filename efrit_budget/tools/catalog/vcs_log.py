@@ -15,7 +15,7 @@ from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
-from efrit_budget.project.git.patches import COUNT_OPTIONS, Change, changes_of_counts
+from efrit_budget.project.git.patches import COUNT_OPTIONS, FileChange, changes_of_counts
 from efrit_budget.project.git.repository import Repository, open_repository
 from efrit_budget.project.git.revisions import find_commits
 from efrit_budget.project.paths import OutsideError, same_form
@@ -74,11 +74,11 @@ class VcsLog(Tool):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """A commit, with its changed files if requested."""
 
     commit: Commit
-    changes: Sequence[Change] = ()
+    changes: Sequence[FileChange] = ()
 
 
 def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repository) -> Outcome:
@@ -119,7 +119,7 @@ def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:
         yield from ("--no-patch", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 
 
-def _entries(printed: bytes) -> Iterator[Entry]:
+def _entries(printed: bytes) -> Iterator[LogEntry]:
     """Parse commits, each with its changes up to the next hash."""
     parts = printed.split(b"\0")
     step = len(FIELDS)
@@ -129,11 +129,11 @@ def _entries(printed: bytes) -> Iterator[Entry]:
         if start + 2 * step < len(parts):
             changes = changes.rpartition(b"\n")[0]
         commit = commit_of([first.rpartition(b"\n")[2], *others])
-        yield Entry(commit, changes_of_counts(changes) if changes.strip() else ())
+        yield LogEntry(commit, changes_of_counts(changes) if changes.strip() else ())
 
 
 def _outcome(
-    arguments: VcsLogArguments, entries: Sequence[Entry], repository: Repository
+    arguments: VcsLogArguments, entries: Sequence[LogEntry], repository: Repository
 ) -> Outcome:
     visible = entries[: arguments.limit]
     groups = [
@@ -148,7 +148,7 @@ def _outcome(
     return Outcome(body=of_items("commits", groups), notes=tuple(notes))
 
 
-def _lines(entry: Entry) -> str:
+def _lines(entry: LogEntry) -> str:
     """Return a commit's line and one line per changed file."""
     commit = entry.commit
     refs = f" ({commit.refs})" if commit.refs else ""
@@ -156,7 +156,7 @@ def _lines(entry: Entry) -> str:
     return "\n".join([line, *(f"  {change_line(change)}" for change in entry.changes)])
 
 
-def _facts(entry: Entry) -> JsonObject:
+def _facts(entry: LogEntry) -> JsonObject:
     commit = entry.commit
     facts = commit.facts
     if commit.refs:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.repository import Repository, open_repository
-from efrit_budget.project.git.status import Entry, State, TreeState, read_status
+from efrit_budget.project.git.status import State, StatusEntry, TreeState, read_status
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
@@ -122,7 +122,7 @@ def _upstream(tree: TreeState) -> Iterator[str]:
         yield f"level with {upstream}"
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: StatusEntry) -> str:
     name = shown_name(entry.path)
     old = f"{shown_name(entry.old_path)} → " if entry.old_path is not None else ""
     status = f"{CONFLICTS.get(entry.status, entry.status)}: " if entry.state == "conflict" else ""
@@ -132,7 +132,7 @@ def _line(entry: Entry) -> str:
     return f"{status}{letter}{old}{name}{note}"
 
 
-def _facts(entry: Entry) -> JsonObject:
+def _facts(entry: StatusEntry) -> JsonObject:
     facts: JsonObject = {"path": shown_name(entry.path), "state": str(entry.state)}
     if entry.status:
         facts["status"] = entry.status
