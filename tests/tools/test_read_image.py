@@ -137,8 +137,8 @@ def test_every_kind_of_pixels_can_be_scaled(see: See, project: Path, mode: str) 
 @pytest.mark.parametrize(
     ("name", "raw", "problem"),
     [
-        ("text.png", b"no image at all", "no image of a known kind"),
-        ("empty.png", b"", "no image of a known kind"),
+        ("text.png", b"no image at all", "not an image of a known kind"),
+        ("empty.png", b"", "not an image of a known kind"),
         ("picture.svg", b"<svg xmlns='x'/>", "read_file"),
         ("cut.bmp", b"BM" + b"\0" * 10, ""),
     ],
