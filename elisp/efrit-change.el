@@ -33,8 +33,7 @@ Look for the very name first: following links on another machine is slow."
 (defmacro efrit-file-quietly (&rest body)
   "Run BODY; opening a file in it asks nothing and cannot run code of the file."
   (declare (indent 0) (debug t))
-  `(let ((enable-local-variables :safe)
-         (enable-local-eval nil)
+  `(let ((enable-local-variables nil)
          (large-file-warning-threshold nil)
          (find-file-suppress-same-file-warnings t)
          (vc-follow-symlinks t)
@@ -43,10 +42,43 @@ Look for the very name first: following links on another machine is slow."
          (inhibit-message t))
      ,@body))
 
+(defun efrit-file-visit (file)
+  "Return a buffer that visits FILE, opened quietly.
+The mode that FILE names is taken if it is one for text, and so are its
+local variables that are safe."
+  (or (efrit-file-buffer file)
+      (with-current-buffer (efrit-file-quietly (find-file-noselect file t))
+        (efrit-file-quietly
+          (let ((mode (let ((enable-local-variables :safe))
+                        (ignore-errors (hack-local-variables t)))))
+            (when (efrit-file-text-mode-p mode)
+              (funcall mode)))
+          (efrit-file-take-variables (lambda () (hack-local-variables 'no-mode))))
+        (current-buffer))))
+
+(defun efrit-file-take-variables (hack)
+  "Take the safe ones of the local variables that HACK, a function, is to set.
+A mode among them is dropped: that could be any function of such a name."
+  (let ((enable-local-variables :safe)
+        (enable-local-eval nil)
+        (before-hack-local-variables-hook
+         (list (lambda ()
+                 (setq file-local-variables-alist
+                       (assq-delete-all 'mode file-local-variables-alist))))))
+    (ignore-errors
+      (funcall hack))))
+
+(defun efrit-file-text-mode-p (mode)
+  "Return non-nil if MODE is for text; others run programs, or show images."
+  (and mode
+       (fboundp mode)
+       (progn (ignore-errors (autoload-do-load (symbol-function mode) mode)) t)
+       (provided-mode-derived-p mode 'text-mode 'prog-mode 'conf-mode)))
+
 (defun efrit-file-open (file)
   "Return a new buffer that visits FILE, opened quietly."
   (let ((auto-save-default (efrit-file--auto-save-p file)))
-    (with-current-buffer (efrit-file-quietly (find-file-noselect file t))
+    (with-current-buffer (efrit-file-visit file)
       (efrit-file--record-stamp)
       (current-buffer))))
 

@@ -110,7 +110,7 @@ to kill it then."
         (when (and size (> size efrit-visit-most-bytes))
           (user-error "%s has %d bytes, too many to open it in Emacs; use read_file, \
 search_content or list_symbols" (file-name-nondirectory file) size)))
-      (cons (efrit-visit-quietly (find-file-noselect file t)) t))))
+      (cons (efrit-visit-quietly (efrit-file-visit file)) t))))
 
 (defun efrit-visit-release (visit)
   "Kill the buffer of VISIT, from `efrit-visit-open', if it was opened for that."
@@ -706,15 +706,9 @@ otherwise NAME could be any function."
                (and (seq-some (lambda (entry)
                                 (eq (if (consp (cdr entry)) (cadr entry) (cdr entry)) mode))
                               auto-mode-alist)
-                    (efrit-show-tool--text-mode-p mode)))
+                    (efrit-file-text-mode-p mode)))
            (if (fboundp mode) mode 'text-mode))
           (t (user-error "%s is not a major mode for text" name)))))
-
-(defun efrit-show-tool--text-mode-p (mode)
-  "Return non-nil if MODE is for text; others run programs, or show images."
-  (and (fboundp mode)
-       (progn (ignore-errors (autoload-do-load (symbol-function mode) mode)) t)
-       (provided-mode-derived-p mode 'text-mode 'prog-mode 'conf-mode)))
 
 (defun efrit-show-tool--text (call text mode title)
   "Show TEXT in MODE, nil for a guess, for CALL, under TITLE; return a note."

@@ -288,7 +288,7 @@ If PART matched nothing, return the file of the finding before."
   (let ((command (efrit-visit-quietly
                    (with-temp-buffer
                      (setq default-directory root)
-                     (hack-dir-local-variables-non-file-buffer)
+                     (efrit-file-take-variables #'hack-dir-local-variables-non-file-buffer)
                      ;; The person may have set it to an expression.
                      (if (stringp compile-command) compile-command (eval compile-command t))))))
     (when (string-blank-p command)

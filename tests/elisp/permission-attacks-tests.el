@@ -303,6 +303,55 @@ DECISION may be a function, which returns it."
             (should (equal "one\ntwo\n" (buffer-string)))))
       (delete-directory outside t))))
 
+;;; What a file says of itself
+
+(defvar attack-test--called nil
+  "Non-nil once a file's text had a function called.")
+
+(ert-deftest efrit-attack-no-function-is-called-because-a-file-names-it-as-its-mode ()
+  "Neither in its first line nor its last ones, nor beside it."
+  (loop-test-with
+      (concat
+       (mapconcat (lambda (name)
+                    (attack-test--use "buffer_outline" (format "{\"path\":\"%s\"}" name)))
+                  '("first.el" "last.el" "simple.el" "beside/a.el") "")
+       (attack-test--use "compile" "{}")
+       (attack-test--use "read_file" "{\"path\":\"first.el\"}")
+       (attack-test--use
+        "edit_file" "{\"path\":\"first.el\",\"old_text\":\"(ok)\",\"new_text\":\"(done)\"}")
+       (attack-test--use "show_in_emacs" "{\"path\":\"last.el\"}")
+       attack-test--end)
+      loop
+    (efrit-test-write "first.el" ";; -*- mode: attack-test-evil; mode: emacs-lisp; fill-column: 33 -*-\n(ok)\n")
+    (efrit-test-write "last.el" "(ok)\n;; Local Variables:\n;; mode: attack-test-evil\n;; End:\n")
+    (efrit-test-write "simple.el" ";; -*- attack-test-evil -*-\n(ok)\n")
+    (efrit-test-write "beside/a.el" "(ok)\n")
+    (efrit-test-write "beside/.dir-locals.el" "((nil . ((mode . attack-test-evil))))")
+    (efrit-test-write ".dir-locals.el" "((nil . ((mode . attack-test-evil) (compile-command . \"true\"))))")
+    (setq attack-test--called nil)
+    (attack-test--play loop '((allow) (allow)))
+    (should-not attack-test--called)
+    (should (string-search "exit 0" (efrit-test-sent-text)))
+    (should (string-search "(done)" (attack-test--text "first.el")))
+    (with-current-buffer (find-buffer-visiting "first.el")
+      (should (eq 'emacs-lisp-mode major-mode))
+      (should (= 33 fill-column)))))
+
+(defun attack-test-evil-mode (&rest _)
+  "Note that a file had this called."
+  (setq attack-test--called t))
+
+(ert-deftest efrit-attack-a-mode-for-text-that-a-file-names-is-taken ()
+  "Of a file, and for what an edit of it makes of it."
+  (loop-test-in-project
+    (efrit-test-write "a.h" "// -*- C++ -*-\nclass A {};\n")
+    (efrit-test-write "script" "x\n# Local Variables:\n# mode: sh\n# tab-width: 3\n# End:\n")
+    (with-current-buffer (efrit-file-open (expand-file-name "a.h"))
+      (should (eq 'c++-mode major-mode)))
+    (with-current-buffer (efrit-file-open (expand-file-name "script"))
+      (should (eq 'sh-mode major-mode))
+      (should (= 3 tab-width)))))
+
 ;;; Files that run by being there
 
 (ert-deftest efrit-attack-files-that-run-by-being-there-are-asked-about ()
