@@ -67,13 +67,14 @@ def _read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> 
     for path, begin, end in sorted(_places(output)):
         if room <= 0:
             break
-        block = block_of(path, output[begin:end], alone=alone)
-        if has_binary and (left := LEFT.search(b"\n" + block.lines)):
+        lines = output[begin:end]
+        if has_binary and (left := LEFT.search(b"\n" + lines)):
             binary.append(os.fsdecode(path))
-            block = block_of(path, block.lines[: max(0, left.start() - 1)], alone=alone)
-        if block.lines:
-            blocks.append(block)
-            room -= block.matches
+            lines = lines[: max(0, left.start() - 1)]
+        if lines:
+            matches = lines.count(b"\n") + 1 if alone else len(MATCHED.findall(lines))
+            blocks.append(Block(path, lines, matches))
+            room -= matches
     if has_binary and not blocks and scope.named is not None:
         binary.append(scope.named)
     if room < 0:
@@ -97,12 +98,6 @@ def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
             return
         yield output[begin:ends].removeprefix(HERE), ends + 1, behind
         begin = behind + 2
-
-
-def block_of(path: bytes, lines: bytes, *, alone: bool) -> Block:
-    """Return a block with its matches counted."""
-    matches = lines.count(b"\n") + 1 if alone else len(MATCHED.findall(lines))
-    return Block(path, lines, matches)
 
 
 def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:

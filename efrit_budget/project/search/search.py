@@ -13,8 +13,8 @@ from typing import IO
 from efrit_budget.project.paths import OutsideError
 from efrit_budget.project.project import Located, open_beneath
 from efrit_budget.project.search.globs import NOT_UTF8, exactly
-from efrit_budget.project.search.hits import Block, Hits, Query, cut_block, join
-from efrit_budget.project.search.output import MOST_COMPLAINT, block_of, read_hits
+from efrit_budget.project.search.hits import MATCHED, Block, Hits, Query, cut_block, join
+from efrit_budget.project.search.output import MOST_COMPLAINT, read_hits
 from efrit_budget.project.search.ripgrep import (
     FAILED,
     LINE_END,
@@ -190,6 +190,5 @@ def _in_data(walk: Walk, path: bytes, data: bytes, query: Query) -> Block:
     )
     if found.code == FAILED:
         raise PatternError(found.stderr.decode("utf-8", "replace").strip()[:MOST_COMPLAINT])
-    if not found.stdout:
-        return Block(path, b"", 0)
-    return block_of(path, found.stdout.rstrip(b"\n"), alone=not query.context)
+    lines = found.stdout.rstrip(b"\n")
+    return Block(path, lines, len(MATCHED.findall(lines)))

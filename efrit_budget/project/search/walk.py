@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -51,7 +50,8 @@ class Walk:
                 found = git_folder(self.root)
                 ignoring += [found.top / ".git", found.own / "commondir"]
                 ignoring.append(found.shared / "info" / "exclude")
-        return (self.root, *filter(_is_plain, ignoring), *personal_files())
+        plain = [file for file in ignoring if not file.is_symlink() and file.is_file()]
+        return (self.root, *plain, *personal_files())
 
     def names(self, flags: Sequence[str] = ()) -> set[str]:
         """Return the visited files, relative to the root."""
@@ -76,11 +76,3 @@ class Walk:
 def in_repository(folder: Path) -> bool:
     """Return whether the folder or a parent holds a `.git`."""
     return any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
-
-
-def _is_plain(path: Path) -> bool:
-    """Return whether a path is a regular file and not a link."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except OSError:
-        return False

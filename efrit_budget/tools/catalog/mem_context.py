@@ -13,9 +13,9 @@ from efrit_budget.memory.wording import OBSERVATIONS
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own as own_line
 from efrit_budget.results.packer import Item, Section, pack
+from efrit_budget.tools.answers import Found, fitted
 from efrit_budget.tools.base import Outcome, Tool, ToolContext
-from efrit_budget.tools.fitted import Found, fitted
-from efrit_budget.tools.remembered import (
+from efrit_budget.tools.layout.observations import (
     Limit,
     ReadArguments,
     beginning,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from efrit_budget.tools.base import Outcome, Policy, Tool, ToolContext, answer, failure
-from efrit_budget.tools.remembered import Id, ShortArguments
+from efrit_budget.tools.layout.observations import Id, ShortArguments
 
 
 class MemDeleteArguments(ShortArguments):

@@ -10,9 +10,9 @@ from efrit_budget.memory.observation import Observation, Revision
 from efrit_budget.memory.packs import facts_of, index_of
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.marks import MARK, own, quote
+from efrit_budget.tools.answers import paged
 from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, failure
-from efrit_budget.tools.fitted import paged
-from efrit_budget.tools.remembered import Id, Limit, beginning, minute
+from efrit_budget.tools.layout.observations import Id, Limit, beginning, minute
 
 
 class MemGetObservationArguments(Arguments):

@@ -17,7 +17,7 @@ from efrit_budget.memory.observation import (
 )
 from efrit_budget.memory.private import public
 from efrit_budget.tools.base import Outcome, Tool, ToolContext, answer, failure
-from efrit_budget.tools.remembered import Id, ShortArguments
+from efrit_budget.tools.layout.observations import Id, ShortArguments
 
 
 class MemSaveArguments(ShortArguments):

@@ -15,9 +15,9 @@ from efrit_budget.memory.wording import RESULTS
 from efrit_budget.results.delivery import filled
 from efrit_budget.results.marks import own
 from efrit_budget.results.packer import Item, Section
+from efrit_budget.tools.answers import Found, fitted
 from efrit_budget.tools.base import Outcome, Tool, ToolContext, answer
-from efrit_budget.tools.fitted import Found, fitted
-from efrit_budget.tools.remembered import (
+from efrit_budget.tools.layout.observations import (
     Budget,
     Limit,
     ReadArguments,

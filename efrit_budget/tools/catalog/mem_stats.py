@@ -9,9 +9,9 @@ from pydantic.json_schema import SkipJsonSchema
 from efrit_budget.memory.observation import Filters, Stats
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.marks import MARK, own
+from efrit_budget.tools.answers import paged
 from efrit_budget.tools.base import Outcome, Tool, ToolContext
-from efrit_budget.tools.fitted import paged
-from efrit_budget.tools.remembered import Limit, ShortArguments, minute
+from efrit_budget.tools.layout.observations import Limit, ShortArguments, minute
 
 STANDARD = 20
 """The number of rows of each kind by default."""

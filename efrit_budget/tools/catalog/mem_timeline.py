@@ -8,9 +8,9 @@ from efrit_budget.memory.observation import Observation, Timeline
 from efrit_budget.memory.wording import IN_SESSION
 from efrit_budget.results.marks import MARK
 from efrit_budget.results.packer import Item, Section, outwards
+from efrit_budget.tools.answers import Found, fitted
 from efrit_budget.tools.base import Outcome, Tool, ToolContext, failure
-from efrit_budget.tools.fitted import Found, fitted
-from efrit_budget.tools.remembered import (
+from efrit_budget.tools.layout.observations import (
     Beside,
     Id,
     Limit,

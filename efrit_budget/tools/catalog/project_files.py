@@ -17,9 +17,9 @@ from efrit_budget.project.search.globs import Glob, GlobError
 from efrit_budget.project.search.listing import Listing, files_of
 from efrit_budget.project.search.ripgrep import UnfinishedError
 from efrit_budget.results.body import Body
-from efrit_budget.tools import listed
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure
-from efrit_budget.tools.listed import Tree
+from efrit_budget.tools.layout import files
+from efrit_budget.tools.layout.files import Tree
 
 MOST_TYPES = 8
 MOST_DELETED_SHOWN = 3
@@ -104,7 +104,7 @@ class _Listed:
     def outcome(self) -> Outcome:
         """Return the listing with its notes."""
         tree = self._wanted()
-        types = listed.types(tree)
+        types = files.types(tree)
         body = self._body(tree, {"path": self.located.shown, "types": _most_frequent(types)})
         notes = tuple(self._notes(types))
         return Outcome(body=replace(body, most=self.arguments.max_files), notes=notes)
@@ -120,24 +120,24 @@ class _Listed:
         both = (listing.tracked, listing.untracked)
         tree = _joined(*halves.get(self.arguments.kind, both), self._top)
         if not self.arguments.include_hidden:
-            tree = listed.kept(tree, lambda path: "/." not in f"/{path}")
+            tree = files.kept(tree, lambda path: "/." not in f"/{path}")
         if self.glob is not None:
-            tree = listed.kept(tree, self.glob.takes)
+            tree = files.kept(tree, self.glob.takes)
         return tree
 
     def _body(self, tree: Tree, data: JsonObject) -> Body:
         arguments, root = self.arguments, self.context.root
         if arguments.kind == "folders":
-            return listed.folders_alone(tree, data)
+            return files.folders_alone(tree, data)
         if arguments.depth is not None and (arguments.metadata or arguments.sort != "path"):
-            tree = listed.near(tree, self._top, arguments.depth)
+            tree = files.near(tree, self._top, arguments.depth)
         if arguments.sort != "path":
-            return listed.in_order(tree, root, arguments.sort, data)
+            return files.in_order(tree, root, arguments.sort, data)
         if arguments.depth is not None and not arguments.metadata:
-            return listed.as_deep_as(tree, self._top, arguments.depth, data)
+            return files.as_deep_as(tree, self._top, arguments.depth, data)
         if arguments.metadata:
-            return listed.by_folder_with_facts(tree, root, data)
-        return listed.by_folder(tree, data)
+            return files.by_folder_with_facts(tree, root, data)
+        return files.by_folder(tree, data)
 
     def _notes(self, types: Counter[str]) -> Iterator[str]:
         if types:

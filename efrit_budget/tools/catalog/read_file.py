@@ -12,7 +12,6 @@ from efrit_budget.project.contents import Binary
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.text.reading import NoFileError, Opened, Pointer, Text, opened
 from efrit_budget.results.body import Body, Source, marked
-from efrit_budget.tools.asked import Asked, Further, NoLineError, Served
 from efrit_budget.tools.base import (
     Arguments,
     Hint,
@@ -23,7 +22,8 @@ from efrit_budget.tools.base import (
     failure,
     question,
 )
-from efrit_budget.tools.numbered import Stretch
+from efrit_budget.tools.layout.lines import Stretch
+from efrit_budget.tools.line_ranges import Asked, Further, NoLineError, Served
 from efrit_budget.tools.sizes import counted, sized
 
 TAIL = " § continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"

@@ -31,8 +31,8 @@ from efrit_budget.tools.base import (
     failure,
     question,
 )
-from efrit_budget.tools.ends import last_lines
 from efrit_budget.tools.sizes import counted, sized
+from efrit_budget.tools.tail_excerpt import last_lines
 
 DEFAULT_SECONDS, MOST_SECONDS = 120, 3600
 REPORT_SECONDS = 1.0

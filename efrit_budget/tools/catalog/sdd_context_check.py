@@ -16,11 +16,11 @@ from efrit_budget.memory.wording import FINDINGS, Detail
 from efrit_budget.project.documents import ChangeFolder, Document, Specification, specification
 from efrit_budget.results.marks import own
 from efrit_budget.results.packer import Item, Section
+from efrit_budget.tools.answers import Found, fitted
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext
-from efrit_budget.tools.fitted import Found, fitted
+from efrit_budget.tools.layout.specs import CUT, EXCERPT, Teller, fact, left_out, section
 from efrit_budget.tools.mentions import lines_with, mentioned, words_of
 from efrit_budget.tools.sizes import counted
-from efrit_budget.tools.specified import CUT, EXCERPT, Teller, fact, left_out, section
 
 EXPLORE = "explore"
 NO_WORD = "No word of four letters to look for in documents and changes."

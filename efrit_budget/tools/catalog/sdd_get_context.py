@@ -15,10 +15,10 @@ from efrit_budget.project.documents import ChangeFolder, Document, Specification
 from efrit_budget.project.specs import Specs
 from efrit_budget.results.body import Body, Source
 from efrit_budget.results.marks import own
+from efrit_budget.tools.answers import Found, fitted, paged
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, answer, failure
-from efrit_budget.tools.fitted import Found, fitted, paged
+from efrit_budget.tools.layout.specs import Teller, left_out, section
 from efrit_budget.tools.sizes import counted
-from efrit_budget.tools.specified import Teller, left_out, section
 
 Stage = Literal[
     "principles",

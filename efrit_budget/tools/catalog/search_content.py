@@ -19,8 +19,8 @@ from efrit_budget.project.search.scope import Scope, scope_of
 from efrit_budget.project.search.search import search
 from efrit_budget.project.search.walk import Walk
 from efrit_budget.results.body import HERE, LIKE_LINE, marked
-from efrit_budget.tools import matched
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
+from efrit_budget.tools.layout import matches
 from efrit_budget.tools.sizes import counted
 
 MOST_PATTERN = 10_000
@@ -147,7 +147,7 @@ class _Found:
             },
         }
         if arguments.files_only or arguments.count_only:
-            lay_out = matched.names if arguments.files_only else matched.counts
+            lay_out = matches.names if arguments.files_only else matches.counts
             body = lay_out(list(zip(paths, blocks, strict=True)), facts)
         else:
             headers = [f"{HERE}{name}" if LIKE_LINE.match(name) else name for name in names]
@@ -155,7 +155,7 @@ class _Found:
                 marked(name, unsaved=True, stale=block.stale) if block.unsaved else name
                 for name, block in zip(headers, blocks, strict=True)
             ]
-            lay_out = matched.lines_in_context if arguments.context else matched.lines_alone
+            lay_out = matches.lines_in_context if arguments.context else matches.lines_alone
             body = lay_out(list(zip(headers, blocks, strict=True)), facts)
             body = replace(body, total=hits.matches)
         return Outcome(body=replace(body, most=arguments.max_matches), notes=tuple(self._notes()))

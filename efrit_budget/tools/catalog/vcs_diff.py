@@ -24,7 +24,7 @@ from efrit_budget.tools.base import (
     failure,
     question,
 )
-from efrit_budget.tools.diffs import compressed_diff, diff_body
+from efrit_budget.tools.layout.diffs import compressed_diff, diff_body
 from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
 
 UNSTAGED = (

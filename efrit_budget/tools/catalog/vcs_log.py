@@ -21,7 +21,7 @@ from efrit_budget.project.git.revisions import find_commits
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.results.body import of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, answer, failure
-from efrit_budget.tools.diffs import change_facts, change_line
+from efrit_budget.tools.layout.diffs import change_facts, change_line
 
 BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
 """Git's message about a bad pattern, which quotes the pattern and names the problem."""

@@ -18,8 +18,8 @@ from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.results.body import Body, preceded
 from efrit_budget.results.marks import own, quote
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
-from efrit_budget.tools.diffs import compressed_diff, diff_body
-from efrit_budget.tools.past import past_outcome
+from efrit_budget.tools.git_snapshot import past_outcome
+from efrit_budget.tools.layout.diffs import compressed_diff, diff_body
 from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
 
 COMMAND = ("show", FORMAT, "--no-notes", "--decorate=short")

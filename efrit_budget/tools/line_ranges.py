@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from efrit_budget.errors import EfritError, JsonObject
 from efrit_budget.project.text.reading import Text
 from efrit_budget.tools.base import ToolContext
-from efrit_budget.tools.numbered import Spot, Stretch, Until, backward, forward
+from efrit_budget.tools.layout.lines import Spot, Stretch, Until, backward, forward
 from efrit_budget.tools.sizes import counted
 
 AROUND = (50, 25, 12, 6, 3, 1, 0)

@@ -1,0 +1,1 @@
+"""Lay out what tools found as bodies of results."""
