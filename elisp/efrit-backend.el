@@ -152,16 +152,19 @@ own messages, BODY-FILE holds the request's body."
   "A curl that waits for its options, or nil.")
 
 (defun efrit-http-warm ()
-  "Start the curl of the next request, so that it need not be waited for."
-  (unless (or (process-live-p efrit-http--warm)
-              (not (executable-find (default-value 'efrit-http-program))))
-    (setq efrit-http--warm (efrit-http--spawn))))
+  "Start the curl of the next request, so that it need not be waited for.
+A quit waits until it is known."
+  (let ((inhibit-quit t))
+    (unless (or (process-live-p efrit-http--warm)
+                (not (executable-find (default-value 'efrit-http-program))))
+      (setq efrit-http--warm (efrit-http--spawn)))))
 
 (defun efrit-http-cool ()
   "End the curl that was started for a request that does not come."
-  (when (process-live-p efrit-http--warm)
-    (efrit-http--kill efrit-http--warm))
-  (setq efrit-http--warm nil))
+  (let ((inhibit-quit t))
+    (when efrit-http--warm
+      (efrit-http--kill efrit-http--warm))
+    (setq efrit-http--warm nil)))
 
 (defun efrit-http-post (url headers body on-data on-end)
   "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
@@ -234,6 +237,8 @@ One that waits is taken, unless it has ended meanwhile."
     (setq efrit-http--warm nil)
     (unless (and (process-live-p warm)
                  (ignore-errors (efrit-http--send-config request warm config) t))
+      (when warm
+        (efrit-http--kill warm))
       (efrit-http--send-config request (efrit-http--spawn) config))))
 
 (defun efrit-http--send-config (request process config)

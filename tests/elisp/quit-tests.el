@@ -89,6 +89,21 @@ Return its value, or `quit'."
 (ert-deftest efrit-quit-by-the-person-leaves-a-loop-usable-in-every-state ()
   (quit-test--in-each-state (lambda () (setq quit-flag t))))
 
+;;; Processes that a quit could lose
+
+(ert-deftest efrit-quit-while-a-curl-starts-leaves-it-known ()
+  (let ((quit (lambda (process) (setq quit-flag t) process)))
+    (unwind-protect
+        (progn
+          (advice-add 'make-process :filter-return quit)
+          (quit-test--swallowing (efrit-http-warm)))
+      (advice-remove 'make-process quit))
+    (should (seq-find (lambda (process) (equal (process-name process) "efrit-curl"))
+                      (process-list)))
+    (efrit-http-cool)
+    (should-not (seq-find (lambda (process) (equal (process-name process) "efrit-curl"))
+                          (process-list)))))
+
 ;;; Where Emacs forgets the end of a process
 
 (defun quit-test--wait-for-end (process)
