@@ -42,7 +42,7 @@ an alist of other things the API reported."
   id blocks (usage (make-hash-table :test #'equal)) stop-reason problem over extras)
 
 (defun efrit-reply-take (reply event)
-  "Take EVENT, a hash table, into REPLY, and return what it changed.
+  "Add EVENT, a hash table, to REPLY, and return what it changed.
 That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
   (pcase (gethash "type" event)
     ("message_start" (efrit-reply--start reply (gethash "message" event)))
@@ -54,7 +54,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
     ("error" (setf (efrit-reply-problem reply) (gethash "error" event "")) nil)))
 
 (defun efrit-block-text (block)
-  "Return what has come of BLOCK: its text, thinking, or input as JSON."
+  "Return the text, thinking, or input as JSON, that BLOCK has so far."
   (let ((text (apply #'concat (reverse (efrit-block-pieces block)))))
     (setf (efrit-block-pieces block) (list text))
     (if (and (equal (efrit-block-type block) "tool_use") (string-blank-p text))
@@ -62,17 +62,16 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
       text)))
 
 (defun efrit-reply-tool-uses (reply)
-  "Return the blocks of REPLY in which a tool is called, in order."
+  "Return each complete tool use of REPLY, in order."
   (cl-remove-if-not (lambda (block)
                       (and (equal (efrit-block-type block) "tool_use")
                            (efrit-block-done block)))
                     (reverse (efrit-reply-blocks reply))))
 
 (defun efrit-reply-take-inputs (reply inputs unreadable misfits)
-  "Take the inputs of the tools in REPLY as the sidecar read them.
-INPUTS has each of them, in order; UNREADABLE says what is wrong with some,
-and MISFITS which do not fit their tool's schema: vectors of plists.  A use
-of which INPUTS says nothing cannot be run."
+  "Store in REPLY the INPUTS of its tools, in order, as the sidecar parsed them.
+UNREADABLE and MISFITS name the invalid ones and their problems: vectors of
+plists.  A call without an input has a problem, too."
   (cl-loop for block in (efrit-reply-tool-uses reply)
            for index from 0
            for input = (and (< index (length inputs)) (aref inputs index))
@@ -85,8 +84,8 @@ of which INPUTS says nothing cannot be run."
 
 (defun efrit-reply-content (reply)
   "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
-What was broken off counts where it can stand by itself, as a text can.
-The input of a tool is in it as a text, `input_json': it may be no JSON."
+An incomplete text is included.  A tool's input is a text, `input_json', since
+it may be no JSON."
   (concat "["
           (mapconcat #'identity
                      (delq nil (mapcar #'efrit-reply--block-json
@@ -95,7 +94,7 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
           "]"))
 
 (defun efrit-reply-counts (reply)
-  "Return the usage of REPLY as a hash table of numbers alone."
+  "Return the integers in the usage of REPLY, a hash table."
   (let ((counts (make-hash-table :test #'equal)))
     (maphash (lambda (name value)
                (when (integerp value)
@@ -104,25 +103,25 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
     counts))
 
 (defun efrit-reply-count (reply name)
-  "Return the number NAME, a string, of the usage of REPLY, or 0."
+  "Return the integer NAME, a string, in the usage of REPLY, or 0."
   (let ((count (gethash name (efrit-reply-usage reply))))
     (if (integerp count) count 0)))
 
 (defun efrit-reply--problem (block found)
-  "Return what is wrong with BLOCK by FOUND, a vector of plists, or nil."
+  "Return the problem of BLOCK in FOUND, a vector of plists, or nil."
   (plist-get (cl-find (efrit-block-id block) found :test #'equal
                       :key (lambda (one) (plist-get one :tool_use_id)))
              :problem))
 
 (defun efrit-reply--start (reply message)
-  "Take MESSAGE, the beginning of REPLY."
+  "Store id and usage from MESSAGE, the beginning of REPLY."
   (setf (efrit-reply-id reply) (gethash "id" message))
   (efrit-reply--count reply (gethash "usage" message))
   (efrit-reply--take-extras reply message)
   nil)
 
 (defun efrit-reply--count (reply usage)
-  "Take USAGE, a hash table or nothing, into REPLY; later counts stand."
+  "Add USAGE, a hash table or nil, to REPLY; later counts replace earlier ones."
   (when (hash-table-p usage)
     (maphash (lambda (name value)
                (unless (eq value :null)
@@ -130,14 +129,14 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
              usage)))
 
 (defun efrit-reply--take-extras (reply object)
-  "Keep what OBJECT reports beside the reply of REPLY itself."
+  "Store in REPLY what OBJECT, a hash table, reports besides the reply."
   (dolist (name '("input_transformations" "diagnostics"))
     (let ((value (gethash name object)))
       (when (and value (not (memq value '(:null))) (not (equal value [])))
         (setf (alist-get name (efrit-reply-extras reply) nil nil #'equal) value)))))
 
 (defun efrit-reply--begin (reply object)
-  "Begin a block of REPLY: OBJECT, a hash table, is its beginning."
+  "Begin a block of REPLY with OBJECT, a hash table."
   (efrit-reply--check-strings object (if (equal (gethash "type" object) "tool_use")
                                          '("type" "id" "name")
                                        '("type")))
@@ -154,13 +153,13 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
     (list 'begin block)))
 
 (defun efrit-reply--check-strings (object names)
-  "Signal an error unless each member of OBJECT that is in NAMES is a string."
+  "Signal an error unless the members NAMES of OBJECT are strings."
   (dolist (name names)
     (unless (stringp (gethash name object))
       (error "A block has no %s" name))))
 
 (defun efrit-reply--add-delta (reply delta)
-  "Take DELTA, a hash table, into the latest block of REPLY."
+  "Add DELTA, a hash table, to the latest block of REPLY."
   (let* ((block (car (efrit-reply-blocks reply)))
          (piece (pcase (gethash "type" delta)
                   ("text_delta" (gethash "text" delta))
@@ -181,14 +180,14 @@ The input of a tool is in it as a text, `input_json': it may be no JSON."
     (list 'end block)))
 
 (defun efrit-reply--finish (reply)
-  "Note that REPLY is whole, and so is each of its blocks.
-Some servers do not say it of a block."
+  "Mark REPLY and its blocks as complete.
+Some servers do not end each block."
   (dolist (block (efrit-reply-blocks reply))
     (setf (efrit-block-done block) t))
   (setf (efrit-reply-over reply) t))
 
 (defun efrit-reply--delta (reply event)
-  "Take EVENT, the reply's own news, into REPLY."
+  "Store stop reason and usage from EVENT in REPLY."
   (let* ((delta (gethash "delta" event))
          (reason (and (hash-table-p delta) (gethash "stop_reason" delta))))
     (when (stringp reason)
@@ -198,7 +197,7 @@ Some servers do not say it of a block."
     nil))
 
 (defun efrit-reply--block-json (block)
-  "Return BLOCK as JSON text, or nil where it cannot be sent back."
+  "Return BLOCK as JSON text, or nil if it cannot be sent back."
   (let ((text (efrit-block-text block))
         (done (efrit-block-done block)))
     (pcase (efrit-block-type block)
@@ -213,7 +212,7 @@ Some servers do not say it of a block."
       (_ (and done (efrit-json-text (efrit-block-object block)))))))
 
 (defun efrit-reply--object (&rest members)
-  "Return the object with the string MEMBERS, names and values, as JSON text."
+  "Return an object as JSON text; MEMBERS are names and values, strings."
   (concat "{"
           (mapconcat (lambda (pair)
                        (concat (efrit-json-text (car pair)) ":" (efrit-json-text (cadr pair))))
@@ -235,10 +234,10 @@ Some servers do not say it of a block."
   "Kinds of errors after which a request may be sent again.")
 
 (defconst efrit-claude--most-raw 1000000
-  "The most bytes that are kept of what comes in the place of events.")
+  "Most bytes that are kept of a reply without events.")
 
 (defconst efrit-claude--most-error-characters 1000
-  "The most characters that are shown of an endpoint's error.")
+  "Most characters that are shown of an endpoint's error.")
 
 (cl-defstruct (efrit-claude (:constructor efrit-claude--create) (:copier nil))
   "A request and its retries.
@@ -280,8 +279,7 @@ attempts that broke off had reported is in `efrit-claude-lost'."
     request))
 
 (defun efrit-claude-cancel (request)
-  "Stop REQUEST, and return what had come of its reply.
-Nobody is told of its end any more."
+  "Stop REQUEST without calling its functions; return the reply so far."
   (setf (efrit-claude-ended request) t)
   (efrit-claude--stop-timer request)
   (when-let* ((http (efrit-claude-http request)))
@@ -289,14 +287,14 @@ Nobody is told of its end any more."
   (efrit-claude-reply request))
 
 (defun efrit-claude-keep-lost-usage (request)
-  "Keep what the latest attempt of REQUEST has reported, whose reply is dropped."
+  "Drop the reply to REQUEST, but keep the usage that it reported."
   (let ((counts (efrit-reply-counts (efrit-claude-reply request))))
     (setf (efrit-claude-reply request) (efrit-reply-create))
     (unless (zerop (hash-table-count counts))
       (push counts (efrit-claude-lost request)))))
 
 (defun efrit-claude-retry-now (request)
-  "Send REQUEST, which waits before a retry, at once."
+  "Send REQUEST at once if it waits before a retry."
   (when (efrit-claude-timer request)
     (efrit-claude--stop-timer request)
     (efrit-claude--retry request)))
@@ -330,7 +328,7 @@ Nobody is told of its end any more."
 
 (defun efrit-claude--members (parts)
   "Return the members of a request with PARTS: an alist of JSON texts.
-One that is long is a list of strings, to be joined."
+A long one is a list of strings, to be joined."
   (let ((model (plist-get parts :model))
         (most (plist-get parts :max-tokens)))
     (delq nil
@@ -347,13 +345,13 @@ One that is long is a list of strings, to be joined."
                 (cons "messages" (efrit-claude--list (plist-get parts :messages)))))))
 
 (defun efrit-claude--list (texts)
-  "Return the strings that make a list of TEXTS."
+  "Return strings that make up a JSON list of TEXTS."
   (nconc (list "[")
          (cdr (cl-mapcan (lambda (text) (list "," text)) texts))
          (list "]")))
 
 (defun efrit-claude--thinking (model)
-  "Return how MODEL is asked to think, a member, or nil."
+  "Return the member that asks MODEL to think, or nil."
   (when (efrit-endpoint-feature-p 'thinking model)
     (cons "thinking"
           (efrit-json-text
@@ -363,9 +361,9 @@ One that is long is a list of strings, to be joined."
                     '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
 
 (defun efrit-claude--output (model left)
-  "Return how MODEL is to write, a member, or nil.
-The API counts what it is sent against the task budget itself.  Only of
-what has LEFT the messages, in tokens, it has to be told."
+  "Return the member with effort and task budget for MODEL, or nil.
+The API counts what is in the messages against the task budget; LEFT is what
+has left them, in tokens."
   (let ((effort (and efrit-claude-effort
                      (efrit-endpoint-feature-p 'effort model)
                      `((effort . ,efrit-claude-effort))))
@@ -381,9 +379,8 @@ what has LEFT the messages, in tokens, it has to be told."
          (cons "output_config" (efrit-json-text (append effort budget))))))
 
 (defun efrit-claude--diagnostics (previous)
-  "Return what is asked about the cache, a member.
-PREVIOUS is the reply before; without one, null has the API keep this
-request to compare the next one with."
+  "Return the member that asks about the cache.
+PREVIOUS is the id of the reply before, or nil for the first request."
   (and (efrit-endpoint-feature-p 'diagnostics)
        (cons "diagnostics"
              (efrit-json-text `((previous_message_id . ,(or previous :null)))))))
@@ -391,8 +388,7 @@ request to compare the next one with."
 ;;;; Attempts
 
 (defun efrit-claude--attempt (request)
-  "Send REQUEST, once more.
-A quit waits until REQUEST knows what it sends."
+  "Send REQUEST, once more.  A quit waits until it is started."
   (cl-incf (efrit-claude-attempt request))
   (let ((inhibit-quit t)
         (reader (efrit-sse-create)))
@@ -415,8 +411,7 @@ A quit waits until REQUEST knows what it sends."
 
 (defun efrit-claude--guard (request function argument)
   "Call FUNCTION with REQUEST and ARGUMENT; an error in it fails REQUEST.
-Nobody would hear of one in a process filter or sentinel, and the loop
-would wait for ever."
+In a process filter or sentinel it would be lost, and the loop wait for ever."
   (condition-case err
       (funcall function request argument)
     (error (efrit-claude--drop request
@@ -424,13 +419,13 @@ would wait for ever."
                                                       (error-message-string err)))))))
 
 (defun efrit-claude--drop (request problem)
-  "Take nothing more of the attempt of REQUEST under way, which has PROBLEM."
+  "End the present attempt of REQUEST with PROBLEM."
   (setf (efrit-claude-reader request) nil)
   (efrit-http-cancel (efrit-claude-http request))
   (efrit-claude--retry-or-fail request problem))
 
 (defun efrit-claude--data (request bytes)
-  "Take BYTES of the reply to REQUEST: events, or what stands in their place."
+  "Handle BYTES of the reply to REQUEST: events, or an error instead."
   (let ((http (efrit-claude-http request))
         (received (cl-incf (efrit-claude-received request) (length bytes))))
     (cond
@@ -447,8 +442,8 @@ would wait for ever."
      (t (efrit-sse-feed (efrit-claude-reader request) bytes)))))
 
 (defun efrit-claude--event (request data)
-  "Take an event of the reply to REQUEST, whose JSON is DATA.
-What comes behind its last event, or in no form of one, is no part of it."
+  "Add the event with the JSON text DATA to the reply to REQUEST.
+Events behind the last one are ignored."
   (unless (or (efrit-claude-ended request)
               (efrit-reply-over (efrit-claude-reply request))
               (efrit-reply-problem (efrit-claude-reply request)))
@@ -463,7 +458,7 @@ What comes behind its last event, or in no form of one, is no part of it."
          (funcall (efrit-claude-on-event request) change))))))
 
 (defun efrit-claude--attempt-ended (request problem)
-  "The attempt of REQUEST under way has ended, with PROBLEM or nil."
+  "Handle the end of the present attempt of REQUEST, with PROBLEM or nil."
   (let* ((reply (efrit-claude-reply request))
          (status (efrit-http-status (efrit-claude-http request))))
     (cond
@@ -481,15 +476,15 @@ What comes behind its last event, or in no form of one, is no part of it."
          request (efrit-claude--broken-stream-problem problem status))))))
 
 (defun efrit-claude--broken-stream-problem (problem status)
-  "Return the problem of a stream that broke off with PROBLEM, after STATUS."
+  "Return the problem of a stream that ended early with PROBLEM, after STATUS."
   (list :message (cond ((null problem) "The stream ended before the reply did")
                        (status (format "The stream broke off: %s" problem))
                        (t (format "The endpoint cannot be reached: %s" problem)))
         :passing t))
 
 (defun efrit-claude--retry-or-fail (request problem)
-  "The attempt of REQUEST failed with PROBLEM: try again, or give up.
-What it cost until then is kept."
+  "Retry REQUEST after an attempt with PROBLEM, or end it.
+The usage of the attempt is kept."
   (efrit-claude-keep-lost-usage request)
   (if (and (plist-get problem :passing)
            (<= (efrit-claude-attempt request) (efrit-claude-retries request)))
@@ -512,7 +507,7 @@ What it cost until then is kept."
       (error (efrit-claude--finish request (list :message (error-message-string err)))))))
 
 (defun efrit-claude--finish (request problem)
-  "Tell that REQUEST has ended, with PROBLEM or nil."
+  "End REQUEST, with PROBLEM or nil."
   (unless (efrit-claude-ended request)
     (setf (efrit-claude-ended request) t)
     (funcall (efrit-claude-on-end request) (efrit-claude-reply request) problem)))
@@ -526,7 +521,7 @@ What it cost until then is kept."
 ;;;; Errors
 
 (defun efrit-claude--refusal (request status)
-  "Return the problem of REQUEST, which was answered with STATUS."
+  "Return the problem of REQUEST, whose reply has STATUS."
   (let* ((said (decode-coding-string
                 (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
          (object (ignore-errors (efrit-json-parse said)))
@@ -538,9 +533,9 @@ What it cost until then is kept."
             (and after (list :retry-after after)))))
 
 (defun efrit-claude--retry-after (said most)
-  "Return the seconds to wait that SAID, a retry-after header, asks for, or nil.
-It is a number, or a date; what is neither, or past, asks for nothing.  More
-than MOST seconds are not waited."
+  "Return the seconds to wait by SAID, a retry-after header or nil, or nil.
+It is a number or a date; others, and past ones, are ignored.  The result is
+at most MOST."
   (let ((seconds (cond
                   ((null said) nil)
                   ((string-match-p "\\`[0-9]+\\(?:\\.[0-9]*\\)?\\'" said)
@@ -551,8 +546,8 @@ than MOST seconds are not waited."
     (and seconds (min seconds most))))
 
 (defun efrit-claude--api-problem (request problem status)
-  "Return PROBLEM, what the endpoint gives as its error, as a plist.
-It may have any form.  It came with STATUS, or with nil, for REQUEST."
+  "Return PROBLEM, an error of the endpoint's in any form, as a plist.
+STATUS, which may be nil, came with it, for REQUEST."
   (let* ((kind (and (hash-table-p problem) (gethash "type" problem)))
          (message (if (hash-table-p problem) (gethash "message" problem) problem))
          (said (if (and (stringp message) (not (string-blank-p message)))
@@ -567,8 +562,8 @@ It may have any form.  It came with STATUS, or with nil, for REQUEST."
                        (and (null status) (member kind efrit-claude--transient-errors))))))
 
 (defun efrit-claude--advice (request status said)
-  "Return what a person can do about an error of REQUEST, or nil.
-It has STATUS, and SAID what is wrong."
+  "Return advice about an error of REQUEST with STATUS, or nil.
+SAID is its message."
   (pcase status
     (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
     ((or 402 403) "The account may not do this: check its credit and permissions.")

@@ -30,14 +30,14 @@
 
 (defconst efrit-endpoint--all-features
   '(cache thinking effort task-budget binding diagnostics)
-  "All values that `efrit-claude-features' may have.")
+  "All members that `efrit-claude-features' can have.")
 
 (defconst efrit-endpoint--secret-headers '("x-api-key" "authorization" "proxy-authorization")
-  "Headers with a key in them.")
+  "Headers that contain a key.")
 
 (defun efrit-endpoint-host ()
   "Return the host of the endpoint.
-Signal a `user-error' where `efrit-claude-url' does not name one."
+Signal a `user-error' if `efrit-claude-url' has none."
   (let* ((url (url-generic-parse-url efrit-claude-url))
          (host (url-host url)))
     (unless (and (member (url-type url) '("http" "https"))
@@ -48,8 +48,8 @@ such as http://localhost:11434/v1/messages" efrit-claude-url))
 
 (defun efrit-endpoint-headers (betas)
   "Return the headers of a request that asks for BETAS, a list of names.
-Signal a `user-error' where the vendor's endpoint would get no key, or
-another machine a key that everybody can read."
+Signal a `user-error' if the vendor's endpoint would get no key, or if a key
+would be sent unencrypted."
   (let* ((host (efrit-endpoint-host))
          (key (efrit-endpoint--key host)))
     (when (and (null key) (equal host efrit-endpoint--vendor))
@@ -64,8 +64,8 @@ into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
             efrit-claude-headers)))
 
 (defun efrit-endpoint-feature-p (feature &optional model)
-  "Return non-nil if the endpoint has FEATURE, and MODEL can do it.
-MODEL is a plist of what the model can do, from the sidecar."
+  "Return non-nil if the endpoint has FEATURE, and MODEL supports it.
+MODEL is a plist of capabilities, from the sidecar."
   (and (memq feature (if (eq efrit-claude-features 'auto)
                          (and (efrit-endpoint--own-api-p) efrit-endpoint--all-features)
                        efrit-claude-features))
@@ -76,7 +76,7 @@ MODEL is a plist of what the model can do, from the sidecar."
          (_ t))))
 
 (defun efrit-endpoint-note ()
-  "Return what a person is told of the endpoint once in a session, or nil."
+  "Return a note about an endpoint with plain messages alone, or nil."
   (and (eq efrit-claude-features 'auto)
        (not (efrit-endpoint--own-api-p))
        (format "%s gets plain messages: no prompt cache, no thinking, no effort; \
@@ -100,9 +100,8 @@ MODEL is a plist of what the model can do, from the sidecar."
 (declare-function auth-source-forget "auth-source" (spec))
 
 (defun efrit-endpoint--auth-source-key (host)
-  "Return what `auth-source' has for HOST, or nil.
-It keeps in mind what it did not find, so that is looked for again: the
-person may have put the key there since."
+  "Return the entry of `auth-source' for HOST, or nil.
+A negative answer is cached there, so forget it: the key may be new."
   (require 'auth-source)
   (let ((wanted (list :host host :user "apikey" :max 1)))
     (or (car (apply #'auth-source-search wanted))
@@ -111,13 +110,13 @@ person may have put the key there since."
           (car (apply #'auth-source-search wanted))))))
 
 (defun efrit-endpoint-own-secret-p ()
-  "Return non-nil if the person's own headers have a key among them."
+  "Return non-nil if `efrit-claude-headers' has a key."
   (cl-some (lambda (header)
              (member (downcase (car header)) efrit-endpoint--secret-headers))
            efrit-claude-headers))
 
 (defun efrit-endpoint--check-secret (host)
-  "Signal a `user-error' where others could read what only HOST is to know."
+  "Signal a `user-error' if a secret for HOST would be sent unencrypted."
   (unless (or efrit-claude-key-in-clear
               (equal (url-type (url-generic-parse-url efrit-claude-url)) "https")
               (efrit-endpoint--loopback-p host))
@@ -136,7 +135,7 @@ read: use https, or set `efrit-claude-key-in-clear'" host)))
 ;; So nothing of either stands in a process list.
 
 (defconst efrit-http--most-head 1000000
-  "The most bytes that may come of a reply before its body.")
+  "Most bytes before the body of a reply.")
 
 (cl-defstruct (efrit-http (:constructor efrit-http--create) (:copier nil))
   "A request under way.
@@ -152,15 +151,15 @@ own messages, BODY-FILE holds the request's body."
   "A curl that waits for its options, or nil.")
 
 (defun efrit-http-warm ()
-  "Start the curl of the next request, so that it need not be waited for.
-A quit waits until it is known."
+  "Start the curl of the next request in advance.
+A quit waits until its process is stored."
   (let ((inhibit-quit t))
     (unless (or (process-live-p efrit-http--warm)
                 (not (executable-find (default-value 'efrit-http-program))))
       (setq efrit-http--warm (efrit-http--spawn)))))
 
 (defun efrit-http-cool ()
-  "End the curl that was started for a request that does not come."
+  "End the curl that was started in advance."
   (let ((inhibit-quit t))
     (when efrit-http--warm
       (efrit-http--kill efrit-http--warm))
@@ -169,7 +168,7 @@ A quit waits until it is known."
 (defun efrit-http-post (url headers body on-data on-end)
   "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
 HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
-struct.  Signal a `user-error' where there is no curl."
+struct.  Signal a `user-error' if there is no curl."
   (unless (executable-find (default-value 'efrit-http-program))
     (user-error "There is no %s: install curl, or set `efrit-http-program'"
                 (default-value 'efrit-http-program)))
@@ -183,7 +182,7 @@ struct.  Signal a `user-error' where there is no curl."
     request))
 
 (defun efrit-http-cancel (request)
-  "Stop REQUEST; nobody is told of its end any more."
+  "Stop REQUEST, without calling its functions any more."
   (setf (efrit-http-ended request) t)
   (when (process-live-p (efrit-http-process request))
     (delete-process (efrit-http-process request)))
@@ -196,10 +195,9 @@ struct.  Signal a `user-error' where there is no curl."
 (declare-function server-ensure-safe-dir "server" (dir))
 
 (defun efrit-http--write-body (body)
-  "Write the strings of BODY to a new file, and return its name.
-Only its owner can read it, and its name says whose it is: an Emacs that is
-killed cannot delete it.  A buffer joins them: strings of that size would
-be garbage."
+  "Write the strings of BODY to a new file, readable by its owner alone.
+Return its name, which has the id of this Emacs, so that another can delete it
+once this one is gone."
   (require 'server)
   (server-ensure-safe-dir (default-value 'efrit-http-directory))
   (efrit-http--delete-stale-files)
@@ -212,15 +210,15 @@ be garbage."
     file))
 
 (defun efrit-http--delete-stale-files ()
-  "Delete what an Emacs that is gone was sending."
+  "Delete the files of bodies whose Emacs is gone."
   (dolist (file (directory-files (default-value 'efrit-http-directory) t "\\`body-[0-9]+-" t))
     (string-match "body-\\([0-9]+\\)-[^/]*\\'" file)
     (unless (efrit-http--writer-lives-p (string-to-number (match-string 1 file)) file)
       (ignore-errors (delete-file file)))))
 
 (defun efrit-http--writer-lives-p (pid file)
-  "Return non-nil if the process PID, which wrote FILE, is still there.
-One that began after FILE was written has got the number anew."
+  "Return non-nil if the process PID that wrote FILE is still running.
+A process that began after FILE was written only has the same number."
   (let ((attributes (process-attributes pid))
         (written (file-attribute-modification-time (file-attributes file))))
     (or (eql pid (emacs-pid))
@@ -230,8 +228,7 @@ One that began after FILE was written has got the number anew."
                    (time-less-p start (time-add written 2))))))))
 
 (defun efrit-http--start (request url headers)
-  "Start curl for REQUEST to URL with HEADERS.
-One that waits is taken, unless it has ended meanwhile."
+  "Start curl for REQUEST to URL with HEADERS, or use the one that waits."
   (let ((config (efrit-http--config request url headers))
         (warm efrit-http--warm))
     (setq efrit-http--warm nil)
@@ -242,7 +239,7 @@ One that waits is taken, unless it has ended meanwhile."
       (efrit-http--send-config request (efrit-http--spawn) config))))
 
 (defun efrit-http--send-config (request process config)
-  "Give PROCESS, a curl that waits, the CONFIG of REQUEST."
+  "Send CONFIG, the options of REQUEST, to PROCESS, a curl that waits."
   (process-send-string process config)
   (process-send-eof process)
   (setf (efrit-http-process request) process
@@ -274,13 +271,13 @@ One that waits is taken, unless it has ended meanwhile."
     process))
 
 (defun efrit-http--kill (process)
-  "End PROCESS, a curl, and what belongs to it."
+  "Kill PROCESS, a curl, and its buffer."
   (set-process-sentinel process #'ignore)
   (delete-process process)
   (efrit-http--drop-buffer (process-get process 'stderr)))
 
 (defun efrit-http--config (request url headers)
-  "Return curl's options for REQUEST to URL with HEADERS, a unibyte string."
+  "Return curl's configuration for REQUEST to URL with HEADERS."
   (efrit-http-options
    url (cons '("expect" . "") headers)
    "show-error\n"
@@ -311,7 +308,7 @@ MORE are further lines.  `efrit-http-parse' reads the output."
   (format "%s = \"%s\"\n" name (replace-regexp-in-string "[\\\"]" "\\\\\\&" value)))
 
 (defun efrit-http--receive (request data)
-  "Take DATA of the reply to REQUEST: headers first, then the body."
+  "Handle DATA, bytes of the reply to REQUEST."
   (cond
    ((efrit-http-ended request))
    ((efrit-http-status request) (funcall (efrit-http-on-data request) data))
@@ -324,7 +321,7 @@ MORE are further lines.  `efrit-http-parse' reads the output."
     (efrit-http--read-head request))))
 
 (defun efrit-http--read-head (request)
-  "Read the headers of the reply to REQUEST, if they are there."
+  "Read the headers of the reply to REQUEST once they are complete."
   (pcase (efrit-http-parse (efrit-http-head request))
     (`(,status ,headers ,body)
      (setf (efrit-http-status request) status
@@ -335,8 +332,8 @@ MORE are further lines.  `efrit-http-parse' reads the output."
 
 (defun efrit-http-parse (output)
   "Return the reply in OUTPUT of curl as (STATUS HEADERS BODY), or nil.
-HEADERS is an alist with names in lower case.  Informational replies that
-the server sends first are skipped."
+HEADERS is an alist with names in lower case.  Informational replies before it
+are skipped."
   (let ((start 0)
         end reply)
     (while (and (null reply) (setq end (string-search "\r\n\r\n" output start)))
@@ -355,7 +352,7 @@ the server sends first are skipped."
            collect (cons (downcase (match-string 1 line)) (match-string 2 line))))
 
 (defun efrit-http--finish (request)
-  "Tell that REQUEST has ended, once its process has."
+  "Report the end of REQUEST once its process has ended."
   (let ((process (efrit-http-process request)))
     (unless (or (efrit-http-ended request) (process-live-p process))
       (setf (efrit-http-ended request) t)
@@ -365,7 +362,7 @@ the server sends first are skipped."
         (funcall (efrit-http-on-end request) problem)))))
 
 (defun efrit-http--problem (request process)
-  "Return what went wrong with REQUEST, whose PROCESS has ended, or nil."
+  "Return why PROCESS, of REQUEST, failed, a text, or nil."
   (unless (and (eq (process-status process) 'exit)
                (zerop (process-exit-status process)))
     (let ((said (string-trim (if (buffer-live-p (efrit-http-stderr request))
@@ -378,14 +375,14 @@ the server sends first are skipped."
         said))))
 
 (defun efrit-http--clean (request)
-  "Remove what REQUEST left behind."
+  "Delete the file and the buffer of REQUEST."
   (when (efrit-http-process request)
     (efrit-process-unwatch (efrit-http-process request)))
   (ignore-errors (delete-file (efrit-http-body-file request)))
   (efrit-http--drop-buffer (efrit-http-stderr request)))
 
 (defun efrit-http--drop-buffer (buffer)
-  "Kill BUFFER, of a curl's messages, if it is there."
+  "Kill BUFFER, of a curl's standard error, if it is live."
   (when-let* ((errors (and (buffer-live-p buffer) (get-buffer-process buffer))))
     (delete-process errors))
   (when (buffer-live-p buffer)
@@ -397,7 +394,7 @@ the server sends first are skipped."
 ;; data of each event as a decoded string.
 
 (defconst efrit-sse--max-event-bytes 16000000
-  "The most bytes of an event; one that is longer is an error.")
+  "Most bytes of an event; a longer one is an error.")
 
 (cl-defstruct (efrit-sse (:constructor efrit-sse-create) (:copier nil))
   "A reader of events.
@@ -408,8 +405,8 @@ of both."
   on-event pieces data (size 0))
 
 (defun efrit-sse-feed (reader bytes)
-  "Have READER read BYTES, a unibyte string.
-Signal an error where an event is too long."
+  "Parse BYTES, a unibyte string, by READER.
+Signal an error if an event is too long."
   (let ((start 0)
         end)
     (while (setq end (string-search "\n" bytes start))
@@ -424,12 +421,12 @@ Signal an error where an event is too long."
       (push (substring bytes start) (efrit-sse-pieces reader)))))
 
 (defun efrit-sse--count (reader bytes)
-  "Count BYTES more of the event at which READER is."
+  "Add BYTES to the size of the present event of READER."
   (when (> (cl-incf (efrit-sse-size reader) bytes) efrit-sse--max-event-bytes)
     (error "An event has more than %d bytes" efrit-sse--max-event-bytes)))
 
 (defun efrit-sse--line (reader line)
-  "Have READER take LINE; an empty one ends an event."
+  "Parse LINE by READER; an empty one ends an event."
   (cond
    ((string-empty-p line)
     (setf (efrit-sse-size reader) 0)

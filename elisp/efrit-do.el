@@ -39,8 +39,8 @@
 ;; stores what is too long for it.
 
 (defun efrit-context-current ()
-  "Return where the person is, and the region, for `efrit-context-blocks'.
-That is a list of functions of a loop, each of which gives a string or nil."
+  "Return the context of a message: the person's place, and the region.
+It is a list of functions of a loop, each of which returns a string or nil."
   (delq nil (list (efrit-context--place)
                   (or (efrit-context--region)
                       (and (eq efrit-context-buffer 'text)
@@ -48,8 +48,8 @@ That is a list of functions of a loop, each of which gives a string or nil."
                            (efrit-context--buffer-text))))))
 
 (defun efrit-context-blocks (loop task &optional context)
-  "Return the blocks of a message with TASK in LOOP, and CONTEXT.
-CONTEXT is what `efrit-context-current' gave."
+  "Return the blocks of a message with TASK in LOOP.
+CONTEXT is as from `efrit-context-current'."
   (mapcar #'efrit-context-text
           (append (efrit-context--instructions loop)
                   (delq nil (mapcar (lambda (part) (funcall part loop)) context))
@@ -60,8 +60,8 @@ CONTEXT is what `efrit-context-current' gave."
   (list :type "text" :text (efrit-json-replace-invalid text)))
 
 (defun efrit-context--place ()
-  "Return a function of a loop that gives where the person is, or nil.
-What is on another machine than the loop's project is not said."
+  "Return a function of a loop that describes where the person is, or nil.
+It returns nil if that is on another machine than the loop's project."
   (when (and efrit-context-buffer (efrit-context--readable-buffer-p))
     (let ((where (efrit-context--buffer-description))
           (line (line-number-at-pos nil t))
@@ -71,8 +71,7 @@ What is on another machine than the loop's project is not said."
           (format "[The person is in %s, line %d%s.]" where line unsaved))))))
 
 (defun efrit-context--region ()
-  "Return a function of a loop that gives the active region, a string, or nil.
-A region of a file on another machine goes with the name of its buffer."
+  "Return a function of a loop that gives the active region, or nil."
   (when (use-region-p)
     (let ((where (efrit-context--buffer-description))
           (name (efrit-context--buffer-name))
@@ -92,16 +91,15 @@ A region of a file on another machine goes with the name of its buffer."
       (format "[All of %s:]\n%s" (or (funcall where loop) name) text))))
 
 (defun efrit-context--readable-buffer-p ()
-  "Return non-nil if this buffer is one for a person to read or write.
-That is none of efrit's own, which show what the model knows."
+  "Return non-nil unless this buffer is internal or one of efrit's own."
   (not (or (minibufferp)
            (string-prefix-p " " (buffer-name))
            (string-prefix-p "efrit-" (symbol-name major-mode)))))
 
 (defun efrit-context--buffer-description ()
-  "Return a function of a loop that gives what this buffer is called, or nil.
-A file's name is one by which the tools can open it: from the root on, or
-whole where it is outside."
+  "Return a function of a loop that names this buffer, or nil.
+A file is named so that the tools can open it: relative to the root where it
+is inside the project."
   (let ((file (and buffer-file-name (expand-file-name buffer-file-name)))
         (buffer (format "%s (%s)" (efrit-context--buffer-name) major-mode)))
     (lambda (loop)
@@ -119,8 +117,8 @@ A name with a line break could pass for words of the person."
   (format "the buffer %s" (efrit-permissions-visible (buffer-name) t)))
 
 (defun efrit-context--instructions (loop)
-  "Return the project's instructions for LOOP, a list of at most one string.
-They go with the first message."
+  "Return the project's instructions for the first message of LOOP, or nil.
+It is a list of one string."
   (unless (or (efrit-loop-messages loop) (efrit-loop-queue loop)
               (> (efrit-loop-turn loop) 0))
     (when-let* ((file (efrit-context--instruction-file loop)))
@@ -129,7 +127,7 @@ They go with the first message."
 
 (defun efrit-context--instruction-file (loop)
   "Return the first file of instructions that LOOP may send, or nil.
-The person is told of one that may not be sent."
+Note in LOOP if one may not be sent."
   (let ((root (file-truename (efrit-loop-root loop))))
     (seq-find (lambda (file)
                 (when (file-regular-p (file-truename file))
@@ -139,8 +137,8 @@ The person is told of one that may not be sent."
               (mapcar (lambda (name) (expand-file-name name root)) efrit-instruction-files))))
 
 (defun efrit-context--link-problem (root file)
-  "Return why FILE, as a link, may not be sent from ROOT, a string, or nil.
-A repository could lead to any file of the person's with it."
+  "Return why FILE may not be sent from the project ROOT, a sentence, or nil.
+As a link it could lead to any file of the person's."
   (let ((true (file-truename file))
         (name (file-name-nondirectory file)))
     (when (and (string-prefix-p root file) (not (equal true file)))
@@ -152,7 +150,7 @@ A repository could lead to any file of the person's with it."
                      name (file-relative-name true root)))))))
 
 (defun efrit-context--beginning (file)
-  "Return the text of FILE, or its beginning where it is too long."
+  "Return the text of FILE, cut at `efrit-instruction-most-bytes'."
   (let* ((true (file-truename file))
          (size (file-attribute-size (file-attributes true)))
          (most efrit-instruction-most-bytes))
@@ -174,9 +172,8 @@ A repository could lead to any file of the person's with it."
 (declare-function project-root "project" (project))
 
 (defun efrit-do-root ()
-  "Return the root of the project here; outside of one, ask for a folder.
-On another machine it is a remote name.  The home folder is never taken
-without asking, not even where it is a project."
+  "Return the root of the project here, or ask for a folder.
+The home folder is confirmed even if it is a project."
   (when-let* ((remote (file-remote-p default-directory)))
     (efrit-remote-reach remote))
   (let ((root (or (when-let* ((project (project-current)))
@@ -203,27 +200,27 @@ without asking, not even where it is a project."
       loop)))
 
 (defun efrit-do-forget (loop)
-  "Stop LOOP and let go of it; its session stays in the sidecar."
+  "Stop LOOP and remove it from this Emacs; its session stays in the sidecar."
   (efrit-loop-stop loop)
   (efrit-loop-remove loop)
   (efrit-sync-update))
 
 (defun efrit-do-remember (task)
-  "Put TASK into the history of what was said, unless part of it is private.
-`savehist-mode' would write it to the disk."
+  "Add TASK to the history, unless part of it is private.
+`savehist-mode' would write it to a file."
   (unless (let ((case-fold-search t))
             (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
     (add-to-history 'efrit-do-history task)))
 
 (defun efrit-do-say (loop task &optional context)
-  "Have the person say TASK, a string, in LOOP.
-CONTEXT, which goes with it, is what `efrit-context-current' gave."
+  "Queue the message TASK, a string, in LOOP.
+CONTEXT is as from `efrit-context-current'."
   (efrit-loop-say loop (efrit-context-blocks loop task context)))
 
 (defun efrit-do-submit (loop task &optional context dry)
-  "Have the person say TASK in LOOP, once its price was seen where that is due.
-That is with DRY, and with a prompt above `efrit-do-ask-above'.  CONTEXT,
-which goes with it, is what `efrit-context-current' gave."
+  "Queue the message TASK in LOOP, after a preview if one is due.
+It is due with DRY, or for a prompt above `efrit-do-ask-above'.  CONTEXT is as
+from `efrit-context-current'."
   (if (or dry efrit-do-ask-above)
       (efrit-do--with-preview loop (efrit-context-blocks loop task context) dry)
     (efrit-do-say loop task context)))
@@ -235,7 +232,7 @@ With an active region, the region is context.  With a prefix argument, as
 DRY, show first what would be sent, and what it would cost."
   (interactive (list (efrit-do--read-task "Do: ") current-prefix-arg))
   (when (string-blank-p task)
-    (user-error "There is nothing to do"))
+    (user-error "The task is empty"))
   (efrit-for-a-person
     (let* ((context (efrit-context-current))
            (root (efrit-do-root))
@@ -256,8 +253,7 @@ DRY, show first what would be sent, and what it would cost."
 ;;;###autoload
 (defun efrit-new ()
   "Begin another session in the project here, and show it.
-What is said in its reply box is the first the model hears there; the
-session before stays, see `efrit-sessions'."
+The session before stays; see `efrit-sessions'."
   (interactive)
   (efrit-for-a-person
     (efrit-do--begin (efrit-do-root))))
@@ -268,7 +264,7 @@ session before stays, see `efrit-sessions'."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (unless (efrit-loop-resting-p loop)
-      (user-error "It is at work: %s" (efrit-loop-state loop)))
+      (user-error "The session is at work: %s" (efrit-loop-state loop)))
     (let ((said (and (not (efrit-do--pending-p loop))
                      (list (list :type "text" :text "Continue.")))))
       (cond (efrit-do-ask-above (efrit-do--with-preview loop said nil))
@@ -278,13 +274,13 @@ session before stays, see `efrit-sessions'."
 
 ;;;###autoload
 (defun efrit-take-options (&optional loop)
-  "Have LOOP, by default the one of the project here, work by the options set now.
-A session takes the model, its address and key, limits and permissions when
-it begins, and keeps them."
+  "Have LOOP, by default the one of the project here, use the present options.
+A session copies the model, its address and key, limits and permissions when
+it begins."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (efrit-loop-take-options loop)
-    (efrit-loop-notify loop 'note (format "It works by the options as they are set now, with %s"
+    (efrit-loop-notify loop 'note (format "The session uses the present options, with the model %s"
                                           (efrit-loop-option loop 'efrit-claude-model)))))
 
 ;;;###autoload
@@ -293,29 +289,29 @@ it begins, and keeps them."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (unless (efrit-loop-stop loop)
-      (user-error "There is nothing to stop"))))
+      (user-error "The session is not at work"))))
 
 ;;;###autoload
 (defun efrit-retry (&optional loop)
-  "Have LOOP try again now: what failed, or what waits before a retry."
+  "Send the failed or waiting request of LOOP again now."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (if (efrit-loop-resting-p loop)
         (efrit-continue loop)
       (unless (efrit-loop-retry-now loop)
-        (user-error "It is at work, and nothing waits to be tried again")))))
+        (user-error "The session is at work, and no request waits to be retried")))))
 
 (defun efrit-do--check-home (root)
-  "Ask where ROOT is the home folder; signal a `user-error' unless it is meant.
-Whoever works there already is not asked again."
+  "Ask whether to work in ROOT if it is the home folder.
+Signal a `user-error' if not.  A folder with a loop is not asked about."
   (when (and (efrit-do--home-p root)
              (not (efrit-loop-latest root))
              (or noninteractive
                  (not (yes-or-no-p "Really work in your whole home folder? "))))
-    (user-error "Choose a folder with the project in it")))
+    (user-error "Run this in the folder of the project")))
 
 (defun efrit-do--ask-for-root ()
-  "Ask for the folder to work in; the home folder is not taken for granted."
+  "Ask for the folder to work in; do not offer the home folder."
   (when noninteractive
     (user-error "%s is in no project; start in one" default-directory))
   (let* ((folder (read-directory-name "No project is here.  Work in: " nil nil t
@@ -327,7 +323,7 @@ Whoever works there already is not asked again."
   (efrit-host-same-file-p folder (concat (file-remote-p folder) "~")))
 
 (defun efrit-do--read-task (prompt)
-  "Ask with PROMPT for what is to be done."
+  "Read a task with PROMPT, and add it to the history."
   (let ((task (let ((history-add-new-input nil))
                 (read-string prompt nil 'efrit-do-history))))
     (unless (string-empty-p task)
@@ -335,14 +331,14 @@ Whoever works there already is not asked again."
     task))
 
 (defun efrit-do--register-loop (loop)
-  "Count LOOP among those of this Emacs, and return it."
+  "Add LOOP to the loops of this Emacs, and return it."
   (efrit-loop-add loop)
   (efrit-loop-observe loop #'efrit-do--note-title)
   (efrit-sync-update)
   loop)
 
 (defun efrit-do--load-status (loop)
-  "Ask how far LOOP, which was resumed, has come, and what it has cost."
+  "Load the status of LOOP, a resumed one: budget, turn, todos and usage."
   (let* ((status (efrit-sidecar-request 'session/status
                                         (list :session_id (efrit-loop-id loop) :price t)))
          (budget (plist-get status :budget)))
@@ -366,8 +362,8 @@ Whoever works there already is not asked again."
     loop))
 
 (defun efrit-do--pending-p (loop)
-  "Return non-nil if something in LOOP waits for the model without more words.
-That is a request without its reply, a result not sent, or a queue."
+  "Return non-nil if the model of LOOP can go on without another message.
+A message, a result or a failed request is not answered yet."
   (or (efrit-loop-queue loop)
       (efrit-loop-sending loop)
       (memq (efrit-loop-state loop) '(failed limited))
@@ -376,19 +372,18 @@ That is a request without its reply, a result not sent, or a queue."
                       (string-match-p "\"type\":\"tool_use\"" last))))))
 
 (defun efrit-do--with-preview (loop blocks always)
-  "Say BLOCKS in LOOP once the person has seen what it would send, and agrees.
-Without BLOCKS, have LOOP go on.  Unless ALWAYS, that is asked only where
-the prompt would have more tokens than `efrit-do-ask-above'."
+  "Queue BLOCKS in LOOP, or go on if nil, after the person has seen a preview.
+Unless ALWAYS, show it only for a prompt above `efrit-do-ask-above'."
   (efrit-preview loop blocks (and (not always) efrit-do-ask-above)))
 
 (defun efrit-do--note-missing (loop)
-  "Say in LOOP which programs are missing on its machine, if any."
+  "Note in LOOP which programs its machine lacks."
   (when-let* ((host (efrit-host-at (efrit-host-of-session (efrit-loop-id loop))))
               (missing (efrit-host-missing host)))
     (efrit-loop-notify loop 'note missing)))
 
 (defun efrit-do--note-title (loop event)
-  "Name the session of LOOP, when EVENT is the first message in it."
+  "Name the session of LOOP after its first message, if EVENT is that."
   (when (and (eq (car event) 'queued) (efrit-do--first-message-p loop))
     (efrit-sidecar-request-async
      'session/rename
@@ -397,7 +392,7 @@ the prompt would have more tokens than `efrit-do-ask-above'."
      :error #'ignore)))
 
 (defun efrit-do--first-message-p (loop)
-  "Return non-nil if what the person said last in LOOP is all that was said."
+  "Return non-nil if LOOP has only one message, the queued one."
   (not (or (efrit-loop-messages loop) (efrit-loop-sending loop)
            (> (efrit-loop-turn loop) 0) (cdr (efrit-loop-queue loop)))))
 
@@ -414,7 +409,7 @@ the prompt would have more tokens than `efrit-do-ask-above'."
 ;; person then sends it or does not.
 
 (defvar-local efrit-preview--send-function nil
-  "Called to send what is shown here; nil where that is not known, or was done.")
+  "Function that sends what this buffer shows, or nil.")
 
 ;;;; The mode
 
@@ -434,10 +429,9 @@ the prompt would have more tokens than `efrit-do-ask-above'."
   (setq-local word-wrap t))
 
 (defun efrit-preview (loop blocks above)
-  "Show what BLOCKS, said in LOOP, would send; the person then agrees or not.
-Without BLOCKS, LOOP goes on.  With ABOVE, a number, show it only where the
-prompt would have more tokens than that, without selecting its window, since
-the person may be typing by then; and send it at once where not."
+  "Show what BLOCKS in LOOP would send and cost, and ask whether to send it.
+If BLOCKS is nil, LOOP goes on.  With ABOVE, a number, send at once unless the
+prompt is above that, and do not select the window."
   (let ((buffer (unless above (efrit-preview--begin loop)))
         (send (if blocks (lambda () (efrit-loop-say loop blocks))
                 (lambda () (efrit-loop-go loop)))))
@@ -450,7 +444,7 @@ the person may be typing by then; and send it at once where not."
                               (efrit-preview--text loop blocks told))))
      (lambda (err)
        (efrit-preview--show (or buffer (efrit-preview--notify loop)) send
-                            (concat "It cannot be told what this would send:\n  "
+                            (concat "There is no preview:\n  "
                                     (efrit-error-text err) "\n"))))))
 
 ;;;; Commands
@@ -459,13 +453,13 @@ the person may be typing by then; and send it at once where not."
   "Send what is shown here."
   (interactive nil efrit-preview-mode)
   (efrit-check-mode 'efrit-preview-mode)
-  (let ((send (or efrit-preview--send-function (user-error "Nothing waits here to be sent"))))
+  (let ((send (or efrit-preview--send-function (user-error "There is nothing to send in this buffer"))))
     (setq efrit-preview--send-function nil)
     (efrit-preview--close)
     (funcall send)))
 
 (defun efrit-preview-drop ()
-  "Do not send what is shown here."
+  "Drop what is shown here, without sending it."
   (interactive nil efrit-preview-mode)
   (efrit-check-mode 'efrit-preview-mode)
   (setq efrit-preview--send-function nil)
@@ -477,8 +471,8 @@ the person may be typing by then; and send it at once where not."
 ;;;; Asking
 
 (defun efrit-preview--ask (loop blocks success failure)
-  "Ask what saying BLOCKS in LOOP would send; call SUCCESS or FAILURE.
-The tools are told first, since they are part of every prompt."
+  "Call `turn/preview' for BLOCKS in LOOP, then SUCCESS or FAILURE.
+Register the tools first, since they are part of the prompt."
   (efrit-preview--call
    loop 'tools/register
    (list :tools (efrit-tools-schemas))
@@ -497,7 +491,7 @@ The tools are told first, since they are part of every prompt."
 ;;;; Showing
 
 (defun efrit-preview--buffer (loop)
-  "Return the buffer for what LOOP would send, with nothing that waits in it."
+  "Return an empty preview buffer for LOOP."
   (with-current-buffer (get-buffer-create
                         (format "*efrit dry run: %s*"
                                 (file-name-nondirectory
@@ -507,22 +501,22 @@ The tools are told first, since they are part of every prompt."
     (current-buffer)))
 
 (defun efrit-preview--begin (loop)
-  "Show the person, who asks what LOOP would send, a buffer for it."
+  "Select a preview buffer for LOOP, and return it."
   (let ((buffer (efrit-preview--buffer loop)))
     (efrit-preview--fill buffer "Asking what this would send...\n")
     (pop-to-buffer buffer)
     buffer))
 
 (defun efrit-preview--notify (loop)
-  "Show a buffer for what LOOP would send to a person who did not ask."
+  "Display a preview buffer for LOOP without selecting it, and return it."
   (let ((buffer (efrit-preview--buffer loop)))
     (display-buffer buffer)
     (message "Efrit asks before it sends this: see %s" (buffer-name buffer))
     buffer))
 
 (defun efrit-preview--show (buffer send text)
-  "Show TEXT in BUFFER, and SEND it where the person agrees.
-Who has killed the buffer meanwhile has dropped it."
+  "Show TEXT in BUFFER; SEND is called if the person agrees.
+If BUFFER was killed, do nothing."
   (when (buffer-live-p buffer)
     (efrit-preview--fill
      buffer
@@ -534,14 +528,14 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (setq efrit-preview--send-function send))))
 
 (defun efrit-preview--close ()
-  "Kill this buffer, and let its windows show what they showed before."
+  "Kill this buffer and quit its windows."
   (let ((buffer (current-buffer)))
     (quit-windows-on buffer t)
     (when (buffer-live-p buffer)
       (kill-buffer buffer))))
 
 (defun efrit-preview--fill (buffer text)
-  "Make TEXT all that there is in BUFFER."
+  "Replace the text of BUFFER by TEXT."
   (with-current-buffer buffer
     (let ((inhibit-read-only t))
       (erase-buffer)
@@ -551,7 +545,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (set-window-point window (point-min)))))
 
 (defun efrit-preview--text (loop blocks told)
-  "Return what saying BLOCKS in LOOP, or going on, would do, as the sidecar TOLD."
+  "Return the preview of BLOCKS in LOOP from TOLD, the sidecar's reply."
   (let ((budget (plist-get told :budget)))
     (string-join
      (append
@@ -569,7 +563,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
      "\n")))
 
 (defun efrit-preview--price (loop dollars)
-  "Return what the prompt and a reply of LOOP cost, DOLLARS a plist, as a line."
+  "Return a line with DOLLARS, the prices of prompt and reply of LOOP."
   (let ((prompt (plist-get dollars :prompt))
         (expired (plist-get dollars :prompt_expired))
         (reply (plist-get dollars :longest_reply)))
@@ -582,12 +576,12 @@ at most $%.4f for the reply." prompt expired reply))
                      prompt reply)))))
 
 (defun efrit-preview--work (loop)
-  "Return a line about the work of LOOP, where it is at work."
+  "Return a list of a line if LOOP is at work, else nil."
   (unless (efrit-loop-resting-p loop)
     (list "The model is at work: this goes with its next turn, which may hold more.")))
 
 (defun efrit-preview--compaction (told)
-  "Return lines about what would give way, as the sidecar TOLD."
+  "Return lines about the results that shrink, by TOLD, the sidecar's reply."
   (let ((shrinking (append (plist-get told :shrinking) nil)))
     (cond
      (shrinking
@@ -615,13 +609,12 @@ at most $%.4f for the reply." prompt expired reply))
 
 (defconst efrit-batch--no-person-reason
   "it has to be asked about, and this is a batch job with nobody to ask"
-  "Why what has to be asked about is denied.")
+  "Reason for denying what would have to be asked about.")
 
 ;;;###autoload
 (defun efrit-batch-do ()
-  "Have the model do what stands on the command line, and exit.
-The exit code is 0 when the model ended its turn or said that it is done,
-1 when something failed, 2 when nothing was asked for."
+  "Have the model do the task on the command line, and exit.
+The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task."
   (let ((task (efrit-batch--task command-line-args-left)))
     (setq command-line-args-left nil)
     (when (string-blank-p task)
@@ -647,21 +640,20 @@ The exit code is 0 when the model ended its turn or said that it is done,
   loop)
 
 (defun efrit-batch--task (arguments)
-  "Return the task in ARGUMENTS, those of the command line, a string.
-The first may be a \"--\" that sets it apart; any other belongs to the task."
+  "Return the task in ARGUMENTS, the rest of the command line, a string.
+A \"--\" at its beginning is skipped."
   (string-join (if (equal (car arguments) "--") (cdr arguments) arguments) " "))
 
 (defun efrit-batch--rules ()
-  "Return the permissions of a session in batch: what is allowed there.
-What these and other permissions leave to be asked about is denied when it
-comes to that, see `efrit-batch--show'."
+  "Return the permission rules of a session in batch.
+What they do not allow is denied, see `efrit-batch--show'."
   (let ((named (split-string (or (getenv "EFRIT_ALLOW") "") "," t "[ \t]+")))
     (append (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
                     (append efrit-batch-allow named)))))
 
 (defun efrit-batch--escape-controls (text)
-  "Return TEXT with control characters as text that a terminal does not obey.
-Lines and tabs stay; what turns the direction of text around is shown, too."
+  "Return TEXT with its control characters escaped for a terminal.
+Line breaks and tabs stay."
   (replace-regexp-in-string
    "[\0-\x08\x0b-\x1f\u007f-\u009f\u202a-\u202e\u2066-\u2069]"
    (lambda (character)
@@ -707,7 +699,7 @@ Lines and tabs stay; what turns the direction of text around is shown, too."
     (`(complete ,summary) (efrit-batch--print "✓ %s\n" summary))))
 
 (defun efrit-batch--end (loop)
-  "Print how LOOP ended, and what it cost."
+  "Print the final state of LOOP and its summary."
   (pcase (efrit-loop-state loop)
     ('failed (efrit-batch--print "\nefrit: %s\n" (efrit-loop-problem loop)))
     ('idle nil)

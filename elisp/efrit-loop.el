@@ -62,7 +62,7 @@ NOTED: what is said once in a session, and was.  OPTIONS: the values of
     efrit-claude-retries efrit-claude-retry-delay efrit-claude-retry-most
     efrit-claude-retry-after-most efrit-max-turns efrit-max-minutes efrit-max-dollars
     efrit-permission-rules)
-  "The options that a loop takes when it is made, and works by from then on.")
+  "The options that a loop copies when it is made, and uses from then on.")
 
 (defconst efrit-loop-resting
   '(idle failed refused cut-short window-full limited)
@@ -104,9 +104,8 @@ NOTED: what is said once in a session, and was.  OPTIONS: the values of
     (running   failed     failed      nil)
     (running   stop       idle        efrit-turn--stop-tools))
   "Transitions of a loop: (STATE EVENT NEXT ACTION).
-ACTION is called with the loop once it is in the state NEXT, and with what
-came with the event.  What does not stand here has come too late, and is
-passed over.")
+ACTION is called with the loop in the state NEXT, and with the event's
+arguments.  An event that a state lacks came too late; it is ignored.")
 
 (defvar efrit-loop-work-functions nil
   "Functions called with a loop that begins to work.")
@@ -115,14 +114,13 @@ passed over.")
   "Functions called with a loop that begins to wait for the person.")
 
 (defun efrit-loop-make (id root)
-  "Return a loop for the session ID on ROOT, with nothing in it yet."
+  "Return a new loop for the session ID on the project ROOT."
   (let ((loop (efrit-loop--create :id id :root root :counts (efrit-loop--new-counts))))
     (efrit-loop-take-options loop)
     loop))
 
 (defun efrit-loop-take-options (loop)
-  "Have LOOP work by the options as they are set now.
-No buffer has a say in that: what counts is what is set for all of them."
+  "Copy the values of the options into LOOP; buffer-local ones do not count."
   (setf (efrit-loop-options loop)
         (cl-loop for option in efrit-loop-own-options
                  when (default-boundp option)
@@ -133,17 +131,21 @@ No buffer has a say in that: what counts is what is set for all of them."
   (alist-get option (efrit-loop-options loop)))
 
 (defmacro efrit-loop-with-options (loop &rest body)
-  "Run BODY where the options are those of LOOP, in a buffer that has no own."
+  "Run BODY in a temporary buffer, with the options bound to those of LOOP."
   (declare (indent 1) (debug t))
-  `(efrit-loop--with-options ,loop (lambda () ,@body)))
+  `(with-temp-buffer
+     (cl-progv
+         (mapcar #'car (efrit-loop-options ,loop))
+         (mapcar #'cdr (efrit-loop-options ,loop))
+       ,@body)))
 
 (defun efrit-loop-resting-p (loop)
   "Return non-nil while LOOP waits for the person."
   (memq (efrit-loop-state loop) efrit-loop-resting))
 
 (defun efrit-loop-say (loop blocks)
-  "Have the person say BLOCKS, a list of plists, in LOOP.
-While the model works, it is sent with the next turn."
+  "Queue BLOCKS, a message of the person's as a list of plists, in LOOP.
+If the loop rests, begin a turn; else the message goes with the next turn."
   (let ((inhibit-quit t))
     (push blocks (efrit-loop-queue loop))
     (efrit-loop-notify loop 'queued blocks)
@@ -151,30 +153,30 @@ While the model works, it is sent with the next turn."
       (efrit-loop-go loop))))
 
 (defun efrit-loop-queue-note (loop text told)
-  "Have the model of LOOP learn TEXT at the beginning of its next turn.
-The observers are told of it as a note, TOLD.  Nothing is begun for it."
+  "Have the next turn of LOOP tell the model TEXT, without beginning a turn.
+Notify the observers with the note TOLD."
   (push (list :type "text" :text text) (efrit-loop-notices loop))
   (efrit-loop-notify loop 'note told))
 
 (defun efrit-loop-unsent (loop)
-  "Return the blocks that the next turn of LOOP sends, in order."
+  "Return the blocks in LOOP that the sidecar does not have yet, in order."
   (append (reverse (efrit-loop-notices loop))
           (apply #'append (reverse (efrit-loop-queue loop)))))
 
 (defun efrit-loop-queued-p (loop message)
-  "Return non-nil if MESSAGE waits in LOOP, and is not on its way."
+  "Return non-nil if MESSAGE is queued in LOOP and not being sent."
   (and (memq message (efrit-loop-queue loop))
        (not (memq message (efrit-loop-sending loop)))))
 
 (defun efrit-loop-send (loop)
-  "Return the blocks that the next turn of LOOP sends; they are on their way now."
+  "Mark everything queued in LOOP as being sent, and return its blocks."
   (setf (efrit-loop-sending loop)
         (append (efrit-loop-notices loop) (efrit-loop-queue loop)))
   (efrit-loop-unsent loop))
 
 (defun efrit-loop-arrived (loop)
-  "Remove from LOOP what was on its way: the sidecar has it.
-The observers are told which messages these were."
+  "Remove from LOOP what was being sent, since the sidecar has it now.
+Notify the observers of the messages."
   (let* ((sending (efrit-loop-sending loop))
          (arrived (lambda (part) (memq part sending)))
          (messages (seq-filter arrived (efrit-loop-queue loop))))
@@ -185,7 +187,7 @@ The observers are told which messages these were."
       (efrit-loop-notify loop 'arrived (nreverse messages)))))
 
 (defun efrit-loop-go (loop)
-  "Have LOOP go on from where it rests."
+  "Begin a turn of LOOP, if it rests."
   (when (efrit-loop-resting-p loop)
     (setf (efrit-loop-problem loop) nil
           (efrit-loop-complete loop) nil
@@ -194,22 +196,22 @@ The observers are told which messages these were."
     (efrit-loop-handle loop 'go)))
 
 (defun efrit-loop-stop (loop)
-  "Stop LOOP as soon as nothing is lost by it."
+  "Stop LOOP as soon as that loses nothing.
+Return nil if there was nothing to stop."
   (efrit-loop-handle loop 'stop))
 
 (defun efrit-loop-retry-now (loop)
-  "Have LOOP, which waits before a retry, try at once.
-Return non-nil if it does; nil where it waits for no retry."
+  "Send the request of LOOP again at once, if it waits before a retry.
+Return nil if it does not."
   (efrit-loop-handle loop 'hurry))
 
 (defun efrit-loop-observe (loop observer)
-  "Have OBSERVER called with LOOP and each of its events from now on."
+  "Call OBSERVER with LOOP and each event from now on."
   (cl-pushnew observer (efrit-loop-observers loop)))
 
 (defun efrit-loop-notify (loop &rest event)
-  "Tell the observers of LOOP of EVENT.
-An error in one, or a quit, is that one's own.  \\[keyboard-quit] waits until
-all were told."
+  "Call the observers of LOOP with EVENT.
+An error or quit in one is shown and does not keep the others from running."
   (let ((inhibit-quit t))
     (dolist (observer (efrit-loop-observers loop))
       (condition-case err
@@ -220,22 +222,38 @@ all were told."
                   (car event) (error-message-string err)))))))
 
 (defun efrit-loop-note-once (loop text)
-  "Tell the observers of LOOP a note, TEXT, unless it is nil or was told before."
+  "Notify the observers of LOOP of the note TEXT, once a session.
+TEXT may be nil."
   (unless (or (null text) (member text (efrit-loop-noted loop)))
     (push text (efrit-loop-noted loop))
     (efrit-loop-notify loop 'note text)))
 
 (defun efrit-loop-handle (loop event &rest arguments)
-  "Let EVENT happen to LOOP; ARGUMENTS come with it.
-Return non-nil if the table has it.  \\[keyboard-quit] waits until the state
-and what goes with it fit together."
+  "Change the state of LOOP by EVENT, following `efrit-loop-table'.
+Call its action with ARGUMENTS, and return non-nil; return nil if the table
+lacks the event.  A quit waits until state and action are consistent."
   (let ((inhibit-quit t))
-    (efrit-loop--handle loop event arguments)))
+    (pcase (seq-find (lambda (row)
+                       (and (eq (car row) (efrit-loop-state loop)) (eq (cadr row) event)))
+                     efrit-loop-table)
+      (`(,old ,_ ,next ,action)
+       (when (and (eq event 'failed) (stringp (car arguments)))
+         (setf (efrit-loop-problem loop) (car arguments)))
+       (setf (efrit-loop-state loop) next)
+       (unless (eq old next)
+         (efrit-loop-notify loop 'state next old))
+       (cond ((memq next efrit-loop-resting)
+              (efrit-loop--run 'efrit-loop-rest-functions loop))
+             ((memq old efrit-loop-resting)
+              (efrit-loop--run 'efrit-loop-work-functions loop)))
+       ;; An observer may have stopped it just now.
+       (when (and action (eq (efrit-loop-state loop) next))
+         (apply #'efrit-loop-call-safely loop action loop arguments))
+       t))))
 
 (defun efrit-loop-call-safely (loop function &rest arguments)
-  "Call FUNCTION with ARGUMENTS; where it does not end, stop LOOP.
-A quit gets here from where the person is asked for something, such as the
-passphrase of a key."
+  "Call FUNCTION with ARGUMENTS; if it signals or is quit, stop LOOP as failed.
+A person can quit where, for example, a passphrase is read."
   (condition-case err
       (apply function arguments)
     ((error quit)
@@ -245,39 +263,11 @@ passphrase of a key."
        (message "efrit: %s" (error-message-string err))))))
 
 (defun efrit-loop-restore (loop)
-  "Have LOOP ask the sidecar for its conversation before anything else."
+  "Have LOOP load its conversation from the sidecar before the next turn."
   (setf (efrit-loop-stale loop) t))
 
-(defun efrit-loop--with-options (loop body)
-  "Call BODY where the options are those of LOOP; see `efrit-loop-with-options'."
-  (with-temp-buffer
-    (cl-progv
-        (mapcar #'car (efrit-loop-options loop))
-        (mapcar #'cdr (efrit-loop-options loop))
-      (funcall body))))
-
-(defun efrit-loop--handle (loop event arguments)
-  "Let EVENT happen to LOOP with ARGUMENTS, see `efrit-loop-handle'."
-  (pcase (seq-find (lambda (row)
-                     (and (eq (car row) (efrit-loop-state loop)) (eq (cadr row) event)))
-                   efrit-loop-table)
-    (`(,old ,_ ,next ,action)
-     (when (and (eq event 'failed) (stringp (car arguments)))
-       (setf (efrit-loop-problem loop) (car arguments)))
-     (setf (efrit-loop-state loop) next)
-     (unless (eq old next)
-       (efrit-loop-notify loop 'state next old))
-     (cond ((memq next efrit-loop-resting)
-            (efrit-loop--run 'efrit-loop-rest-functions loop))
-           ((memq old efrit-loop-resting)
-            (efrit-loop--run 'efrit-loop-work-functions loop)))
-     ;; An observer may have stopped it just now.
-     (when (and action (eq (efrit-loop-state loop) next))
-       (apply #'efrit-loop-call-safely loop action loop arguments))
-     t)))
-
 (defun efrit-loop--run (hook loop)
-  "Call the functions of HOOK with LOOP.  An error in one is that one's own."
+  "Call the functions of HOOK with LOOP; show their errors."
   (run-hook-wrapped hook (lambda (function)
                            (condition-case err
                                (funcall function loop)
@@ -287,7 +277,7 @@ passphrase of a key."
                            nil)))
 
 (defun efrit-loop--new-counts ()
-  "Return what is counted from a person's message on."
+  "Return the counts since a message of the person's, all zero."
   (list :turns 0 :start (float-time) :dollars 0))
 
 ;;; Tool calls
@@ -316,19 +306,20 @@ Emacs.  BEGUN and SECONDS say when it began to run and how long it ran."
   "Number of retries for calls that store a reply or a result.")
 
 (defun efrit-loop-begin-step (loop)
-  "Begin something in LOOP, and return its number."
+  "Begin a new step of LOOP and return its number.
+Late replies to earlier steps are ignored."
   (cl-incf (efrit-loop-step loop)))
 
 (defmacro efrit-loop-if-current (loop step &rest body)
-  "Run BODY if nothing was begun in LOOP after STEP."
+  "Run BODY if STEP is still the latest step of LOOP."
   (declare (indent 2) (debug t))
   `(when (= (efrit-loop-step ,loop) ,step)
      ,@body))
 
 (defun efrit-loop-call (loop method params success &optional failure)
-  "Call METHOD of the sidecar with PARAMS for LOOP, and then SUCCESS.
-It is called with the result, unless something else was begun meanwhile;
-FAILURE, if any, with the error, which otherwise stops the loop."
+  "Call METHOD of the sidecar with PARAMS for the session of LOOP.
+Call SUCCESS with the result or FAILURE with the error, unless another step
+has begun meanwhile.  Without FAILURE an error stops the loop."
   (let ((step (efrit-loop-step loop)))
     (condition-case err
         (efrit-sidecar-request-async
@@ -344,17 +335,16 @@ FAILURE, if any, with the error, which otherwise stops the loop."
       ((error quit) (efrit-loop--sidecar-failed loop err) nil))))
 
 (defun efrit-loop--sidecar-failed (loop err)
-  "Stop LOOP for ERR, an error of a call of the sidecar's.
-Where the person has stopped it, that was the end it waited for."
+  "Stop LOOP because a call of the sidecar failed with ERR."
   (efrit-loop-restore loop)
   (unless (and (efrit-loop-stopping loop)
                (efrit-loop-handle loop 'halted))
     (efrit-loop-handle loop 'failed (efrit-error-text err))))
 
 (defun efrit-loop-call-again (loop method params success &optional failure tries)
-  "Call METHOD with PARAMS for LOOP, then SUCCESS; again when the sidecar dies.
-METHOD may be called twice.  FAILURE is called with another error, which
-otherwise stops the loop.  TRIES counts the calls made."
+  "Do `efrit-loop-call', and repeat it if the sidecar dies meanwhile.
+METHOD must be one that can be called twice.  TRIES counts the calls made.
+PARAMS, SUCCESS and FAILURE are as there, for LOOP."
   (let ((tries (or tries 1)))
     (efrit-loop-call
      loop method params success
@@ -397,9 +387,8 @@ otherwise stops the loop.  TRIES counts the calls made."
     (car efrit-loop--all)))
 
 (defun efrit-loop-current ()
-  "Return the loop of this buffer, or of the project here.
-Where neither has one, that is the one that a window shows, or the only one
-there is; signal a `user-error' where that leaves none, or several."
+  "Return the loop of this buffer or project, else a visible or the only one.
+Signal a `user-error' if there is none, or if it is not clear which is meant."
   (or efrit-loop-here
       (if (file-remote-p default-directory)
           (efrit-loop--of-parent default-directory)
@@ -413,15 +402,14 @@ there is; signal a `user-error' where that leaves none, or several."
             (t (car efrit-loop--all)))))
 
 (defun efrit-loop-visible-p (loop)
-  "Return non-nil if LOOP is that of this buffer, or of a window in sight."
+  "Return non-nil if LOOP is that of this buffer or of a visible window."
   (or (eq loop efrit-loop-here)
       (seq-some (lambda (window)
                   (eq loop (buffer-local-value 'efrit-loop-here (window-buffer window))))
                 (efrit-loop-visible-windows))))
 
 (defun efrit-loop-visible-windows ()
-  "Return the windows that are on a screen.
-Of the frames of a terminal, only the top one is; a daemon's own is nowhere."
+  "Return the windows on visible frames; in a terminal, only the top frame is."
   (cl-loop for frame in (frame-list)
            when (and (eq t (frame-visible-p frame))
                      (or noninteractive
@@ -430,8 +418,8 @@ Of the frames of a terminal, only the top one is; a daemon's own is nowhere."
            append (window-list frame 'no-minibuffer)))
 
 (defun efrit-loop--of-parent (folder)
-  "Return the latest loop on FOLDER or on one above it, or nil.
-Nothing is asked of the machine where FOLDER is."
+  "Return the latest loop whose root is FOLDER or a parent of it, or nil.
+This asks nothing of a remote machine."
   (seq-find (lambda (loop)
               (string-prefix-p (efrit-loop-root loop) (expand-file-name folder)))
             efrit-loop--all))
@@ -483,13 +471,13 @@ LOOP does not wait for it.  Where it fails, the next turn reports it."
 ;; higher; it is the person's own again as soon as none does.
 
 (defvar efrit-garbage--saved-threshold nil
-  "The person's own threshold while a higher one is in force, or nil.")
+  "The `gc-cons-threshold' to restore when no loop works, or nil.")
 
 (defvar efrit-garbage--working-loops nil
-  "The loops that work.")
+  "The loops that are not resting.")
 
 (defun efrit-garbage--work (loop)
-  "Raise the threshold: LOOP begins to work."
+  "Raise `gc-cons-threshold' because LOOP begins to work."
   (cl-pushnew loop efrit-garbage--working-loops)
   (when (and efrit-garbage-threshold
              (null efrit-garbage--saved-threshold)
@@ -498,8 +486,8 @@ LOOP does not wait for it.  Where it fails, the next turn reports it."
           gc-cons-threshold efrit-garbage-threshold)))
 
 (defun efrit-garbage--rest (loop)
-  "Restore the threshold if LOOP, which now rests, was the last to work.
-What the person set meanwhile stays."
+  "Restore `gc-cons-threshold' if LOOP was the last to work.
+A value that was set meanwhile stays."
   (setq efrit-garbage--working-loops (delq loop efrit-garbage--working-loops))
   (when (and efrit-garbage--saved-threshold (null efrit-garbage--working-loops))
     (when (eql gc-cons-threshold efrit-garbage-threshold)

@@ -40,7 +40,7 @@ Their first argument says what they do.")
 (defconst efrit-permissions--running-arguments
   '("run" "exec" "x" "config" "alias" "rebase" "bisect" "filter-branch" "submodule" "difftool"
     "mergetool" "clone" "archive" "generate" "tool")
-  "First arguments of such programs with which they run what others say.")
+  "First arguments of these programs that make them run other programs.")
 
 (defconst efrit-permissions--running-options
   (concat "\\`\\(?:--?\\(?:exec\\|toolexec\\|vettool\\|wrapper\\|fplugin\\|specs\\)"
@@ -54,7 +54,7 @@ A regular expression.")
     ("sort" . "\\`-[[:alnum:]]*o")
     ("make" . "\\`-\\(?:[[:alnum:]]*[fCIE]\\|-\\(?:di\\|ev\\|f\\|m\\|inc\\)\\)")
     ("gmake" . "\\`-\\(?:[[:alnum:]]*[fCIE]\\|-\\(?:di\\|ev\\|f\\|m\\|inc\\)\\)"))
-  "Other such options of single programs: regular expressions.")
+  "Options of single programs that make them run others: regular expressions.")
 
 (defconst efrit-permissions--actions
   '(("edit_file" edit) ("multi_edit" edit) ("create_file" create) ("rename_file" rename)
@@ -81,7 +81,7 @@ A regular expression.")
 ;;; What a call is about
 
 (defun efrit-permissions-subject (tool arguments)
-  "Return what a call of TOOL with ARGUMENTS, a JSON text, is about, a string."
+  "Return the subjects of a call of TOOL with ARGUMENTS, a JSON text, as text."
   (mapconcat (lambda (subject) (plist-get subject :text))
              (efrit-permissions-subjects tool arguments) ", "))
 
@@ -105,8 +105,8 @@ file's name.  FILES, if not nil, are the real names of the files in the project.
       (_ (efrit-permissions--other-subjects deed given arguments)))))
 
 (defun efrit-permissions-always-asks-p (name)
-  "Return non-nil if the person is always asked about the file NAME of a project.
-The sidecar quotes a name that takes more than one line."
+  "Return non-nil if the person is asked about each change of the file NAME.
+The sidecar quotes a name of more than one line."
   (let ((name (concat "/" (string-remove-prefix "/" (string-trim name "\"" "\""))))
         (case-fold-search t))
     (seq-some (lambda (regexp) (string-match-p regexp name))
@@ -125,8 +125,8 @@ A regular expression; the sidecar has the same list.  A new line and a tab
 are not among them.")
 
 (defun efrit-permissions-visible (text &optional one-line)
-  "Return TEXT with what is not seen in it made visible.
-With ONE-LINE, also where it begins a new line, and tabs."
+  "Return TEXT with its hidden characters made visible.
+With ONE-LINE, line breaks and tabs are among them."
   (let ((visible (replace-regexp-in-string
                   efrit-permissions-hidden-characters
                   (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
@@ -140,32 +140,32 @@ With ONE-LINE, also where it begins a new line, and tabs."
 ;;; Deciding
 
 (defun efrit-permissions-decide (tool subjects policy rules)
-  "Decide about a call of TOOL, a name, which is about SUBJECTS.
-POLICY, `allow' or `ask', stands where none of RULES fits.  Return `allow',
-`ask' or `deny': the strictest where the call is about several things."
+  "Return `allow', `ask' or `deny' for a call of TOOL about SUBJECTS.
+POLICY, `allow' or `ask', decides where none of RULES applies.  Of several
+decisions the strictest counts."
   (let ((decisions (mapcar (lambda (subject)
                              (efrit-permissions--decision tool subject policy rules))
                            subjects)))
     (seq-find (lambda (decision) (memq decision decisions)) '(deny ask allow) 'ask)))
 
 (defun efrit-permissions-of (root)
-  "Return the rules remembered for the project ROOT."
+  "Return the rules stored for the project ROOT."
   (cdr (assoc (efrit-permissions--key root) (efrit-permissions--read))))
 
 (defun efrit-permissions-remember (root rule)
-  "Remember RULE for the project ROOT."
+  "Store RULE for the project ROOT."
   (efrit-permissions--change root (lambda (rules) (cons rule (delete rule rules)))))
 
 (defun efrit-permissions-revoke (root rule)
-  "Forget RULE of the project ROOT."
+  "Remove RULE from those of the project ROOT."
   (efrit-permissions--change root (lambda (rules) (delete rule rules))))
 
 ;;; What an answer allows
 
 (defun efrit-permissions-offers (tool subjects)
-  "Return what a person may allow for longer who is asked about TOOL.
-It is a list of (NAME RULE WORDS): NAME is `exactly' or `alike', WORDS say
-what RULE allows, for this call is about SUBJECTS."
+  "Return the permissions that an answer about TOOL and SUBJECTS can give.
+They are lists (NAME RULE WORDS): NAME is `exactly' or `alike', WORDS describe
+what RULE allows."
   (let ((exactly (efrit-permissions--exact-rule tool subjects 'allow))
         (alike (efrit-permissions--similar-rule tool subjects)))
     (delq nil
@@ -173,12 +173,12 @@ what RULE allows, for this call is about SUBJECTS."
                 (and alike (list 'alike alike (efrit-permissions-rule-text alike)))))))
 
 (defun efrit-permissions-refusal (tool subjects)
-  "Return (RULE WORDS) that deny a call of TOOL about SUBJECTS."
+  "Return (RULE WORDS): the rule to deny TOOL about SUBJECTS, in words."
   (list (efrit-permissions--exact-rule tool subjects 'deny)
         (efrit-permissions--button-text tool subjects 'deny)))
 
 (defun efrit-permissions-rule-text (rule)
-  "Return what RULE is about, for a list of rules."
+  "Return a description of RULE for a list of rules."
   (pcase-let ((`(,what ,pattern ,_) rule))
     (pcase pattern
       ((or 't '(all)) (or (nth 2 (assq what efrit-permissions--words))
@@ -193,10 +193,8 @@ what RULE allows, for this call is about SUBJECTS."
 
 (defun efrit-permissions-split-command (command)
   "Return the words of COMMAND, or nil if it is not a simple one.
-What the shell would not take as it stands makes it no simple command: an
-operator, a redirection, an expansion, an assignment, a comment, a line
-break, or a character that is not seen.  So does what a program like make
-would take for an expansion."
+A command with an operator, a redirection, an expansion, an assignment, a
+comment, a line break or a hidden character is not simple."
   (let ((position 0)
         (words nil)
         (simple "\\(?:[]A-Za-z0-9%+,./:@_=-]\\|[^\0-\x7f]\\|'[^'\n]*'\\|\"[^\"$`\\!\n]*\"\\)+"))
@@ -221,7 +219,7 @@ would take for an expansion."
 
 ;;;###autoload
 (defun efrit-permissions-forget (root)
-  "Forget what was remembered for the project ROOT."
+  "Remove all rules of the project ROOT."
   (interactive
    (list (completing-read "Forget the permissions of: "
                           (or (mapcar #'car (efrit-permissions--read))
@@ -232,31 +230,31 @@ would take for an expansion."
 ;;; Subjects
 
 (defun efrit-permissions--action (tool given)
-  "Return what a call of TOOL with GIVEN, its arguments, does; or TOOL itself.
-A file that is written over is edited."
+  "Return the action of TOOL with the arguments GIVEN, or TOOL if it has none.
+Overwriting a file is an edit."
   (let ((deed (cadr (assoc tool efrit-permissions--actions))))
     (cond ((null deed) tool)
           ((and (eq deed 'create) (plist-get given :overwrite)) 'edit)
           (t deed))))
 
 (defun efrit-permissions--string (given name arguments)
-  "Return the string NAME of GIVEN, or ARGUMENTS by default."
+  "Return the member NAME of GIVEN if it is a string, else ARGUMENTS."
   (let ((value (plist-get given name)))
     (if (stringp value) value arguments)))
 
 (defun efrit-permissions--folder (folder)
-  "Return FOLDER, that of a command, in its shortest form; \"\" is the root."
+  "Return FOLDER, that of a command, normalized; \"\" is the root."
   (if (stringp folder)
       (efrit-permissions--normalize-path (string-remove-suffix "/" folder))
     ""))
 
 (defun efrit-permissions--normalize-path (path)
-  "Return PATH without what can be left out of it whatever stands on the disk."
+  "Return PATH without empty and \".\" parts."
   (concat (if (string-prefix-p "/" path) "/" "")
           (string-join (seq-difference (split-string path "/") '("" ".")) "/")))
 
 (defun efrit-permissions--paths (given)
-  "Return the paths in GIVEN, the arguments of a tool for changing files."
+  "Return the paths in GIVEN, the arguments of a tool to change files."
   (let ((edits (plist-get given :edits)))
     (seq-filter #'stringp
                 (append (list (plist-get given :path) (plist-get given :to))
@@ -265,18 +263,18 @@ A file that is written over is edited."
                                      edits))))))
 
 (defun efrit-permissions--file-subjects (deed files paths arguments)
-  "Return the subjects of DEED with FILES, real names, and PATHS, as given.
-Where there are none, it is about ARGUMENTS.  An answer to a new name is for
-the old one and the new one together."
+  "Return the subjects of DEED, with FILES, true names, and PATHS, as given.
+If there are none, ARGUMENTS are the subject.  For a new name, an answer is
+for the old and the new name together."
   (let ((both (and (eq deed 'rename) (string-join (or files paths) " to "))))
     (or (mapcar (lambda (path) (list :deed deed :text path :file t :input both))
                 (seq-uniq (mapcar #'efrit-permissions--normalize-path (append files paths))))
         (list (list :deed deed :text arguments)))))
 
 (defun efrit-permissions--other-subjects (deed given arguments)
-  "Return the subjects of DEED, a tool's name or nil, with GIVEN or ARGUMENTS.
-Regular expressions are matched with what such tools are mostly about; a
-person's answer is for the whole input, unless it is a file alone."
+  "Return the subjects of DEED, a tool, with GIVEN, the parsed ARGUMENTS.
+Regular expressions are matched with its main argument; an answer is for all
+arguments, unless there is only a file."
   (let* ((key (seq-find (lambda (key) (plist-get given key))
                         '(:command :code :url :path :paths :pattern)))
          (value (plist-get given key)))
@@ -295,12 +293,12 @@ person's answer is for the whole input, unless it is a file alone."
   (replace-regexp-in-string "'\\([^']*\\)'\\|\"\\([^\"]*\\)\"" "\\1\\2" word t))
 
 (defun efrit-permissions--assignment-p (word)
-  "Return non-nil if WORD gives a value to a variable."
+  "Return non-nil if WORD assigns a variable."
   (string-match-p "\\`[A-Za-z_][A-Za-z0-9_]*\\+?=" word))
 
 (defun efrit-permissions--command-prefix (command)
-  "Return the words that commands like COMMAND begin with, or nil.
-That is a program, and what it is to do where a word says so."
+  "Return the first words of COMMAND that a permission can be for, or nil.
+They are the program, and its subcommand if the program alone says too little."
   (pcase (efrit-permissions-split-command command)
     (`(,program . ,rest)
      (let ((verb (and rest (string-match-p "\\`[a-z][a-z0-9-]*\\'" (car rest)) (car rest))))
@@ -345,7 +343,7 @@ with an option that has the program run something else, or write a file."
         (and own (string-match-p own word)))))
 
 (defun efrit-permissions--names-running-p (word)
-  "Return non-nil if WORD, of a command, is a file that is always asked about.
+  "Return non-nil if WORD, of a command, names a file always asked about.
 It may stand right behind the letter of an option."
   (seq-some (lambda (part)
               (and (not (string-empty-p part))
@@ -359,13 +357,13 @@ It may stand right behind the letter of an option."
 ;;; Rules
 
 (defun efrit-permissions--decision (tool subject policy rules)
-  "Return what RULES say of a call of TOOL about SUBJECT, or POLICY."
+  "Return the decision of RULES about TOOL and SUBJECT, or POLICY."
   (let ((rule (seq-find (lambda (rule) (efrit-permissions--rule-applies-p rule tool subject))
                         rules)))
     (if rule (nth 2 rule) policy)))
 
 (defun efrit-permissions--rule-applies-p (rule tool subject)
-  "Return non-nil if RULE is about a call of TOOL about SUBJECT."
+  "Return non-nil if RULE is for TOOL and SUBJECT."
   (pcase-let ((`(,what ,pattern ,decision) rule)
               (text (plist-get subject :text)))
     (and (or (eq what t) (equal what tool) (eq what (plist-get subject :deed)))
@@ -383,8 +381,8 @@ It may stand right behind the letter of an option."
            (`(site ,site) (efrit-permissions--of-site-p text site))))))
 
 (defun efrit-permissions--subject-listed-p (subject texts decision)
-  "Return non-nil if SUBJECT is one of TEXTS, for a rule of DECISION.
-A file that is denied is denied however its name is written."
+  "Return non-nil if SUBJECT is in TEXTS, those of a rule with DECISION.
+A denied file is denied under each of its names."
   (let ((text (efrit-permissions--subject-text subject decision)))
     (or (member text texts)
         (and (eq decision 'deny)
@@ -393,20 +391,20 @@ A file that is denied is denied however its name is written."
                      (mapcar (lambda (one) (expand-file-name one "/")) texts))))))
 
 (defun efrit-permissions--subject-text (subject decision)
-  "Return the text of SUBJECT that an answer is for, a DECISION.
-Of a tool that is not known here, that is its whole input."
+  "Return the text of SUBJECT that an answer with DECISION is for.
+For an unknown tool, that is its whole input."
   (or (and (plist-get subject :input)
            (not (and (eq decision 'deny) (plist-get subject :file)))
            (plist-get subject :input))
       (plist-get subject :text)))
 
 (defun efrit-permissions--subject-texts (subjects decision)
-  "Return the texts of SUBJECTS that an answer is for, a DECISION, each once."
+  "Return the texts of SUBJECTS that an answer with DECISION is for."
   (seq-uniq (mapcar (lambda (subject) (efrit-permissions--subject-text subject decision))
                     subjects)))
 
 (defun efrit-permissions--exact-rule (tool subjects decision)
-  "Return the rule of DECISION for a call of TOOL about SUBJECTS alone."
+  "Return the rule with DECISION for TOOL and SUBJECTS alone."
   (list (or (plist-get (car subjects) :deed) tool)
         (list 'exactly
               (efrit-permissions--subject-texts subjects decision)
@@ -414,7 +412,7 @@ Of a tool that is not known here, that is its whole input."
         decision))
 
 (defun efrit-permissions--similar-rule (tool subjects)
-  "Return the rule to allow what is like a call of TOOL about SUBJECTS, or nil."
+  "Return a rule to allow TOOL for subjects like SUBJECTS, or nil."
   (let* ((subject (car subjects))
          (text (plist-get subject :text))
          (deed (plist-get subject :deed)))
@@ -434,7 +432,7 @@ Of a tool that is not known here, that is its whole input."
        (match-string 0 url)))
 
 (defun efrit-permissions--of-site-p (url site)
-  "Return non-nil if URL is an address of SITE."
+  "Return non-nil if URL is at SITE."
   (and (string-prefix-p site url)
        (or (= (length site) (length url))
            (memq (aref url (length site)) '(?/ ?? ?#)))))
@@ -442,7 +440,7 @@ Of a tool that is not known here, that is its whole input."
 ;;; Words
 
 (defun efrit-permissions--button-text (tool subjects decision)
-  "Return what a call of TOOL about SUBJECTS is, for a button of DECISION."
+  "Return the label of a button with DECISION about TOOL and SUBJECTS."
   (let* ((subject (car subjects))
          (deed (plist-get subject :deed))
          (words (cadr (assq deed efrit-permissions--words)))
@@ -456,7 +454,7 @@ Of a tool that is not known here, that is its whole input."
      (plist-get subject :place))))
 
 (defun efrit-permissions--exact-words (what texts)
-  "Return what a rule about WHAT and TEXTS is about."
+  "Return a description of TEXTS for the tool or action WHAT."
   (let ((texts (efrit-permissions--shorten (string-join texts ", ")))
         (words (cadr (assq what efrit-permissions--words))))
     (cond ((null words) (format "%s of %s" what texts))
@@ -464,14 +462,14 @@ Of a tool that is not known here, that is its whole input."
           (t (format "%s: %s" words texts)))))
 
 (defun efrit-permissions--shorten (text)
-  "Return TEXT on one line, with its middle left out where it is long."
+  "Return TEXT on one line, its middle cut if it is long."
   (let ((line (efrit-permissions-visible text t)))
     (if (<= (length line) 60)
         line
       (concat (substring line 0 40) "…" (substring line -19)))))
 
 (defun efrit-permissions--with-folder (words place)
-  "Return WORDS, of a command to be run in PLACE."
+  "Return WORDS, with the folder PLACE if there is one."
   (if (member place '(nil ""))
       words
     (format "%s in %s" words (efrit-permissions--shorten place))))
@@ -479,11 +477,11 @@ Of a tool that is not known here, that is its whole input."
 ;;; The file
 
 (defun efrit-permissions--key (root)
-  "Return the name under which the rules of ROOT are kept."
+  "Return the name under which the rules of ROOT are stored."
   (directory-file-name (expand-file-name root)))
 
 (defun efrit-permissions--change (root change)
-  "Have CHANGE make the rules of the project ROOT of those there are."
+  "Apply the function CHANGE to the rules of the project ROOT, and store them."
   (let* ((all (efrit-permissions--read))
          (key (efrit-permissions--key root))
          (rules (funcall change (cdr (assoc key all))))
@@ -491,8 +489,8 @@ Of a tool that is not known here, that is its whole input."
     (efrit-permissions--write (if rules (cons (cons key rules) others) others))))
 
 (defun efrit-permissions--read ()
-  "Return what `efrit-permissions-file' has: an alist of roots and rules.
-What earlier versions allowed by buttons that did not say what is left out."
+  "Return the content of `efrit-permissions-file', an alist of roots and rules.
+Leave out rules of earlier versions, whose buttons did not describe them."
   (let ((file (default-value 'efrit-permissions-file)))
     (when (file-readable-p file)
       (mapcar
@@ -505,12 +503,12 @@ What earlier versions allowed by buttons that did not say what is left out."
            (error (user-error "%s is damaged: repair or remove it" file))))))))
 
 (defun efrit-permissions--legacy-rule-p (rule)
-  "Return non-nil if the button of RULE did not say what RULE is for."
+  "Return non-nil if RULE is of a version whose buttons did not describe it."
   (and (eq (nth 2 rule) 'allow)
        (not (consp (nth 1 rule)))))
 
 (defun efrit-permissions--write (all)
-  "Write ALL to `efrit-permissions-file', whole or not at all."
+  "Write ALL to `efrit-permissions-file', atomically."
   (let* ((file (default-value 'efrit-permissions-file))
          (new (make-temp-file (concat (expand-file-name file) "-")))
          (print-length nil)

@@ -41,7 +41,7 @@ there, or nil.  MISSING are the names of programs that tools need."
 ;;; The scripts
 
 (defconst efrit-remote--wrong-host-code 99
-  "The exit code of a script that is not run where it was meant to be.")
+  "Exit code of a script that runs on another machine than it should.")
 
 (defconst efrit-remote--look
   (concat "[ \"$(pwd)\" = / ] || exit 99; PATH=$PATH:$HOME/.local/bin; "
@@ -72,9 +72,8 @@ of its version, the version of Python, a program that is missing.")
 
 (defmacro efrit-remote--in (remote &rest body)
   "Run BODY in the root of REMOTE, in the environment Emacs was started in.
-TRAMP passes on what differs from that; the key of the model is not to be
-with a program that TRAMP starts on this machine, either.  An error of
-TRAMP's becomes a `user-error', and nothing is done here in its place."
+TRAMP passes on the difference, and the key of the model is in neither.  An
+error of TRAMP's becomes a `user-error'."
   (declare (indent 1) (debug t))
   `(let ((default-directory (efrit-remote--check-idle (efrit-remote--root ,remote)))
          (process-environment (cons "ANTHROPIC_API_KEY"
@@ -85,15 +84,12 @@ TRAMP's becomes a `user-error', and nothing is done here in its place."
        (file-error (efrit-remote--failed ,remote err)))))
 
 (defmacro efrit-remote-unshared (&rest body)
-  "Run BODY; programs in it get ssh connections of their own.
-Neither TRAMP's settings nor the person's for ssh have it share one."
+  "Run BODY; programs started in it get ssh connections of their own."
   (declare (indent 0) (debug t))
   `(efrit-remote--unshared (lambda () ,@body)))
 
 (defmacro efrit-remote-without-cache (&rest body)
-  "Run BODY; it sees files of other machines as they are by now.
-What TRAMP remembers of them from before may be over: the sidecar and its
-tools change files beside it."
+  "Run BODY without TRAMP's cache: the sidecar and its tools change files, too."
   (declare (indent 0) (debug t))
   `(let ((remote-file-name-inhibit-cache (current-time)))
      ,@body))
@@ -108,8 +104,8 @@ tools change files beside it."
                       "efrit-budget")))))
 
 (defun efrit-remote-busy-p ()
-  "Return non-nil while TRAMP is at work, and has this done because it waits.
-To ask anything of it then breaks what it is doing."
+  "Return non-nil while an operation of TRAMP is running.
+Another operation within it would break it."
   (catch 'busy
     (mapbacktrace (lambda (_ function _ _)
                     (when (eq function 'tramp-file-name-handler)
@@ -118,14 +114,14 @@ To ask anything of it then breaks what it is doing."
 
 (defun efrit-remote-reach (remote)
   "Have TRAMP connect to the host REMOTE; signal a `user-error' if it cannot.
-Return nil where TRAMP did not try.  Signal `efrit-remote-busy' where it is
-at work just now; so does all that is here."
+Return nil if TRAMP did not try.  Signal `efrit-remote-busy' if TRAMP is
+busy, as everything here does."
   (efrit-remote--in remote
     (file-directory-p default-directory)))
 
 (defun efrit-remote-look (remote)
-  "Look what there is on the host REMOTE; return an `efrit-remote-found'.
-Signal a `user-error' where it cannot be reached."
+  "Return an `efrit-remote-found' for the host REMOTE.
+Signal a `user-error' if it cannot be reached."
   (let* ((command (efrit-remote-command remote))
          (told (efrit-remote--ask remote command)))
     (efrit-remote-found-create
@@ -137,8 +133,8 @@ Signal a `user-error' where it cannot be reached."
                        when (equal word "missing") collect value))))
 
 (defun efrit-remote-problem (remote found)
-  "Return what is to be done before the sidecar can run on REMOTE, or nil.
-FOUND is what there is, an `efrit-remote-found'."
+  "Return why the sidecar cannot run on REMOTE and what to do, or nil.
+FOUND is an `efrit-remote-found'."
   (let ((program (car (efrit-remote-found-command found))))
     (cond
      ((efrit-remote-found-version found) nil)
@@ -151,15 +147,15 @@ FOUND is what there is, an `efrit-remote-found'."
               program remote (efrit-remote--advice found))))))
 
 (defun efrit-remote-missing (remote found)
-  "Return which programs are missing on REMOTE, a text, or nil for none.
-FOUND is what there is, an `efrit-remote-found'."
+  "Return a text about programs missing on REMOTE, or nil.
+FOUND is an `efrit-remote-found'."
   (when-let* ((missing (efrit-remote-found-missing found)))
     (format "%s has no %s: install what you need there; tools that lack it say so"
             remote (string-join missing ", no "))))
 
 (defun efrit-remote-doctor (remote found)
-  "Run the sidecar's own doctor on REMOTE, where FOUND is what there is.
-Return a cons of its exit code and what it printed."
+  "Run the sidecar's doctor on REMOTE; return a cons of exit code and output.
+FOUND is an `efrit-remote-found'."
   (efrit-remote--in remote
     (with-temp-buffer
       (let* ((coding-system-for-read 'utf-8-unix)
@@ -170,8 +166,8 @@ Return a cons of its exit code and what it printed."
 
 (defun efrit-remote-spawn (remote name command seconds)
   "Start COMMAND on the host REMOTE as the process NAME, and return it.
-It can be spoken to at once.  It may take SECONDS to begin.  What it wrote
-by then is its property `efrit-written'."
+Wait up to SECONDS until it has begun.  Its property `efrit-written' is what it
+wrote until then."
   (let ((process (efrit-remote--in remote
                    (efrit-remote-unshared
                      (make-process
@@ -189,8 +185,7 @@ by then is its property `efrit-written'."
     process))
 
 (defun efrit-remote-split (process output)
-  "Return what OUTPUT of PROCESS is: a cons of messages and last words.
-PROCESS runs what `efrit-remote-spawn' started."
+  "Return OUTPUT of PROCESS as a cons of messages and last words."
   (let ((end (if (process-get process 'efrit-last-words) 0
                (string-search "\0" output))))
     (if (null end)
@@ -208,8 +203,8 @@ PROCESS runs what `efrit-remote-spawn' started."
       (funcall body))))
 
 (defun efrit-remote--unshared-method (method)
-  "Return METHOD, one of `tramp-methods', with connections of its own.
-Of an option that is given twice, ssh takes the first."
+  "Return METHOD, of `tramp-methods', with unshared ssh connections.
+Of an option given twice, ssh takes the first."
   (pcase-let ((`(,program) (alist-get 'tramp-login-program (cdr method)))
               (`(,arguments) (alist-get 'tramp-login-args (cdr method))))
     (if (not (and (stringp program) (equal "ssh" (file-name-base program))))
@@ -229,11 +224,11 @@ Of an option that is given twice, ssh takes the first."
     root))
 
 (defun efrit-remote--failed (remote err)
-  "Signal that REMOTE cannot be reached because of ERR, an error of TRAMP's."
+  "Signal a `user-error': REMOTE cannot be reached because of ERR."
   (user-error "%s cannot be reached: %s" remote (string-trim (error-message-string err))))
 
 (defun efrit-remote--ask (remote command)
-  "Look for COMMAND on REMOTE; return what was told, conses of words and texts."
+  "Look for COMMAND on REMOTE; return an alist of words and texts."
   (efrit-remote--in remote
     (unless (efrit-remote-reach remote)
       (signal 'efrit-remote-busy (list remote)))
@@ -252,12 +247,12 @@ Of an option that is given twice, ssh takes the first."
                 (split-string (buffer-string) "\n" t))))))
 
 (defun efrit-remote--reported (told word prefix)
-  "Return what was TOLD of WORD where it begins with the regexp PREFIX, or nil."
+  "Return the value of WORD in the alist TOLD if the regexp PREFIX begins it."
   (let ((value (cdr (assoc word told))))
     (and value (string-match-p (concat "\\`" prefix) value) value)))
 
 (defun efrit-remote--advice (found)
-  "Return how the sidecar is installed where FOUND is what there is."
+  "Return how to install the sidecar, given FOUND, an `efrit-remote-found'."
   (let ((python (efrit-remote-found-python found)))
     (concat "in a checkout of efrit-budget: python3 -m venv ~/.local/share/efrit-budget && \
 ~/.local/share/efrit-budget/bin/pip install . && mkdir -p ~/.local/bin && \
@@ -274,14 +269,14 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
   (process-put process 'efrit-written (concat (process-get process 'efrit-written) output)))
 
 (defun efrit-remote--check-place (process)
-  "Signal `efrit-remote-busy' where PROCESS is not on another machine, or nil."
+  "Signal `efrit-remote-busy' if PROCESS is nil, or not on another machine."
   (when (or (null process) (member efrit-remote--run (process-command process)))
     (when process
       (delete-process process))
     (signal 'efrit-remote-busy nil)))
 
 (defun efrit-remote--await (process remote end)
-  "Wait until PROCESS on REMOTE begins, until the time END at most."
+  "Wait until PROCESS on REMOTE has begun, at most until the time END."
   (let ((ended nil) (begun nil))
     (unwind-protect
         (while (not (setq begun (efrit-remote--begun-p process)))
@@ -298,7 +293,7 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
         (delete-process process)))))
 
 (defun efrit-remote--begun-p (process)
-  "Return non-nil if PROCESS has said that it begins; keep what came then."
+  "Return non-nil if PROCESS has begun; keep what it wrote behind that."
   (let* ((written (or (process-get process 'efrit-written) ""))
          (ready (string-search efrit-remote--ready-line written)))
     (when ready

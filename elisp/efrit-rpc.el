@@ -29,10 +29,10 @@
 ;; its time-out; so json.el does these few.
 
 (defconst efrit-json-empty-object (make-hash-table :size 1)
-  "The empty JSON object, {}, for parameters.  It is not to be changed.")
+  "The empty JSON object, {}, for parameters; never modify it.")
 
 (defun efrit-json-read ()
-  "Read JSON from point on and move to its end."
+  "Read JSON from point, and move behind it."
   (let ((start (point)))
     (condition-case nil
         (json-parse-buffer :object-type 'plist
@@ -43,14 +43,14 @@
 
 (defun efrit-json-write (object)
   "Return OBJECT as JSON, a unibyte string.
-Signal an error where it has what JSON does not know, such as raw bytes."
+Signal an error if it has values that JSON lacks, such as raw bytes."
   (condition-case nil
       (json-serialize object :null-object nil :false-object :json-false)
     (args-out-of-range
      (encode-coding-string (efrit-json--encode object nil :json-false) 'utf-8-unix))))
 
 (defun efrit-json-parse (text)
-  "Return the value of the JSON TEXT, such that it can be written again.
+  "Return the value of the JSON TEXT so that it can be written again.
 Objects are hash tables, arrays vectors, null `:null', false `:false'."
   (condition-case nil
       (json-parse-string text :null-object :null :false-object :false)
@@ -64,8 +64,8 @@ Arrays are vectors, true t, null and false nil: what a function reads."
     (json-error (efrit-json--decode text 'plist 'keyword nil nil))))
 
 (defun efrit-json-text (value)
-  "Return VALUE, as `efrit-json-parse' gives it, as JSON text, a string.
-What no JSON can hold, such as raw bytes, is replaced first."
+  "Return VALUE, as from `efrit-json-parse', as JSON text, a string.
+Characters that JSON cannot hold, such as raw bytes, are replaced."
   (let ((written (condition-case nil
                      (json-serialize value :null-object :null :false-object :false)
                    ((args-out-of-range wrong-type-argument)
@@ -77,7 +77,7 @@ What no JSON can hold, such as raw bytes, is replaced first."
       (decode-coding-string written 'utf-8-unix t))))
 
 (defun efrit-json-replace-invalid (string)
-  "Return STRING with what UTF-8 cannot hold replaced by U+FFFD."
+  "Return STRING with characters that UTF-8 cannot hold replaced by U+FFFD."
   (if (string-match-p "[^\0-\ud7ff\ue000-\U0010ffff]" string)
       (replace-regexp-in-string "[^\0-\ud7ff\ue000-\U0010ffff]" "\ufffd" string t t)
     string))
@@ -145,8 +145,8 @@ when its time is over."
   (memq (efrit-call-state call) '(waiting sent)))
 
 (defun efrit-call-finish (call state &optional value)
-  "End CALL in STATE with VALUE, unless it has ended already.
-Return non-nil if this ended it."
+  "Set the state of CALL to STATE and its value to VALUE, and notify its maker.
+Return nil and do nothing if it has ended already."
   (when (efrit-call-open-p call)
     (setf (efrit-call-state call) state
           (efrit-call-value call) value)
@@ -156,24 +156,18 @@ Return non-nil if this ended it."
     t))
 
 (defun efrit-call-drop (call)
-  "Forget CALL; its end is not reported any more.
-Return non-nil if it had not ended."
+  "Drop CALL, so that its end is not reported.
+Return nil if it had ended."
   (prog1 (and (efrit-call-open-p call) t)
     (setf (efrit-call-state call) 'dropped)
     (efrit-call--stop-timer call)))
 
 (defun efrit-call-take-back (call)
-  "Make CALL, which could not be sent, wait to be sent again."
+  "Have CALL, which could not be sent, wait again."
   (when (eq (efrit-call-state call) 'sent)
     (setf (efrit-call-state call) 'waiting
           (efrit-call-connection call) nil
           (efrit-call-id call) nil)))
-
-(defun efrit-call-limit (call seconds over)
-  "Call OVER with CALL when SECONDS have passed and it has not ended.
-With nil for SECONDS there is no limit."
-  (when seconds
-    (setf (efrit-call-timer call) (run-at-time seconds nil over call))))
 
 (defun efrit-call-result (call)
   "Return the value of CALL, which has ended, or signal its error."
@@ -183,16 +177,14 @@ With nil for SECONDS there is no limit."
     (_ (signal 'efrit-cancelled (list "it was cancelled here")))))
 
 (defun efrit-defer (function &rest arguments)
-  "Call FUNCTION with ARGUMENTS soon, from a timer.
-What is put off so runs in the order in which it was put off, and an
-error in one does not touch the next.  It may ask things of another
-machine: it never runs inside of what TRAMP does, and finds files there
-as they are by then."
+  "Call FUNCTION with ARGUMENTS soon, from a timer, in the order of deferring.
+It may access remote files: it never runs within an operation of TRAMP, and
+TRAMP's cache is off for it."
   (setq efrit-call--queue (nconc efrit-call--queue (list (cons function arguments))))
   (run-at-time 0 nil #'efrit-call--run-next))
 
 (defun efrit-call--run-next ()
-  "Run the oldest of `efrit-call--queue', now or when TRAMP has done what it does."
+  "Run the oldest call in `efrit-call--queue', once TRAMP is idle."
   (if (efrit-remote-busy-p)
       (run-at-time 0.1 nil #'efrit-call--run-next)
     (when-let* ((next (pop efrit-call--queue)))
@@ -200,7 +192,7 @@ as they are by then."
         (apply (car next) (cdr next))))))
 
 (defun efrit-call--notify (call)
-  "Tell whoever made CALL how it ended."
+  "Call the success or failure function of CALL."
   (let ((told (pcase (efrit-call-state call)
                 ('done (efrit-call-success call))
                 ('failed (efrit-call-failure call)))))
@@ -229,9 +221,8 @@ as they are by then."
   "The folder of this package's Lisp files, symbolic links resolved.")
 
 (defmacro efrit-executable-locally (&rest body)
-  "Run BODY in a local folder, with the environment of Emacs itself.
-A remote `default-directory' or a buffer's own `process-environment' has
-no part in what BODY starts."
+  "Run BODY in a local folder and in the environment of Emacs itself.
+Buffer-local values of `default-directory' and the environment do not count."
   (declare (indent 0) (debug t))
   `(let ((default-directory (efrit-executable--local-directory))
          (process-environment (default-value 'process-environment))
@@ -239,9 +230,8 @@ no part in what BODY starts."
      ,@body))
 
 (defun efrit-executable-command ()
-  "Return the sidecar's command, a list of strings.
-The first is an absolute file name.  Signal a `user-error' that says what
-to run or set where there is none."
+  "Return the sidecar's command, a list of strings, the program's file first.
+Signal a `user-error' with advice if there is none."
   (efrit-executable-locally
    (if (default-value 'efrit-sidecar-command)
        (efrit-executable--absolute-command (ensure-list (default-value 'efrit-sidecar-command)))
@@ -250,15 +240,15 @@ to run or set where there is none."
                (user-error "%s" (efrit-executable--advice)))))))
 
 (defun efrit-executable--local-directory ()
-  "Return a local folder that exists."
+  "Return a local folder that exists, the home folder if possible."
   (let ((home (expand-file-name "~/")))
     (if (and (not (file-remote-p home)) (file-directory-p home))
         home
       (file-name-as-directory temporary-file-directory))))
 
 (defun efrit-executable--absolute-command (command)
-  "Return COMMAND with its program as an absolute file name.
-Signal a `user-error' where that program cannot be run."
+  "Return COMMAND with the absolute file name of its program.
+Signal a `user-error' if that cannot be run."
   (let ((program (executable-find (substitute-in-file-name (car command)))))
     (unless program
       (user-error
@@ -267,20 +257,20 @@ Signal a `user-error' where that program cannot be run."
     (cons program (cdr command))))
 
 (defun efrit-executable--checkout ()
-  "Return the folder of the checkout this file is part of, or nil."
+  "Return the checkout that this file is part of, or nil."
   (let ((folder (expand-file-name ".." efrit-directory)))
     (and (file-exists-p (expand-file-name "pyproject.toml" folder))
          (file-name-as-directory folder))))
 
 (defun efrit-executable--in-checkout ()
-  "Return the sidecar's program in the checkout's own virtualenv, or nil."
+  "Return the sidecar's program in the checkout's virtualenv, or nil."
   (when-let* ((checkout (efrit-executable--checkout)))
     (seq-find #'file-executable-p
               (list (expand-file-name ".venv/bin/efrit-budget" checkout)
                     (expand-file-name ".venv/Scripts/efrit-budget.exe" checkout)))))
 
 (defun efrit-executable--advice ()
-  "Return what a person without the sidecar's program should do."
+  "Return how to install the sidecar, a sentence."
   (if-let* ((checkout (efrit-executable--checkout)))
       (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
               (shell-quote-argument (directory-file-name checkout)))
@@ -294,16 +284,16 @@ checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
 ;; " *efrit sidecar stderr*".
 
 (defconst efrit-process--seconds 1
-  "Seconds between two looks whether a process has ended.")
+  "Seconds between two checks of whether a process has ended.")
 
 (defun efrit-process-name (&optional remote)
-  "Return the name of the process of the sidecar on the host REMOTE, or here."
+  "Return the process name of the sidecar on the host REMOTE, or here."
   (concat "efrit sidecar" (and remote (concat " " remote))))
 
 (defun efrit-process-spawn (command)
   "Start COMMAND, a list of strings, and return its process.
-It speaks on pipes, in bytes, and Emacs may end without asking about it.
-The key of the model is not in its environment, where commands could look."
+It uses pipes and bytes, and lacks the key of the model, which commands of the
+model could read."
   (efrit-executable-locally
     (let ((stderr (efrit-process-new-stderr))
           (process-environment (cons "ANTHROPIC_API_KEY" process-environment))
@@ -323,30 +313,28 @@ The key of the model is not in its environment, where commands could look."
         process))))
 
 (defun efrit-process-watch (process over)
-  "Call OVER once PROCESS has ended and what it wrote was read.
-Look from a timer: where a person quits while Emacs reads the last output
-of a process with a standard error of its own, Emacs never calls the
-sentinel.  `efrit-process-unwatch' ends it where the end is known."
+  "Call OVER once PROCESS has ended and its output was read.
+This takes a timer: Emacs never calls the sentinel if a person quits while it
+reads the last output of a process with its own standard error."
   (process-put process 'efrit-watch
                (run-at-time 0 efrit-process--seconds #'efrit-process--check process over)))
 
 (defun efrit-process-unwatch (process)
-  "Look no more whether PROCESS has ended."
+  "Stop checking whether PROCESS has ended."
   (when-let* ((timer (process-get process 'efrit-watch)))
     (cancel-timer timer)))
 
 (defun efrit-process-stderr (&optional remote)
-  "Return the buffer with what the sidecar wrote to its standard error.
-That is the latest process's, here or on the host REMOTE, or the one's
-before if that wrote nothing.  On another machine it comes when the
-process has ended.  Return nil where there is none."
+  "Return the buffer with the latest standard error of the sidecar, or nil.
+It is of the sidecar here, or on the host REMOTE, where it comes once the
+process has ended."
   (seq-find (lambda (buffer) (and buffer (> (buffer-size buffer) 0)))
             (list (get-buffer (efrit-process--stderr-name remote))
                   (get-buffer (efrit-process--stderr-name remote "before")))))
 
 (defun efrit-process-new-stderr (&optional remote)
   "Return an empty buffer for the stderr of a process on REMOTE, or here.
-That of the process before is set aside, if there is anything in it."
+Keep the buffer of the process before, if it has text."
   (let ((name (efrit-process--stderr-name remote))
         (before (efrit-process--stderr-name remote "before")))
     (when-let* ((latest (get-buffer name)))
@@ -360,7 +348,7 @@ That of the process before is set aside, if there is anything in it."
       (current-buffer))))
 
 (defun efrit-process-keep-words (process words)
-  "Add WORDS, bytes, to what PROCESS on another machine wrote to its stderr."
+  "Add WORDS, bytes of a remote PROCESS, to its stderr buffer."
   (when (buffer-live-p (process-get process 'efrit-stderr))
     (with-current-buffer (process-get process 'efrit-stderr)
       (goto-char (point-max))
@@ -378,20 +366,20 @@ That of the process before is set aside, if there is anything in it."
                                "\n" t "[ \t]+"))))))
 
 (defun efrit-process--check (process over)
-  "Call OVER if PROCESS has ended, behind the last of what it wrote."
+  "Call OVER if PROCESS has ended, after reading its last output."
   (unless (process-live-p process)
     (efrit-process-unwatch process)
     (while (accept-process-output process 0 nil t))
     (funcall over)))
 
 (defun efrit-process--kill-buffer (buffer)
-  "Kill BUFFER, which may be nil, without a question."
+  "Kill BUFFER without asking; it may be nil."
   (let ((kill-buffer-query-functions nil))
     (when buffer
       (kill-buffer buffer))))
 
 (defun efrit-process--stderr-name (remote &optional which)
-  "Return the name of the stderr buffer of the process WHICH on the host REMOTE."
+  "Return the stderr buffer's name for the process WHICH on the host REMOTE."
   (format " *%s stderr%s*" (efrit-process-name remote) (if which (concat " " which) "")))
 
 ;;; Connections
@@ -412,9 +400,9 @@ is nil once it was called.  LOG is how many characters of messages to keep."
 
 (defun efrit-connection-open (process on-progress on-end)
   "Return a connection to the sidecar whose process is PROCESS.
-ON-PROGRESS is called with a call, or nil, and the parameters of a
-progress notification about it; ON-END with the connection and a text
-that says why it ended, from the process's sentinel."
+ON-PROGRESS is called with a call, or nil, and the params of a progress
+notification; ON-END with the connection and the reason, a text, once the
+process has ended."
   (let ((connection (efrit-connection--create
                      :process process :name (process-name process)
                      :on-progress on-progress :on-end on-end
@@ -428,9 +416,8 @@ that says why it ended, from the process's sentinel."
   (process-live-p (efrit-connection-process connection)))
 
 (defun efrit-connection-send (connection call)
-  "Send CALL over CONNECTION, and return non-nil.
-Return nil where the process is gone and the call was not sent.  A call
-that cannot be written as JSON ends."
+  "Send CALL over CONNECTION; return nil if the process has ended.
+If CALL cannot be written as JSON, end it with an error."
   (condition-case err
       (prog1 t (efrit-connection--transmit connection call))
     (quit
@@ -448,30 +435,23 @@ that cannot be written as JSON ends."
   (efrit-connection--write connection (list :method (format "%s" method) :params params)))
 
 (defun efrit-connection-cancel (connection call)
-  "Drop CALL and tell CONNECTION's process to stop working on it.
-Return non-nil if it had not ended."
+  "Drop CALL, and have CONNECTION's process stop working on it.
+Return nil if it had ended."
   (let ((sent (eq (efrit-call-state call) 'sent)))
     (prog1 (efrit-call-drop call)
       (when (and sent (efrit-call-id call))
         (efrit-connection-withdraw connection call)))))
 
 (defun efrit-connection-withdraw (connection call)
-  "Tell CONNECTION's process to stop working on CALL."
+  "Have CONNECTION's process stop working on CALL."
   (when (efrit-connection-live-p connection)
     ;; Where the process ends just now there is nothing left to stop.
     (ignore-errors
       (efrit-connection-notify connection '$/cancelRequest
                                (list :id (efrit-call-id call))))))
 
-(defun efrit-connection-wait (connection)
-  "Read what CONNECTION's process sends, for 50 ms at most.
-CONNECTION may be nil.  Timers run meanwhile."
-  (let ((process (and connection (efrit-connection-process connection))))
-    (accept-process-output (and (process-live-p process) process) 0.05)))
-
 (defun efrit-connection-close (connection)
-  "End the process of CONNECTION, within two seconds.
-It is asked to shut down first."
+  "Ask the process of CONNECTION to exit; kill it after two seconds."
   (process-put (efrit-connection-process connection) 'efrit-stopped t)
   (unwind-protect
       (when (efrit-connection-live-p connection)
@@ -479,14 +459,14 @@ It is asked to shut down first."
     (efrit-connection-kill connection)))
 
 (defun efrit-connection-kill (connection)
-  "End the process of CONNECTION at once, and what was sent to it."
+  "Kill the process of CONNECTION, and end each call sent to it."
   (delete-process (efrit-connection-process connection))
   (efrit-connection--process-ended connection))
 
 ;;;; Starting
 
 (defun efrit-connection--fit (process connection)
-  "Have what PROCESS does and did go to CONNECTION: it may even have ended."
+  "Connect the output and end of PROCESS to CONNECTION, even if it has ended."
   (set-process-coding-system process 'binary 'binary)
   (set-process-filter process (lambda (_ output) (efrit-connection--take connection output)))
   (set-process-sentinel process
@@ -524,7 +504,7 @@ It is asked to shut down first."
     (efrit-connection--log connection "->" json)))
 
 (defun efrit-connection--log (connection sign json)
-  "Keep JSON, a message over CONNECTION, behind SIGN, where messages are kept."
+  "Log JSON, a message over CONNECTION, behind SIGN, if messages are logged."
   (let ((most (efrit-connection-log connection)))
     (when (> most 0)
       (with-current-buffer (get-buffer-create
@@ -535,7 +515,7 @@ It is asked to shut down first."
         (delete-region (point-min) (max (point-min) (- (point-max) most)))))))
 
 (defun efrit-connection--unencodable (call err)
-  "Return the error for CALL, which was not sent because of ERR."
+  "Return the error of CALL, which was not written because of ERR."
   (list 'efrit-unencodable
         (format "%s: %s%s" (efrit-call-method call) (error-message-string err)
                 (if (eq (car err) 'wrong-type-argument)
@@ -545,8 +525,8 @@ It is asked to shut down first."
 ;;;; Receiving
 
 (defun efrit-connection--take (connection output)
-  "Take OUTPUT, bytes of CONNECTION's process, and receive what is whole.
-On another machine the last of it is what was written to the standard error."
+  "Take OUTPUT, bytes of CONNECTION's process, and receive whole messages.
+The last output of a remote process is its standard error."
   (pcase-let* ((process (efrit-connection-process connection))
                (`(,bytes . ,words) (efrit-remote-split process output)))
     (unless (string-empty-p words)
@@ -558,7 +538,7 @@ On another machine the last of it is what was written to the standard error."
             (efrit-connection--messages connection)))))
 
 (defun efrit-connection--messages (connection)
-  "Remove the whole messages from the pieces of CONNECTION, and return them."
+  "Remove the whole messages from the pieces of CONNECTION; return them."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (mapc #'insert (reverse (efrit-connection-pieces connection)))
@@ -574,8 +554,8 @@ On another machine the last of it is what was written to the standard error."
       (nreverse messages))))
 
 (defun efrit-connection--need ()
-  "Move to where the body of the first message in this buffer begins.
-Return how long the buffer is to be for the whole message, at the least."
+  "Move to the body of the first message in this buffer.
+Return the least size of the buffer that holds the whole message."
   (goto-char (point-min))
   (let ((case-fold-search t))
     (if (re-search-forward "Content-Length: *\\([0-9]+\\)\r\n\\(?:.+\r\n\\)*\r\n" nil t)
@@ -583,7 +563,7 @@ Return how long the buffer is to be for the whole message, at the least."
       (1+ (buffer-size)))))
 
 (defun efrit-connection--read (connection end)
-  "Return the JSON from point to END, which came over CONNECTION, or nil."
+  "Return the JSON between point and END, a message over CONNECTION, or nil."
   (when (> (efrit-connection-log connection) 0)
     (efrit-connection--log connection "<-" (buffer-substring (point) end)))
   (save-restriction
@@ -595,7 +575,7 @@ Return how long the buffer is to be for the whole message, at the least."
              nil))))
 
 (defun efrit-connection--receive (connection message)
-  "Take MESSAGE, a plist, which came over CONNECTION."
+  "Handle MESSAGE, a plist, which came over CONNECTION."
   (let ((id (plist-get message :id))
         (method (plist-get message :method)))
     (cond
@@ -613,7 +593,7 @@ Return how long the buffer is to be for the whole message, at the least."
                                   message)))))
 
 (defun efrit-connection--answer (connection call message)
-  "End CALL, a request over CONNECTION, or nil, with the reply MESSAGE."
+  "End CALL, a request over CONNECTION or nil, with the reply MESSAGE."
   (when call
     (remhash (efrit-call-id call) (efrit-connection-calls connection))
     (if-let* ((err (plist-get message :error)))
@@ -621,7 +601,7 @@ Return how long the buffer is to be for the whole message, at the least."
       (efrit-call-finish call 'done (plist-get message :result)))))
 
 (defun efrit-connection--error (call err)
-  "Return ERR, a JSON-RPC error object about CALL, as a condition."
+  "Return ERR, the JSON-RPC error object of CALL, as a condition."
   (let ((code (plist-get err :code)))
     (list (if (eql code -32800) 'efrit-cancelled 'efrit-rpc-error)
           (or (plist-get err :message) "no message")
@@ -632,13 +612,13 @@ Return how long the buffer is to be for the whole message, at the least."
 ;;;; Ending
 
 (defun efrit-connection--change (connection change)
-  "Note CHANGE, as a sentinel gets it, of the process of CONNECTION."
+  "Store CHANGE, as a sentinel gets it, of the process of CONNECTION."
   (process-put (efrit-connection-process connection) 'efrit-end (string-trim change))
   (unless (efrit-connection-live-p connection)
     (efrit-connection--process-ended connection)))
 
 (defun efrit-connection--process-ended (connection)
-  "End what CONNECTION had under way, because its process ended; once."
+  "End each call of CONNECTION, whose process has ended, and report it once."
   (when-let* ((on-end (efrit-connection-on-end connection)))
     (setf (efrit-connection-on-end connection) nil)
     (efrit-process-unwatch (efrit-connection-process connection))
@@ -647,14 +627,14 @@ Return how long the buffer is to be for the whole message, at the least."
       (funcall on-end connection why))))
 
 (defun efrit-connection--fail-calls (connection err)
-  "End what was sent over CONNECTION with the error ERR, in that order."
+  "End each call sent over CONNECTION with the error ERR, in order."
   (let ((calls (hash-table-values (efrit-connection-calls connection))))
     (clrhash (efrit-connection-calls connection))
     (dolist (call (cl-sort calls #'< :key #'efrit-call-id))
       (efrit-call-finish call 'failed err))))
 
 (defun efrit-connection--exit-reason (connection)
-  "Return in words why CONNECTION's process ended."
+  "Return a text about the end of CONNECTION's process."
   (let ((process (efrit-connection-process connection)))
     (if (process-get process 'efrit-stopped)
         "it was stopped"
@@ -664,7 +644,7 @@ Return how long the buffer is to be for the whole message, at the least."
        ": "))))
 
 (defun efrit-connection--ask-to-exit (connection)
-  "Ask CONNECTION's process to shut down and exit, and give it time to."
+  "Ask CONNECTION's process to shut down and exit, and wait a little."
   (let ((call (efrit-call-create :method 'shutdown)))
     (efrit-connection-send connection call)
     (efrit-connection--wait-while 1.0 (lambda () (efrit-call-open-p call)))
@@ -673,7 +653,7 @@ Return how long the buffer is to be for the whole message, at the least."
      1.0 (lambda () (efrit-connection-live-p connection)))))
 
 (defun efrit-connection--wait-while (seconds busy)
-  "Wait while BUSY gives non-nil, for SECONDS at most."
+  "Wait while the function BUSY gives non-nil, for at most SECONDS."
   (let ((end (+ (float-time) seconds)))
     (while (and (funcall busy) (< (float-time) end))
       (accept-process-output nil 0.02))))

@@ -40,7 +40,7 @@
                                  (buffer-string)))))
 
 (defun efrit-environment (loop)
-  "Return the name of this Emacs, to stand beside date and system for LOOP."
+  "Return the name of this Emacs, part of the environment of LOOP."
   (format "GNU Emacs %s%s" emacs-version
           (if (file-remote-p (efrit-loop-root loop)) ", on another machine" "")))
 
@@ -55,14 +55,14 @@
 ;;;; Beginning
 
 (defun efrit-turn--begin (loop &rest _)
-  "Begin a turn of LOOP: what is stale first, then what the client can run."
+  "Begin a turn of LOOP; first load the conversation if it is stale."
   (efrit-loop-begin-step loop)
   (if (efrit-loop-stale loop)
       (efrit-turn--fetch loop)
     (efrit-turn--register loop)))
 
 (defun efrit-turn--fetch (loop)
-  "Ask the sidecar for the conversation of LOOP, and how far it has come."
+  "Load the conversation and the status of LOOP from the sidecar."
   (efrit-loop-call
    loop 'session/messages '(:as_text t)
    (lambda (held)
@@ -75,8 +75,8 @@
         (efrit-turn--register loop))))))
 
 (defun efrit-turn--is-fresh (loop budget)
-  "Note that LOOP stands as the sidecar has it; BUDGET is its snapshot.
-What was being sent has arrived if a turn began that we did not hear of."
+  "Store BUDGET, a snapshot, in LOOP, which is not stale any more.
+If the sidecar has begun a turn meanwhile, what was being sent has arrived."
   (setf (efrit-loop-stale loop) nil
         (efrit-loop-budget loop) budget)
   (when (> (or (plist-get budget :turn) 0) (efrit-loop-turn loop))
@@ -84,7 +84,7 @@ What was being sent has arrived if a turn began that we did not hear of."
     (efrit-loop-arrived loop)))
 
 (defun efrit-turn--register (loop)
-  "Tell the sidecar which tools this Emacs can run for LOOP, then begin."
+  "Register the tools of this Emacs for LOOP if they changed; begin a turn."
   (let ((tools (efrit-tools-schemas)))
     (if (equal tools (efrit-loop-offered loop))
         (efrit-turn--begin-turn loop)
@@ -94,7 +94,7 @@ What was being sent has arrived if a turn began that we did not hear of."
                          (efrit-turn--begin-turn loop))))))
 
 (defun efrit-turn--begin-turn (loop)
-  "Ask the sidecar what the next request of LOOP is to be."
+  "Call `turn/begin' for LOOP with all that is queued."
   (setf (efrit-loop-complete loop) nil)
   (efrit-loop-call loop 'turn/begin
                    (append '(:as_text t) (efrit-turn-params loop (efrit-loop-send loop)))
@@ -112,7 +112,7 @@ BLOCKS is the person's message, a list, or nil."
     ,@(and blocks (list :user_message (vconcat blocks)))))
 
 (defun efrit-turn--take-begin-reply (loop begun)
-  "Take BEGUN, the answer to `turn/begin', into LOOP."
+  "Store BEGUN, the reply to `turn/begin', in LOOP, and send the request."
   (let ((rewrite (plist-get begun :rewrite))
         (append (plist-get begun :append)))
     (when rewrite
@@ -139,19 +139,19 @@ BLOCKS is the person's message, a list, or nil."
         (plist-get holder :messages)))
 
 (defun efrit-turn--stop-soon (loop &rest _)
-  "Have LOOP stop when what is under way has its answer."
+  "Stop LOOP once the sidecar has answered the call under way."
   (setf (efrit-loop-stopping loop) t)
   (run-at-time efrit-stop-patience nil #'efrit-turn--warn-slow-stop
                loop (efrit-loop-step loop)))
 
 (defun efrit-turn--warn-slow-stop (loop step)
-  "Say what to do if LOOP, stopped in STEP, still waits for the sidecar there.
-A call that books something has no limit of time: it may take long."
+  "Note that the sidecar does not answer, if LOOP is still in STEP.
+Calls that store something have no time limit."
   (efrit-loop-if-current loop step
     (when (memq (efrit-loop-state loop) '(beginning ending))
       (efrit-loop-notify loop 'note
-                         (concat "The sidecar does not answer; it stops when it does.  "
-                                 "M-x efrit-sidecar-restart ends the waiting.")))))
+                         (concat "The sidecar does not answer; the session stops when it does.  "
+                                 "M-x efrit-sidecar-restart stops it now.")))))
 
 ;;;; Requests
 
@@ -177,7 +177,7 @@ A call that books something has no limit of time: it may take long."
       ((error quit) (efrit-loop-handle loop 'failed (error-message-string err))))))
 
 (defun efrit-turn--event (loop event)
-  "Take EVENT of the reply that streams into LOOP."
+  "Notify the observers of EVENT of the reply that LOOP receives."
   (pcase (car event)
     ('retry (efrit-loop-handle loop 'retry))
     ('again (efrit-loop-handle loop 'again))
@@ -185,7 +185,7 @@ A call that books something has no limit of time: it may take long."
   (apply #'efrit-loop-notify loop event))
 
 (defun efrit-turn--request-ended (loop reply problem)
-  "The request of LOOP has ended with REPLY, or with PROBLEM."
+  "End the request of LOOP with REPLY, or with PROBLEM, a plist."
   (efrit-loop-drop-request loop)
   (if (null problem)
       (efrit-loop-handle loop 'replied reply)
@@ -193,7 +193,7 @@ A call that books something has no limit of time: it may take long."
     (efrit-loop-handle loop 'failed (plist-get problem :message))))
 
 (defun efrit-turn--drop-request (loop &rest _)
-  "Drop the request of LOOP, of which nothing has come."
+  "Cancel the request of LOOP, before any of its reply has come."
   (efrit-loop-begin-step loop)
   (when-let* ((request (efrit-loop-request loop)))
     (efrit-claude-cancel request)
@@ -202,20 +202,20 @@ A call that books something has no limit of time: it may take long."
     (efrit-loop-report-lost loop)))
 
 (defun efrit-turn--retry-now (loop &rest _)
-  "Have the request of LOOP be sent at once."
+  "Send the request of LOOP again at once."
   (efrit-claude-retry-now (efrit-loop-request loop)))
 
 ;;;; Ending
 
 (defun efrit-turn--end-aborted (loop &rest _)
-  "Stop the reply that streams into LOOP, and keep what has come of it."
+  "Cancel the request of LOOP, and store the part of the reply that has come."
   (let ((reply (efrit-claude-cancel (efrit-loop-request loop))))
     (efrit-loop-drop-request loop)
     (setf (efrit-loop-stopping loop) t)
     (efrit-turn--end loop reply 'aborted)))
 
 (defun efrit-turn--end (loop reply &optional aborted)
-  "Tell the sidecar of REPLY, which has come in LOOP; ABORTED if not whole."
+  "Call `turn/end' for LOOP with REPLY, which is not whole if ABORTED."
   (setf (efrit-loop-reply loop) reply)
   (efrit-loop-begin-step loop)
   (efrit-loop-call-again
@@ -231,7 +231,7 @@ A call that books something has no limit of time: it may take long."
    (lambda (ended) (efrit-turn--take-end-reply loop ended))))
 
 (defun efrit-turn--take-end-reply (loop ended)
-  "Take ENDED, the answer to `turn/end', into LOOP, and go on."
+  "Store ENDED, the reply to `turn/end', in LOOP, and run the tools."
   (let ((reply (efrit-loop-reply loop)))
     (efrit-turn--append loop (plist-get ended :append))
     (efrit-reply-take-inputs reply (plist-get ended :inputs) (plist-get ended :unreadable)
@@ -245,7 +245,7 @@ A call that books something has no limit of time: it may take long."
     (efrit-loop-handle loop (efrit-turn--next-event loop reply))))
 
 (defun efrit-turn--next-event (loop reply)
-  "Return what happens in LOOP after REPLY, as its reason to stop has it."
+  "Return the event of LOOP that follows from the stop reason of REPLY."
   (cond
    ((efrit-loop-stopping loop) 'done)
    ((efrit-reply-tool-uses reply) 'tools)
@@ -259,7 +259,7 @@ A call that books something has no limit of time: it may take long."
 ;;;; Tools
 
 (defun efrit-turn--run (loop &rest _)
-  "Run the tools that the reply of LOOP asks for."
+  "Run the tools called in the reply of LOOP."
   (efrit-loop-begin-step loop)
   (efrit-run-tools loop)
   (unless (efrit-loop-resting-p loop)
@@ -275,8 +275,8 @@ A call that books something has no limit of time: it may take long."
                                 (t 'more))))
 
 (defun efrit-turn--cut-short-p (loop)
-  "Return non-nil if nothing but the limit of tokens came of the tools of LOOP.
-Where one tool has run, the model has something to go on with, and goes on."
+  "Return non-nil if LOOP reached the token limit, and no tool has run.
+Where a tool has run, the model has a result to go on with."
   (let ((reply (efrit-loop-reply loop)))
     (and (equal (efrit-reply-stop-reason reply) "max_tokens")
          (cl-every #'efrit-block-problem (efrit-reply-tool-uses reply))
@@ -295,7 +295,7 @@ Where one tool has run, the model has something to go on with, and goes on."
      ((and dollars (>= (plist-get counts :dollars) dollars)) (format "$%s" dollars)))))
 
 (defun efrit-turn--stop-tools (loop &rest _)
-  "Stop the tools of LOOP that run; the sidecar answers for them."
+  "Stop the running tools of LOOP."
   (efrit-loop-begin-step loop)
   (efrit-run-stop loop))
 
@@ -311,12 +311,11 @@ Where one tool has run, the model has something to go on with, and goes on."
 ;; error, or that the person said no.
 
 (defvar efrit-run--tool-lists nil
-  "The sidecars' tools: an alist of hosts and alists.
-A host is its name, nil for this machine; behind it stand names of tools,
-each with what `tools/list' says of it, a plist.")
+  "The tools of each sidecar: an alist of host names and alists.
+These have the name of each tool, and its entry in the reply to `tools/list'.")
 
 (defun efrit-run-tools (loop)
-  "Run the tools that the reply of LOOP asks for."
+  "Run the tools called in the reply of LOOP, as permissions allow."
   (setf (efrit-loop-run loop)
         (mapcar (apply-partially #'efrit-run--use loop)
                 (efrit-reply-tool-uses (efrit-loop-reply loop))))
@@ -340,44 +339,40 @@ each with what `tools/list' says of it, a plist.")
   (setf (efrit-loop-run loop) nil))
 
 (defun efrit-run-answer (loop use decision &optional scope reason grant)
-  "Answer the question of USE in LOOP with DECISION, `allow' or `deny'.
-SCOPE says for how long: `session' and `project' are remembered.  REASON,
-why it is denied, goes to the model.  GRANT says what is allowed for that
-long, see `efrit-run-grants': `exactly' this, by default, or what is `alike'."
+  "Answer the question about USE in LOOP with DECISION, `allow' or `deny'.
+With SCOPE, `session' or `project', remember the answer that long.  REASON is
+shown to the model.  GRANT is `exactly' (the default) or `alike': what is
+allowed from now on, see `efrit-run-grants'."
   (let ((inhibit-quit t))
-    (efrit-run--answer loop use decision scope reason grant)))
-
-(defun efrit-run--answer (loop use decision scope reason grant)
-  "Answer the question of USE in LOOP with DECISION, SCOPE, REASON and GRANT."
-  (when (eq (efrit-use-state use) 'asking)
-    (pcase (and scope (efrit-run--rule-to-remember loop use decision grant))
-      (`(,rule ,words) (efrit-run--remember loop rule words scope)))
-    (if (eq decision 'deny)
-        (efrit-run--deny loop use reason)
-      (setf (efrit-use-allowed use) t)
-      (efrit-run--allow loop use))
-    (when scope
-      (efrit-run--decide-again loop))))
+    (when (eq (efrit-use-state use) 'asking)
+      (pcase (and scope (efrit-run--rule-to-remember loop use decision grant))
+        (`(,rule ,words) (efrit-run--remember loop rule words scope)))
+      (if (eq decision 'deny)
+          (efrit-run--deny loop use reason)
+        (setf (efrit-use-allowed use) t)
+        (efrit-run--allow loop use))
+      (when scope
+        (efrit-run--decide-again loop)))))
 
 (defun efrit-run-grants (loop use)
-  "Return what the person who is asked about USE in LOOP may allow for longer.
-It is as `efrit-permissions-offers' gives it; nil where it is always asked."
+  "Return the permissions that the person can give to USE in LOOP.
+They are as from `efrit-permissions-offers'; nil if it is always asked about."
   (unless (or (efrit-use-guard use) (efrit-use-confirm use))
     (efrit-permissions-offers (efrit-use-name use) (efrit-run--subjects loop use))))
 
 (defun efrit-run-refusal (loop use)
-  "Return (RULE WORDS) that deny what USE in LOOP is about from now on."
+  "Return (RULE WORDS) to deny what is like USE in LOOP."
   (efrit-permissions-refusal (efrit-use-name use) (efrit-run--subjects loop use)))
 
 (defun efrit-run--rule-to-remember (loop use decision grant)
-  "Return (RULE WORDS) to be remembered of DECISION on USE in LOOP, or nil.
+  "Return (RULE WORDS) for DECISION about USE in LOOP, or nil.
 GRANT is as in `efrit-run-answer'."
   (if (eq decision 'deny)
       (efrit-run-refusal loop use)
     (cdr (assq (or grant 'exactly) (efrit-run-grants loop use)))))
 
 (defun efrit-run--remember (loop rule words scope)
-  "Remember RULE, in WORDS, in LOOP for SCOPE, and say so there."
+  "Store RULE, described by WORDS, for SCOPE, and note that in LOOP."
   (pcase scope
     ('session (push rule (efrit-loop-rules loop)))
     ('project (efrit-permissions-remember (efrit-loop-root loop) rule)))
@@ -394,7 +389,7 @@ GRANT is as in `efrit-run-answer'."
 ;;;; Deciding
 
 (defun efrit-run--use (loop block)
-  "Return the use of a tool that BLOCK of a reply in LOOP asks for."
+  "Return an `efrit-use' for BLOCK, a tool use in the reply of LOOP."
   (let ((problem (efrit-block-problem block))
         (misfit (efrit-block-misfit block))
         (name (efrit-block-name block)))
@@ -406,8 +401,7 @@ GRANT is as in `efrit-run-answer'."
                       :problem problem :misfit misfit)))
 
 (defun efrit-run--load-tools (loop then)
-  "Learn what the tools of this turn of LOOP are like, then call THEN.
-The sidecar is asked where one is not known: it may have got tools since."
+  "Load the sidecar's list of tools if a tool of LOOP is not in it; call THEN."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
     (if (and (assoc host efrit-run--tool-lists)
              (seq-every-p (lambda (use)
@@ -426,7 +420,7 @@ The sidecar is asked where one is not known: it may have got tools since."
        :error (lambda (err) (efrit-loop-handle loop 'failed (efrit-error-text err)))))))
 
 (defun efrit-run--listing (loop use)
-  "Return the entry of the tool of USE in the list of LOOP's sidecar, or nil."
+  "Return the entry of the tool of USE in the sidecar's list for LOOP, or nil."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
     (cdr (assoc (efrit-use-name use) (cdr (assoc host efrit-run--tool-lists))))))
 
@@ -437,45 +431,44 @@ The sidecar is asked where one is not known: it may have got tools since."
     (intern (or (plist-get (efrit-run--listing loop use) :policy) "allow"))))
 
 (defun efrit-run--effects-p (loop use)
-  "Return non-nil if the tool of USE in LOOP does more than to read."
+  "Return non-nil if the tool of USE in LOOP can change something."
   (if-let* ((tool (efrit-tool-get (efrit-use-name use))))
       (efrit-tool-effects tool)
     (eq t (plist-get (efrit-run--listing loop use) :has_effects))))
 
 (defun efrit-run--decide (loop use)
-  "Return what permissions say of USE in LOOP.
-Where rules cannot be read, and where something of its own wants it, the
-person is asked."
+  "Return `allow', `ask' or `deny' for USE in LOOP.
+The answer is `ask' if rules cannot be read, or the use has a guard."
   (setf (efrit-use-guard use) (efrit-run--guard loop use))
   (let ((decision (condition-case err
                       (efrit-permissions-decide
                        (efrit-use-name use) (efrit-run--subjects loop use)
                        (efrit-run-policy loop use) (efrit-run-rules loop))
-                    (error (message "efrit: permissions cannot be read: %s"
+                    (error (message "efrit: the permissions cannot be read, so the person is asked: %s"
                                     (error-message-string err))
                            'ask))))
     (if (and (eq decision 'allow) (efrit-use-guard use)) 'ask decision)))
 
 (defun efrit-run-rules (loop)
-  "Return the rules that LOOP works by, in the order in which they count."
+  "Return the permission rules of LOOP, the deciding ones first."
   (append (efrit-loop-rules loop)
           (efrit-permissions-of (efrit-loop-root loop))
           (efrit-loop-option loop 'efrit-permission-rules)))
 
 (defun efrit-run--subjects (loop use)
-  "Return what USE in LOOP is about: the files are those that are there."
+  "Return the subjects of USE in LOOP; see `efrit-permissions-subjects'."
   (efrit-permissions-subjects (efrit-use-name use) (efrit-use-arguments use)
                               (efrit-run--files loop use)))
 
 (defun efrit-run--files (loop use)
-  "Return the files in the plan of USE in LOOP, by their names in the project."
+  "Return the names, in the project of LOOP, of the files in the plan of USE."
   (when-let* ((plan (efrit-use-plan use)))
     (let ((root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop)))))
       (mapcar (lambda (file) (string-remove-prefix root file))
               (efrit-plan-files plan)))))
 
 (defun efrit-run--guard (loop use)
-  "Return why the person is asked about USE in LOOP whatever was allowed, or nil."
+  "Return why USE in LOOP is asked about even if allowed, a sentence, or nil."
   (let* ((plan (efrit-use-plan use))
          (files (append (efrit-run--files loop use)
                         (and (efrit-run--plans-p use)
@@ -484,20 +477,25 @@ person is asked."
                                       collect (plist-get subject :text)))))
          (running (seq-find #'efrit-permissions-always-asks-p files)))
     (cond ((and plan (efrit-plan-secret plan)) "Files of this name usually hold secrets.")
-          (running (format "%s is run or obeyed by being there." running))
+          (running (format "Other programs run or obey %s." running))
           (t (efrit-tool-guard-reason (efrit-use-name use) loop (efrit-use-arguments use))))))
 
 (defun efrit-run--decide-all (loop)
-  "Start, ask about, or deny each use of LOOP.
-One that has a plan is asked about when its turn comes, since what went
-before it may change the same file."
+  "Decide about each use of LOOP: run it, ask, or refuse it.
+A use with a plan is asked about when it comes up, since earlier ones may
+change the same file."
   (dolist (use (efrit-loop-run loop))
     (setf (efrit-use-effects use) (efrit-run--effects-p loop use))
     (pcase (cond ((efrit-use-problem use) 'unreadable)
                  ((efrit-use-misfit use) 'misfit)
                  (t (efrit-run--decide loop use)))
-      ('unreadable (efrit-run--refuse-unreadable loop use))
-      ('misfit (efrit-run--refuse-misfit loop use))
+      ('unreadable
+       (efrit-run--refuse-input loop use (efrit-use-problem use)
+                                "Call it again with one whole object, each key once; \
+in smaller parts if it was cut off."))
+      ('misfit
+       (efrit-run--refuse-input loop use (efrit-use-misfit use)
+                                "Call it again with arguments that fit its schema."))
       ('deny (efrit-run--deny loop use))
       ((and 'ask (guard (not (efrit-run--plans-p use))))
        (efrit-run--ask loop use))
@@ -505,7 +503,7 @@ before it may change the same file."
   (efrit-run--next loop))
 
 (defun efrit-run--decide-again (loop)
-  "Look anew at what the person is asked in LOOP: the answer may be known now."
+  "Decide anew about what is asked about in LOOP."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)
@@ -513,13 +511,13 @@ before it may change the same file."
         ('deny (efrit-run--deny loop use))))))
 
 (defun efrit-run--allow (loop use)
-  "Have USE of LOOP run when its turn comes."
+  "Let USE of LOOP run when it comes up."
   (setf (efrit-use-ready use) t)
   (efrit-run--set loop use 'waiting)
   (efrit-run--next loop))
 
 (defun efrit-run--ask (loop use &optional question)
-  "Ask the person about USE in LOOP, by QUESTION, or what its tool has asked."
+  "Ask the person about USE in LOOP, with QUESTION or that of its plan or tool."
   (setf (efrit-use-state use) 'asking
         (efrit-use-question use)
         (or question
@@ -528,30 +526,24 @@ before it may change the same file."
   (efrit-loop-notify loop 'ask use))
 
 (defun efrit-run--deny (loop use &optional reason)
-  "Book that the person does not allow USE in LOOP, and REASON, if any."
+  "Record that the person denied USE in LOOP, for REASON, a text or nil."
   (efrit-run--refuse
    loop use
    (if reason
        (format "This use of %s was not allowed: %s" (efrit-use-name use) reason)
      (format "The person did not allow this use of %s." (efrit-use-name use)))
-   "Ask for it in another way, or do without."
+   "Do not seek the same effect in another way; choose another approach, or ask the person."
    (and reason t)))
 
-(defun efrit-run--refuse-unreadable (loop use)
-  "Book that USE in LOOP did not run, since its input could not be read."
-  (efrit-run--refuse
-   loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-problem use))
-   "Call it again with one whole object, each key once; in smaller parts if it was cut off."))
-
-(defun efrit-run--refuse-misfit (loop use)
-  "Book that USE in LOOP did not run, since its input does not fit the tool."
-  (efrit-run--refuse
-   loop use (format "%s was not run: %s" (efrit-use-name use) (efrit-use-misfit use))
-   "Call it again with arguments that fit its schema."))
+(defun efrit-run--refuse-input (loop use problem message)
+  "Record that USE in LOOP did not run, because of PROBLEM with its input.
+MESSAGE is what to do about it."
+  (efrit-run--refuse loop use (format "%s was not run: %s" (efrit-use-name use) problem) message))
 
 (defun efrit-run--refuse (loop use text message &optional said)
-  "Book that USE in LOOP did not run; TEXT is why, MESSAGE what to do about it.
-SAID is non-nil if the person said some of it."
+  "Record that USE in LOOP did not run, with the reason TEXT.
+MESSAGE is what to do about it.  SAID is non-nil if some of it is the
+person's words."
   (efrit-run--set loop use 'denied)
   (efrit-run--drop-plan use)
   (efrit-run--record
@@ -560,12 +552,12 @@ SAID is non-nil if the person said some of it."
 ;;;; Plans
 
 (defun efrit-run--plans-p (use)
-  "Return non-nil if the tool of USE has a plan before it does anything."
+  "Return non-nil if the tool of USE has to make a plan first."
   (when-let* ((tool (efrit-tool-get (efrit-use-name use))))
     (efrit-tool-plan tool)))
 
 (defun efrit-run--plan (loop use)
-  "Have the tool of USE in LOOP say what it would change, then decide."
+  "Have the tool of USE in LOOP make its plan, then decide about it."
   (efrit-run--set loop use 'planning)
   (efrit-plan-make
    loop (efrit-tool-get (efrit-use-name use)) (efrit-use-arguments use)
@@ -576,14 +568,14 @@ SAID is non-nil if the person said some of it."
      (efrit-run--record loop use (efrit-tool-result problem :status 'error)))))
 
 (defun efrit-run--drop-plan (use)
-  "Let go of the plan of USE, which is not made."
+  "Drop the plan of USE, if it has one."
   (when (efrit-use-plan use)
     (efrit-plan-drop (efrit-use-plan use))))
 
 ;;;; Running
 
 (defun efrit-run--next (loop)
-  "Start each use of LOOP whose turn it is."
+  "Start each use of LOOP that may run now."
   (let ((before nil))
     (dolist (use (efrit-loop-run loop))
       (when (and (efrit-use-ready use)
@@ -603,13 +595,13 @@ SAID is non-nil if the person said some of it."
            (efrit-tool-get (efrit-use-name earlier)))))
 
 (defun efrit-run--start (loop use)
-  "Run USE in LOOP, or make its plan; its turn has come."
+  "Make the plan of USE in LOOP, or run it."
   (if (and (efrit-run--plans-p use) (null (efrit-use-plan use)))
       (efrit-run--plan loop use)
     (efrit-run--run-or-ask loop use)))
 
 (defun efrit-run--set (loop use state)
-  "Put USE of LOOP into STATE, and tell."
+  "Set the state of USE in LOOP to STATE, and notify the observers."
   (setf (efrit-use-state use) state)
   (when (eq state 'running)
     (setf (efrit-use-begun use) (float-time)))
@@ -618,7 +610,7 @@ SAID is non-nil if the person said some of it."
   (efrit-loop-notify loop 'use use))
 
 (defun efrit-run--call (loop use)
-  "Call the sidecar's tool of USE in LOOP; it is told of buffers not saved first."
+  "Call the sidecar's tool of USE in LOOP, after sending unsaved buffers."
   (efrit-sync-flush)
   (efrit-run--set loop use 'running)
   (setf (efrit-use-token use)
@@ -632,7 +624,7 @@ SAID is non-nil if the person said some of it."
          (lambda (err) (efrit-run--call-failed loop use err)))))
 
 (defun efrit-run--take-envelope (loop use envelope)
-  "Take ENVELOPE, what the sidecar's tool of USE in LOOP gave."
+  "Handle ENVELOPE, the reply of the sidecar's tool of USE in LOOP."
   (setf (efrit-use-token use) nil)
   (if (not (equal (plist-get envelope :status) "needs_confirmation"))
       (efrit-run--finish-use loop use envelope)
@@ -644,25 +636,24 @@ SAID is non-nil if the person said some of it."
         (efrit-run--ask loop use (plist-get confirm :question))))))
 
 (defun efrit-run--call-failed (loop use err)
-  "Book that the call of USE in LOOP failed with ERR.
-When the sidecar died, it is asked again: what ran does not run twice."
+  "Handle ERR, the error of a call for USE in LOOP.
+If the sidecar died, call again: it does not run twice what has run."
   (setf (efrit-use-token use) nil)
   (if (eq (car err) 'efrit-sidecar-died)
       (efrit-run--call-again loop use)
     (efrit-run--record loop use (efrit-tool-result (efrit-error-text err) :status 'error))))
 
 (defun efrit-run--call-again (loop use)
-  "Call the tool of USE in LOOP once more, unless that was tried before."
+  "Call the tool of USE in LOOP a second time, or fail."
   (if (efrit-use-seconds use)
-      (efrit-loop-handle loop 'failed "The sidecar died again and again while a tool ran")
+      (efrit-loop-handle loop 'failed "The sidecar died twice while a tool ran; M-x efrit-sidecar-show-stderr shows why")
     (setf (efrit-use-seconds use) 0)
     ;; The new sidecar is to know of the buffers before it runs the tool.
     (efrit-sync-forget)
     (efrit-run--call loop use)))
 
 (defun efrit-run--run-or-ask (loop use)
-  "Run USE of LOOP, or ask about it, or deny it.
-Its turn has come, and things may stand otherwise than when the reply came."
+  "Decide about USE of LOOP, whose turn has come; run it, ask, or deny it."
   (pcase (if (efrit-use-allowed use) 'allow (efrit-run--decide loop use))
     ('deny (efrit-run--deny loop use))
     ('ask (efrit-run--ask loop use))
@@ -672,7 +663,7 @@ Its turn has come, and things may stand otherwise than when the reply came."
        (efrit-defer #'efrit-run--run-in-emacs loop use (efrit-loop-step loop)))))
 
 (defun efrit-run--run-in-emacs (loop use step)
-  "Run USE of LOOP in this Emacs, if nothing was begun there after STEP."
+  "Run USE of LOOP in this Emacs, if STEP is still the latest."
   (when (and (= step (efrit-loop-step loop)) (eq (efrit-use-state use) 'running))
     (let ((call (efrit-tool-call-create
                  :owner loop :id (efrit-use-id use) :name (efrit-use-name use)
@@ -684,7 +675,7 @@ Its turn has come, and things may stand otherwise than when the reply came."
 ;;;; Results
 
 (defun efrit-run--record (loop use result)
-  "Book RESULT, a plist, as what USE of LOOP gave."
+  "Call `tools/record' with RESULT, a plist, for USE of LOOP."
   (efrit-loop-call-again
    loop 'tools/record
    `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)
@@ -697,7 +688,7 @@ Its turn has come, and things may stand otherwise than when the reply came."
    (lambda (envelope) (efrit-run--finish-use loop use envelope))))
 
 (defun efrit-run--finish-use (loop use envelope)
-  "USE of LOOP has ended with ENVELOPE; go on when all have."
+  "Store ENVELOPE as the result of USE in LOOP; after the last, go on."
   (setf (efrit-use-result use) envelope)
   (when (equal (plist-get envelope :status) "success")
     (efrit-read-files-record loop (efrit-use-name use) (efrit-use-arguments use)))

@@ -54,14 +54,14 @@ which programs its tools lack.  SECRET-FILES is as in `efrit-host--secrets'."
   "The hosts, this machine first.")
 
 (defvar efrit-host--session-hosts (make-hash-table :test #'equal)
-  "The names of the hosts where sessions lie, by the sessions' ids.")
+  "The host names of sessions, by session id.")
 
 (defvar efrit-host--true-names (make-hash-table :test #'equal)
   "Cache of `efrit-host-true-name' for other machines.")
 
 (defvar efrit-host-default nil
-  "The name of the host for calls whose session is not known here.
-Hooks of a sidecar run with this bound to the name of its host.")
+  "The host name for calls whose session is not known.
+It is bound while hooks of a host's sidecar run.")
 
 (defun efrit-host-at (remote)
   "Return the host named REMOTE, nil for this machine."
@@ -70,33 +70,27 @@ Hooks of a sidecar run with this bound to the name of its host.")
         (nconc efrit-host--hosts (list host))
         host)))
 
-(defun efrit-hosts ()
-  "Return all hosts that were asked for in this Emacs, this machine first."
-  (copy-sequence efrit-host--hosts))
-
 (defun efrit-host-of-call (params remote)
-  "Return the host of a call with PARAMS, a plist.
-That is where its session lies; the one named REMOTE where the session is
-not known here; or that of `efrit-host-default'."
+  "Return the host of a call with PARAMS, a plist, by its session.
+For an unknown session it is REMOTE or else `efrit-host-default'."
   (efrit-host-at (efrit-host-of-session (plist-get params :session_id)
                                         (or remote efrit-host-default))))
 
 (defun efrit-host-set-session (id remote &optional keep)
-  "Take it that the session ID lies on the host named REMOTE.
-With KEEP, leave it where it is if that is known: ids are told apart by
-their own host alone."
+  "Store that the session ID is on the host named REMOTE.
+With KEEP, do not change the host of a known session."
   (unless (and keep (not (eq 'unknown (efrit-host-of-session id 'unknown))))
     (puthash id remote efrit-host--session-hosts)))
 
 (defun efrit-host-of-session (id &optional remote)
-  "Return the name of the host where the session ID lies, nil for this machine.
-It is REMOTE where the session is not known here."
+  "Return the host name of the session ID, nil for this machine.
+Return REMOTE if the session is not known."
   (gethash id efrit-host--session-hosts remote))
 
 ;;;; Names of files
 
 (defun efrit-host-local-name (file)
-  "Return FILE as it is called on its own machine."
+  "Return the name of FILE on its own machine."
   (file-local-name (expand-file-name file)))
 
 (defun efrit-host-true-name (file)
@@ -108,8 +102,8 @@ Another machine is asked once for each name."
     (file-truename file)))
 
 (defun efrit-host-true-file (buffer)
-  "Return the real name of the file that BUFFER visits.
-On another machine it is what it was when the file was visited."
+  "Return the true name of the file that BUFFER visits.
+For a remote file it is the one at the time of the visit."
   (let ((file (buffer-file-name buffer)))
     (if (file-remote-p file)
         (expand-file-name (or (buffer-local-value 'buffer-file-truename buffer) file))
@@ -128,7 +122,7 @@ On another machine it is what it was when the file was visited."
 
 (defun efrit-host-secret-p (file)
   "Return non-nil if secrets are usually in FILE, a whole name.
-That is by the list of its machine, or of any where that is not known yet."
+Use the list of its machine, or that of another one if it is not known."
   (let ((case-fold-search t)
         (name (file-local-name file))
         (known (seq-some #'efrit-host-secret-files
@@ -141,9 +135,9 @@ That is by the list of its machine, or of any where that is not known yet."
     secret))
 
 (defun efrit-host--secrets (patterns)
-  "Return PATTERNS, a vector of the sidecar's, for `efrit-host-secret-p'.
-That is a regexp that fits all of these files, and an alist: a regexp, and t,
-or nil for an exception.  The last that fits decides."
+  "Return PATTERNS, from the sidecar, as rules for `efrit-host-secret-p'.
+The car is a regexp for all of them; the cdr is an alist of regexps, each
+with t, or nil for an exception.  The last that matches decides."
   (let ((rules (mapcar (lambda (pattern)
                          (cons (efrit-host--secret-regexp (string-remove-prefix "!" pattern))
                                (not (string-prefix-p "!" pattern))))
@@ -151,7 +145,7 @@ or nil for an exception.  The last that fits decides."
     (cons (mapconcat #'car rules "\\|") rules)))
 
 (defun efrit-host--secret-regexp (pattern)
-  "Return a regexp for whole names that PATTERN fits, as in a .gitignore.
+  "Return a regexp for whole names that PATTERN, as in a .gitignore, matches.
 A pattern with a slash is for the end of a name, others for its last part."
   (let ((regexp (string-remove-prefix "\\`" (wildcard-to-regexp pattern))))
     (concat "/" (if (string-search "/" pattern)
@@ -166,7 +160,7 @@ A pattern with a slash is for the end of a name, others for its last part."
 ;; greeted; the sidecar takes the file away when it reads it.
 
 (defvar efrit-handover--folder nil
-  "The folder of this Emacs, or nil before the first greeting.")
+  "The folder for texts from this Emacs, or nil before the first greeting.")
 
 (defvar efrit-handover--disabled nil
   "Non-nil if the sidecar cannot read files, as in a container.")
@@ -175,7 +169,7 @@ A pattern with a slash is for the end of a name, others for its last part."
   "Number of texts written so far.")
 
 (defun efrit-handover-folder ()
-  "Return the folder to tell a new sidecar of this machine; nil: there is none."
+  "Return the folder for texts that a new sidecar here is told, or nil."
   (setq efrit-handover--disabled nil)
   (ignore-errors
     (unless efrit-handover--folder
@@ -184,9 +178,9 @@ A pattern with a slash is for the end of a name, others for its last part."
     efrit-handover--folder))
 
 (defun efrit-handover-leave (buffer)
-  "Leave the whole text of BUFFER in a new file, and return its bare name.
-What no UTF-8 can hold is written as Emacs has it, for the sidecar to
-replace.  Return nil where no file can be left."
+  "Write the whole text of BUFFER to a new file, and return its bare name.
+Characters that UTF-8 cannot hold are left for the sidecar to replace.
+Return nil if no file can be written."
   (when (and efrit-handover--folder (not efrit-handover--disabled))
     (let ((name (number-to-string (cl-incf efrit-handover--count))))
       (condition-case nil
@@ -195,21 +189,21 @@ replace.  Return nil where no file can be left."
         (file-error (efrit-handover-drop name))))))
 
 (defun efrit-handover-drop (name)
-  "Delete what was left as NAME, if it was not taken; return nil."
+  "Delete the text NAME if it was not taken; return nil."
   (ignore-errors
     (delete-file (efrit-handover--file name)))
   nil)
 
 (defun efrit-handover-refuse ()
-  "Leave nothing more, until another sidecar is greeted."
+  "Write no more texts until a sidecar is greeted again."
   (setq efrit-handover--disabled t))
 
 (defun efrit-handover--file (name)
-  "Return the file for what is left as NAME."
+  "Return the file of the text NAME."
   (expand-file-name name efrit-handover--folder))
 
 (defun efrit-handover--write (buffer file)
-  "Write the whole text of BUFFER, and nothing else, to the new FILE."
+  "Write the whole text of BUFFER to the new FILE."
   (let ((folder efrit-handover--folder))
     ;; What tidies up the temporary files of long-lived programs may have been there.
     (unless (file-directory-p folder)
@@ -223,8 +217,8 @@ replace.  Return nil where no file can be left."
         (efrit-handover--write-encoded file)))))
 
 (defun efrit-handover--write-encoded (file)
-  "Write this buffer, which is not ASCII alone, to the new FILE.
-Encoded by `write-region' it would be a string first, and so much garbage."
+  "Write this buffer, which is not all ASCII, to the new FILE.
+`write-region' would encode it as a string, which becomes garbage."
   (let ((text (current-buffer)))
     (with-temp-buffer
       (set-buffer-multibyte nil)
@@ -263,11 +257,11 @@ Encoded by `write-region' it would be a string first, and so much garbage."
   "The version of the wire's protocol that this client speaks.")
 
 (defconst efrit-supervisor--crash-limit 5
-  "After so many deaths within a minute the sidecar is not started again.")
+  "Number of deaths in a minute after which the sidecar is not started again.")
 
 (defun efrit-supervisor-submit (call)
-  "Send CALL to its host's sidecar, now or when that is ready; start it if need be.
-What is typed meanwhile ends none of that, in `while-no-input' either."
+  "Send CALL to the sidecar of its host, once ready; start it if need be.
+Typing does not interrupt this, not even in `while-no-input'."
   (let ((host (efrit-call-host call))
         (throw-on-input nil))
     (pcase (efrit-host-state host)
@@ -284,39 +278,14 @@ What is typed meanwhile ends none of that, in `while-no-input' either."
        (when (eq state 'off)
          (efrit-supervisor--start-when-due host))))))
 
-(defun efrit-supervisor-cancel (call)
-  "Drop CALL, and have the sidecar stop working on it.
-Return non-nil if it had not ended."
-  (let ((throw-on-input nil))
-    (if (eq (efrit-call-state call) 'sent)
-        (efrit-connection-cancel (efrit-call-connection call) call)
-      (efrit-supervisor--unqueue call)
-      (efrit-call-drop call))))
-
 (defun efrit-supervisor-limit (call seconds)
-  "End CALL with `efrit-timeout' unless it has ended after SECONDS.
-With nil for SECONDS there is no limit."
-  (efrit-call-limit call seconds #'efrit-supervisor--time-out))
-
-(defun efrit-supervisor-stop (&optional remote)
-  "Stop the sidecar here, or on the host REMOTE, and forget how often it died."
-  (let* ((host (efrit-host-at remote))
-         (connection (efrit-host-connection host)))
-    (setf (efrit-host-state host) 'stopping)
-    (unwind-protect
-        (when connection
-          (efrit-connection-close connection))
-      (efrit-supervisor--mark-stopped host)
-      (setf (efrit-host-deaths host) nil)
-      (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died "it was stopped")))))
+  "End CALL with `efrit-timeout' after SECONDS, unless it has ended or that is nil."
+  (when seconds
+    (setf (efrit-call-timer call) (run-at-time seconds nil #'efrit-supervisor--time-out call))))
 
 (defun efrit-supervisor-connection (&optional remote)
   "Return the connection to the sidecar here, or on the host REMOTE, or nil."
   (efrit-host-connection (efrit-host-at remote)))
-
-(defun efrit-supervisor-server (&optional remote)
-  "Return the greeting of the sidecar here, or on the host REMOTE; nil: not ready."
-  (efrit-host-server (efrit-host-at remote)))
 
 (defun efrit-supervisor-remember (session-id &optional remote)
   "Resume SESSION-ID in every new process, here or on the host REMOTE."
@@ -325,7 +294,7 @@ With nil for SECONDS there is no limit."
 
 (defun efrit-supervisor-forget (session-id)
   "Do not resume SESSION-ID in new processes any more."
-  (dolist (host (efrit-hosts))
+  (dolist (host efrit-host--hosts)
     (setf (efrit-host-sessions host) (delete session-id (efrit-host-sessions host)))))
 
 (defun efrit-supervisor-sessions (&optional remote)
@@ -335,9 +304,8 @@ With nil for SECONDS there is no limit."
 ;;;; Starting
 
 (defun efrit-supervisor--start-when-due (host)
-  "Start the sidecar of HOST, after a pause where it died just now.
-On another machine that is never done inside of what TRAMP or a process
-filter does."
+  "Start the sidecar of HOST, after a pause if it died lately.
+A remote one is never started within TRAMP or a process filter."
   (let ((pause (efrit-supervisor--pause host)))
     (if (and (<= pause 0) (null (efrit-host-remote host)))
         (efrit-supervisor--start host)
@@ -345,35 +313,34 @@ filter does."
       (run-at-time (max 0 pause) nil #'efrit-supervisor--start-after-pause host))))
 
 (defun efrit-supervisor--pause (host)
-  "Return how many seconds to wait before the next start on HOST.
-None after the first death of a minute, then 0.5 and twice as many each
-time, counted from the latest death."
+  "Return the seconds to wait before starting the sidecar of HOST again.
+That is none after the first death in a minute, then 0.5, and twice as long
+each time, from the latest death on."
   (let ((deaths (efrit-supervisor--recent-deaths host)))
     (if deaths
         (- (+ (car deaths) (efrit-supervisor--pause-after (length deaths))) (float-time))
       0)))
 
 (defun efrit-supervisor--pause-after (count)
-  "Return how many seconds to wait after the latest of COUNT deaths."
+  "Return the seconds to wait after the latest of COUNT deaths."
   (if (< count 2)
       0
     (min 5 (* 0.5 (expt 2 (- count 2))))))
 
 (defun efrit-supervisor--recent-deaths (host)
-  "Return the deaths of the last minute on HOST, and forget those before."
+  "Return the deaths on HOST in the last minute, and forget earlier ones."
   (let ((since (- (float-time) 60)))
     (setf (efrit-host-deaths host)
           (cl-remove-if (lambda (time) (< time since)) (efrit-host-deaths host)))))
 
 (defun efrit-supervisor--start-after-pause (host &optional since)
-  "Start the sidecar of HOST, unless it was stopped or started meanwhile.
-That was tried SINCE a time."
+  "Start the sidecar of HOST, if it is still pausing.
+The first try was at the time SINCE."
   (when (eq (efrit-host-state host) 'pausing)
     (efrit-supervisor--start host since)))
 
 (defun efrit-supervisor--start (host &optional since)
-  "Start the process of HOST and greet it; that was tried SINCE a time.
-A quit waits until it is known what the state is."
+  "Start the process of HOST and greet it; the first try was at the time SINCE."
   (setf (efrit-host-state host) 'starting)
   (add-hook 'kill-emacs-hook #'efrit-supervisor--stop-with-emacs)
   (condition-case err
@@ -393,12 +360,12 @@ A quit waits until it is known what the state is."
    (if (efrit-host-remote host)
        (efrit-supervisor--spawn-remote host)
      (efrit-process-spawn (append (efrit-executable-command) '("serve"))))
-   #'efrit-supervisor--progress
+   (apply-partially #'run-hook-with-args 'efrit-sidecar-progress-functions)
    (lambda (connection why) (efrit-supervisor--ended host connection why))))
 
 (defun efrit-supervisor--spawn-remote (host)
   "Start the sidecar on HOST, a remote one, and return its process.
-A person can quit.  What is missing there is said."
+A person can quit.  Show which programs are missing."
   (condition-case nil
       (let* ((inhibit-quit nil)
              (remote (efrit-host-remote host))
@@ -416,8 +383,8 @@ A person can quit.  What is missing there is said."
     (quit (signal 'efrit-cancelled (list "the start was quit")))))
 
 (defun efrit-supervisor--start-later (host since)
-  "Start the sidecar of HOST when TRAMP has done there what it is doing.
-That was tried SINCE a time; it may not take longer than a start."
+  "Start the sidecar of HOST once TRAMP is idle.
+Fail when that takes longer than a start may, counted from the time SINCE."
   (cond
    ((not (eq (efrit-host-state host) 'starting)))
    ((< efrit-sidecar-start-timeout (- (float-time) since))
@@ -429,9 +396,9 @@ That was tried SINCE a time; it may not take longer than a start."
     (run-at-time 0.2 nil #'efrit-supervisor--start-after-pause host since))))
 
 (defun efrit-supervisor--ask (host connection method params then &optional otherwise)
-  "Call METHOD with PARAMS over CONNECTION, as a part of the start on HOST.
-THEN is called with the result.  OTHERWISE is called with an error the
-sidecar answers with; without it, and for other errors, the start failed."
+  "Call METHOD with PARAMS over CONNECTION, as a part of starting HOST.
+THEN is called with the result, OTHERWISE with an error of the sidecar's.
+Without OTHERWISE, and for other errors, the start fails."
   (let ((call (efrit-call-create
                :host host :method method :params params
                :success (lambda (result)
@@ -447,7 +414,7 @@ sidecar answers with; without it, and for other errors, the start failed."
       (efrit-call-drop call))))
 
 (defun efrit-supervisor--greet (host connection)
-  "Exchange names and versions with the process of HOST, over CONNECTION."
+  "Call `initialize' over CONNECTION, to the process of HOST."
   (efrit-supervisor--ask
    host connection 'initialize
    `( :client (:name "efrit.el" :version ,efrit-version)
@@ -463,7 +430,7 @@ sidecar answers with; without it, and for other errors, the start failed."
        (efrit-supervisor--resume host connection)))))
 
 (defun efrit-supervisor--version-problem (host server)
-  "Return what to upgrade for SERVER, of HOST, to be understood, a text, or nil."
+  "Return what to upgrade if SERVER, of HOST, has another protocol, or nil."
   (let ((theirs (plist-get server :protocol_version))
         (sidecar (efrit-supervisor--display-name host))
         (name (plist-get (plist-get server :server) :version)))
@@ -477,13 +444,13 @@ sidecar answers with; without it, and for other errors, the start failed."
               sidecar name theirs efrit-version efrit-supervisor-protocol-version sidecar)))))
 
 (defun efrit-supervisor--display-name (host)
-  "Return what the sidecar of HOST is called in a sentence."
+  "Return the name of the sidecar of HOST for a sentence."
   (if (efrit-host-remote host)
       (concat "sidecar on " (efrit-host-remote host))
     "sidecar"))
 
 (defun efrit-supervisor--resume (host connection)
-  "Resume the sessions of HOST in the process of CONNECTION; then it is ready."
+  "Resume the sessions of HOST over CONNECTION; then it is ready."
   (let* ((sessions (reverse (efrit-host-sessions host)))
          (left (length sessions))
          (next (lambda (answer)
@@ -500,7 +467,7 @@ sidecar answers with; without it, and for other errors, the start failed."
                                  (funcall next nil)))))))
 
 (defun efrit-supervisor-session-begun (answer host)
-  "Take ANSWER, with which a session begins on HOST, or nil.
+  "Take ANSWER, the reply with which a session begins on HOST, or nil.
 Show its warnings, such as of sessions that will be deleted."
   (when answer
     (when-let* ((patterns (plist-get answer :secret_files)))
@@ -514,7 +481,7 @@ Show its warnings, such as of sessions that will be deleted."
   (message "efrit: session %s is not resumed: %s" id (cadr err)))
 
 (defun efrit-supervisor--ready (host)
-  "Say that the sidecar of HOST has started, and send what waited for it."
+  "Mark the sidecar of HOST as ready, and send what waited for it."
   (setf (efrit-host-state host) 'ready)
   (efrit-defer #'efrit-supervisor--run-hook host 'efrit-sidecar-started-functions
                (efrit-host-server host))
@@ -525,12 +492,12 @@ Show its warnings, such as of sessions that will be deleted."
         (efrit-supervisor-submit call)))))
 
 (defun efrit-supervisor--run-hook (host hook &rest arguments)
-  "Run HOOK with ARGUMENTS; it is about the sidecar of HOST."
+  "Run HOOK with ARGUMENTS, about the sidecar of HOST."
   (let ((efrit-host-default (efrit-host-remote host)))
     (apply #'run-hook-with-args hook arguments)))
 
 (defun efrit-supervisor--start-failed (host connection err)
-  "End CONNECTION, or nil, and what waits for HOST, with the error ERR."
+  "Give up starting HOST: end CONNECTION, or nil, and its queue with ERR."
   (when (eq connection (efrit-host-connection host))
     (efrit-supervisor--mark-stopped host)
     (when connection
@@ -540,25 +507,25 @@ Show its warnings, such as of sessions that will be deleted."
 ;;;; Ending
 
 (defun efrit-supervisor--mark-stopped (host)
-  "Note that there is no process of HOST."
+  "Mark HOST as without a process."
   (setf (efrit-host-state host) 'off
         (efrit-host-connection host) nil
         (efrit-host-server host) nil))
 
 (defun efrit-supervisor--unqueue (call)
-  "Take CALL out of the queue it waits in, if any."
+  "Remove CALL from the queue of its host."
   (let ((host (efrit-call-host call)))
     (setf (efrit-host-queue host) (delq call (efrit-host-queue host)))))
 
 (defun efrit-supervisor--fail-queue (host err)
-  "End what waits in the queue of HOST with the error ERR."
+  "End each queued call of HOST with the error ERR."
   (let ((calls (reverse (efrit-host-queue host))))
     (setf (efrit-host-queue host) nil)
     (dolist (call calls)
       (efrit-call-finish call 'failed err))))
 
 (defun efrit-supervisor--time-out (call)
-  "End CALL, whose time is over, and have the sidecar stop working on it."
+  "End CALL with a time-out, and have the sidecar stop working on it."
   (let ((sent (eq (efrit-call-state call) 'sent)))
     (efrit-supervisor--unqueue call)
     (efrit-call-finish call 'failed
@@ -566,12 +533,8 @@ Show its warnings, such as of sessions that will be deleted."
     (when sent
       (efrit-connection-withdraw (efrit-call-connection call) call))))
 
-(defun efrit-supervisor--progress (call params)
-  "Pass on the progress PARAMS about CALL."
-  (run-hook-with-args 'efrit-sidecar-progress-functions call params))
-
 (defun efrit-supervisor--ended (host connection why)
-  "Note that the process of HOST, behind CONNECTION, has ended; WHY is a text."
+  "Handle the end of the process of HOST, behind CONNECTION; WHY is a text."
   (when (and (eq connection (efrit-host-connection host))
              (not (eq (efrit-host-state host) 'stopping)))
     (efrit-supervisor--mark-stopped host)
@@ -585,8 +548,8 @@ Show its warnings, such as of sessions that will be deleted."
     (setf (efrit-host-state host) 'given-up)))
 
 (defun efrit-supervisor--announce-death (host why given-up)
-  "Tell the person that the sidecar of HOST died, and WHY, and what follows.
-GIVEN-UP is non-nil where it is not started again by itself."
+  "Show that the sidecar of HOST died, WHY, and what follows.
+GIVEN-UP is non-nil if it is not started again."
   (if given-up
       (message "%s" (efrit-error-text (efrit-supervisor--gave-up-error)))
     (message "efrit: the %s ended (%s); the next call starts it again"
@@ -602,10 +565,9 @@ GIVEN-UP is non-nil where it is not started again by itself."
                  efrit-supervisor--crash-limit))))
 
 (defun efrit-supervisor--stop-with-emacs ()
-  "Have the sidecars end because Emacs does: each ends when its input does.
-Nothing is waited for.  Where a signal ends Emacs, waiting for a process
-in `kill-emacs-hook' takes for ever.  The input of one on another machine
-is a terminal, which ends with Emacs."
+  "Have the sidecar here end with Emacs, by closing its input.
+This does not wait: after a signal, waiting in `kill-emacs-hook' never ends.
+The input of a remote one is a terminal, which ends with Emacs."
   (when-let* ((connection (efrit-supervisor-connection)))
     (ignore-errors
       (process-send-eof (efrit-connection-process connection)))))
@@ -626,37 +588,38 @@ other calls are answered, meanwhile.  When it is left early, as by
 
 (cl-defun efrit-sidecar-request-async
     (method params &key success error (timeout efrit-sidecar-timeout) host)
-  "Call METHOD with PARAMS and return a token of the call at once.
-SUCCESS is called with the result, or ERROR with the error as
-`condition-case' binds it: one of the two, once, later, from a timer.
-Both may be nil.  TIMEOUT, HOST and the errors are those of
-`efrit-sidecar-request'."
+  "Call METHOD with PARAMS, and return a token of the call at once.
+Later a timer calls SUCCESS with the result, or ERROR with the error as
+`condition-case' binds it.  Both may be nil.  TIMEOUT, HOST and the errors
+are those of `efrit-sidecar-request'."
   (let ((call (efrit-sidecar--call method params host success error)))
     (efrit-supervisor-limit call timeout)
     (efrit-supervisor-submit call)
     call))
 
 (defun efrit-sidecar-cancel (token)
-  "Cancel the call of TOKEN, and have the sidecar stop working on it.
-Nobody is told of its end from here on.  Return non-nil if it had not
-ended."
-  (efrit-supervisor-cancel token))
+  "Drop the call TOKEN, and have the sidecar stop working on it.
+Neither of its functions is called any more.  Return nil if it had ended."
+  (let ((throw-on-input nil))
+    (if (eq (efrit-call-state token) 'sent)
+        (efrit-connection-cancel (efrit-call-connection token) token)
+      (efrit-supervisor--unqueue token)
+      (efrit-call-drop token))))
 
 (defun efrit-sidecar-notify (method params)
-  "Send the sidecar the notification METHOD with PARAMS.
-It is started if need be; nothing tells whether it took notice."
+  "Send the sidecar the notification METHOD with PARAMS; start it if need be."
   (efrit-supervisor-submit
    (efrit-call-create :host (efrit-host-of-call params nil)
-                      :method (efrit-sidecar--symbol method) :params params
+                      :method method :params params
                       :kind 'notification))
   nil)
 
 (defun efrit-sidecar-ensure (&optional host)
   "Start the sidecar here, or of HOST, if need be, and wait until it is ready.
-Return its reply to the greeting: a plist of `:server' (`:name',
-`:version'), `:protocol_version' and `:capabilities'."
+Return its reply to `initialize': a plist of `:server' (`:name', `:version'),
+`:protocol_version' and `:capabilities'."
   (efrit-sidecar--await (efrit-call-create :host (efrit-host-at host) :kind 'barrier))
-  (efrit-supervisor-server host))
+  (efrit-host-server (efrit-host-at host)))
 
 (defun efrit-sidecar-process (&optional host)
   "Return the process of the sidecar here, or of HOST, or nil while there is none."
@@ -666,22 +629,29 @@ Return its reply to the greeting: a plist of `:server' (`:name',
 ;;;; Commands
 
 ;;;###autoload
-(defun efrit-sidecar-stop (&optional host)
+(defun efrit-sidecar-stop (&optional remote)
   "Stop the sidecar; what is under way ends with `efrit-sidecar-died'.
-The next call starts it again, with the sessions it had.  In a remote
-folder, it is that HOST's."
+The next call starts it again, with the sessions it had; earlier deaths are
+forgotten.  With REMOTE, or in a remote folder, it is that host's."
   (interactive (list (file-remote-p default-directory)))
-  (efrit-supervisor-stop host)
+  (let* ((host (efrit-host-at remote))
+         (connection (efrit-host-connection host)))
+    (setf (efrit-host-state host) 'stopping)
+    (unwind-protect
+        (when connection
+          (efrit-connection-close connection))
+      (efrit-supervisor--mark-stopped host)
+      (setf (efrit-host-deaths host) nil)
+      (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died "it was stopped"))))
   (when (called-interactively-p 'interactive)
     (message "The sidecar is stopped")))
 
 ;;;###autoload
 (defun efrit-sidecar-restart (&optional host)
-  "Stop the sidecar, if need be, and start it.
-However often it died before is forgotten.  In a remote folder, it is that
-HOST's."
+  "Stop the sidecar, if there is one, and start it; forget earlier deaths.
+In a remote folder, it is that HOST's."
   (interactive (list (file-remote-p default-directory)))
-  (efrit-supervisor-stop host)
+  (efrit-sidecar-stop host)
   (let ((server (plist-get (efrit-sidecar-ensure host) :server)))
     (when (called-interactively-p 'interactive)
       (message "%s %s is started; sessions: %d"
@@ -696,32 +666,30 @@ In a remote folder, it is that HOST's, and comes when it has ended."
   (pop-to-buffer (or (efrit-process-stderr host)
                      (user-error "The sidecar wrote nothing to its standard error"))))
 
-(defun efrit-sidecar--symbol (method)
-  "Return METHOD, a symbol or string, as a symbol."
-  (if (stringp method) (intern method) method))
-
 (defun efrit-sidecar--call (method params host &optional success failure)
-  "Return a new call of METHOD with PARAMS.
-HOST is where its session lies if that is not known here; SUCCESS and
-FAILURE are told its end."
+  "Return a new call of METHOD with PARAMS, for SUCCESS and FAILURE.
+HOST is where its session is if that is not known here."
   (efrit-call-create :host (efrit-host-of-call params host)
-                     :method (efrit-sidecar--symbol method) :params params
+                     :method method :params params
                      :success success :failure failure))
 
 (defun efrit-sidecar--await (call &optional timeout)
-  "Submit CALL, wait until it has ended, and return its result or signal its error.
-It may take TIMEOUT seconds.  Cancel it when left early; one can quit also
-where a timer waits."
+  "Submit CALL, wait until it has ended, and return or signal its outcome.
+It may take TIMEOUT seconds.  It is cancelled if the wait is left early, for
+which a person can quit even where a timer waits."
   (unwind-protect
       (progn
         (efrit-supervisor-limit call timeout)
         (efrit-supervisor-submit call)
         (let ((inhibit-quit nil))
           (while (efrit-call-open-p call)
-            (efrit-connection-wait (or (efrit-call-connection call)
-                                       (efrit-host-connection (efrit-call-host call)))))))
+            (let ((connection (or (efrit-call-connection call)
+                                  (efrit-host-connection (efrit-call-host call)))))
+              (accept-process-output (and connection (efrit-connection-live-p connection)
+                                          (efrit-connection-process connection))
+                                     0.05)))))
     (when (efrit-call-open-p call)
-      (efrit-supervisor-cancel call)))
+      (efrit-sidecar-cancel call)))
   (efrit-call-result call))
 
 ;;; Limits of a new session
@@ -769,10 +737,9 @@ where a timer waits."
   "Seconds to wait for a dead Emacs's sidecar to end.")
 
 (defun efrit-session-open (root &optional limits denied)
-  "Open a session on the folder ROOT and return its id, a string.
-Where ROOT is remote, the session is on that machine.  LIMITS is a plist of
-the budget's limits, or nil for the defaults; DENIED is a vector of the
-tools that the model is not offered."
+  "Open a session on the folder ROOT, on its machine; return its id, a string.
+LIMITS is a plist of the budget's limits, or nil for the defaults; DENIED is a
+vector of the tools that the model is not offered, or nil."
   (let* ((remote (file-remote-p root))
          (opened (efrit-sidecar-request
                   'session/open
@@ -786,9 +753,8 @@ tools that the model is not offered."
     id))
 
 (defun efrit-session-resume (id &optional remote)
-  "Resume the session ID, which any Emacs opened, and return its state, a plist.
-It lies on the host REMOTE, or on this machine.  Where another Emacs has
-it, ask whether to take it over, or signal a `user-error'."
+  "Resume the session ID on the host REMOTE or here; return its state, a plist.
+If another Emacs has it, ask whether to take it over, or signal a `user-error'."
   (prog1 (or (efrit-session--resume-unless-in-use
               id remote (+ (float-time) efrit-session--release-seconds))
              (progn
@@ -815,8 +781,8 @@ it, ask whether to take it over, or signal a `user-error'."
     resumed))
 
 (defun efrit-session--resume-unless-in-use (id remote until)
-  "Resume the session ID on the host REMOTE; return nil where it is in use.
-Before that is believed it is tried until the time UNTIL."
+  "Resume the session ID on the host REMOTE; return nil if it is in use.
+Try until the time UNTIL, since a dead Emacs's sidecar may not have ended yet."
   (condition-case err
       (efrit-session--resume id remote nil)
     (efrit-rpc-error

@@ -33,7 +33,7 @@
   "Names for the states of a loop.")
 
 (defun efrit-show-state (state)
-  "Return what STATE, of a loop, is called."
+  "Return the name of STATE, a state of a loop."
   (alist-get state efrit-show--states))
 
 (defun efrit-show-tokens (tokens)
@@ -58,7 +58,7 @@
     (truncate-string-to-width (string-join shown " ") width nil nil "…")))
 
 (defun efrit-show-use (use)
-  "Return USE as a line: tool, arguments, tokens, time, state."
+  "Return a line about USE: tool, arguments, tokens and time."
   (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
     (concat (efrit-show--use-sign use)
             (propertize (efrit-use-name use) 'face 'efrit-tool)
@@ -68,14 +68,14 @@
                         'face 'efrit-figures))))
 
 (defun efrit-show-question (use)
-  "Return what the person is asked about USE."
+  "Return the question about USE."
   (or (efrit-use-question use)
       (format "Let %s run?  %s" (efrit-use-name use)
               (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
 
 (defun efrit-show-gauge (loop &optional columns)
-  "Return the budget of LOOP as a line, of at most COLUMNS where that can be.
-Where there is no room for all, the tiers go first, then the bar."
+  "Return the budget of LOOP as a line of at most COLUMNS, if possible.
+Where space is short, leave out the tiers first, then the bar."
   (let* ((budget (efrit-loop-budget loop))
          (tiers (plist-get budget :tiers))
          (dollars (plist-get (efrit-loop-usage loop) :dollars))
@@ -92,25 +92,25 @@ Where there is no room for all, the tiers go first, then the bar."
         (concat (efrit-show--prompt budget 0) end))))
 
 (defun efrit-show-remaining (budget)
-  "Return how far BUDGET, a snapshot, is from the next compaction, in words."
+  "Return the tokens left in BUDGET, a snapshot, before a rewrite, in words."
   (let ((left (or (plist-get budget :remaining) 0)))
     (if (> left 0)
         (format "%s until it compacts" (efrit-show-tokens left))
       "compacts next")))
 
 (defun efrit-show-fill-face (used limit)
-  "Return the face of USED tokens where LIMIT is the most there can be."
+  "Return the face for USED tokens of LIMIT."
   (cond ((> used limit) 'efrit-band-critical)
         ((> used (* 0.8 limit)) 'efrit-band-low)
         (t 'efrit-band-ample)))
 
 (defun efrit-show-used-tokens (budget)
-  "Return how many tokens of BUDGET, a snapshot, are used."
+  "Return the number of tokens used in BUDGET, a snapshot."
   (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
            sum (or (plist-get tier :used) 0)))
 
 (defun efrit-show-prompt-limit (budget)
-  "Return how many tokens a prompt of BUDGET, a snapshot, can have."
+  "Return the largest prompt possible in BUDGET, a snapshot, in tokens."
   (or (plist-get budget :prompt_limit) 0))
 
 (defun efrit-show-bar (used limit width)
@@ -119,7 +119,7 @@ Where there is no room for all, the tiers go first, then the bar."
     (concat (make-string full ?▓) (make-string (- width full) ?░))))
 
 (defun efrit-show-cache-share (loop)
-  "Return the share of the cache in all that LOOP sent, or nil."
+  "Return the percentage of what LOOP sent that came from the cache, or nil."
   (let* ((usage (efrit-loop-usage loop))
          (read (or (plist-get usage :cache_read_input_tokens) 0))
          (all (+ read (or (plist-get usage :input_tokens) 0)
@@ -127,7 +127,7 @@ Where there is no room for all, the tiers go first, then the bar."
     (and (> all 0) (/ (* 100.0 read) all))))
 
 (defun efrit-show-summary (loop)
-  "Return how LOOP stands: budget, epochs, cache and price, in lines."
+  "Return lines about LOOP: budget, epoch, cache and price."
   (let ((usage (efrit-loop-usage loop))
         (share (efrit-show-cache-share loop)))
     (string-join
@@ -152,7 +152,7 @@ Where there is no room for all, the tiers go first, then the bar."
           (t (format "%s=%s" name value)))))
 
 (defun efrit-show--item (value)
-  "Return VALUE, an item of a list, as short text: of an object, its values."
+  "Return VALUE, an item of a list, as short text; for an object, its values."
   (if (and (consp value) (keywordp (car value)))
       (string-join (cl-loop for (_ member) on value by #'cddr
                             collect (efrit-show--one-line (format "%s" member)))
@@ -160,11 +160,11 @@ Where there is no room for all, the tiers go first, then the bar."
     (efrit-show--one-line (format "%s" value))))
 
 (defun efrit-show--one-line (text)
-  "Return TEXT on one line, without what lines are set in by."
+  "Return TEXT on one line, without indentation, hidden characters visible."
   (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
 
 (defun efrit-show--use-sign (use)
-  "Return the sign in front of the line of USE: how it went."
+  "Return the sign that begins the line of USE, for its state."
   (pcase (efrit-use-state use)
     ('done (if (member (plist-get (efrit-use-result use) :status) '(nil "error"))
                (propertize "✗ " 'face 'efrit-failed)
@@ -173,7 +173,7 @@ Where there is no room for all, the tiers go first, then the bar."
     (_ (propertize "… " 'face 'efrit-busy))))
 
 (defun efrit-show--use-end (use result)
-  "Return the end of the line of USE, which gave RESULT, if it has."
+  "Return the end of the line of USE: the figures of RESULT, which may be nil."
   (let ((tokens (plist-get result :tokens))
         (seconds (efrit-use-seconds use))
         (handle (plist-get result :handle)))
@@ -185,8 +185,7 @@ Where there is no room for all, the tiers go first, then the bar."
      (t ""))))
 
 (defun efrit-show--prompt (budget width)
-  "Return how much of the prompt of BUDGET is used, behind a bar of WIDTH.
-Its face is that of the same bar in the budget view."
+  "Return the size of the prompt of BUDGET, behind a bar of WIDTH characters."
   (let ((limit (efrit-show-prompt-limit budget))
         (used (efrit-show-used-tokens budget)))
     (propertize (concat (efrit-show-bar used limit width) (if (> width 0) " " "")
@@ -207,14 +206,13 @@ Its face is that of the same bar in the budget view."
   "Most characters beside the bar on its line.")
 
 (defun efrit-budget-bars--name (tier)
-  "Return what TIER, a keyword of a snapshot, is called."
+  "Return the name of TIER, a keyword."
   (if (eq tier :user_message)
       "requests"
     (replace-regexp-in-string "_" " " (substring (symbol-name tier) 1))))
 
 (defun efrit-budget-bars (budget &optional columns)
-  "Return BUDGET, a snapshot, as lines: the tiers, the whole, the estimate.
-None is longer than COLUMNS."
+  "Return lines of at most COLUMNS about BUDGET: tiers, total, estimate."
   (string-join
    (append (efrit-budget-bars-tiers budget columns)
            (list (efrit-budget-bars--wrap (efrit-budget-bars--remaining-text budget) columns)
@@ -222,7 +220,7 @@ None is longer than COLUMNS."
    "\n"))
 
 (defun efrit-budget-bars-tiers (budget &optional columns)
-  "Return a line with a bar for each tier of BUDGET, and one for the whole.
+  "Return lines with a bar for each tier of BUDGET and for the total.
 None is longer than COLUMNS."
   (let* ((tiers (plist-get budget :tiers))
          (width (if columns
@@ -239,11 +237,11 @@ None is longer than COLUMNS."
                                     (efrit-show-prompt-limit budget) width)))))
 
 (defun efrit-budget-bars-error (budget)
-  "Return how far off the estimate of BUDGET was lately, a line."
+  "Return a line about the recent error of the estimate in BUDGET."
   (let ((calibration (plist-get budget :calibration)))
     (if (or (null (plist-get calibration :model))
             (eql 0 (plist-get calibration :samples)))
-        "The estimate was not compared with real usage yet."
+        "The estimate has not been compared with real usage yet."
       (format "The estimate was %.1f%% off real usage lately (%s, factor %.2f from %d replies)."
               (* 100 (plist-get calibration :recent_error))
               (plist-get calibration :model)
@@ -251,8 +249,7 @@ None is longer than COLUMNS."
               (plist-get calibration :samples)))))
 
 (defun efrit-budget-bars--line (name used limit width)
-  "Return a line for NAME, of whose LIMIT tokens USED are taken.
-Its bar has WIDTH characters."
+  "Return a line for NAME with a bar of WIDTH characters: USED tokens of LIMIT."
   (let* ((used (or used 0))
          (limit (or limit 0)))
     (format "  %-12s %s %6s / %s"
@@ -262,7 +259,7 @@ Its bar has WIDTH characters."
             (efrit-show-tokens used) (efrit-show-tokens limit))))
 
 (defun efrit-budget-bars--wrap (text columns)
-  "Return TEXT in lines of at most COLUMNS; nil: in one."
+  "Return TEXT filled to COLUMNS, or as it is if COLUMNS is nil."
   (if (null columns)
       text
     (with-temp-buffer
@@ -272,7 +269,7 @@ Its bar has WIDTH characters."
       (string-trim-right (buffer-string)))))
 
 (defun efrit-budget-bars--remaining-text (budget)
-  "Return what BUDGET has left, a line."
+  "Return a line about the tokens that BUDGET has left."
   (format "%s, %s for tools after that; epoch %s, turn %s."
           (let ((left (efrit-show-remaining budget)))
             (concat (upcase (substring left 0 1)) (substring left 1)))
@@ -292,7 +289,7 @@ Its bar has WIDTH characters."
 (put 'efrit-presence-line 'risky-local-variable t)
 
 (defun efrit-presence-observe (loop event buffer)
-  "Say elsewhere what matters of EVENT of LOOP, whose buffer is BUFFER."
+  "Announce EVENT of LOOP, if its buffer BUFFER is not visible."
   (pcase event
     (`(state ,state ,_)
      (efrit-presence--refresh)
@@ -307,19 +304,19 @@ Its bar has WIDTH characters."
     (`(use ,_) (efrit-presence--refresh))))
 
 (defun efrit-presence-working ()
-  "Return the loops that are at work."
+  "Return the loops that are not resting."
   (seq-remove #'efrit-loop-resting-p (efrit-loops)))
 
 (defun efrit-presence-may-exit-p ()
-  "Return non-nil if Emacs may exit, which the person decides while one works.
+  "Return non-nil if Emacs may exit; ask while a loop works.
 This is for `kill-emacs-query-functions'."
   (or (null (efrit-presence-working))
-      (yes-or-no-p "Efrit is at work; the session stays.  Exit anyway? ")))
+      (yes-or-no-p "A session is at work; it can be resumed later.  Exit Emacs? ")))
 
 (add-hook 'kill-emacs-query-functions #'efrit-presence-may-exit-p)
 
 (defun efrit-presence--refresh ()
-  "Say in the mode lines which loops are at work."
+  "Update the mode lines to name the working loops."
   (let ((line (efrit-presence--text (efrit-presence-working))))
     (unless (equal line efrit-presence-line)
       (setq efrit-presence-line line)
@@ -327,7 +324,7 @@ This is for `kill-emacs-query-functions'."
       (force-mode-line-update t))))
 
 (defun efrit-presence--install ()
-  "Have the mode lines say what there is to say, and nothing if there is not."
+  "Add the text for the mode lines to `global-mode-string', or remove it."
   (let ((others (remq 'efrit-presence-line
                       (cond ((null global-mode-string) '(""))
                             ((listp global-mode-string) global-mode-string)
@@ -338,7 +335,7 @@ This is for `kill-emacs-query-functions'."
             (append others '(efrit-presence-line))))))
 
 (defun efrit-presence--text (loops)
-  "Return what mode lines say of LOOPS, those at work."
+  "Return the mode line text for LOOPS, the working ones."
   (if (or (null loops) (not efrit-presence-in-mode-line))
       ""
     (let ((asking (seq-some #'efrit-presence--waits-p loops)))
@@ -348,7 +345,7 @@ This is for `kill-emacs-query-functions'."
                   'face (if asking 'efrit-question 'efrit-busy)))))
 
 (defun efrit-presence--waits-p (loop)
-  "Return non-nil if LOOP waits for an answer of the person's."
+  "Return non-nil if LOOP waits for an answer from the person."
   (or (efrit-run-pending-use loop)
       (seq-some (lambda (use)
                   (and (equal (efrit-use-name use) "ask_user")
@@ -356,16 +353,16 @@ This is for `kill-emacs-query-functions'."
                 (efrit-loop-run loop))))
 
 (defun efrit-presence--visible-p (buffer)
-  "Return non-nil if BUFFER is in a window of a frame that can be seen."
+  "Return non-nil if BUFFER is in a window of a visible frame."
   (and (buffer-live-p buffer) (get-buffer-window buffer 'visible)))
 
 (defun efrit-presence--announce-question (buffer who)
-  "Say that WHO asks in BUFFER, where the person does not see it."
+  "Announce a question of WHO in BUFFER, unless that is visible."
   (unless (efrit-presence--visible-p buffer)
     (message "Efrit asks: %s waits for your answer in %s" who (buffer-name buffer))))
 
 (defun efrit-presence--announce-end (loop state buffer)
-  "Say that LOOP rests in STATE, where the person does not see BUFFER."
+  "Announce that LOOP rests in STATE, unless BUFFER is visible."
   (when (and efrit-presence-notify
              (not (and (efrit-presence--visible-p buffer) (efrit-presence--focused-p))))
     (efrit-defer #'efrit-presence--notify
@@ -373,11 +370,11 @@ This is for `kill-emacs-query-functions'."
                          (if (eq state 'idle) "it has ended" (efrit-show-state state))))))
 
 (defun efrit-presence--focused-p ()
-  "Return non-nil unless all frames are known to be out of focus."
+  "Return non-nil unless no frame is known to have the focus."
   (seq-some (lambda (frame) (memq (frame-focus-state frame) '(t unknown))) (frame-list)))
 
 (defun efrit-presence--notify (text)
-  "Say TEXT by the desktop, or in the echo area."
+  "Show TEXT as a desktop notification, or in the echo area."
   (unless (and (eq efrit-presence-notify 'desktop)
                (display-graphic-p)
                (getenv "DBUS_SESSION_BUS_ADDRESS")
