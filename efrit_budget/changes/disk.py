@@ -32,21 +32,18 @@ class DiskFile:
 
 def read(project: Project, located: Located) -> DiskFile | None:
     """Return the whole file, or None if it does not exist."""
-    try:
-        descriptor = project.open(located)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _failure(located.shown, "read", error) from error
-    try:
-        return _read_found(descriptor, located)
-    except OSError as error:
-        raise _failure(located.shown, "read", error) from error
-    finally:
-        os.close(descriptor)
+    with _explaining(located, "read"):
+        try:
+            descriptor = project.open(located)
+        except FileNotFoundError:
+            return None
+        try:
+            return _read_open(descriptor, located)
+        finally:
+            os.close(descriptor)
 
 
-def _read_found(descriptor: int, located: Located) -> DiskFile:
+def _read_open(descriptor: int, located: Located) -> DiskFile:
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode):
         raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
@@ -59,8 +56,16 @@ def _read_found(descriptor: int, located: Located) -> DiskFile:
     return DiskFile(data, facts)
 
 
-def _failure(shown: str, what: str, error: OSError) -> ChangeError:
-    return ChangeError(f"{shown} cannot be {what}: {error.strerror or error}", data={"path": shown})
+@contextmanager
+def _explaining(located: Located, what: str) -> Iterator[None]:
+    """Raise errors of the system as ones that say what could not be done with the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ChangeError(
+            f"{located.shown} cannot be {what}: {reason}", data={"path": located.shown}
+        ) from error
 
 
 def _too_large(located: Located) -> ChangeError:
@@ -73,19 +78,16 @@ def _too_large(located: Located) -> ChangeError:
 
 def put(located: Located, data: bytes, mode: int, found: DiskFile | None, scratch: str) -> None:
     """Replace the file that was read by these bytes, all of them or none."""
-    try:
-        with _parent(located, made=True) as (folder, name):
-            try:
-                _write(folder, scratch, data, mode, found)
-                _require_unchanged(folder, name, found, located)
-                os.rename(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(scratch, dir_fd=folder)
-                raise
-            _sync_folder(folder)
-    except OSError as error:
-        raise _failure(located.shown, "put back", error) from error
+    with _explaining(located, "put back"), _parent(located, made=True) as (folder, name):
+        try:
+            _write(folder, scratch, data, mode, found)
+            _require_unchanged(folder, name, found, located)
+            os.rename(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(scratch, dir_fd=folder)
+            raise
+        _sync_folder(folder)
 
 
 def _write(folder: int, scratch: str, data: bytes, mode: int, found: DiskFile | None) -> None:
@@ -111,37 +113,32 @@ def _copy_owner(descriptor: int, facts: os.stat_result) -> None:
 
 def remove(located: Located, found: DiskFile) -> None:
     """Remove the file that was read."""
-    try:
-        with _parent(located) as (folder, name):
-            _require_unchanged(folder, name, found, located)
-            os.unlink(name, dir_fd=folder)
-            _sync_folder(folder)
-    except OSError as error:
-        raise _failure(located.shown, "removed", error) from error
+    with _explaining(located, "removed"), _parent(located) as (folder, name):
+        _require_unchanged(folder, name, found, located)
+        os.unlink(name, dir_fd=folder)
+        _sync_folder(folder)
 
 
 def move(source: Located, target: Located, mode: int, found: DiskFile) -> None:
     """Rename the file that was read at `source` to `target`, where there is no file yet."""
-    try:
-        with _parent(source) as (folder, name), _parent(target, made=True) as (other, new):
-            _require_unchanged(folder, name, found, source)
-            _require_unchanged(other, new, None, target)
-            os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
-            if found.mode != mode:
-                os.chmod(new, mode, dir_fd=other)
-            _sync_folder(other)
-            _sync_folder(folder)
-    except OSError as error:
-        raise _failure(source.shown, f"moved back to {target.shown}", error) from error
+    with (
+        _explaining(source, f"moved back to {target.shown}"),
+        _parent(source) as (folder, name),
+        _parent(target, made=True) as (other, new),
+    ):
+        _require_unchanged(folder, name, found, source)
+        _require_unchanged(other, new, None, target)
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
+        if found.mode != mode:
+            os.chmod(new, mode, dir_fd=other)
+        _sync_folder(other)
+        _sync_folder(folder)
 
 
 def set_mode(located: Located, mode: int) -> None:
     """Set the permissions of a file."""
-    try:
-        with _parent(located) as (folder, name):
-            os.chmod(name, mode, dir_fd=folder)
-    except OSError as error:
-        raise _failure(located.shown, "given its permissions", error) from error
+    with _explaining(located, "given its permissions"), _parent(located) as (folder, name):
+        os.chmod(name, mode, dir_fd=folder)
 
 
 def remove_empty_folder(located: Located) -> None:

@@ -7,12 +7,10 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Connection, Row
 
-from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState
+from efrit_budget.conversation.pieces import Phase, Piece, PieceKey, PieceState
 from efrit_budget.conversation.tool_call import CallEntry, ToolCall
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
-
-Rows = list[Row]
 
 NEW = "session_id = :session AND turn >= :first AND turn < :turn AND state = 'full'"
 """The results that are new in the prompt of a turn."""
@@ -129,7 +127,7 @@ def list_page(
     states: Sequence[str] | None,
     offset: int,
     limit: int,
-) -> tuple[int, Rows]:
+) -> tuple[int, list[Row]]:
     """Return how many calls are in these states, and one page of them, newest first."""
     found = (
         "FROM calls WHERE session_id = ?1"
@@ -154,16 +152,16 @@ def with_number(connection: Connection, session_id: str, number: int, preferred:
     return row
 
 
-def with_results(connection: Connection, session_id: str) -> Rows:
+def with_results(connection: Connection, session_id: str) -> list[Row]:
     """Return the calls that have results."""
     return connection.execute(
-        "SELECT number, tool, arguments, tokens, state, pinned, turn, compressed, ended"
+        "SELECT number, tool, arguments, tokens, state, pinned, turn, same_as, compressed, ended"
         " FROM calls WHERE session_id = ? AND number IS NOT NULL",
         (session_id,),
     ).fetchall()
 
 
-def of_turn(connection: Connection, session_id: str, turn: int | None) -> Rows:
+def of_turn(connection: Connection, session_id: str, turn: int | None) -> list[Row]:
     """Return the calls of a turn; None selects those without a turn."""
     return connection.execute(
         "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state"
@@ -172,16 +170,16 @@ def of_turn(connection: Connection, session_id: str, turn: int | None) -> Rows:
     ).fetchall()
 
 
-def evicted_of_turn(connection: Connection, session_id: str, turn: int) -> Rows:
+def evicted_of_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
     """Return the evicted calls of a turn, without their long texts."""
     return connection.execute(
-        "SELECT number, tool, arguments, compressed FROM calls"
+        "SELECT number, tool, arguments, tokens, same_as, compressed FROM calls"
         " WHERE session_id = ? AND turn = ? AND state = 'gone' ORDER BY ordinal",
         (session_id, turn),
     ).fetchall()
 
 
-def unanswered(connection: Connection, session_id: str) -> Rows:
+def unanswered(connection: Connection, session_id: str) -> list[Row]:
     """Return the announced calls that have no result."""
     return connection.execute(
         "SELECT tool_use_id, tool, begun FROM calls"
@@ -248,7 +246,7 @@ def restore_turn(connection: Connection, session_id: str, turn: int) -> None:
 # Pieces of the window
 
 
-def in_window(connection: Connection, session_id: str) -> Rows:
+def in_window(connection: Connection, session_id: str) -> list[Row]:
     """Return the sizes and places of the calls in the window."""
     return connection.execute(
         "SELECT turn, ordinal, raw, exact, compressed_raw, state, last_use, pinned, place, wish"
@@ -257,7 +255,7 @@ def in_window(connection: Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def full_places(connection: Connection, session_id: str) -> Rows:
+def full_places(connection: Connection, session_id: str) -> list[Row]:
     """Return for each "Same as" line where its text is shown in full."""
     return connection.execute(
         "SELECT line.turn, line.ordinal, shown.turn, shown.ordinal FROM calls AS line"
@@ -337,7 +335,7 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
 
 
 def update_pieces(
-    connection: Connection, session_id: str, change: str, values: Mapping[Key, Json]
+    connection: Connection, session_id: str, change: str, values: Mapping[PieceKey, Json]
 ) -> None:
     """Set a column of results, each to its value; pieces of other phases are passed over."""
     connection.executemany(

@@ -1,6 +1,8 @@
-"""The line that replaces a result in the window: written and parsed here alone."""
+"""The line that replaces a result in the window."""
 
 from __future__ import annotations
+
+from sqlite3 import Row
 
 from efrit_budget.results.footer import FOOTER_SIGN
 from efrit_budget.results.marks import MARK, own
@@ -9,9 +11,12 @@ from efrit_budget.results.tokens import handle
 
 def compressed_line(number: int, tokens: int, summary: str) -> str:
     """Return the line of a result, with the handle that brings it back."""
+    return f"{_line_start(number, tokens)} {summary.strip()}".rstrip()
+
+
+def _line_start(number: int, tokens: int) -> str:
     name = handle(number)
-    note = own(f"[{name}: {tokens:,} tokens, shrunk; recall_result {name} brings it back]")
-    return f"{note} {summary.strip()}".rstrip()
+    return own(f"[{name}: {tokens:,} tokens, shrunk; recall_result {name} brings it back]")
 
 
 def line_of_same(number: int, same_as: int) -> str:
@@ -21,9 +26,15 @@ def line_of_same(number: int, same_as: int) -> str:
     return own(f"[{name}: {same}recall_result {name} brings it back]")
 
 
-def summary_of(line: str | None, number: int | None) -> str:
-    """Return the summary in a line, or a text that took its place without its footer."""
-    text = (line or "").removeprefix(f"{MARK} ")
-    if number is not None and text.startswith(f"[{handle(number)}: "):
-        text = text.partition("] ")[2]
+def summary_of(row: Row) -> str:
+    """Return the summary in the line of a call, which begins with its stored number and tokens.
+
+    A result that is shorter than its line would be has its text there, with a footer.
+    """
+    if row["same_as"] is not None:
+        return ""
+    text = row["compressed"] or ""
+    if row["number"] is not None:
+        text = text.removeprefix(_line_start(row["number"], row["tokens"]))
+    text = text.removeprefix(f"{MARK} ")
     return " ".join(text.rpartition(FOOTER_SIGN)[0].split() or text.split())

@@ -89,7 +89,7 @@ def text_of(blocks: list[JsonObject]) -> str:
 def _call_text(row: Row, words: int) -> str:
     arguments = row["arguments"] if row["arguments"] != "{}" else ""
     called = f"{row['tool']} {_cut(arguments, 60)}".rstrip()
-    outcome = summary_of(row["compressed"], row["number"])
+    outcome = summary_of(row)
     return f"{called}: {_cut(outcome, words)}" if words and outcome else called
 
 

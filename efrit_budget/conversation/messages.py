@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from efrit_budget.conversation.blocks import sendable_blocks, without_thinking
-from efrit_budget.conversation.pieces import Content, Key, Phase, Piece, PieceState
+from efrit_budget.conversation.pieces import Content, Phase, Piece, PieceKey, PieceState
 from efrit_budget.errors import JsonObject
 
 
@@ -16,7 +16,7 @@ class Assembly:
 
     first_place: int
     messages: list[JsonObject] = field(default_factory=list)
-    places: dict[Key, int] = field(default_factory=dict)
+    places: dict[PieceKey, int] = field(default_factory=dict)
     """The number of the message that carries each piece."""
 
     def add(self, role: str, blocks: list[JsonObject], piece: Piece | None = None) -> None:

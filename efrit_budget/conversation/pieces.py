@@ -36,7 +36,7 @@ class UserEdit(StrEnum):
     RESTORE = "restore"
 
 
-Key = tuple[int, int, int]
+PieceKey = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Piece:
     place: int | None = None
     """The number of the message that carries it; None until it is sent."""
     wish: UserEdit | None = None
-    full_copies: frozenset[Key] | None = None
+    full_copies: frozenset[PieceKey] | None = None
     """Of a "Same as" line, the pieces that show its text in full; None of other pieces."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> PieceKey:
         """The key that orders and identifies the piece."""
         return self.turn, self.phase, self.ordinal
 
@@ -71,7 +71,7 @@ class Piece:
         return self.state if self.wish is None else was[self.wish]
 
 
-def with_states(pieces: Iterable[Piece], states: Mapping[Key, PieceState]) -> list[Piece]:
+def with_states(pieces: Iterable[Piece], states: Mapping[PieceKey, PieceState]) -> list[Piece]:
     """Return the pieces in other states, without those that are evicted."""
     changed = (replace(piece, state=states.get(piece.key, piece.state)) for piece in pieces)
     return [piece for piece in changed if piece.state is not PieceState.GONE]

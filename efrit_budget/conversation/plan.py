@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from efrit_budget.budget.tiers import Limits, Tier
-from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState, UserEdit
+from efrit_budget.conversation.pieces import Phase, Piece, PieceKey, PieceState, UserEdit
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Frame:
 class Plan:
     """The states of the pieces after a rewrite, and the tiers' sizes."""
 
-    states: Mapping[Key, PieceState]
+    states: Mapping[PieceKey, PieceState]
     used: Mapping[Tier, int]
     head: int
     """The tokens that the lines of evicted turns may have."""
@@ -76,12 +76,12 @@ class _PlanDraft:
         self.lines = [key for key, piece in self.pieces.items() if piece.full_copies is not None]
         self._shrink_dangling_lines()
 
-    def _count(self, key: Key, sign: int) -> None:
+    def _count(self, key: PieceKey, sign: int) -> None:
         piece, state = self.pieces[key], self.states[key]
         if state is not PieceState.GONE:
             self.sums[tier_of(piece, state)] += sign * cost_in(piece, state)
 
-    def _set_state(self, key: Key, state: PieceState) -> None:
+    def _set_state(self, key: PieceKey, state: PieceState) -> None:
         self._count(key, -1)
         self.states[key] = state
         self._count(key, 1)
@@ -124,11 +124,11 @@ class _PlanDraft:
         mark = int(self.frame.limits.of(Tier.TOOL_RESULTS) * self.frame.low_water)
         return self.sums[Tier.TOOL_RESULTS] > mark
 
-    def by_last_use(self, keys: Iterable[Key]) -> list[Key]:
+    def by_last_use(self, keys: Iterable[PieceKey]) -> list[PieceKey]:
         """Return the keys, least recently used first."""
         return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
 
-    def compressible_results(self, *, current: bool) -> list[Key]:
+    def compressible_results(self, *, current: bool) -> list[PieceKey]:
         """Return the results that may be compressed, least recently used first, restored last."""
         found = self.by_last_use(
             key
@@ -140,7 +140,7 @@ class _PlanDraft:
         )
         return sorted(found, key=self.was_restored)
 
-    def was_restored(self, key: Key) -> bool:
+    def was_restored(self, key: PieceKey) -> bool:
         """Return whether the person restored it since the last rewrite."""
         return self.pieces[key].wish is UserEdit.RESTORE
 
@@ -160,7 +160,7 @@ class _PlanDraft:
         ]
         return sorted(found, key=lambda turn: (last_use[turn], turn))
 
-    def evictable_messages(self) -> list[Key]:
+    def evictable_messages(self) -> list[PieceKey]:
         """Return the user messages that may be evicted: all but the latest."""
         return self.by_last_use(
             key
@@ -170,7 +170,7 @@ class _PlanDraft:
             and key != self.latest_request
         )
 
-    def compress(self, key: Key) -> None:
+    def compress(self, key: PieceKey) -> None:
         """Compress a result."""
         self._set_state(key, PieceState.COMPRESSED)
         self._shrink_dangling_lines()
@@ -182,7 +182,7 @@ class _PlanDraft:
         self.gone += 1
         self._shrink_dangling_lines()
 
-    def evict_message(self, key: Key) -> None:
+    def evict_message(self, key: PieceKey) -> None:
         """Evict a user message."""
         self._set_state(key, PieceState.GONE)
         self.gone += 1

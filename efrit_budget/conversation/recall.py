@@ -88,7 +88,7 @@ def _call_line(row: Row) -> str:
         arguments = arguments[:ARGUMENTS_SHOWN] + "…"
     pinned = ", pinned" if row["pinned"] else ""
     tokens = f"{row['tokens']:,} tokens"
-    summary = summary_of(row["compressed"], row["number"])
+    summary = summary_of(row)
     summary_text = f": {summary[:120]}" if summary else ""
     called = f"{handle(row['number'])} {row['tool']} {arguments}"
     return f"{called} ({tokens}, {STATES[row['state']]}{pinned}){summary_text}"

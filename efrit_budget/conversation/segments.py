@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
-from efrit_budget.conversation.pieces import Key, Phase, PieceState
+from efrit_budget.conversation.pieces import Phase, PieceKey, PieceState
 from efrit_budget.errors import Json
-
-Rows = list[Row]
 
 EXCERPT_CHARACTERS = 200
 INSERT = """
@@ -67,7 +65,7 @@ def get(connection: Connection, session_id: str, turn: int, phase: Phase) -> Row
     return row
 
 
-def of_turn(connection: Connection, session_id: str, turn: int) -> Rows:
+def of_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
     """Return the user message and the reply of a turn."""
     return connection.execute(
         "SELECT phase, role, content, state FROM segments"
@@ -76,7 +74,7 @@ def of_turn(connection: Connection, session_id: str, turn: int) -> Rows:
     ).fetchall()
 
 
-def of_session(connection: Connection, session_id: str) -> Rows:
+def of_session(connection: Connection, session_id: str) -> list[Row]:
     """Return all rows of a session in order."""
     return connection.execute(
         "SELECT turn, phase, role, content, state FROM segments WHERE session_id = ?"
@@ -85,7 +83,7 @@ def of_session(connection: Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def in_window(connection: Connection, session_id: str) -> Rows:
+def in_window(connection: Connection, session_id: str) -> list[Row]:
     """Return the sizes and places of the rows in the window."""
     return connection.execute(
         "SELECT turn, phase, raw, bare_raw, exact, state, last_use, place FROM segments"
@@ -94,14 +92,14 @@ def in_window(connection: Connection, session_id: str) -> Rows:
     ).fetchall()
 
 
-def excerpts(connection: Connection, session_id: str) -> Rows:
+def excerpts(connection: Connection, session_id: str) -> list[Row]:
     """Return all rows with the beginnings of their texts."""
     return connection.execute(
         EXCERPTS, (EXCERPT_CHARACTERS, EXCERPT_CHARACTERS, session_id)
     ).fetchall()
 
 
-def evicted(connection: Connection, session_id: str) -> Rows:
+def evicted(connection: Connection, session_id: str) -> list[Row]:
     """Return the evicted user messages and replies."""
     return connection.execute(
         "SELECT turn, role, content FROM segments"
@@ -170,7 +168,7 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
 
 
 def update_pieces(
-    connection: Connection, session_id: str, change: str, values: Mapping[Key, Json]
+    connection: Connection, session_id: str, change: str, values: Mapping[PieceKey, Json]
 ) -> None:
     """Set a column of messages and replies, each to its value; results are passed over."""
     connection.executemany(

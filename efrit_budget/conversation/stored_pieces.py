@@ -8,7 +8,7 @@ from sqlite3 import Connection, Row
 
 from efrit_budget.budget.calibration import Calibration
 from efrit_budget.conversation import calls, segments
-from efrit_budget.conversation.pieces import Content, Key, Phase, Piece, PieceState, UserEdit
+from efrit_budget.conversation.pieces import Content, Phase, Piece, PieceKey, PieceState, UserEdit
 from efrit_budget.conversation.tool_uses import plain_id
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.results import store as results
@@ -27,9 +27,9 @@ def load_pieces(connection: Connection, session_id: str, calibration: Calibratio
     return sorted(found, key=lambda piece: piece.key)
 
 
-def _full_places(connection: Connection, session_id: str) -> dict[Key, frozenset[Key]]:
+def _full_places(connection: Connection, session_id: str) -> dict[PieceKey, frozenset[PieceKey]]:
     """Return for each "Same as" line where its text is shown in full."""
-    found: dict[Key, frozenset[Key]] = {}
+    found: dict[PieceKey, frozenset[PieceKey]] = {}
     for row in calls.full_places(connection, session_id):
         line = (row[0], Phase.RESULT.value, row[1])
         full_place = (
@@ -56,7 +56,7 @@ def _segment_piece(row: Row, calibration: Calibration) -> Piece:
 
 
 def _call_piece(
-    row: Row, calibration: Calibration, full_places: Mapping[Key, frozenset[Key]]
+    row: Row, calibration: Calibration, full_places: Mapping[PieceKey, frozenset[PieceKey]]
 ) -> Piece:
     return Piece(
         turn=row["turn"],
@@ -88,13 +88,15 @@ def tokens_saved(connection: Connection, session_id: str, calibration: Calibrati
     )
 
 
-def set_states(connection: Connection, session_id: str, states: Mapping[Key, PieceState]) -> None:
+def set_states(
+    connection: Connection, session_id: str, states: Mapping[PieceKey, PieceState]
+) -> None:
     """Set the states of pieces."""
     for table in (calls, segments):
         table.update_pieces(connection, session_id, "state = ?", states)
 
 
-def set_places(connection: Connection, session_id: str, places: Mapping[Key, int]) -> None:
+def set_places(connection: Connection, session_id: str, places: Mapping[PieceKey, int]) -> None:
     """Record which message carries each piece; that applies the user edits of results."""
     calls.update_pieces(connection, session_id, "place = ?, wish = NULL", places)
     segments.update_pieces(connection, session_id, "place = ?", places)

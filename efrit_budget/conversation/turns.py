@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from sqlite3 import Connection, Row
 
-Rows = list[Row]
-
 
 def insert(  # noqa: PLR0913  the columns
     connection: Connection,
@@ -69,7 +67,7 @@ def add_raw(connection: Connection, session_id: str, number: int, raw: int) -> N
     )
 
 
-def with_usage(connection: Connection, session_id: str) -> Rows:
+def with_usage(connection: Connection, session_id: str) -> list[Row]:
     """Return model and usage of the turns that have ended."""
     return connection.execute(
         "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",

@@ -139,8 +139,8 @@ class PastSession:
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """A message of the person."""
+class PastMessage:
+    """A user message of an earlier session."""
 
     session: str
     asked: float

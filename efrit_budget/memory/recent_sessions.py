@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.memory.observation import PastSession, Prompt
+from efrit_budget.memory.observation import PastMessage, PastSession
 from efrit_budget.memory.private import without_private
 
 OF_PROJECT = "(:project IS NULL OR project = :project) AND id <> :but"
@@ -20,7 +20,7 @@ class RecentSessions:
     """The latest sessions and user messages, newest first, and the totals."""
 
     sessions: list[PastSession]
-    prompts: list[Prompt]
+    prompts: list[PastMessage]
     session_count: int
     prompt_count: int
 
@@ -42,7 +42,7 @@ def load_recent(
     )
     return RecentSessions(
         [PastSession(row[0], without_private(row[1]), *row[2:]) for row in sessions],
-        [Prompt(row[0], row[1], without_private(row[2] or "")) for row in prompts],
+        [PastMessage(row[0], row[1], without_private(row[2] or "")) for row in prompts],
         connection.execute(f"SELECT count(*) {SESSIONS}", values).fetchone()[0],
         connection.execute(f"SELECT count(*) {PROMPTS}", values).fetchone()[0],
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from efrit_budget.errors import StorageError
 from efrit_budget.memory import rows, saving, searching
@@ -28,6 +28,8 @@ from efrit_budget.storage.database import Database
 
 if TYPE_CHECKING:
     from efrit_budget.memory.restoring import Merged
+
+T = TypeVar("T")
 
 COUNT_WITHIN_MS = 100
 """The longest wait for other writers when a reading is counted."""
@@ -100,25 +102,25 @@ class MemoryStore:
 
     # Reading
 
+    def _read(self, read: Callable[..., T], *arguments: Any) -> T:
+        with self._database.reading() as connection:
+            return read(connection, *arguments)
+
     def get(self, number: int) -> Observation | None:
         """Return an observation, even if it is deleted, or None."""
-        with self._database.reading() as connection:
-            return rows.get(connection, number)
+        return self._read(rows.get, number)
 
     def revisions(self, number: int) -> list[Revision]:
         """Return the earlier versions of an observation, oldest first."""
-        with self._database.reading() as connection:
-            return rows.revisions(connection, number)
+        return self._read(rows.revisions, number)
 
     def related(self, number: int) -> list[tuple[int, str]]:
         """Return ids and titles of related observations, in either direction."""
-        with self._database.reading() as connection:
-            return rows.related(connection, number)
+        return self._read(rows.related, number)
 
     def relations(self, number: int) -> list[int]:
         """Return the ids that an observation names, deleted ones included."""
-        with self._database.reading() as connection:
-            return rows.relations(connection, number)
+        return self._read(rows.relations, number)
 
     def search(
         self,
@@ -150,15 +152,13 @@ class MemoryStore:
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """Return how many observations match the filters."""
-        with self._database.reading() as connection:
-            return rows.count(connection, filters)
+        return self._read(rows.count, filters)
 
     def recent(
         self, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
     ) -> list[Observation]:
         """Return a page of the observations, those that were changed last first."""
-        with self._database.reading() as connection:
-            return rows.latest(connection, filters, limit, offset)
+        return self._read(rows.latest, filters, limit, offset)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -197,10 +197,8 @@ class MemoryStore:
 
     def stats(self, filters: Filters = EVERYTHING) -> Stats:
         """Return the totals."""
-        with self._database.reading() as connection:
-            return rows.stats(connection, filters)
+        return self._read(rows.stats, filters)
 
     def recent_sessions(self, project: str | None, but: str, limit: int) -> RecentSessions:
         """Return the latest sessions and messages of a project, except one session's."""
-        with self._database.reading() as connection:
-            return load_recent(connection, project, but, limit)
+        return self._read(load_recent, project, but, limit)

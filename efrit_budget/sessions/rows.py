@@ -20,8 +20,6 @@ MAY_EXPIRE = "(purged IS NULL OR touched > purged) AND NOT renamed"
 IS_ANNOUNCED = "coalesce(told >= touched, 0)"
 """Selects sessions whose expiry was announced since they were used last."""
 
-Rows = list[Row]
-
 
 @dataclass(frozen=True)
 class Session:
@@ -185,7 +183,7 @@ def list_expiring(connection: Connection) -> list[str]:
     return [row[0] for row in connection.execute("SELECT id FROM sessions WHERE expiring")]
 
 
-def list_unannounced(connection: Connection, before: float) -> Rows:
+def list_unannounced(connection: Connection, before: float) -> list[Row]:
     """Return open sessions last used before a moment whose expiry was not announced yet."""
     return connection.execute(
         "SELECT id, title, touched, owner FROM sessions"  # noqa: S608  own words
@@ -195,7 +193,7 @@ def list_unannounced(connection: Connection, before: float) -> Rows:
     ).fetchall()
 
 
-def list_removable(connection: Connection, announced_before: float) -> Rows:
+def list_removable(connection: Connection, announced_before: float) -> list[Row]:
     """Return sessions that are closed, or were announced before a moment; least used first."""
     return connection.execute(
         "SELECT id, closed, owner, coalesce(closed, touched) AS rest_since FROM sessions"  # noqa: S608

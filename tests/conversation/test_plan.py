@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from efrit_budget.budget.tiers import Limits, Tier
-from efrit_budget.conversation.pieces import Key, Phase, Piece, PieceState, UserEdit
+from efrit_budget.conversation.pieces import Phase, Piece, PieceKey, PieceState, UserEdit
 from efrit_budget.conversation.plan import Frame, Plan, plan
 
 LIMITS = Limits(
@@ -192,7 +192,7 @@ def test_the_turn_in_hand_gives_way_last_and_the_latest_request_not_at_all() -> 
 
 
 def test_a_line_that_points_at_a_text_shrinks_with_the_last_place_where_it_stands() -> None:
-    def pointing(at: set[Key]) -> Piece:
+    def pointing(at: set[PieceKey]) -> Piece:
         return result(5, 100, full_copies=frozenset(at))
 
     first, second = result(1), result(2)
