@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
 
 
@@ -24,6 +26,16 @@ def template() -> bytes:
 def open_database(file: Path) -> Database:
     """Open an empty, migrated database of this name."""
     return Database(copy_template(file), 5000)
+
+
+@contextmanager
+def empty_memory() -> Iterator[MemoryStore]:
+    """Yield an empty memory; close its database even if a random example is given up."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(open_database(Path(folder) / "memory.db")) as database,
+    ):
+        yield MemoryStore(database)
 
 
 def copy_template(file: Path) -> Path:

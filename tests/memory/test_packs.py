@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +25,7 @@ from efrit_budget.memory.packs import (
     context_pack,
 )
 from efrit_budget.memory.store import MemoryStore
-from tests.databases import open_database
+from tests.databases import empty_memory
 from tests.soak import amount
 
 COST = dearest(estimate)
@@ -218,15 +216,10 @@ DRAFTS = st.lists(
 @contextmanager
 def holding(drafts: list[Draft]) -> Iterator[MemoryStore]:
     """Yield a memory that contains these drafts."""
-    with tempfile.TemporaryDirectory() as folder:
-        database = open_database(Path(folder) / "memory.db")
-        try:
-            store = MemoryStore(database)
-            for draft in drafts:
-                store.save(draft)
-            yield store
-        finally:
-            database.close()
+    with empty_memory() as store:
+        for draft in drafts:
+            store.save(draft)
+        yield store
 
 
 @pytest.mark.parametrize("form", [Markdown(), PackJson(), ListLines(), ListJson()])

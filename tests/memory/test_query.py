@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from efrit_budget.memory.query import parse_query
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.migrate import migrations
-from tests.databases import open_database
+from tests.databases import empty_memory
 
 STEMMED = (
     *("authentication", "rotation", "configuration", "happiness", "generalization"),
@@ -43,9 +42,7 @@ def test_every_beginning_of_a_word_finds_it(store: MemoryStore, word: str) -> No
 def test_whatever_words_are_saved_every_beginning_of_each_finds_them(
     words: list[str], data: st.DataObject
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        database = open_database(Path(folder) / "memory.db")
-        store = MemoryStore(database)
+    with empty_memory() as store:
         number = store.save(Draft("Needle", " ".join(words), tags=(words[0],))).id
         store.save(Draft("Other", "Hay."))
         word = data.draw(st.sampled_from(words))
@@ -56,7 +53,6 @@ def test_whatever_words_are_saved_every_beginning_of_each_finds_them(
             assert number in [one.observation.id for one in result.candidates], query
             assert not result.any_word, query
             assert result.total == len(result.candidates)
-        database.close()
 
 
 @pytest.fixture

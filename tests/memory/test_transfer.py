@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,27 +15,16 @@ from efrit_budget.memory.observation import EVERYTHING, Draft, Filters
 from efrit_budget.memory.restoring import Merged
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.memory.transfer import Export, RecordError, imported, records
-from tests.databases import open_database
+from tests.databases import empty_memory
 
 BACKOFF = Draft("Retries use backoff", "Wait twice as long each time.", project="lab")
 TOPIC = replace(BACKOFF, topic_key="retry")
 
 
-@contextmanager
-def opened() -> Iterator[MemoryStore]:
-    """Yield an empty memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        database = open_database(Path(folder) / "memory.db")
-        try:
-            yield MemoryStore(database)
-        finally:
-            database.close()
-
-
 @pytest.fixture
 def other() -> Iterator[MemoryStore]:
     """Another empty memory."""
-    with opened() as store:
+    with empty_memory() as store:
         yield store
 
 
@@ -102,7 +88,7 @@ def acted(store: MemoryStore, acts: list[tuple[str, str, str | None, list[int], 
 
 @given(ACTS)
 def test_what_goes_through_an_empty_memory_goes_out_as_the_same_lines(acts: list[Any]) -> None:
-    with opened() as first, opened() as second:
+    with empty_memory() as first, empty_memory() as second:
         acted(first, acts)
         before = lines(first)
         taken = carry(first, second)
@@ -117,7 +103,7 @@ def test_what_goes_through_an_empty_memory_goes_out_as_the_same_lines(acts: list
 def test_a_later_export_brings_an_earlier_one_up_to_it(
     earlier: list[Any], later: list[Any]
 ) -> None:
-    with opened() as first, opened() as second:
+    with empty_memory() as first, empty_memory() as second:
         acted(first, earlier)
         carry(first, second)
         acted(first, later)
@@ -158,7 +144,7 @@ def test_what_was_deleted_goes_along_unless_something_filters(
 
 
 def test_relations_that_lead_out_of_the_lines_are_counted(other: MemoryStore) -> None:
-    with opened() as store:
+    with empty_memory() as store:
         first = store.save(BACKOFF).id
         store.save(Draft("Jitter", "Add noise.", related=(first,)))
         assert take(other, lines(store)[1:]).leading_out == 1
