@@ -48,7 +48,17 @@ it redirects to, or nil."
            (user-error "The address has a user name in it; remove that"))
           ((> (length url) 8000)
            (user-error "The address is too long"))
-          (t (url-encode-url (replace-regexp-in-string "#.*\\'" "" url))))))
+          (t (efrit-fetch--ascii-host
+              (url-encode-url (replace-regexp-in-string "#.*\\'" "" url)))))))
+
+(defun efrit-fetch--ascii-host (url)
+  "Return URL with its host in ASCII, where no letter looks like another."
+  (require 'puny)
+  (let* ((begin (string-match "[^/]+\\(?:[/?]\\|\\'\\)" url (length "http:/")))
+         (end (or (string-match "[/?]" url begin) (length url))))
+    (concat (substring url 0 begin)
+            (puny-encode-domain (substring url begin end))
+            (substring url end))))
 
 (defun efrit-fetch (call url then)
   "Get URL, from `efrit-fetch-url', for CALL; call THEN with an `efrit-fetched'.
@@ -153,6 +163,8 @@ Call THEN if there is none, or if it leads to another site."
     ((url "string" "")
      (links "boolean" "" :optional t))
   "Get a web page as text. Redirects to another site are reported, not followed."
+  :resolve (lambda (_loop arguments)
+             (plist-put arguments :url (efrit-fetch-url (plist-get arguments :url))))
   :effects nil
   :async t
   (efrit-fetch call (efrit-fetch-url url)

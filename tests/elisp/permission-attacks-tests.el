@@ -261,6 +261,20 @@ DECISION may be a function, which returns it."
     (should (equal "# A project\n" (attack-test--text "README.md")))
     (should (equal "one\ntwo\n" (attack-test--text "a.txt")))))
 
+;;; Addresses
+
+(ert-deftest efrit-attack-an-address-is-asked-about-as-it-is-fetched ()
+  "No letter of its host looks like another; that of one site is not that of another."
+  (attack-test-with
+      (attack-test--tries
+       "fetch_url" "{\"url\":\"http://\u0430pple.example/\u00e4#x\"}" "{\"url\":\"http://apple.example@127.0.0.1/\"}"
+       "{\"url\":\"http://apple.example:1/\"}" "{\"url\":\"http://apple.example.evil/\"}"
+       "{\"url\":\"http://apple.example\\\\.evil/\"}" "{\"url\":\"file:///etc/passwd\"}")
+      '((address (site "http://apple.example") allow)) nil
+    (should (equal "url: http://xn--pple-43d.example/%C3%A4"
+                   (cadr (car (last attack-test--asked)))))
+    (should (= 6 (length attack-test--asked)))))
+
 ;;; What changes while the person reads
 
 (ert-deftest efrit-attack-a-link-that-comes-while-the-person-reads-leads-nowhere ()
