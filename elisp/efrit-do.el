@@ -473,20 +473,14 @@ prompt is above that, and do not select the window."
 (defun efrit-preview--ask (loop blocks success failure)
   "Call `turn/preview' for BLOCKS in LOOP, then SUCCESS or FAILURE.
 Register the tools first, since they are part of the prompt."
-  (efrit-preview--call
+  (efrit-loop-ask-sidecar
    loop 'tools/register
    (list :tools (efrit-tools-schemas))
    (lambda (_)
-     (efrit-preview--call
+     (efrit-loop-ask-sidecar
       loop 'turn/preview (efrit-turn-params loop (append (efrit-loop-unsent loop) blocks))
       success failure))
    failure))
-
-(defun efrit-preview--call (loop method params success failure)
-  "Call METHOD with PARAMS for the session of LOOP; then SUCCESS or FAILURE."
-  (efrit-sidecar-request-async
-   method (append (list :session_id (efrit-loop-id loop)) params)
-   :timeout nil :success success :error failure))
 
 ;;;; Showing
 

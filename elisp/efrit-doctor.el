@@ -62,24 +62,15 @@ print the report and exit, with 1 if there is a problem."
   "Check this Emacs and its connection to the sidecar; return the findings.
 Skip checks that need something an earlier one missed."
   (let ((executable (efrit-doctor--executable)))
-    (append (list (efrit-doctor--emacs)
-                  (efrit-doctor--json)
+    (append (list (efrit-doctor--check (version<= "28.1" emacs-version) "Emacs" emacs-version
+                                       "install Emacs 28.1 or later")
+                  (let ((native (and (fboundp 'json-serialize) (fboundp 'json-parse-buffer))))
+                    (efrit-doctor--check native "JSON" (if native "native" "not native")
+                                         "install an Emacs that is built with libjansson"))
                   (efrit-doctor--curl)
                   executable)
             (when (efrit-doctor-check-ok executable)
               (efrit-doctor--connection)))))
-
-(defun efrit-doctor--emacs ()
-  "Check the version of Emacs."
-  (efrit-doctor--check (version<= "28.1" emacs-version) "Emacs" emacs-version
-                       "install Emacs 28.1 or later"))
-
-(defun efrit-doctor--json ()
-  "Check that this Emacs has native JSON functions."
-  (if (and (fboundp 'json-serialize) (fboundp 'json-parse-buffer))
-      (efrit-doctor--check t "JSON" "native" nil)
-    (efrit-doctor--check nil "JSON" "not native"
-                         "install an Emacs that is built with libjansson")))
 
 (defun efrit-doctor--curl ()
   "Check that the curl program for requests to the model exists."

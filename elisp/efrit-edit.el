@@ -296,7 +296,7 @@ File names in the alist have the host of the project."
               (cl-loop for path in paths
                        for file across (plist-get checked :files)
                        for name = (efrit-file-local-to-emacs (efrit-loop-root loop)
-                                                         (or (plist-get file :file) ""))
+                                                             (or (plist-get file :file) ""))
                        collect (cons path (plist-put file :file name)))))
    (lambda (err) (funcall refused (efrit-error-text err)))))
 

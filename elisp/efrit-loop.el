@@ -316,6 +316,13 @@ Late replies to earlier steps are ignored."
   `(when (= (efrit-loop-step ,loop) ,step)
      ,@body))
 
+(defun efrit-loop-ask-sidecar (loop method params success failure)
+  "Call METHOD with PARAMS for the session of LOOP, then SUCCESS or FAILURE.
+There is no limit of time, and the state of LOOP does not matter."
+  (efrit-sidecar-request-async
+   method (append (list :session_id (efrit-loop-id loop)) params)
+   :timeout nil :success success :error failure))
+
 (defun efrit-loop-call (loop method params success &optional failure)
   "Call METHOD of the sidecar with PARAMS for the session of LOOP.
 Call SUCCESS with the result or FAILURE with the error, unless another step

@@ -62,7 +62,9 @@ With a prefix argument, as INSERT, insert its content at point instead."
     (if insert
         (progn (barf-if-buffer-read-only)
                (insert (plist-get observation :content)))
-      (efrit-memory--show id (efrit-memory--full-text observation)))))
+      (efrit-memory--show id (concat (efrit-memory--line observation) "\n"
+                                     (efrit-memory--facts observation) "\n\n"
+                                     (plist-get observation :content) "\n")))))
 
 ;;;###autoload
 (defun efrit-memory-timeline (id)
@@ -232,12 +234,6 @@ keep Fido's keys."
             (and (not (string-empty-p (plist-get observation :project_id)))
                  (format " | project: %s" (plist-get observation :project_id)))
             (and tags (concat " | tags: " (string-join tags ", "))))))
-
-(defun efrit-memory--full-text (observation)
-  "Return the whole text of OBSERVATION."
-  (concat (efrit-memory--line observation) "\n"
-          (efrit-memory--facts observation) "\n\n"
-          (plist-get observation :content) "\n"))
 
 (defun efrit-memory--timeline (timeline)
   "Return TIMELINE, a reply of the sidecar, as text."

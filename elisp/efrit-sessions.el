@@ -111,7 +111,10 @@ the document, which visits no file."
 (defun efrit-export--block (block format)
   "Return BLOCK, a content block, as FORMAT."
   (pcase (plist-get block :type)
-    ("text" (efrit-export--prose (plist-get block :text) format))
+    ;; Persons and models write Markdown.
+    ("text" (if (eq format 'org)
+                (efrit-export--verbatim (plist-get block :text) "markdown" format)
+              (concat (string-trim-right (plist-get block :text)) "\n\n")))
     ("thinking" (concat "Thinking:\n\n"
                         (efrit-export--verbatim (plist-get block :thinking) "text" format)))
     ("redacted_thinking" "Thinking that only the model can read.\n\n")
@@ -124,12 +127,6 @@ the document, which visits no file."
   "Return a heading of LEVEL with TEXT, as FORMAT."
   (concat (make-string level (if (eq format 'org) ?* ?#)) " "
           (string-replace "\n" " " text) "\n\n"))
-
-(defun efrit-export--prose (text format)
-  "Return TEXT, written by a person or a model, as FORMAT."
-  (if (eq format 'org)
-      (efrit-export--verbatim text "markdown" format)
-    (concat (string-trim-right text) "\n\n")))
 
 (defun efrit-export--verbatim (text language format)
   "Return TEXT, in LANGUAGE, unchanged in a block, as FORMAT."

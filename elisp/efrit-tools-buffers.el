@@ -765,17 +765,15 @@ Do not run the mode's hooks: they may start programs that run code in TEXT."
 (defun efrit-show-tool--result (call handle mode title)
   "Show the stored result HANDLE of the session of CALL in MODE under TITLE.
 This costs no tokens, and does not count as a use of the result."
-  (efrit-sidecar-request-async
-   'worklog/show
-   (list :session_id (efrit-loop-id (efrit-tool-call-owner call)) :handle handle
-         :most efrit-show-most-characters)
-   :timeout nil
-   :success (lambda (shown)
-              (efrit-tool-catch-errors call
-                (efrit-tool-finish
-                 call (efrit-show-tool--text call (or (plist-get shown :text) "") mode
-                                             (or title handle)))))
-   :error (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
+  (efrit-loop-ask-sidecar
+   (efrit-tool-call-owner call) 'worklog/show
+   (list :handle handle :most efrit-show-most-characters)
+   (lambda (result)
+     (efrit-tool-catch-errors call
+       (efrit-tool-finish
+        call (efrit-show-tool--text call (or (plist-get result :text) "") mode
+                                    (or title handle)))))
+   (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 (provide 'efrit-tools-buffers)
 ;;; efrit-tools-buffers.el ends here

@@ -468,7 +468,7 @@ that were unsaved when it began."
 ;; read the file: others run code of the project.
 
 (cl-defstruct (efrit-diagnostics--inquiry (:constructor efrit-diagnostics--inquiry-create)
-                                        (:copier nil))
+                                          (:copier nil))
   "A buffer that is being checked: VISIT, from `efrit-visit-open'.
 STARTED is non-nil if Flymake was started for it.  FUNCTIONS is a list of
 the former local value of `flymake-diagnostic-functions', or nil if there

@@ -76,14 +76,11 @@ signals an error if a file is gone."
         (while (search-forward name nil t)
           (when (or (tag-exact-match-p name) (tag-implicit-name-match-p name))
             (forward-line 0)
-            (push (efrit-tags--item) found)))))
+            (let ((tag (etags-snarf-tag)))
+              (push (xref-make (if (eq (car tag) t) "(filename match)" (car tag))
+                               (xref-make-etags-location tag (expand-file-name (file-of-tag))))
+                    found))))))
     (nreverse found)))
-
-(defun efrit-tags--item ()
-  "Return the tag at point as an xref item, and move behind it."
-  (let ((tag (etags-snarf-tag)))
-    (xref-make (if (eq (car tag) t) "(filename match)" (car tag))
-               (xref-make-etags-location tag (expand-file-name (file-of-tag))))))
 
 ;;; Definitions, references and outlines
 

@@ -402,7 +402,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
   :policy allow
   :async t
   (efrit-loop-notify (efrit-tool-call-owner call) 'question call question
-                   (append options nil)))
+                     (append options nil)))
 
 ;;; Evaluating Lisp
 
@@ -450,7 +450,7 @@ the timers are always cleaned up."
          (inhibit-quit t)
          (debug-on-event 'sigusr2)
          (watcher (efrit-eval--watch))
-         (prompts (run-at-time 0.1 0.1 #'efrit-eval--end-prompt)))
+         (prompts (run-at-time 0.1 0.1 #'efrit-eval--abort-prompt)))
     (add-variable-watcher 'debug-on-event #'efrit-eval--refuse-change)
     (unwind-protect
         (catch 'efrit-eval--abort
@@ -561,7 +561,7 @@ FUNCTION is called with ARGUMENTS, which are values if EVALUATED is non-nil."
 
 ;;;; Limits
 
-(defun efrit-eval--end-prompt ()
+(defun efrit-eval--abort-prompt ()
   "Abort the evaluation if it is waiting for a key or a menu choice."
   (when (efrit-eval--inside-p efrit-eval--prompts)
     (throw 'efrit-eval--abort

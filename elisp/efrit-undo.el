@@ -47,9 +47,9 @@
 
 (defun efrit-undo-list (loop then failure)
   "Call THEN with every change of LOOP, plists, latest last; or FAILURE."
-  (efrit-undo--call loop 'changes/list nil
-                    (lambda (listed) (funcall then (append (plist-get listed :changes) nil)))
-                    failure))
+  (efrit-loop-ask-sidecar loop 'changes/list nil
+                          (lambda (listed) (funcall then (append (plist-get listed :changes) nil)))
+                          failure))
 
 (defun efrit-undo-open-p (change)
   "Return non-nil if CHANGE, a plist of the sidecar, can be undone."
@@ -73,7 +73,7 @@ far, latest first."
 (defun efrit-undo-delete-leftovers (loop)
   "Delete temporary files that a killed Emacs left while it wrote files.
 They are beside the files of changes in LOOP that were begun and not ended."
-  (efrit-undo--call
+  (efrit-loop-ask-sidecar
    loop 'changes/list '(:open_only t)
    (lambda (listed)
      (seq-do (lambda (change)
@@ -86,16 +86,10 @@ They are beside the files of changes in LOOP that were begun and not ended."
 
 ;;;; Undoing a change
 
-(defun efrit-undo--call (loop method params then failure)
-  "Call METHOD with PARAMS for the session of LOOP, then THEN or FAILURE."
-  (efrit-sidecar-request-async
-   method (append (list :session_id (efrit-loop-id loop)) params)
-   :timeout nil :success then :error failure))
-
 (defun efrit-undo--one (loop number force then)
   "Undo the change NUMBER of LOOP; call THEN with the outcome.
 FORCE and the outcome are as in `efrit-undo-changes'."
-  (efrit-undo--call
+  (efrit-loop-ask-sidecar
    loop 'changes/show (list :number number)
    (lambda (change)
      (if-let* ((refusal (and (not force) (efrit-undo--refusal loop change))))
@@ -107,7 +101,7 @@ FORCE and the outcome are as in `efrit-undo-changes'."
   "Have the sidecar undo the change NUMBER of LOOP, then update its buffer.
 CHANGE is the sidecar's plist; FORCE and THEN are as in `efrit-undo--one'."
   (let ((path (plist-get change :path)))
-    (efrit-undo--call
+    (efrit-loop-ask-sidecar
      loop 'changes/undo (list :number number :force (if force t :json-false))
      (lambda (undone)
        (funcall then (list number path nil nil
@@ -165,7 +159,10 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
     (efrit-read-files-note loop file)
     (when buffer
       (cond
-       ((not (eq (plist-get undone :exists) t)) (efrit-undo--close buffer))
+       ((not (eq (plist-get undone :exists) t))
+        (with-current-buffer buffer
+          (set-buffer-modified-p nil))
+        (efrit-file-kill-unused buffer))
        (t (with-current-buffer buffer
             (unless (equal (file-truename buffer-file-name) (file-truename file))
               (efrit-file-visit-as file))
@@ -175,13 +172,6 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
             (when text
               (efrit-file-set-text buffer text)
               (efrit-file-set-modified (not (equal text (efrit-undo--disk-text buffer)))))))))))
-
-(defun efrit-undo--close (buffer)
-  "Kill BUFFER, whose file was deleted, unless it is in a window."
-  (with-current-buffer buffer
-    (set-buffer-modified-p nil)
-    (unless (get-buffer-window buffer t)
-      (kill-buffer buffer))))
 
 ;;;; Plans of the tools
 
@@ -219,7 +209,7 @@ CHANGES are those of the session."
 (defun efrit-undo--plan-checkpoint (loop given then refused)
   "Plan to return to a checkpoint in LOOP; GIVEN are the tool's arguments.
 Call THEN with the plan, or REFUSED with the reason."
-  (efrit-undo--call
+  (efrit-loop-ask-sidecar
    loop 'changes/since (list :checkpoint (plist-get given :checkpoint))
    (lambda (since)
      (let ((numbers (append (plist-get since :numbers) nil)))
@@ -234,10 +224,10 @@ CHANGES are those fetched so far, latest first."
   (let ((number (nth (length changes) numbers)))
     (if (null number)
         (funcall then (efrit-undo--make-plan numbers (reverse changes)))
-      (efrit-undo--call loop 'changes/show (list :number number)
-                        (lambda (change)
-                          (efrit-undo--plan loop numbers then refused (cons change changes)))
-                        (lambda (err) (funcall refused (efrit-error-text err)))))))
+      (efrit-loop-ask-sidecar loop 'changes/show (list :number number)
+                              (lambda (change)
+                                (efrit-undo--plan loop numbers then refused (cons change changes)))
+                              (lambda (err) (funcall refused (efrit-error-text err)))))))
 
 (defun efrit-undo--make-plan (numbers changes)
   "Return the plan to undo NUMBERS.
@@ -295,7 +285,7 @@ CHANGES are the sidecar's plists of these, in the same order."
 
 (defun efrit-undo--checkpoint (call label)
   "Create a checkpoint with LABEL, and finish CALL with its name."
-  (efrit-undo--call
+  (efrit-loop-ask-sidecar
    (efrit-tool-call-owner call) 'changes/checkpoint (and label (list :label label))
    (lambda (made)
      (efrit-tool-finish
@@ -344,7 +334,7 @@ prefix argument, as FORCE, undo the edit all the same."
          (if (null last)
              (message "No edits left to undo")
            (efrit-undo-view--undo loop (list (plist-get last :number))
-                                       (and force t)))))
+                                  (and force t)))))
      #'efrit-show-error)))
 
 ;;;###autoload
@@ -363,14 +353,13 @@ In the list, edits can be shown and undone, one by one or all."
 (defun efrit-undo-view-diff ()
   "Show the diff of the change at point, and how its file changed since."
   (interactive nil efrit-undo-view-mode)
-  (let ((number (efrit-undo-view--number)))
-    (efrit-sidecar-request-async
-     'changes/show (list :session_id (efrit-loop-id efrit-loop-here) :number number)
-     :success (lambda (change)
-                (let ((since (plist-get change :since)))
-                  (efrit-diff-show (concat (plist-get change :diff)
-                                           (and since (concat "\nChanged since:\n" since))))))
-     :error #'efrit-show-error)))
+  (efrit-loop-ask-sidecar
+   efrit-loop-here 'changes/show (list :number (efrit-undo-view--number))
+   (lambda (change)
+     (let ((since (plist-get change :since)))
+       (efrit-diff-show (concat (plist-get change :diff)
+                                (and since (concat "\nChanged since:\n" since))))))
+   #'efrit-show-error))
 
 (defun efrit-undo-view-one (&optional force)
   "Undo the change at point.

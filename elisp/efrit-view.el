@@ -133,7 +133,9 @@ The model continues with its partial result."
   "Show that a retry follows in SECONDS, because of PROBLEM, a string."
   (efrit-live-end-count)
   (setq efrit-live--next-retry (cons (+ (float-time) seconds) problem)
-        efrit-live--timer (run-at-time 1 1 #'efrit-live--tick (current-buffer)))
+        efrit-live--timer
+        (run-at-time 1 1 (let ((buffer (current-buffer)))
+                           (lambda () (efrit-transcript-in buffer (efrit-live-refresh))))))
   (efrit-live-refresh))
 
 (defun efrit-live-end-count ()
@@ -159,11 +161,6 @@ Text in the box moves behind it."
 (defun efrit-live-message-text (blocks)
   "Return the text of BLOCKS, a message of the person, without its context."
   (or (plist-get (car (last blocks)) :text) ""))
-
-(defun efrit-live--tick (buffer)
-  "Refresh the count-down in BUFFER, unless that is killed."
-  (efrit-transcript-in buffer
-    (if efrit-live--next-retry (efrit-live-refresh) (efrit-live-end-count))))
 
 (defun efrit-live--todo-text (todos)
   "Return TODOS, a vector of plists, as lines."
@@ -290,9 +287,9 @@ Text in the box moves behind it."
                     :data (efrit-live-message-text blocks))
     (when context
       (efrit-view--add-folded 'context "Context"
-                        (mapconcat (lambda (block) (or (plist-get block :text) "")) context
-                                   "\n\n")
-                        'efrit-note))))
+                              (mapconcat (lambda (block) (or (plist-get block :text) "")) context
+                                         "\n\n")
+                              'efrit-note))))
 
 (defun efrit-view-text (text)
   "Add an item for TEXT, written by the model, and return it."
@@ -330,12 +327,12 @@ Text in the box moves behind it."
   (pcase (efrit-block-type block)
     ("thinking"
      (efrit-view--note-streaming block (efrit-view-thinking
-                                (lambda (_) (efrit-block-text block)))))
+                                        (lambda (_) (efrit-block-text block)))))
     ("tool_use"
      (efrit-view--note-streaming block (efrit-view-use
-                                (efrit-use-create :id (efrit-block-id block)
-                                                  :name (efrit-block-name block)
-                                                  :arguments "{}" :state 'written))))
+                                        (efrit-use-create :id (efrit-block-id block)
+                                                          :name (efrit-block-name block)
+                                                          :arguments "{}" :state 'written))))
     ("text"
      (when (efrit-block-pieces block)
        (efrit-view--note-streaming block (efrit-view-text (efrit-block-text block)))))))
@@ -565,17 +562,16 @@ TEXT may be a function of the item that returns it."
 (defun efrit-history-show (loop)
   "Fetch the transcript of LOOP, and insert it into this buffer."
   (let ((buffer (current-buffer)))
-    (efrit-sidecar-request-async
-     'session/transcript (list :session_id (efrit-loop-id loop))
-     :timeout nil
-     :success (lambda (record)
-                (efrit-transcript-in buffer
-                  (efrit-history-insert (plist-get record :turns))))
-     :error (lambda (err)
-              (efrit-transcript-in buffer
-                (efrit-view-note (concat "✗ The transcript could not be fetched: "
-                                         (efrit-error-text err))
-                                 'efrit-failed))))))
+    (efrit-loop-ask-sidecar
+     loop 'session/transcript nil
+     (lambda (transcript)
+       (efrit-transcript-in buffer
+         (efrit-history-insert (plist-get transcript :turns))))
+     (lambda (err)
+       (efrit-transcript-in buffer
+         (efrit-view-note (concat "✗ The transcript could not be fetched: "
+                                  (efrit-error-text err))
+                          'efrit-failed))))))
 
 (defun efrit-history-insert (entries)
   "Insert ENTRIES of a transcript at its beginning."
@@ -894,7 +890,10 @@ Everywhere:
                                                    (abbreviate-file-name root)
                                                    (efrit-loop-id loop))
                                            'face 'efrit-title)
-                               (efrit-session-view--prompt)
+                               (concat (propertize "RET sends · C-j begins a line · \
+@ completes a file · C-c ? shows the keys\n"
+                                                   'face 'efrit-note)
+                                       (propertize "› " 'face 'efrit-prompt))
                                efrit-session-view-transcript-map)
       (efrit-view-events-set-up loop)
       (efrit-reply-box-set-up #'efrit-session-view--send)
@@ -916,12 +915,6 @@ Everywhere:
                   (setf (efrit-loop-budget loop) (plist-get status :budget))
                   (force-mode-line-update t)))
      :error #'ignore)))
-
-(defun efrit-session-view--prompt ()
-  "Return the text between the live part and the reply box."
-  (concat (propertize "RET sends · C-j begins a line · @ completes a file · C-c ? shows the keys\n"
-                      'face 'efrit-note)
-          (propertize "› " 'face 'efrit-prompt)))
 
 ;;;; Showing
 

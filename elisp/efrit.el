@@ -691,21 +691,13 @@ Tiers that have no option set scale with it."
 ;;; Errors
 
 (define-error 'efrit-error "Efrit error")
-
 (define-error 'efrit-rpc-error "The sidecar answered with an error" 'efrit-error)
-
 (define-error 'efrit-cancelled "The call was cancelled" 'efrit-rpc-error)
-
 (define-error 'efrit-timeout "The sidecar did not answer in time" 'efrit-error)
-
 (define-error 'efrit-sidecar-died "The sidecar ended" 'efrit-error)
-
 (define-error 'efrit-unencodable "The call cannot be written as JSON" 'efrit-error)
-
 (define-error 'efrit-change-refused "The change cannot be made")
-
 (define-error 'efrit-plan-refused "The plan cannot be made")
-
 (define-error 'efrit-remote-busy "TRAMP is busy")
 
 ;;; Public
