@@ -52,7 +52,7 @@ it redirects to, or nil."
               (url-encode-url (replace-regexp-in-string "#.*\\'" "" url)))))))
 
 (defun efrit-fetch--ascii-host (url)
-  "Return URL with its host in ASCII, where no letter looks like another."
+  "Return URL with its host in ASCII, in which letters can be told apart."
   (require 'puny)
   (let* ((begin (string-match "[^/]+\\(?:[/?]\\|\\'\\)" url (length "http:/")))
          (end (or (string-match "[/?]" url begin) (length url))))
