@@ -334,6 +334,7 @@ DECISION may be a function, which returns it."
        (attack-test--use
         "edit_file" "{\"path\":\"first.el\",\"old_text\":\"(ok)\",\"new_text\":\"(done)\"}")
        (attack-test--use "show_in_emacs" "{\"path\":\"last.el\"}")
+       (attack-test--use "rename_file" "{\"path\":\"first.el\",\"to\":\"renamed.el\"}")
        attack-test--end)
       loop
     (efrit-test-write "first.el" ";; -*- mode: attack-test-evil; mode: emacs-lisp; fill-column: 33 -*-\n(ok)\n")
@@ -343,11 +344,11 @@ DECISION may be a function, which returns it."
     (efrit-test-write "beside/.dir-locals.el" "((nil . ((mode . attack-test-evil))))")
     (efrit-test-write ".dir-locals.el" "((nil . ((mode . attack-test-evil) (compile-command . \"true\"))))")
     (setq attack-test--called nil)
-    (attack-test--play loop '((allow) (allow)))
+    (attack-test--play loop nil)
     (should-not attack-test--called)
     (should (string-search "exit 0" (efrit-test-sent-text)))
-    (should (string-search "(done)" (attack-test--text "first.el")))
-    (with-current-buffer (find-buffer-visiting "first.el")
+    (should (string-search "(done)" (attack-test--text "renamed.el")))
+    (with-current-buffer (find-buffer-visiting "renamed.el")
       (should (eq 'emacs-lisp-mode major-mode))
       (should (= 33 fill-column)))))
 
