@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from efrit_budget.cli.checks.listed import LIST, listed_programs
+from efrit_budget.cli.checks.check import LIST, listed_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 ITS_OWN = (

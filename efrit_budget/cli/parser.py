@@ -2,24 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Final, NoReturn, Protocol
+from importlib import import_module
+from typing import Final, NoReturn, Protocol, cast
 
 from efrit_budget import PROTOCOL_VERSION, __version__
-from efrit_budget.cli import (
-    call,
-    config,
-    context_pack,
-    demo_model,
-    doctor,
-    estimate,
-    memory,
-    repl,
-    search,
-    serve,
-    sessions,
-    tool,
-    tools,
-)
 from efrit_budget.cli.arguments import add_global_flags
 
 
@@ -37,20 +23,12 @@ class Command(Protocol):
         """Run the command, and return the exit code."""
 
 
-COMMANDS: Final[tuple[Command, ...]] = (
-    serve,
-    call,
-    tool,
-    tools,
-    sessions,
-    search,
-    context_pack,
-    memory,
-    config,
-    doctor,
-    estimate,
-    repl,
-    demo_model,
+_MODULES: Final = (
+    *("serve", "call", "tool", "tools", "sessions", "search", "context_pack", "memory", "config"),
+    *("doctor", "estimate", "repl", "demo_model"),
+)
+COMMANDS: Final = tuple(
+    cast("Command", import_module(f"efrit_budget.cli.{name}")) for name in _MODULES
 )
 
 _NAMES: Final = tuple(command.NAME for command in COMMANDS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from efrit_budget.cli.checks.listed import Program, listed_programs
+from efrit_budget.cli.checks.check import Program, listed_programs
 from efrit_budget.project.git import repository as git
 from efrit_budget.project.search import ripgrep
 from efrit_budget.project.text import ctags

@@ -1,15 +1,22 @@
 """Check Python and the packages that the sidecar imports."""
 
+import operator
 import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Final
 
-from efrit_budget.cli.checks.check import Check
-from efrit_budget.cli.checks.listed import listed_programs
+from efrit_budget.cli.checks.check import Check, listed_programs
 
 _DISTRIBUTION: Final = "efrit-budget"
+_HOLDS: Final = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 
 
 def check_python() -> Check:
@@ -41,7 +48,7 @@ def _check_package(requirement: str) -> Check:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Check(f"package {name}", "not installed", fix)
-    if all(_holds(version, sign, bound) for sign, bound in clauses):
+    if all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in clauses):
         return Check(f"package {name}", version)
     return Check(f"package {name}", f"{version} is unfit", fix)
 
@@ -50,17 +57,6 @@ def _name_and_clauses(requirement: str) -> tuple[str, list[tuple[str, str]]]:
     match = re.match(r"[A-Za-z0-9._-]+", requirement)
     name = match[0] if match else requirement
     return name, re.findall(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)", requirement[len(name) :])
-
-
-def _holds(version: str, sign: str, bound: str) -> bool:
-    left, right = _numbers(version), _numbers(bound)
-    return {
-        ">=": left >= right,
-        "<=": left <= right,
-        "==": left == right,
-        "<": left < right,
-        ">": left > right,
-    }[sign]
 
 
 def _numbers(version: str) -> tuple[int, ...]:

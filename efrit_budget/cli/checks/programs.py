@@ -8,8 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from efrit_budget.cli.checks.check import Check
-from efrit_budget.cli.checks.listed import Program, listed_programs
+from efrit_budget.cli.checks.check import Check, Program, listed_programs
 from efrit_budget.project.processes import landlock
 from efrit_budget.project.processes.programs import find_program, own_rules
 
