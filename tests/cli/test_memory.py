@@ -244,9 +244,12 @@ def test_nothing_private_comes_in_with_an_import(home: Path) -> None:
     [
         ([], "the following arguments are required: ACTION"),
         (["save", "--title", "x"], "required: --content"),
-        (["save", "--title", "x", "--content", "y", "--importance", "2"], "no number from 0 to 1"),
+        (
+            ["save", "--title", "x", "--content", "y", "--importance", "2"],
+            "not a number from 0 to 1",
+        ),
         (["get", "one"], "'one' is not a whole number of at least 1"),
-        (["timeline", "1", "--before", "-1"], "no whole number from 0 on"),
+        (["timeline", "1", "--before", "-1"], "not a whole number of at least 0"),
         (["list", "--limit", "0"], "'0' is not a whole number of at least 1"),
     ],
 )
