@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Annotated
 
 from pydantic import Field
@@ -93,12 +94,10 @@ class Offers:
             problem = schema_problem(params.tools[index].input_schema)
             if problem is not None:
                 raise field_error(f"tools.{index}.input_schema", problem)
-        tools = sorted((tool.model_dump(mode="json") for tool in params.tools), key=_name)
+        tools = sorted(
+            (tool.model_dump(mode="json") for tool in params.tools), key=itemgetter("name")
+        )
         with self._database.writing() as connection:
             window = windows.load(connection, session.id)
             windows.save(connection, replace(window, registered=json.dumps(tools)))
         return {"session_id": session.id, "registered": sorted(names)}
-
-
-def _name(tool: JsonObject) -> str:
-    return str(tool["name"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from operator import attrgetter
 
 from efrit_budget.errors import Json
 from efrit_budget.results.body import Body, Member, of_items, preceded
@@ -60,31 +61,24 @@ class Packed:
         return sum(line.shows for line in self.lines)
 
 
-def pack(items: Iterable[Item], allowance: int, cost: Cost) -> Packed:
-    """Pack each item in the longest form that fits, in order.
+def pack(items: Sequence[Item], allowance: int, cost: Cost, focus: int | None = None) -> Packed:
+    """Pack each item in the longest form that fits, in order; name others in what is left.
 
-    What fits in no form is named with its size from what is left after all were tried.
-    """
-    packing = _Packing(list(items), allowance, cost)
-    for place in [place for place in range(packing.total) if not packing.shows(place)]:
-        packing.names(place)
-    return packing.packed
-
-
-def pack_around(items: Sequence[Item], focus: int, allowance: int, cost: Cost) -> Packed:
-    """Pack the focus and its neighbours, alternating between both sides.
-
-    A side ends at the first that has no room, so that nothing between is missing; the other may
-    have one more, or all that there is room for where a side has no more items.
+    With a focus, pack it and its neighbours, by turns from both sides. A side ends at the first
+    that has no room, so that nothing between is missing; the other may have one more, or all that
+    there is room for where a side has no more items.
     """
     packing = _Packing(items, allowance, cost)
-    if not packing.shows(focus):
+    if focus is None:
+        for place in [place for place in range(len(items)) if not packing.shows(place)]:
+            packing.names(place)
+    elif packing.shows(focus):
+        sides = (range(focus - 1, -1, -1), range(focus + 1, len(items)))
+        reached = _extend_sides(sides, (0, 0), packing.shows)
+        _extend_sides(sides, reached, packing.names)
+    else:
         packing.names(focus)
-        return packing.packed
-    sides = (range(focus - 1, -1, -1), range(focus + 1, len(items)))
-    reached = _extend_sides(sides, (0, 0), packing.shows)
-    _extend_sides(sides, reached, packing.names)
-    return packing.packed
+    return Packed(tuple(sorted(packing.lines, key=attrgetter("place"))), len(items))
 
 
 def outwards(focus: int, count: int) -> Iterator[int]:
@@ -100,12 +94,7 @@ class _Packing:
         self._items = items
         self._left = allowance
         self._cost = cost
-        self._lines: list[Line] = []
-
-    @property
-    def total(self) -> int:
-        """The number of items."""
-        return len(self._items)
+        self.lines: list[Line] = []
 
     def shows(self, place: int) -> bool:
         """Show an item in the fullest form that fits."""
@@ -122,15 +111,9 @@ class _Packing:
             tokens = self._cost(form + "\n")
             if tokens <= self._left:
                 self._left -= tokens
-                self._lines.append(Line(place, form, tokens, shows))
+                self.lines.append(Line(place, form, tokens, shows))
                 return True
         return False
-
-    @property
-    def packed(self) -> Packed:
-        """The lines packed so far."""
-        lines = sorted(self._lines, key=lambda line: line.place)
-        return Packed(tuple(lines), self.total)
 
 
 Reached = tuple[int, int]
@@ -188,7 +171,13 @@ class Answer:
 def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
     """Return every item in its longest form behind the lead lines."""
     groups = [
-        (_header(section), [(item.forms[0], fact) for item, fact in _pairs(section)])
+        (
+            _header(section),
+            [
+                (item.forms[0], fact)
+                for item, fact in zip(section.items, section.facts, strict=True)
+            ],
+        )
         for section in sections
     ]
     return preceded(lead, of_items(noun, groups))
@@ -201,7 +190,7 @@ def inside_out(lead: str, section: Section, noun: str, room: int, cost: Cost) ->
     """
     focus = section.focus or 0
     bare = [Item(item.forms[:1]) for item in section.items]
-    near = pack_around(bare, focus, room, cost)
+    near = pack(bare, room, cost, focus)
     inner = [line.place for line in near.lines] or [focus]
     outer = [place for place in outwards(focus, len(bare)) if place not in set(inner)]
     first = whole(lead, [_part(section, section.title, inner)], noun)
@@ -243,49 +232,30 @@ def within(
     return None
 
 
-def _pairs(section: Section) -> list[tuple[Item, Json]]:
-    return list(zip(section.items, section.facts, strict=True))
-
-
 def _pack_sections(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
     """Return what fits of each section, the smallest demands first."""
-    wants = [_full_cost(section, cost) for section in sections]
+    wants = [sum(cost(f"{item.forms[0]}\n") for item in one.items) for one in sections]
     found: dict[int, Packed] = {}
     order = sorted(range(len(sections)), key=lambda index: (wants[index], index))
     for position, index in enumerate(order):
         share = room // (len(order) - position)
         section = sections[index]
         title = cost(f"{_header(section)}\n") if section.title else 0
-        packed = _pack_section(section, max(0, share - title), cost)
+        packed = pack(section.items, max(0, share - title), cost, section.focus)
         found[index] = packed
         room -= packed.tokens + (title if packed.lines else 0)
     return [found[index] for index in range(len(sections))]
 
 
-def _pack_section(section: Section, room: int, cost: Cost) -> Packed:
-    """Return what fits of one section."""
-    if section.focus is None:
-        return pack(section.items, room, cost)
-    return pack_around(section.items, section.focus, room, cost)
-
-
-def _full_cost(section: Section, cost: Cost) -> int:
-    return sum(cost(f"{item.forms[0]}\n") for item in section.items)
-
-
 def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[Packed]) -> Answer:
-    groups = [
-        (_header(section), _members(section, part))
-        for section, part in zip(sections, packed, strict=True)
-    ]
+    """Return the packed sections; lines that show an item carry its data."""
+    groups: list[tuple[str | None, list[Member]]] = []
+    for section, part in zip(sections, packed, strict=True):
+        members: list[Member] = [
+            (line.text, section.facts[line.place]) if line.shows else (line.text,)
+            for line in part.lines
+        ]
+        groups.append((_header(section), members))
     total = sum(len(section.items) for section in sections)
     body = preceded(lead, of_items(noun, groups))
     return Answer(body, sum(part.shown for part in packed), total)
-
-
-def _members(section: Section, part: Packed) -> list[Member]:
-    """Return the lines with the data of those that show an item."""
-    return [
-        (line.text, section.facts[line.place]) if line.shows else (line.text,)
-        for line in part.lines
-    ]

@@ -49,7 +49,8 @@ def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcom
         return Outcome(body=body)
     if max_tokens is None:
         return Outcome(body=_paged_body(found, body, context.allowance, price))
-    return _cut_answer(found, min(max_tokens, _full_allowance(context)), context.allowance, price)
+    whole_allowance = context.allowance * 100 // (100 - MARGIN_PERCENT)
+    return _cut_answer(found, min(max_tokens, whole_allowance), context.allowance, price)
 
 
 def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
@@ -65,15 +66,10 @@ def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
     return found.of(inside_out(found.lead, section, found.noun, room, price))
 
 
-def _full_allowance(context: ToolContext) -> int:
-    """Return the allowance before its margin was subtracted."""
-    return context.allowance * 100 // (100 - MARGIN_PERCENT)
-
-
 def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
     """Return what fits beside the budget line, at least that line."""
-    line = partial(_line, budget=budget, found=found)
-    tail = f"{line(budget, found.total)}{LONGEST_FOOTER}"
+    line = partial(budget_line, budget=budget, total=found.total, noun=found.noun)
+    tail = f"{line(budget, shown=found.total)}{LONGEST_FOOTER}"
     room = allowance - allowance // DRIFT
     for lead in (found.lead, ""):
         answer = within(lead, found.sections, found.noun, room, price, tail)
@@ -81,14 +77,10 @@ def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outco
             budget_text = partial(line, shown=answer.shown)
             return Outcome(body=found.of(answer.body), budget_line=budget_text)
     nothing = Body("", found.noun, data={found.noun: []}, total=found.total)
-    if price(f"{line(budget, 0)}{LONGEST_FOOTER}") <= allowance:
+    if price(f"{line(budget, shown=0)}{LONGEST_FOOTER}") <= allowance:
         nothing = replace(nothing, hint=found.hint)
         return Outcome(body=nothing, budget_line=partial(line, shown=0))
     return Outcome(body=replace(nothing, hint=f"{found.noun}. Increase max_tokens."))
-
-
-def _line(tokens: int, shown: int, budget: int, found: Found) -> str:
-    return budget_line(tokens, budget, shown, found.total, found.noun)
 
 
 def paged(text: str, max_tokens: int | None, context: ToolContext) -> Body:

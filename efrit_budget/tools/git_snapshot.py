@@ -45,7 +45,13 @@ def past_outcome(context: ToolContext, repository: Repository, revision: str, pa
 
 
 def _folder(entries: list[PastFile], revision: str, prefix: str) -> Outcome:
-    items = [(_entry_line(entry, prefix), _entry_facts(entry)) for entry in entries]
+    items: list[tuple[str, Json]] = [
+        (
+            _entry_line(entry, prefix),
+            {"path": shown_name(entry.name), "kind": entry.kind, "size": entry.size},
+        )
+        for entry in entries
+    ]
     header = own(f"{shown_name(prefix or './')} at {revision}:")
     return Outcome(body=of_items("entries", [(header, items)]))
 
@@ -57,10 +63,6 @@ def _entry_line(entry: PastFile, prefix: str) -> str:
     if entry.mode == LINK_MODE:
         return f"{name} (link)"
     return name if entry.kind == FOLDER else f"{name} {entry.size:,} bytes"
-
-
-def _entry_facts(entry: PastFile) -> dict[str, Json]:
-    return {"path": shown_name(entry.name), "kind": entry.kind, "size": entry.size}
 
 
 def _file(repository: Repository, entry: PastFile, found: str) -> Outcome:

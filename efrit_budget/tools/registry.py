@@ -63,7 +63,9 @@ class Registry:
 
 def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Registry:
     """Return the tools of the catalog and of `folders`, without denied ones."""
-    modules = [*_catalog_modules(), *(_load(file) for file in _files(folders))]
+    names = [module.name for module in pkgutil.iter_modules(catalog.__path__)]
+    modules = [importlib.import_module(f"{catalog.__name__}.{name}") for name in names]
+    modules += [_load(file) for file in _files(folders)]
     tools = [_tool_of(module) for module in modules]
     return Registry(tool for tool in tools if tool.name not in deny)
 
@@ -99,11 +101,6 @@ def entry(tool: Tool) -> JsonObject:
         "policy": str(Policy(tool.policy)),
         "has_effects": tool.has_effects,
     }
-
-
-def _catalog_modules() -> Iterator[ModuleType]:
-    for module in pkgutil.iter_modules(catalog.__path__):
-        yield importlib.import_module(f"{catalog.__name__}.{module.name}")
 
 
 def _files(folders: Sequence[Path]) -> Iterator[Path]:

@@ -61,10 +61,6 @@ def _handler(method: Method) -> Callable[..., Result]:
             found = error
         except BaseException as error:  # noqa: BLE001  a defect becomes a reply here
             found = unexpected(error, method.name)
-        return _as_result(found)
+        return Error(**found.on_the_wire())
 
     return handle
-
-
-def _as_result(error: EfritError) -> Result:
-    return Error(**error.on_the_wire())

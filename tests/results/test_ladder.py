@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from efrit_budget.results.packer import Item, outwards, pack, pack_around
+from efrit_budget.results.packer import Item, outwards, pack
 
 FORMS = st.lists(
     st.text(st.characters(codec="ascii", exclude_characters="\n"), max_size=60),
@@ -54,7 +54,7 @@ def test_around_a_focus_both_sides_are_even_and_without_holes(
     items: list[Item], data: st.DataObject, allowance: int
 ) -> None:
     focus = data.draw(st.integers(0, len(items) - 1))
-    packed = pack_around(items, focus, allowance, len)
+    packed = pack(items, allowance, len, focus)
     places = [line.place for line in packed.lines if line.shows]
     assert packed.tokens <= allowance
     if not places:
@@ -71,7 +71,7 @@ def test_around_a_focus_long_neighbours_on_one_side_do_not_make_the_other_longer
     focus: int, after: int, allowance: int
 ) -> None:
     items = [Item(("x" * 90,))] * focus + [Item(("focus",))] + [Item(("y",))] * after
-    shown = [line.place for line in pack_around(items, focus, allowance, len).lines]
+    shown = [line.place for line in pack(items, allowance, len, focus).lines]
     sides = sum(place < focus for place in shown), sum(place > focus for place in shown)
     assert sides[1] - sides[0] <= 1 or sides[0] == focus
     if allowance >= 1000:

@@ -81,17 +81,14 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
         return Scope([], unsaved, secrets, NO_SECRETS, begun, walk.target)
     flags = [] if glob is None else _flags(walk, glob)
     listing = LATEST.get(walk, flags, secrets)
-    excluding = None if listing.done() or _brings_back(glob) else secrets.flags
+    # A glob of whole paths is passed on such that rg takes what it fits, whatever else is said.
+    brings_back = glob is not None and not (glob.excludes or glob.is_of_names)
+    excluding = None if listing.done() or brings_back else secrets.flags
     covered = _covered(walk, project, flags, glob) if project.buffers else []
     unsaved = [buffer for buffer in covered if not secrets.holds(buffer.name)]
     limits = flags + [f"--glob=!{exactly(buffer.name)}" for buffer in unsaved]
     scope = Scope(limits, unsaved, secrets, listing, begun, limits=limits)
     return scope.by_name() if excluding is None else replace(scope, flags=[*limits, *excluding])
-
-
-def _brings_back(glob: Glob | None) -> bool:
-    """Tell if a glob is passed on such that rg takes what it fits, whatever else is said of it."""
-    return glob is not None and not (glob.excludes or glob.is_of_names)
 
 
 def _flags(walk: Walk, glob: Glob) -> list[str]:

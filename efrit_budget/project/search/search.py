@@ -8,7 +8,6 @@ import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 from efrit_budget.project.paths import OutsideError
 from efrit_budget.project.project import Located, open_beneath
@@ -150,22 +149,16 @@ def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
     try:
         descriptor = open_beneath(Located(walk.root / name, walk.root, name, name))
         with open(descriptor, "rb") as file:
-            data = file.read(MOST_AGAIN_BYTES) if _is_file(file) else b""
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(MOST_AGAIN_BYTES) if is_file else b""
     except (OSError, OutsideError):
         data = b""
-    found = _in_data(walk, block.path, _text_in(data), query)
+    if not data.startswith(UTF16):  # of UTF-16 rg searches all, of others up to the first NUL
+        data = data.partition(b"\0")[0]
+    found = _in_data(walk, block.path, data, query)
     if count:
         return found._replace(lines=b"", matches=min(found.matches, block.matches))
     return cut_block(found, block.matches) if found.matches > block.matches else found
-
-
-def _text_in(data: bytes) -> bytes:
-    """Return the part of a file that rg searches: to the first NUL, but in UTF-16 all of it."""
-    return data if data.startswith(UTF16) else data.partition(b"\0")[0]
-
-
-def _is_file(file: IO[bytes]) -> bool:
-    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
 
 
 # In Emacs

@@ -33,7 +33,8 @@ def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
     """Return the complete stat with the hunks as items."""
     every = [*found.changes, *found.patched] if found.cut else found.changes
     secret = {change.path for change in every if is_secret(change)}
-    lines = [change_line(change, _details(change, found, secret)) for change in found.changes]
+    details = [", ".join(_each_detail(change, found, secret)) for change in found.changes]
+    lines = list(map(change_line, found.changes, details))
     facts = [change_facts(change, secret) for change in found.changes]
     left_out = f"{own(LEFT_OUT)}\n" if secret else ""
     head = f"{preamble}{own(_totals(found.changes))}\n{left_out}"
@@ -98,10 +99,6 @@ def change_line(change: FileChange, details: str = "") -> str:
     counts = f" +{change.additions}" if change.additions else ""
     counts += f" -{change.deletions}" if change.deletions else ""
     return f"{change.status} {_names(change)}{counts}{f' ({details})' if details else ''}"
-
-
-def _details(change: FileChange, found: Difference, secret: set[str]) -> str:
-    return ", ".join(_each_detail(change, found, secret))
 
 
 def _each_detail(change: FileChange, found: Difference, secret: set[str]) -> Iterator[str]:

@@ -109,7 +109,8 @@ def backward(text: Text, end: Spot, count: int, room: int, cost: Cost) -> Stretc
     What is next is the spot itself from which to go backwards again.
     """
     start = text.start_of_last(count, end.offset)
-    begin = max(start, _whole_units(text, end.offset - _most_read(text, room)))
+    begin = end.offset - _most_read(text, room)
+    begin = max(start, begin - begin % text.coding.width)
     raw = text.part(begin, end.offset)
     pieces = raw.removesuffix("\n").split("\n")[begin > start :]
     count_kept = len(pieces)
@@ -126,10 +127,6 @@ def backward(text: Text, end: Spot, count: int, room: int, cost: Cost) -> Stretc
 
 def _most_read(text: Text, room: int) -> int:
     return min(MOST_READ, max(LEAST_READ, room * READ_FOR_A_TOKEN)) * text.coding.width
-
-
-def _whole_units(text: Text, offset: int) -> int:
-    return offset - offset % text.coding.width
 
 
 def _read_raw(text: Text, spot: Spot, until: Until, room: int) -> tuple[str, bool]:

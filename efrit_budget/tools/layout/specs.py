@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from efrit_budget.errors import Json
@@ -131,12 +131,10 @@ def _title(head: str) -> str:
 def excerpt(text: str, most: int = EXCERPT) -> str:
     """Return the beginning of a text behind its title."""
     lines = text.strip().split("\n")
-    opening = "\n".join(lines[1:]).strip() if _is_heading(lines) else text.strip()
+    opening = (
+        "\n".join(lines[1:]).strip() if len(lines) > 1 and MARKS.match(lines[0]) else text.strip()
+    )
     if len(opening) <= most:
         return opening or text.strip()[:most]
     end = max(opening.rfind("\n", most // 2, most), opening.rfind(" ", most // 2, most))
     return f"{opening[: end if end > 0 else most].rstrip()}{CUT}"
-
-
-def _is_heading(lines: Sequence[str]) -> bool:
-    return len(lines) > 1 and MARKS.match(lines[0]) is not None
