@@ -106,7 +106,7 @@ class Change:
 
     @property
     def before_facts(self) -> tuple[Json, ...]:
-        """The facts that tell whether another begin is about the same change."""
+        """The facts that are equal if another `changes/begin` is for the same change."""
         hashes = (self.hashes.get(role) for role in (Role.BEFORE, Role.TEXT_BEFORE))
         return (self.kind, self.path, self.moved_to, self.mode_before, *hashes)
 

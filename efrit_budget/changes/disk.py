@@ -46,7 +46,7 @@ def read(project: Project, located: Located) -> DiskFile | None:
 def _read_open(descriptor: int, located: Located) -> DiskFile:
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode):
-        raise ChangeError(f"{located.shown} is no file any more", data={"path": located.shown})
+        raise ChangeError(f"{located.shown} is no longer a file", data={"path": located.shown})
     if facts.st_size > MOST_BYTES:
         raise _too_large(located)
     with os.fdopen(descriptor, "rb", closefd=False) as file:
@@ -70,8 +70,8 @@ def _explaining(located: Located, what: str) -> Iterator[None]:
 
 def _too_large(located: Located) -> ChangeError:
     return ChangeError(
-        f"{located.shown} has more than {MOST_MEGABYTES} MB, and nothing is kept of larger files "
-        "to undo a change with; change it with a command",
+        f"{located.shown} has more than {MOST_MEGABYTES} MB; larger files are not stored, so "
+        "that a change could not be undone; change it with a command",
         data={"path": located.shown},
     )
 

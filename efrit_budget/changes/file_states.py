@@ -24,8 +24,8 @@ def locate_all(project: Project, change: Change) -> dict[str, Located]:
     for path, located in found.items():
         if shown_name(str(located.path)) != files[path]:
             raise ChangeError(
-                f"{path} leads to {located.shown} now, by a link that was not there when it was "
-                "changed; take the link away",
+                f"{path} leads to {located.shown} now, by a link that was made after the "
+                "change; remove the link",
                 data={"path": path},
             )
     return found

@@ -57,7 +57,7 @@ class Journal:
             ]
         _require_distinct(beginnings)
         with self._database.writing() as connection:
-            known = rows.of_call(connection, self._session_id, tool_use_id)
+            known = rows.list_of_call(connection, self._session_id, tool_use_id)
             begun = [change for change in known if change.state is ChangeState.BEGUN]
             if known and not begun:
                 raise ConflictError(
@@ -71,7 +71,7 @@ class Journal:
                 rows.insert(connection, self._session_id, (tool_use_id, tool), beginnings)
             return [
                 _begin_reply(change)
-                for change in rows.of_call(connection, self._session_id, tool_use_id)
+                for change in rows.list_of_call(connection, self._session_id, tool_use_id)
                 if change.state is ChangeState.BEGUN
             ]
 
@@ -80,7 +80,9 @@ class Journal:
         located = self._locate(f"{field}.path", planned.path)
         target = None if planned.to is None else self._locate(f"{field}.to", planned.to)
         if (planned.kind is ChangeKind.RENAME) != (target is not None):
-            raise field_error(f"{field}.to", "a rename has one, and nothing else has")
+            raise field_error(
+                f"{field}.to", "a rename needs the new path, and only a rename takes one"
+            )
         file = read(self._project, located)
         if planned.kind in (ChangeKind.DELETE, ChangeKind.RENAME):
             if file is None:
@@ -139,14 +141,14 @@ class Journal:
                     rows.end(connection, self._session_id, ending)
             for number in begun if outcome is ChangeState.ABANDONED else ():
                 self._abandon(connection, number)
-            changes = rows.of_call(connection, self._session_id, tool_use_id)
+            changes = rows.list_of_call(connection, self._session_id, tool_use_id)
         return [_end_reply(change) for change in changes]
 
     def _begun(
         self, connection: Connection, tool_use_id: str, texts: Mapping[int, str | None]
     ) -> list[Change]:
         """Return the changes of a call that have not ended; raise if it began none of those."""
-        known = rows.of_call(connection, self._session_id, tool_use_id)
+        known = rows.list_of_call(connection, self._session_id, tool_use_id)
         if not known:
             raise field_error("tool_use_id", f"nothing was begun under {tool_use_id!r}")
         unknown = set(texts) - {change.number for change in known}
@@ -180,7 +182,7 @@ class Journal:
         """Return all changes, oldest first, with the states of their files, and checkpoints."""
         with self._database.reading() as connection:
             changes = rows.list_from(connection, self._session_id)
-            checkpoints = rows.checkpoints(connection, self._session_id)
+            checkpoints = rows.list_checkpoints(connection, self._session_id)
         entries = [
             change.summary() | {"now": state}
             for change, state in self._file_states().of_all(changes)
@@ -205,7 +207,7 @@ class Journal:
 
     def _content(self, sha256: str | None) -> bytes | None:
         with self._database.reading() as connection:
-            return rows.content(connection, sha256)
+            return rows.get_content(connection, sha256)
 
     # Undoing
 
@@ -222,7 +224,7 @@ class Journal:
     def since(self, name: str) -> list[int]:
         """Return the changes to undo to return to a checkpoint, newest first."""
         with self._database.reading() as connection:
-            checkpoints = rows.checkpoints(connection, self._session_id)
+            checkpoints = rows.list_checkpoints(connection, self._session_id)
             known = {f"k{one.number}": one.after for one in checkpoints}
             if name not in known:
                 listed = ", ".join(known) or "none"

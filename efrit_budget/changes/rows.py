@@ -50,7 +50,7 @@ class Beginning:
 
     @property
     def before_facts(self) -> tuple[Json, ...]:
-        """The facts that tell whether a stored change was begun as this one."""
+        """The facts that are equal to those of a stored change if this is the same change."""
         contents = (self.contents[role] for role in (Role.BEFORE, Role.TEXT_BEFORE))
         hashes = (None if content is None else content.sha256 for content in contents)
         return (self.kind, self.path, self.moved_to, self.mode, *hashes)
@@ -101,7 +101,7 @@ def list_from(connection: Connection, session_id: str, first: int = 1) -> list[C
     return [_change(row) for row in rows.fetchall()]
 
 
-def of_call(connection: Connection, session_id: str, tool_use_id: str) -> list[Change]:
+def list_of_call(connection: Connection, session_id: str, tool_use_id: str) -> list[Change]:
     """Return the changes of one tool call."""
     statement = f"{COLUMNS} AND tool_use_id = ? ORDER BY number"
     rows = connection.execute(statement, (session_id, tool_use_id))
@@ -165,7 +165,7 @@ def set_state(connection: Connection, session_id: str, number: int, state: Chang
     )
 
 
-def later_in_force(connection: Connection, session_id: str, change: Change) -> list[Change]:
+def list_later(connection: Connection, session_id: str, change: Change) -> list[Change]:
     """Return later changes of the same file that are still in effect."""
     return [
         later
@@ -189,7 +189,7 @@ def insert_checkpoint(connection: Connection, session_id: str, label: str) -> Ch
     return checkpoint
 
 
-def checkpoints(connection: Connection, session_id: str) -> list[Checkpoint]:
+def list_checkpoints(connection: Connection, session_id: str) -> list[Checkpoint]:
     """Return the checkpoints of a session, oldest first."""
     rows = connection.execute(
         "SELECT number, label, after, created FROM checkpoints WHERE session_id = ?"
@@ -247,13 +247,13 @@ def _insert_contents(
         )
 
 
-def content(connection: Connection, sha256: str | None) -> bytes | None:
+def get_content(connection: Connection, sha256: str | None) -> bytes | None:
     """Return the content with this hash, or None for none; raise if it was deleted."""
     if sha256 is None:
         return None
     row = connection.execute("SELECT data FROM images WHERE sha256 = ?", (sha256,)).fetchone()
     if row is None:
-        raise ChangeError("what the file held is kept no more: the session was purged meanwhile")
+        raise ChangeError("the content of the file is no longer stored, as the session was purged")
     return zlib.decompress(row["data"])
 
 

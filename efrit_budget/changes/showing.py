@@ -28,7 +28,7 @@ class ChangeContents:
     def load(cls, connection: Connection, change: Change) -> ChangeContents:
         """Return the stored contents of a change."""
         roles = (Role.BEFORE, Role.AFTER, Role.TEXT_BEFORE, Role.TEXT_AFTER)
-        return cls(*(rows.content(connection, change.hashes.get(role)) for role in roles))
+        return cls(*(rows.get_content(connection, change.hashes.get(role)) for role in roles))
 
     def compared(self) -> tuple[bytes | None, bytes | None]:
         """Return the contents to compare: those of the buffer if it was modified, else the file."""

@@ -128,7 +128,7 @@ def prepare_undo(
     """Return the undo of a change; raise if it would lose later work, unless forced."""
     with database.reading() as connection:
         change = rows.get(connection, session_id, number)
-        later = rows.later_in_force(connection, session_id, change)
+        later = rows.list_later(connection, session_id, change)
         contents = ChangeContents.load(connection, change)
     if change.state in (ChangeState.UNDONE, ChangeState.ABANDONED):
         is_undone = change.state is ChangeState.UNDONE
@@ -164,7 +164,7 @@ def _require_as_left(undo: Undo) -> None:
     if is_done:
         reason = "is not as the change left it"
     else:
-        reason = "was begun and nobody told how it ended, so what it holds may be anybody's"
+        reason = "was begun and its end was not recorded, so its content may be of another edit"
     raise ChangedSinceError(
         f"{change.label}: {change.path} {reason}; nothing was undone",
         data={"number": change.number, "path": change.path, "since": since},

@@ -23,7 +23,7 @@ def get(connection: Connection, session_id: str, tool_use_id: str) -> Row | None
     return row
 
 
-def of_piece(connection: Connection, session_id: str, piece: Piece) -> Row:
+def get_piece(connection: Connection, session_id: str, piece: Piece) -> Row:
     """Return the texts that the window can show of a call."""
     row: Row = connection.execute(
         "SELECT number, tool_use_id, status, delivered, exact, compressed FROM calls"
@@ -48,7 +48,7 @@ def start(connection: Connection, call: ToolCall, owner: str) -> None:
 
 
 def _save(connection: Connection, call: ToolCall, **columns: Json) -> None:
-    """Insert the row of a call, or set these columns where it has one."""
+    """Insert the row of a call with these columns, or set them if the call has a row."""
     columns |= {"tool": call.tool, "arguments": call.canonical_arguments}
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
     connection.execute(
@@ -59,7 +59,7 @@ def _save(connection: Connection, call: ToolCall, **columns: Json) -> None:
 
 
 def announce(connection: Connection, call: ToolCall, turn: int, ordinal: int) -> None:
-    """Insert a call of a reply; one that has its result already gets its place in the turn."""
+    """Insert a call of a reply; if it has a row already, record its place in the turn there."""
     connection.execute(
         "INSERT INTO calls (session_id, tool_use_id, tool, arguments, turn, ordinal, state)"
         " VALUES (?, ?, ?, ?, ?, ?, 'announced') ON CONFLICT DO UPDATE"
@@ -97,7 +97,7 @@ def count_use(connection: Connection, session_id: str, number: int, clock: int) 
 
 
 def count_between(connection: Connection, session_id: str, first: str, last: str) -> int:
-    """Return how many ids lie between two."""
+    """Return how many calls have an id that sorts between two others."""
     row = connection.execute(
         "SELECT count(*) FROM calls WHERE session_id = ? AND tool_use_id > ? AND tool_use_id < ?",
         (session_id, first, last),
@@ -108,7 +108,7 @@ def count_between(connection: Connection, session_id: str, first: str, last: str
 def point_latest(
     connection: Connection, session_id: str, ids: tuple[str, str], text: str, raw: int
 ) -> None:
-    """Set the compressed line of the latest answer whose id lies between two."""
+    """Set the compressed line of the latest answer whose id sorts between two others."""
     connection.execute(
         "UPDATE calls SET compressed = ?1, compressed_raw = ?2 WHERE session_id = ?3"
         " AND tool_use_id > ?4 AND tool_use_id < ?5 AND number IS NULL AND state <> 'compressed'"
@@ -142,8 +142,8 @@ def list_page(
     )
 
 
-def with_number(connection: Connection, session_id: str, number: int, preferred: str) -> Row | None:
-    """Return the call of a result, or None; of several, one that a condition holds for."""
+def find_number(connection: Connection, session_id: str, number: int, preferred: str) -> Row | None:
+    """Return the call that shows a result, or None; of several, one that meets a condition."""
     row: Row | None = connection.execute(
         "SELECT * FROM calls WHERE session_id = ? AND number = ?"  # noqa: S608  own words
         f" ORDER BY {preferred} DESC, last_use DESC, ended DESC LIMIT 1",
@@ -152,7 +152,7 @@ def with_number(connection: Connection, session_id: str, number: int, preferred:
     return row
 
 
-def with_results(connection: Connection, session_id: str) -> list[Row]:
+def list_results(connection: Connection, session_id: str) -> list[Row]:
     """Return the calls that have results."""
     return connection.execute(
         "SELECT number, tool, arguments, tokens, state, pinned, turn, same_as, compressed, ended"
@@ -161,7 +161,7 @@ def with_results(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def of_turn(connection: Connection, session_id: str, turn: int | None) -> list[Row]:
+def list_turn(connection: Connection, session_id: str, turn: int | None) -> list[Row]:
     """Return the calls of a turn; None selects those without a turn."""
     return connection.execute(
         "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state"
@@ -170,7 +170,7 @@ def of_turn(connection: Connection, session_id: str, turn: int | None) -> list[R
     ).fetchall()
 
 
-def evicted_of_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
+def list_evicted(connection: Connection, session_id: str, turn: int) -> list[Row]:
     """Return the evicted calls of a turn, without their long texts."""
     return connection.execute(
         "SELECT number, tool, arguments, tokens, same_as, compressed FROM calls"
@@ -179,7 +179,7 @@ def evicted_of_turn(connection: Connection, session_id: str, turn: int) -> list[
     ).fetchall()
 
 
-def unanswered(connection: Connection, session_id: str) -> list[Row]:
+def list_unanswered(connection: Connection, session_id: str) -> list[Row]:
     """Return the announced calls that have no result."""
     return connection.execute(
         "SELECT tool_use_id, tool, begun FROM calls"
@@ -208,14 +208,14 @@ def find_ended(connection: Connection, session_id: str, tool_use_ids: Collection
     return [row["tool_use_id"] for row in rows]
 
 
-def latest_todos(connection: Connection, session_id: str) -> Json:
+def find_todos(connection: Connection, session_id: str) -> Json:
     """Return the latest todo list of the model, or None."""
     found = "FROM calls WHERE session_id = ? AND todos IS NOT NULL ORDER BY ended DESC LIMIT 1"
     row = connection.execute(f"SELECT todos {found}", (session_id,)).fetchone()
     return None if row is None else json.loads(row["todos"])
 
 
-def pinned_tokens(connection: Connection, session_id: str, but: str) -> int:
+def sum_pinned(connection: Connection, session_id: str, but: str) -> int:
     """Return the tokens of the pinned results of all calls but one."""
     row = connection.execute(
         "SELECT coalesce(sum(tokens), 0) FROM calls WHERE session_id = ? AND pinned = 1"
@@ -246,7 +246,7 @@ def restore_turn(connection: Connection, session_id: str, turn: int) -> None:
 # Pieces of the window
 
 
-def in_window(connection: Connection, session_id: str) -> list[Row]:
+def list_window(connection: Connection, session_id: str) -> list[Row]:
     """Return the sizes and places of the calls in the window."""
     return connection.execute(
         "SELECT turn, ordinal, raw, exact, compressed_raw, state, last_use, pinned, place, wish"
@@ -255,8 +255,8 @@ def in_window(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def full_places(connection: Connection, session_id: str) -> list[Row]:
-    """Return for each "Same as" line where its text is shown in full."""
+def list_full_places(connection: Connection, session_id: str) -> list[Row]:
+    """Return the places of "Same as" lines, each with a place that shows its text in full."""
     return connection.execute(
         "SELECT line.turn, line.ordinal, shown.turn, shown.ordinal FROM calls AS line"
         " LEFT JOIN calls AS shown ON shown.session_id = line.session_id"
@@ -296,7 +296,7 @@ def count_in_prompt(connection: Connection, session_id: str, first: int, turn: i
     return int(row[0])
 
 
-def prompt_sums(connection: Connection, session_id: str) -> tuple[int, int]:
+def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens in the prompt."""
     raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'full' THEN raw ELSE compressed_raw END), 0),"
@@ -308,8 +308,8 @@ def prompt_sums(connection: Connection, session_id: str) -> tuple[int, int]:
     return raw, exact
 
 
-def shrunken_sums(connection: Connection, session_id: str) -> Row:
-    """Return the tokens in full of the results that are not in full, and those that are left."""
+def sum_shrunken(connection: Connection, session_id: str) -> Row:
+    """Sum up what the compressed and evicted results had cost in full, and what they cost now."""
     row: Row = connection.execute(
         "SELECT coalesce(sum(raw), 0) AS raw, coalesce(sum(exact), 0) AS exact,"
         " coalesce(sum(CASE WHEN state = 'compressed' THEN compressed_raw ELSE 0 END), 0) AS kept"
@@ -320,7 +320,7 @@ def shrunken_sums(connection: Connection, session_id: str) -> Row:
     return row
 
 
-def new_raw(connection: Connection, span: Mapping[str, object]) -> int:
+def sum_new(connection: Connection, span: Mapping[str, object]) -> int:
     """Return the estimate of the results that were new in the prompt of a turn."""
     statement = f"SELECT coalesce(sum(raw), 0) FROM calls WHERE {NEW}"  # noqa: S608  own words
     return int(connection.execute(statement, span).fetchone()[0])

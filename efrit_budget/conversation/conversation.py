@@ -95,7 +95,7 @@ class Conversation:
             }
 
     def transcript(self, session: Session) -> JsonObject:
-        """Return everything ever said, in order, thinking and evicted turns included."""
+        """Return all messages, replies and results in order, with thinking and evicted turns."""
         with self._database.reading() as connection:
             return {"turns": list(transcript(connection, session.id))}
 
@@ -110,8 +110,8 @@ class Conversation:
         with self._database.reading() as connection:
             return {
                 "budget": self.budget(session),
-                "last_turn": turns.last_time(connection, session.id),
-                "todos": calls.latest_todos(connection, session.id),
+                "last_turn": turns.find_last_time(connection, session.id),
+                "todos": calls.find_todos(connection, session.id),
                 **session_usage(connection, session.id, price=price),
             }
 

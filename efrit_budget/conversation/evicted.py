@@ -24,23 +24,23 @@ WORDS = 90
 
 
 def short_head(gone: int) -> str:
-    """Return the line used when no evicted turn fits."""
+    """Return the line that says how many turns were evicted, used when none of them fits."""
     return f"({gone:,} earlier turns left; recall_result lists them)"
 
 
 def title_and_rest(gone: int) -> str:
-    """Return the title and the count of further turns."""
+    """Return the lines above those of the evicted turns, with the count of turns left out."""
     return f"{TITLE}\n({gone:,} turns before these: recall_result lists all)\n"
 
 
 def evicted_lines(
     connection: Connection, session_id: str, allowance: int, cost: Callable[[str], int]
 ) -> str | None:
-    """Return the lines of evicted turns, the most recent that fit, oldest first."""
+    """Return a text with a line for each evicted turn, the latest that fit, oldest first."""
     gone = segments.count_evicted(connection, session_id)
     if not gone:
         return None
-    turns = segments.evicted_turns(connection, session_id, MOST_LINES)
+    turns = segments.list_evicted_turns(connection, session_id, MOST_LINES)
     items = [_item(connection, session_id, turn) for turn in turns]
     packed = pack(items, allowance - lines_cost(title_and_rest(gone), cost), cost)
     if not packed.lines:
@@ -56,18 +56,18 @@ def lines_cost(text: str, cost: Callable[[str], int]) -> int:
 
 
 def head_estimate(lines: str | None) -> int:
-    """Return the estimate of the lines."""
+    """Return the estimate of the lines of evicted turns, 0 where there are none."""
     return lines_cost(lines or "", estimate)
 
 
 def _item(connection: Connection, session_id: str, turn: int) -> Item:
-    """Return an evicted turn in long, short and handle-only form."""
+    """Return an evicted turn as a long line, a short line, and its handles alone."""
     messages = [
         _message_text(row)
-        for row in segments.of_turn(connection, session_id, turn)
+        for row in segments.list_turn(connection, session_id, turn)
         if row["state"] == PieceState.GONE
     ]
-    evicted = calls.evicted_of_turn(connection, session_id, turn)
+    evicted = calls.list_evicted(connection, session_id, turn)
     handles = " ".join(handle(row["number"]) for row in evicted if row["number"])
     name = f"t{turn} {handles}".rstrip()
     long = [*messages, *(_call_text(row, WORDS) for row in evicted)]

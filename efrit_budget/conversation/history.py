@@ -17,7 +17,7 @@ from efrit_budget.results.tokens import handle
 
 def transcript(connection: Connection, session_id: str) -> Iterator[JsonObject]:
     """Yield all messages, notices, replies and results of a session, evicted ones included."""
-    for row in segments.of_session(connection, session_id):
+    for row in segments.list_session(connection, session_id):
         yield {
             "turn": row["turn"],
             "kind": Phase(row["phase"]).name.lower(),
@@ -32,7 +32,7 @@ def transcript(connection: Connection, session_id: str) -> Iterator[JsonObject]:
 
 def _results_of(connection: Connection, session_id: str, turn: int | None) -> Iterator[JsonObject]:
     """Yield the results of a turn; None selects results without a turn."""
-    for row in calls.of_turn(connection, session_id, turn):
+    for row in calls.list_turn(connection, session_id, turn):
         yield {
             "turn": turn,
             "kind": "result",
@@ -54,7 +54,7 @@ def list_turns(
     connection: Connection, window: Window, calibration: Calibration
 ) -> list[JsonObject]:
     """Return messages and replies in order, evicted ones included."""
-    rows = segments.excerpts(connection, window.session_id)
+    rows = segments.list_excerpts(connection, window.session_id)
     return [
         {
             "turn": row["turn"],

@@ -63,7 +63,7 @@ def learn(
 
 def _growth(connection: Connection, turn: Row, size: int) -> Growth:
     session_id, number = turn["session_id"], turn["number"]
-    before = turns.before(connection, turn)
+    before = turns.find_previous(connection, turn)
     counted = None if before is None else _counted(before)
     if before is None or counted is None:
         results = calls.count_in_prompt(connection, session_id, 0, number)
@@ -91,7 +91,7 @@ def _raise_estimates(
     """Raise the estimates of the new texts by the missing tokens, each by its share."""
     fixed = window.system_raw + window.head_raw if grown.is_whole else 0
     span = {"session": window.session_id, "first": grown.first, "turn": grown.turn}
-    charged = fixed + calls.new_raw(connection, span) + segments.new_raw(connection, span)
+    charged = fixed + calls.sum_new(connection, span) + segments.sum_new(connection, span)
     if not charged:
         return window
     times = 1 + missing / charged

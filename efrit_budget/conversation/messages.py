@@ -12,7 +12,7 @@ from efrit_budget.errors import JsonObject
 
 @dataclass
 class Assembly:
-    """Messages being assembled; adjacent pieces of one role share one."""
+    """Collects messages; adjacent pieces of one role share a message."""
 
     first_place: int
     messages: list[JsonObject] = field(default_factory=list)

@@ -26,7 +26,7 @@ def full_results(connection: Connection, session_id: str) -> dict[int, JsonObjec
             "tool": row["tool"],
             "tokens": row["tokens"],
         }
-        for row in calls.with_results(connection, session_id)
+        for row in calls.list_results(connection, session_id)
         if row["state"] == PieceState.FULL
     }
 
@@ -36,7 +36,7 @@ def cached_tokens(connection: Connection, window: Window, model: Model) -> int |
 
     They are the tokens that the latest turn wrote to the cache or read from it, in one epoch.
     """
-    row = turns.latest_with_usage(connection, window.session_id)
+    row = turns.find_latest_usage(connection, window.session_id)
     counts = counts_of(json.loads(row["usage"])) if row is not None else {}
     cached_count = sum(counts.get(name, 0) for name in CACHED)
     if row is None or row["model"] != model.name:

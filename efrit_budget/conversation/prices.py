@@ -35,6 +35,6 @@ def _dollars(usages: Iterable[tuple[str, dict[str, int]]]) -> float | None:
 def _usages(connection: Connection, session_id: str) -> list[tuple[str, dict[str, int]]]:
     return [
         (row["model"], counts_of(usage))
-        for row in turns.with_usage(connection, session_id)
+        for row in turns.list_usage(connection, session_id)
         for usage in usage_blocks(json.loads(row["usage"]))
     ]

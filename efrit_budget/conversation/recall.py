@@ -49,9 +49,9 @@ class SessionResults:
     def listing(self) -> Body:
         """Return the work log, one line per call and evicted turn, oldest first."""
         with self._database.reading() as connection:
-            call_rows = calls.with_results(connection, self._session_id)
-            evicted = segments.evicted(connection, self._session_id)
-            begun = turns.begun_times(connection, self._session_id) if evicted else {}
+            call_rows = calls.list_results(connection, self._session_id)
+            evicted = segments.list_evicted(connection, self._session_id)
+            begun = turns.list_begun(connection, self._session_id) if evicted else {}
         entries: list[tuple[tuple[float, int], tuple[str, JsonObject]]] = [
             ((row["ended"], row["number"]), (_call_line(row), _call_facts(row)))
             for row in call_rows
@@ -67,7 +67,7 @@ class SessionResults:
 
 def _turn(connection: Connection, session_id: str, turn: int) -> Body:
     """Return the message and reply of a turn, without its results."""
-    rows = segments.of_turn(connection, session_id, turn)
+    rows = segments.list_turn(connection, session_id, turn)
     if not rows:
         raise TokenError(f"this session has no turn t{turn}; {LISTED}")
     parts = [own(f"{row['role']}:", _block_text(json.loads(row["content"]))) for row in rows]

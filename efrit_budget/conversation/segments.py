@@ -65,7 +65,7 @@ def get(connection: Connection, session_id: str, turn: int, phase: Phase) -> Row
     return row
 
 
-def of_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
+def list_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
     """Return the user message and the reply of a turn."""
     return connection.execute(
         "SELECT phase, role, content, state FROM segments"
@@ -74,7 +74,7 @@ def of_turn(connection: Connection, session_id: str, turn: int) -> list[Row]:
     ).fetchall()
 
 
-def of_session(connection: Connection, session_id: str) -> list[Row]:
+def list_session(connection: Connection, session_id: str) -> list[Row]:
     """Return all rows of a session in order."""
     return connection.execute(
         "SELECT turn, phase, role, content, state FROM segments WHERE session_id = ?"
@@ -83,7 +83,7 @@ def of_session(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def in_window(connection: Connection, session_id: str) -> list[Row]:
+def list_window(connection: Connection, session_id: str) -> list[Row]:
     """Return the sizes and places of the rows in the window."""
     return connection.execute(
         "SELECT turn, phase, raw, bare_raw, exact, state, last_use, place FROM segments"
@@ -92,14 +92,14 @@ def in_window(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def excerpts(connection: Connection, session_id: str) -> list[Row]:
+def list_excerpts(connection: Connection, session_id: str) -> list[Row]:
     """Return all rows with the beginnings of their texts."""
     return connection.execute(
         EXCERPTS, (EXCERPT_CHARACTERS, EXCERPT_CHARACTERS, session_id)
     ).fetchall()
 
 
-def evicted(connection: Connection, session_id: str) -> list[Row]:
+def list_evicted(connection: Connection, session_id: str) -> list[Row]:
     """Return the evicted user messages and replies."""
     return connection.execute(
         "SELECT turn, role, content FROM segments"
@@ -108,7 +108,7 @@ def evicted(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def evicted_turns(connection: Connection, session_id: str, most: int) -> list[int]:
+def list_evicted_turns(connection: Connection, session_id: str, most: int) -> list[int]:
     """Return the latest turns that were evicted at least in part, latest first."""
     rows = connection.execute(
         "SELECT DISTINCT turn FROM segments WHERE session_id = ? AND state = 'gone'"
@@ -128,7 +128,7 @@ def count_evicted(connection: Connection, session_id: str) -> int:
     return int(row[0])
 
 
-def prompt_sums(connection: Connection, session_id: str) -> tuple[int, int]:
+def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens in the prompt."""
     raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw"
@@ -140,8 +140,8 @@ def prompt_sums(connection: Connection, session_id: str) -> tuple[int, int]:
     return raw, exact
 
 
-def shrunken_sums(connection: Connection, session_id: str) -> Row:
-    """Return the tokens in full of the replies that are not in full, and those that are left."""
+def sum_shrunken(connection: Connection, session_id: str) -> Row:
+    """Sum up what the compressed and evicted replies had cost in full, and what they cost now."""
     row: Row = connection.execute(
         "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
         " coalesce(sum(exact), 0) AS exact,"
@@ -152,7 +152,7 @@ def shrunken_sums(connection: Connection, session_id: str) -> Row:
     return row
 
 
-def new_raw(connection: Connection, span: Mapping[str, object]) -> int:
+def sum_new(connection: Connection, span: Mapping[str, object]) -> int:
     """Return the estimate of the messages that were new in the prompt of a turn."""
     statement = f"SELECT coalesce(sum(raw), 0) FROM segments WHERE {NEW}"  # noqa: S608  own words
     return int(connection.execute(statement, span).fetchone()[0])

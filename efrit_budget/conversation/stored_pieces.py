@@ -18,19 +18,21 @@ EMPTY = Content("user", [])
 
 def load_pieces(connection: Connection, session_id: str, calibration: Calibration) -> list[Piece]:
     """Return the pieces in the window, in order, with costs."""
-    found = [_segment_piece(row, calibration) for row in segments.in_window(connection, session_id)]
+    found = [
+        _segment_piece(row, calibration) for row in segments.list_window(connection, session_id)
+    ]
     full_places = _full_places(connection, session_id)
     found += [
         _call_piece(row, calibration, full_places)
-        for row in calls.in_window(connection, session_id)
+        for row in calls.list_window(connection, session_id)
     ]
     return sorted(found, key=lambda piece: piece.key)
 
 
 def _full_places(connection: Connection, session_id: str) -> dict[PieceKey, frozenset[PieceKey]]:
-    """Return for each "Same as" line where its text is shown in full."""
+    """Return the places of "Same as" lines, each with a place that shows its text in full."""
     found: dict[PieceKey, frozenset[PieceKey]] = {}
-    for row in calls.full_places(connection, session_id):
+    for row in calls.list_full_places(connection, session_id):
         line = (row[0], Phase.RESULT.value, row[1])
         full_place = (
             frozenset() if row[2] is None else frozenset([(row[2], Phase.RESULT.value, row[3])])
@@ -75,13 +77,13 @@ def _call_piece(
 
 def raw_and_exact(connection: Connection, session_id: str) -> tuple[int, int]:
     """Return the estimated and the exactly known tokens of the prompt."""
-    sums = [table.prompt_sums(connection, session_id) for table in (segments, calls)]
+    sums = [table.sum_prompt(connection, session_id) for table in (segments, calls)]
     return sum(raw for raw, _ in sums), sum(exact for _, exact in sums)
 
 
 def tokens_saved(connection: Connection, session_id: str, calibration: Calibration) -> int:
     """Return the tokens saved by eviction and compression."""
-    sums = (table.shrunken_sums(connection, session_id) for table in (segments, calls))
+    sums = (table.sum_shrunken(connection, session_id) for table in (segments, calls))
     return sum(
         max(0, calibration.tokens(row["raw"]) + row["exact"] - calibration.tokens(row["kept"]))
         for row in sums
@@ -105,7 +107,7 @@ def set_places(connection: Connection, session_id: str, places: Mapping[PieceKey
 def load_content(connection: Connection, session_id: str, piece: Piece) -> Content:
     """Return the API's blocks of a piece in its state."""
     if piece.phase is Phase.RESULT:
-        row = calls.of_piece(connection, session_id, piece)
+        row = calls.get_piece(connection, session_id, piece)
         has_blocks = piece.state is PieceState.FULL and row["exact"] > 0
         other_blocks = (
             results.get(connection, session_id, row["number"]).content if has_blocks else ()

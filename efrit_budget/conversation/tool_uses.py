@@ -66,7 +66,7 @@ def answer_unanswered(connection: Connection, session_id: str, clock: int) -> No
 
     Results without a place in the conversation are evicted.
     """
-    for row in calls.unanswered(connection, session_id):
+    for row in calls.list_unanswered(connection, session_id):
         text = own(
             f"{row['tool']} was started, and its end was not seen. It may have done all, some or "
             "none of its work; check before calling it again."

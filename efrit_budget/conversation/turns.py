@@ -49,7 +49,7 @@ def end(
     )
 
 
-def before(connection: Connection, turn: Row) -> Row | None:
+def find_previous(connection: Connection, turn: Row) -> Row | None:
     """Return the latest ended turn before this one in its epoch, by its model."""
     row: Row | None = connection.execute(
         "SELECT number, raw, exact, usage FROM turns WHERE session_id = ? AND number < ?"
@@ -67,7 +67,7 @@ def add_raw(connection: Connection, session_id: str, number: int, raw: int) -> N
     )
 
 
-def with_usage(connection: Connection, session_id: str) -> list[Row]:
+def list_usage(connection: Connection, session_id: str) -> list[Row]:
     """Return model and usage of the turns that have ended."""
     return connection.execute(
         "SELECT model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL",
@@ -75,7 +75,7 @@ def with_usage(connection: Connection, session_id: str) -> list[Row]:
     ).fetchall()
 
 
-def latest_with_usage(connection: Connection, session_id: str) -> Row | None:
+def find_latest_usage(connection: Connection, session_id: str) -> Row | None:
     """Return epoch, model and usage of the latest turn that has ended, or None."""
     row: Row | None = connection.execute(
         "SELECT epoch, model, usage FROM turns WHERE session_id = ? AND usage IS NOT NULL"
@@ -85,13 +85,13 @@ def latest_with_usage(connection: Connection, session_id: str) -> Row | None:
     return row
 
 
-def begun_times(connection: Connection, session_id: str) -> dict[int, float]:
+def list_begun(connection: Connection, session_id: str) -> dict[int, float]:
     """Return when each turn began."""
     rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))
     return dict(rows.fetchall())
 
 
-def last_time(connection: Connection, session_id: str) -> float | None:
+def find_last_time(connection: Connection, session_id: str) -> float | None:
     """Return when the latest turn ended or began, or None."""
     statement = "SELECT max(coalesce(ended, begun)) FROM turns WHERE session_id = ?"
     latest: float | None = connection.execute(statement, (session_id,)).fetchone()[0]

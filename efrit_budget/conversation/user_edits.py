@@ -64,7 +64,7 @@ class UserEdits:
         """Keep an entry in full through rewrites; refused past half of the results' tier."""
 
         def edit(connection: Connection, row: Row, _clock: int) -> Columns:
-            pinned = calls.pinned_tokens(connection, session.id, row["tool_use_id"])
+            pinned = calls.sum_pinned(connection, session.id, row["tool_use_id"])
             most = session.limits.of(Tier.TOOL_RESULTS) // 2
             if pinned + row["tokens"] > most:
                 raise ConflictError(
@@ -99,7 +99,7 @@ class UserEdits:
             if row["turn"] is None:
                 name = handle(row["number"])
                 raise ConflictError(
-                    f"{name} never stood in the conversation; recall_result {name} brings it"
+                    f"{name} was never part of the conversation; recall_result {name} brings it"
                 )
             segments.restore_reply(connection, session.id, row["turn"], clock)
             calls.restore_turn(connection, session.id, row["turn"])
@@ -131,7 +131,7 @@ class UserEdits:
 
 
 def _row(connection: Connection, session: Session, number: int, preferred: str) -> Row:
-    row = calls.with_number(connection, session.id, number, preferred)
+    row = calls.find_number(connection, session.id, number, preferred)
     if row is None:
         raise TokenError(f"this session has no entry {handle(number)}")
     return row

@@ -118,7 +118,7 @@ class _Packer:
         return True
 
     def write(self) -> PackText:
-        """Return the pack as text that states its cost, without what that makes too much."""
+        """Return the pack as text that states its cost, without observations that no longer fit."""
         pack = self._pack
         while True:
             text, tokens = self._with_cost(pack)
@@ -131,7 +131,7 @@ class _Packer:
                 pack = replace(pack, memories=pack.memories[:-1])
 
     def _with_cost(self, pack: Pack) -> tuple[str, int]:
-        """Return the text that states its own cost, and that cost."""
+        """Return the text, which states its own cost, and that cost."""
         tokens = pack.budget or 0
         for _ in range(FIGURE_TRIES):
             text = self._form.text(pack, tokens)

@@ -168,7 +168,7 @@ def _require_one_history(connection: Connection, mine: Observation, record: Reco
     if any(here[number] != there[number] for number in here.keys() & there.keys()):
         raise ObservationError(
             f"topic_key: {record.topic_key!r} of project {record.project!r} was revised here, as"
-            f" #{mine.id}, and there, each in its own way; leave this one out"
+            f" #{mine.id}, and there in different ways; leave this one out"
         )
 
 

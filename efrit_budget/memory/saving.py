@@ -42,9 +42,9 @@ def clean_draft(draft: Draft) -> Draft:
     """Return the draft with clean texts; raise if it cannot be saved."""
     title, content = clean(draft.title).strip(), clean(draft.content)
     if not title:
-        raise ObservationError("title: an observation needs one, of at least one character")
+        raise ObservationError("title: an observation needs a title of at least one character")
     if not content.strip():
-        raise ObservationError("content: an observation needs some")
+        raise ObservationError("content: an observation needs a text")
     if len(content) > MOST_CHARACTERS:
         raise ObservationError(
             f"content: {len(content):,} characters; at most {MOST_CHARACTERS:,} are kept whole,"
@@ -80,7 +80,7 @@ def _require_short(draft: Draft) -> None:
         if len(text) > most:
             raise ObservationError(f"{name}: {len(text):,} characters; at most {most:,}")
     if len(draft.tags) > MOST_TAGS:
-        raise ObservationError(f"tags: {len(draft.tags):,} of them; at most {MOST_TAGS}")
+        raise ObservationError(f"tags: {len(draft.tags):,} tags; at most {MOST_TAGS}")
     if not 0 <= draft.importance <= 1:
         raise ObservationError(f"importance: {draft.importance} is not from 0 to 1")
 

@@ -89,7 +89,7 @@ class MemoryStore:
             return restoring.merge(connection, records)
 
     def delete(self, number: int, now: float | None = None) -> bool:
-        """Hide an observation from every search; return false if there is none to hide."""
+        """Hide an observation from every search; return false if none has this id."""
         moment = time.time() if now is None else now
         with self._database.writing() as connection:
             return saving.delete(connection, number, moment)

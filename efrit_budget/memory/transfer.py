@@ -84,7 +84,7 @@ def _problem(record: Record) -> str:
     """Return the reason why a record is invalid, empty if it is valid."""
     times = (record.created, record.updated, record.accessed or 0.0, record.deleted or 0.0)
     if not all(0 <= moment <= LATEST for moment in times):
-        return "a time is no second from 1970 to 9999"
+        return "a time is not in the years 1970 to 9999"
     if not 0 <= record.importance <= 1:
         return f"importance: {record.importance:g} is not from 0 to 1"
     counts = (record.id - 1, record.revision - 1, record.accesses, record.duplicates)
@@ -92,7 +92,7 @@ def _problem(record: Record) -> str:
     if not all(0 <= number < MOST for number in (*counts, *earlier)):
         return "a number is out of range"
     if len(set(earlier)) < len(earlier) or max(earlier, default=0) >= record.revision:
-        return f"revisions: each is another, and earlier than {record.revision}"
+        return f"revisions: their numbers must differ and be below {record.revision}"
     return ""
 
 

@@ -240,7 +240,7 @@ def _expiry_text(rows: list[Row], days: int) -> str:
     due = rows[0]["touched"] + days * SECONDS_A_DAY
     when = f"from {time.strftime('%Y-%m-%d', time.localtime(due))} on"
     return (
-        f"{sessions} not used for long will lose what they hold, "
+        f"{sessions} not used for long will lose their contents, "
         f"{when if due > time.time() else 'when efrit-budget next starts'}: "
         f"{', '.join(named[:LISTED] + more)}. To keep one, rename it, pin a result in it, or "
         "resume it; to keep all for good, set retention.days = 0."

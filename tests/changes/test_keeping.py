@@ -142,8 +142,8 @@ def test_all_files_are_begun_or_none(hands: Hands) -> None:
     [
         ({"path": "none", "kind": "delete"}, "no such file"),
         ({"path": "none", "kind": "rename", "to": "b"}, "no such file"),
-        ({"path": "a", "kind": "rename"}, "a rename has one"),
-        ({"path": "a", "kind": "edit", "to": "b"}, "nothing else has"),
+        ({"path": "a", "kind": "rename"}, "a rename needs"),
+        ({"path": "a", "kind": "edit", "to": "b"}, "only a rename takes one"),
         ({"path": "a", "kind": "rename", "to": "taken"}, "taken: there is a file already"),
         ({"path": "a", "kind": "rename", "to": "a"}, "there is a file already"),
         ({"path": "a", "kind": "rename", "to": ".git/x"}, "git's own folder"),

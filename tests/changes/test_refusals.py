@@ -144,7 +144,7 @@ def test_a_change_of_whose_end_nobody_told_is_refused_where_something_happened(
     assert hands.now(number) == "unknown"
     error = hands.error("undo", number=number)
     assert error.code == REFUSED
-    assert "nobody told how it ended" in error.message
+    assert "its end was not recorded" in error.message
     assert "-before\n+after\n" in error.data["since"]
     hands("undo", number=number, force=True)
     assert file.read_text() == "before\n"

@@ -207,7 +207,7 @@ GOOD: dict[str, Any] = {
         (json.dumps({**GOOD, "id": "x"}), "line 2: id: "),
         (json.dumps({**GOOD, "colour": 1}), "line 2: colour: "),
         (json.dumps({**GOOD, "importance": 2}), "line 2: importance: 2 is not from 0 to 1"),
-        (json.dumps({**GOOD, "updated": 1e300}), "line 2: a time is no second from 1970 to 9999"),
+        (json.dumps({**GOOD, "updated": 1e300}), "line 2: a time is not in the years 1970 to 9999"),
         (json.dumps({**GOOD, "id": 2**70}), "line 2: "),
         (json.dumps({**GOOD, "importance": float("nan")}), "line 2: importance: "),
     ],

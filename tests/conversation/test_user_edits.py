@@ -214,7 +214,7 @@ def test_what_never_stood_in_the_conversation_cannot_be_restored(client: Client)
     client.record("before", words(100))
     client.begin("Hello.")
     assert client.state("r1") == "gone"
-    with pytest.raises(ConflictError, match="r1 never stood in the conversation; recall_result"):
+    with pytest.raises(ConflictError, match="r1 was never part of the conversation; recall_result"):
         client.call("worklog/restore", handle="r1")
 
 

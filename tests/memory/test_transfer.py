@@ -236,7 +236,7 @@ def test_a_topic_that_was_revised_in_both_places_is_told(
     carry(store, other)
     store.save(replace(TOPIC, content="Here."))
     other.save(replace(TOPIC, content="There."))
-    with pytest.raises(RecordError, match=r"line 1: topic_key: .retry. .* each in its own way"):
+    with pytest.raises(RecordError, match=r"line 1: topic_key: .retry. .* in different ways"):
         carry(store, other)
 
 
@@ -262,5 +262,5 @@ def test_a_revision_that_is_none_of_the_earlier_ones_is_named(
     store.save(TOPIC)
     store.save(replace(TOPIC, content="New."))
     [line] = lines(store)
-    with pytest.raises(RecordError, match="revisions: each is another, and earlier than 1"):
+    with pytest.raises(RecordError, match="revisions: their numbers must differ and be below 1"):
         take(other, [changed(line, revision=1)])
