@@ -228,7 +228,7 @@ class Server:
         self._table.admit(job)
 
     def _start(self, job: Job) -> None:
-        log.debug("request of %d bytes, %d in progress", job.size, len(self._table.all()))
+        log.debug("request of %d bytes", job.size)
         if job.request.method in self._own:
             self._answer(job, self._own_reply)
             return
