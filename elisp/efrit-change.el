@@ -589,8 +589,8 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
 
 (defun efrit-diff--one-hunk (old new)
   "Return one hunk from OLD to NEW."
-  (let* ((olds (efrit-diff--lines old))
-         (news (efrit-diff--lines new))
+  (let* ((olds (efrit-diff-lines old))
+         (news (efrit-diff-lines new))
          (head (efrit-diff--common-prefix-length olds news))
          (tail (min (efrit-diff--common-prefix-length (reverse olds) (reverse news))
                     (- (min (length olds) (length news)) head)))
@@ -607,7 +607,7 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
      (efrit-diff--mark-lines "+" (seq-subseq news head new-end))
      (efrit-diff--mark-lines " " (seq-subseq olds old-end (+ old-end after))))))
 
-(defun efrit-diff--lines (text)
+(defun efrit-diff-lines (text)
   "Return the lines of TEXT, with their newlines."
   (let ((lines nil)
         (start 0))

@@ -309,7 +309,10 @@ Call THEN with the plan, or REFUSED with the reason."
                  (error (error-message-string err))))
          (problem (if (stringp plan)
                       plan
-                    (efrit-plan--unread-file loop plan))))
+                    (condition-case err
+                        (seq-some (lambda (change) (efrit-read-files-problem loop change))
+                                  (efrit-plan-changes plan))
+                      (error (error-message-string err))))))
     (cond
      ((null problem)
       (setf (efrit-plan-secret plan)
@@ -320,13 +323,6 @@ Call THEN with the plan, or REFUSED with the reason."
      (t (unless (stringp plan)
           (efrit-plan-drop plan))
         (funcall refused problem)))))
-
-(defun efrit-plan--unread-file (loop plan)
-  "Return why the model in LOOP must read a file of PLAN again, or nil."
-  (condition-case err
-      (seq-some (lambda (change) (efrit-read-files-problem loop change))
-                (efrit-plan-changes plan))
-    (error (error-message-string err))))
 
 (defun efrit-plan--change-line (change)
   "Return CHANGE as a line, with the numbers of lines added and removed."
@@ -646,7 +642,7 @@ PREFIX begins the text of the refusal."
     (efrit-plan-create
      :changes (list (efrit-plan-change (if exists 'edit 'create) path files :after content))
      :report (format (if exists "Replaced the text of %s: %s." "Created %s: %s.") path
-                     (efrit-count-text (efrit-edit--count-lines content) "line")))))
+                     (efrit-count-text (length (efrit-diff-lines content)) "line")))))
 
 (defun efrit-edit--plan-rename (arguments files)
   "Return the plan of `rename_file' with ARGUMENTS for one of FILES."
@@ -708,11 +704,6 @@ FILE is its entry, see `efrit-plan-of-files'."
   "Refuse PATH, an entry of FILES, unless the file exists."
   (unless (eq (plist-get (efrit-plan-file path files) :exists) t)
     (efrit-plan-refuse "there is no file %s" path)))
-
-(defun efrit-edit--count-lines (text)
-  "Return the number of lines in TEXT."
-  (+ (cl-count ?\n text)
-     (if (or (string-empty-p text) (string-suffix-p "\n" text)) 0 1)))
 
 (provide 'efrit-edit)
 ;;; efrit-edit.el ends here

@@ -263,7 +263,8 @@ If it died, do nothing: the next one is sent everything."
                   (list root (file-name-as-directory (file-truename root)))))
          (inside (seq-filter (lambda (buffer) (efrit-revert--inside-p buffer roots))
                              (buffer-list))))
-    (seq-sort-by (lambda (buffer) (if (efrit-revert--remote-p buffer) 1 0)) #'< inside)))
+    (seq-sort-by (lambda (buffer) (if (file-remote-p (buffer-file-name buffer)) 1 0))
+                 #'< inside)))
 
 (defun efrit-revert--inside-p (buffer roots)
   "Return non-nil if BUFFER visits a file in one of ROOTS."
@@ -274,10 +275,6 @@ If it died, do nothing: the next one is sent everything."
                                               (buffer-local-value 'buffer-file-truename
                                                                   buffer)))))
                  roots)))
-
-(defun efrit-revert--remote-p (buffer)
-  "Return non-nil if the file of BUFFER is on another machine."
-  (file-remote-p (buffer-file-name buffer)))
 
 ;;;; Checking
 
@@ -299,7 +296,7 @@ while the person types."
 Return the seconds to pause afterwards, or nil."
   (pcase-let* ((`(,loop . ,buffer) entry)
                (visits (and (buffer-live-p buffer) (buffer-file-name buffer)))
-               (remote (and visits (efrit-revert--remote-p buffer))))
+               (remote (and visits (file-remote-p visits))))
     (unless (and remote (or (input-pending-p) (efrit-remote-busy-p)))
       (pop efrit-revert--queue)
       (when visits
@@ -312,7 +309,7 @@ Return the seconds to pause afterwards, or nil."
     (let ((non-essential t)
           (remote-file-name-inhibit-cache t))
       (condition-case err
-          (unless (and (efrit-revert--remote-p buffer)
+          (unless (and (file-remote-p buffer-file-name)
                        (not (file-remote-p buffer-file-name nil t)))
             (if (efrit-file-current-p buffer)
                 (setq efrit-revert--noted-state nil)

@@ -435,7 +435,11 @@ a manual."
          (parts (delq nil (list (and symbol (fboundp symbol) (efrit-docs--function symbol))
                                 (and symbol (efrit-docs--variable-p symbol)
                                      (efrit-docs--variable symbol))
-                                (and symbol (facep symbol) (efrit-docs--face symbol))))))
+                                (and symbol (facep symbol)
+                                     (format "%s is a face.\n%s" symbol
+                                             (or (documentation-property
+                                                  symbol 'face-documentation)
+                                                 "Not documented.")))))))
     (unless parts
       (user-error "No symbol %s in this Emacs; kind apropos finds names by words" name))
     (efrit-tool-result (string-join parts "\n\n")
@@ -495,11 +499,6 @@ Show numbers and symbols only, which cannot be secret."
              (let ((print-escape-newlines t))
                (prin1-to-string (if (eq property 'standard-value) (car value) value)))
              500 nil nil "…"))))
-
-(defun efrit-docs--face (symbol)
-  "Return the documentation of the face SYMBOL."
-  (format "%s is a face.\n%s" symbol
-          (or (documentation-property symbol 'face-documentation) "Not documented.")))
 
 ;;;; Keys
 

@@ -779,9 +779,12 @@ returns TEXT formatted."
          (done nil))
     (unwind-protect
         (pcase-let* ((before (efrit-change-before change))
-                     (`(,formatter . ,after) (if edits
-                                                 (efrit-format--by-server before path edits)
-                                               (efrit-format--by-mode change))))
+                     (`(,formatter . ,after)
+                      (cond ((null edits) (efrit-format--by-mode change))
+                            ((string= before (car edits))
+                             (cons "its language server" (funcall (cdr edits) before)))
+                            (t (efrit-plan-refuse "%s was changed while its language server \
+formatted it; try again" path)))))
           (when (string= before after)
             (efrit-plan-refuse "%s is already formatted as %s does it" path formatter))
           (setf (efrit-change-after change) after)
@@ -790,12 +793,6 @@ returns TEXT formatted."
                              :report (format "Formatted %s by %s." path formatter)))
       (unless done
         (efrit-change-release change)))))
-
-(defun efrit-format--by-server (before path edits)
-  "Return (FORMATTER . TEXT) for BEFORE, the text of PATH, and EDITS."
-  (unless (string= before (car edits))
-    (efrit-plan-refuse "%s was changed while its language server formatted it; try again" path))
-  (cons "its language server" (funcall (cdr edits) before)))
 
 ;;;; Language servers
 

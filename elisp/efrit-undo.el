@@ -395,7 +395,8 @@ prefix argument, as FORCE, undo those as well."
      (let ((refused (seq-filter #'caddr outcomes)))
        (mapc (apply-partially #'efrit-undo-view--note-for-model loop)
              (seq-remove #'caddr outcomes))
-       (efrit-undo-view--refresh loop)
+       (efrit-with-live-buffer (get-buffer (format "*efrit changes: %s*" (efrit-loop-id loop)))
+         (efrit-undo-view--revert))
        (when refused
          (efrit-diff-show (mapconcat #'efrit-undo-outcome-text refused "\n")))
        (message "%s" (efrit-undo-view--outcome-text outcomes refused))))))
@@ -416,12 +417,6 @@ prefix argument, as FORCE, undo those as well."
               (format "Undid %d of %d" done (length outcomes)))
             (and refused
                  "; files changed since were left alone; repeat with C-u to undo those, too"))))
-
-(defun efrit-undo-view--refresh (loop)
-  "Refresh the list of edits of LOOP, if there is one."
-  (when-let* ((buffer (get-buffer (format "*efrit changes: %s*" (efrit-loop-id loop)))))
-    (with-current-buffer buffer
-      (efrit-undo-view--revert))))
 
 (defun efrit-undo-view--revert (&rest _)
   "Fetch every change of the session of this buffer, and list them."

@@ -896,7 +896,10 @@ Everywhere:
                                        (propertize "› " 'face 'efrit-prompt))
                                efrit-session-view-transcript-map)
       (efrit-view-events-set-up loop)
-      (efrit-reply-box-set-up #'efrit-session-view--send)
+      (efrit-reply-box-set-up (lambda (text)
+                                (if (efrit-ask-open-p)
+                                    (efrit-ask-answer text)
+                                  (efrit-do-submit (efrit-loop-current) text))))
       (efrit-live-refresh)
       (goto-char (point-max))
       (efrit-session-view--load loop))
@@ -948,12 +951,6 @@ Do not scroll a window whose point is on a question."
     (cond ((button-at (point)) (push-button (point)))
           ((and item (efrit-item-toggle item)))
           (t (user-error "Nothing to open at point")))))
-
-(defun efrit-session-view--send (text)
-  "Send TEXT, from the reply box, as an answer or as a message."
-  (if (efrit-ask-open-p)
-      (efrit-ask-answer text)
-    (efrit-do-submit (efrit-loop-current) text)))
 
 (defun efrit-session-view--header ()
   "Return the header line: the budget."

@@ -769,44 +769,27 @@ What a relative one has depends on where Emacs is: it may be a project's."
 
 ;;; Commands
 
-(autoload 'efrit "efrit-view" nil t)
-(autoload 'efrit-do "efrit-do" nil t)
-(autoload 'efrit-new "efrit-do" nil t)
-(autoload 'efrit-do-with-buffer "efrit-do" nil t)
-(autoload 'efrit-continue "efrit-do" nil t)
-(autoload 'efrit-stop "efrit-do" nil t)
-(autoload 'efrit-retry "efrit-do" nil t)
-(autoload 'efrit-stop-tool "efrit-view" nil t)
-(autoload 'efrit-view "efrit-view" nil t)
-(autoload 'efrit-budget "efrit-budget" nil t)
-(autoload 'efrit-resume "efrit-sessions" nil t)
-(autoload 'efrit-sessions "efrit-sessions" nil t)
-(autoload 'efrit-memory-search "efrit-memory" nil t)
-(autoload 'efrit-memory-timeline "efrit-memory" nil t)
-(autoload 'efrit-memory-save "efrit-memory" nil t)
-(autoload 'efrit-context-pack "efrit-memory" nil t)
+(pcase-dolist (`(,file . ,commands)
+               '(("efrit-ask" efrit-allow-once efrit-allow-for-session efrit-allow-for-project
+                  efrit-deny-once efrit-deny-for-session efrit-deny-with-reason efrit-revise
+                  efrit-allow-alike-for-session efrit-allow-alike-for-project efrit-permissions)
+                 ("efrit-budget" efrit-budget)
+                 ("efrit-do" efrit-do efrit-new efrit-do-with-buffer efrit-continue efrit-stop
+                  efrit-retry efrit-take-options)
+                 ("efrit-doctor" efrit-doctor)
+                 ("efrit-memory" efrit-memory-search efrit-memory-timeline efrit-memory-save
+                  efrit-context-pack)
+                 ("efrit-permissions" efrit-permissions-forget)
+                 ("efrit-sessions" efrit-resume efrit-sessions)
+                 ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
+                  efrit-sidecar-show-stderr)
+                 ("efrit-undo" efrit-undo efrit-undo-session)
+                 ("efrit-view" efrit efrit-stop-tool efrit-view efrit-copy efrit-open-result)))
+  (dolist (command commands)
+    (autoload command file nil t)))
+
 (autoload 'efrit-session-view-show "efrit-view")
-(autoload 'efrit-copy "efrit-view" nil t)
-(autoload 'efrit-open-result "efrit-view" nil t)
-(autoload 'efrit-allow-once "efrit-ask" nil t)
-(autoload 'efrit-allow-for-session "efrit-ask" nil t)
-(autoload 'efrit-allow-for-project "efrit-ask" nil t)
-(autoload 'efrit-deny-once "efrit-ask" nil t)
-(autoload 'efrit-deny-for-session "efrit-ask" nil t)
-(autoload 'efrit-deny-with-reason "efrit-ask" nil t)
-(autoload 'efrit-revise "efrit-ask" nil t)
-(autoload 'efrit-undo "efrit-undo" nil t)
-(autoload 'efrit-undo-session "efrit-undo" nil t)
-(autoload 'efrit-allow-alike-for-session "efrit-ask" nil t)
-(autoload 'efrit-allow-alike-for-project "efrit-ask" nil t)
-(autoload 'efrit-permissions "efrit-ask" nil t)
-(autoload 'efrit-take-options "efrit-do" nil t)
-(autoload 'efrit-permissions-forget "efrit-permissions" nil t)
 (autoload 'efrit-batch-do "efrit-do")
-(autoload 'efrit-doctor "efrit-doctor" nil t)
-(autoload 'efrit-sidecar-restart "efrit-sidecar" nil t)
-(autoload 'efrit-sidecar-stop "efrit-sidecar" nil t)
-(autoload 'efrit-sidecar-show-stderr "efrit-sidecar" nil t)
 
 ;;; Outdated compiled files
 

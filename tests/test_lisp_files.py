@@ -36,6 +36,8 @@ def test_every_command_is_loaded_from_the_file_that_defines_it() -> None:
         for name in re.findall(r"^;;;###autoload\n\(\S+ (\S+)", text, re.MULTILINE)
     }
     known = set(re.findall(r"^\(autoload '(\S+) \"([\w-]+)\"", FILES["efrit"], re.MULTILINE))
+    lists = re.findall(r"\(\"(efrit-[\w-]+)\" (efrit[\w\s-]*)\)", FILES["efrit"])
+    known |= {(name, file) for file, names in lists for name in names.split()}
     assert known == marked | {("efrit", "efrit-view")}
 
 
