@@ -87,7 +87,7 @@ class ResultKeeper:
                 if draft.is_current(connection, window):
                     rows.update(connection, session.id, touched=time.time())
                     draft.write(connection, window, row)
-                    if new is not None:
+                    if new is not None and draft.entry.page_end < len(body.text):
                         self._recent.keep(connection, session.id, draft.number, body)
                     return _envelope(vars(draft.entry), body, with_data=with_data)
 
