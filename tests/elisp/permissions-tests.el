@@ -120,6 +120,29 @@ POLICY is the tool's own, by default `ask'."
                       "run_command" (efrit-permissions-tests--command "git status" "sub")
                       (list rule))))))
 
+(ert-deftest efrit-permissions-to-begin-so-run-nothing-that-an-option-names ()
+  "Options that say how a program works are none of these."
+  (pcase-dolist (`(,decision ,words . ,rests)
+                 '((ask ("git" "grep") "-Oless" "-nO" "--open=less" "--output=x" "--op x")
+                   (ask ("git" "push") "--receive-pack=x" "--rece=x" "--exec=x")
+                   (ask ("make" "check") "-f x" "-kf x" "-Cx" "--ev=x" "--file=x" "-E x" "SHELL=x")
+                   (ask ("cmake") "-E env x" "-P x") (ask ("ninja") "-f x") (ask ("ctest") "-S x")
+                   (ask ("rake" "test") "-e x" "-rx") (ask ("pytest") "-p x" "-cx")
+                   (ask ("cargo" "test") "--config x") (ask ("npm" "test") "--script-shell=x")
+                   (ask ("go" "test") "-exec x" "-toolexec=x") (ask ("gcc") "-wrapper x" "-fplugin=x")
+                   (ask ("rg") "--pre x" "--pre=x" "--hostname-bin=x") (ask ("sort") "-ox" "-uo x")
+                   (ask ("apt-get" "install") "-o x" "-oDpkg::x=y") (ask ("svn" "diff") "--diff-cmd=x")
+                   (allow ("git" "log") "--oneline" "--exclude=x" "-p" "--pretty=x" "-n1")
+                   (allow ("make" "check") "-j4" "-k" "-s" "--silent") (allow ("rg") "--pretty x" "-n x")
+                   (allow ("pytest") "-q tests" "-x" "-k x") (allow ("gcc") "-O2 -c a.c -fPIC")
+                   (allow ("sort") "-u x") (allow ("cargo" "test") "--release --exclude x")))
+    (dolist (rest rests)
+      (let ((command (concat (string-join words " ") " " rest)))
+        (ert-info (command)
+          (should (eq decision (efrit-permissions-tests--decide
+                                "run_command" (efrit-permissions-tests--command command)
+                                `((command (begins ,words "") allow))))))))))
+
 (ert-deftest efrit-permissions-no-beginning-is-offered-that-says-too-little ()
   "Programs that run others, and those whose name says little, get no such button."
   (pcase-dolist (`(,command . ,words)
