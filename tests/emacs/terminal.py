@@ -59,8 +59,8 @@ class Terminal:
         self._tmux("send-keys", "-l", text)
 
     def screen(self) -> str:
-        """Return what stands on the screen."""
-        return self._tmux("capture-pane", "-p")
+        """Return what stands on the screen; a newer tmux keeps the tabs that Emacs moves by."""
+        return self._tmux("capture-pane", "-p").expandtabs()
 
     def see(self, *texts: str) -> str:
         """Wait until all the texts stand on the screen, and return what stands there."""
