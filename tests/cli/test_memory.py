@@ -262,7 +262,7 @@ def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], told: st
 def test_what_cannot_be_kept_is_told() -> None:
     ended = memory("save", "--title", " ", "--content", "x")
     assert (ended.code, ended.out) == (1, "")
-    assert "title: an observation needs one" in ended.complaint
+    assert "title: an observation needs a title" in ended.complaint
     long = memory("save", "--title", "x", "--content", "-", stdin="x" * 100_001)
     assert "100,001 characters" in long.complaint
 

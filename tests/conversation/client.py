@@ -103,7 +103,7 @@ class Client:
         self.app = self.opened()
         self.call("session/resume", take_over=True)
 
-    def anew(self, **limits: Any) -> Client:
+    def open_session(self, **limits: Any) -> Client:
         """Continue with another session in the same process."""
         self.per_tool = limits.get("per_tool_default", 8_000)
         opened = self.app.call("session/open", {"root": str(self.root), "limits": limits})
@@ -149,10 +149,10 @@ class Client:
         return ended
 
     def turn(
-        self, *results: str, said: Any = None, model: str | None = None, usage: Any = None
+        self, *results: str, message: Any = None, model: str | None = None, usage: Any = None
     ) -> list[dict[str, Any]]:
         """Run a turn in which the client's tool returns these texts; return the envelopes."""
-        self.begin(said, model=model)
+        self.begin(message, model=model)
         uses = [tool_use(self.new_id(), "eval_sexp", at=at) for at in range(len(results))]
         self.end(thinking(), text(f"turn {self.begun['turn_id']}"), *uses, usage=usage)
         return [
@@ -181,7 +181,7 @@ class Client:
         )
         return envelope
 
-    def called(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+    def call_tool(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool of the sidecar, end the turn and return the envelope."""
         use = tool_use(self.new_id(), name, **arguments)
         self.end(use)

@@ -32,8 +32,8 @@ class Reply:
     exact: int | None
     is_bare: bool = False
 
-    def standing(self) -> list[Block]:
-        """Return the blocks as they stand in the conversation."""
+    def sent_blocks(self) -> list[Block]:
+        """Return the blocks that the client sends back."""
         kept = [block for block in self.blocks if block["type"] not in THINKING]
         return kept if self.is_bare else self.blocks
 
@@ -41,7 +41,7 @@ class Reply:
         """Return the cost of the block."""
         if not self.is_bare and self.exact is not None:
             return Count(exact=self.exact, parts=1)
-        raw = sum(map(block_estimate, self.standing()))
+        raw = sum(map(block_estimate, self.sent_blocks()))
         return Count(raw=raw, parts=1, at_most=self.exact)
 
 
@@ -145,9 +145,9 @@ def _replies_in(blocks: list[Block], left: Iterator[Reply]) -> Iterator[Reply]:
     """Yield the replies whose blocks make up a message; replies between them have left."""
     while blocks:
         reply = next(left)
-        standing = reply.standing()
-        if standing and blocks[: len(standing)] == standing:
-            blocks = blocks[len(standing) :]
+        sent = reply.sent_blocks()
+        if sent and blocks[: len(sent)] == sent:
+            blocks = blocks[len(sent) :]
             yield reply
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.conversation.client import MODEL, PLAIN_MODEL, text
-from tests.conversation.texts import SMALL_TEXTS, TEXTS, made
+from tests.conversation.texts import SMALL_TEXTS, TEXTS, make_text
 
 Call = tuple[str, dict[str, Any], str | None, str | None]
 """A tool's name and arguments and, if the client runs it, its result and its outcome."""
@@ -34,7 +34,7 @@ MESSAGES = st.one_of(
     st.lists(SMALL_TEXTS.map(text) | st.just(IMAGE), min_size=1, max_size=3),
 )
 USAGE = st.sampled_from(["honest", "honest", "honest", "missing", "absurd", "no numbers", "tiny"])
-COMMON = st.builds(made, st.just("lines"), st.sampled_from([30, 900, 900, 1_500, 4_000]))
+COMMON = st.builds(make_text, st.just("lines"), st.sampled_from([30, 900, 900, 1_500, 4_000]))
 """A few texts, so that some results are equal."""
 TOOL_CALLS = st.one_of(
     st.builds(lambda given: ("eval_sexp", {}, given, "success"), COMMON),

@@ -40,10 +40,12 @@ def alerts(client: Client, pattern: re.Pattern[str]) -> list[tuple[int, str, int
     ]
 
 
-def filled(client: Client, model: str = MODEL, tokens: int = 1_000) -> Iterator[dict[str, Any]]:
+def begin_turns(
+    client: Client, model: str = MODEL, tokens: int = 1_000
+) -> Iterator[dict[str, Any]]:
     """Run turns with a result each, without end, and yield the reply of each `turn/begin`."""
     for number in range(1_000):
-        client.turn(words(tokens, number), said="go on" if number == 0 else None, model=model)
+        client.turn(words(tokens, number), message="go on" if number == 0 else None, model=model)
         yield client.begun
 
 
@@ -55,7 +57,7 @@ def test_the_notice_comes_once_in_an_epoch_when_the_next_compaction_is_near(
     open_client: OpenClient, model: str
 ) -> None:
     client = open_client(**SMALL)
-    for begun in filled(client, model):
+    for begun in begin_turns(client, model):
         found = alerts(client, NOTICE)
         if begun["epoch"] == 3:
             break
@@ -68,7 +70,7 @@ def test_the_notice_is_a_system_message_directly_after_the_user_turn(
     open_client: OpenClient,
 ) -> None:
     client = open_client(**SMALL)
-    begun = next(begun for begun in filled(client) if alerts(client, NOTICE))
+    begun = next(begun for begun in begin_turns(client) if alerts(client, NOTICE))
     assert [message["role"] for message in begun["append"]["messages"]] == ["user", "system"]
     (_, role, thousands) = alerts(client, NOTICE)[0]
     assert role == "system"
@@ -79,7 +81,7 @@ def test_where_the_model_takes_no_system_messages_the_notice_ends_the_user_turn(
     open_client: OpenClient,
 ) -> None:
     client = open_client(**SMALL)
-    begun = next(begun for begun in filled(client, PLAIN_MODEL) if alerts(client, NOTICE))
+    begun = next(begun for begun in begin_turns(client, PLAIN_MODEL) if alerts(client, NOTICE))
     (message,) = begun["append"]["messages"]
     assert [block["type"] for block in message["content"]] == ["tool_result", "text"]
     assert NOTICE.fullmatch(message["content"][-1]["text"])
@@ -89,7 +91,7 @@ def test_a_larger_budget_is_noticed_at_the_threshold_of_the_settings(
     open_client: OpenClient,
 ) -> None:
     client = open_client(total=100_000)
-    for begun in filled(client, tokens=4_000):
+    for begun in begin_turns(client, tokens=4_000):
         found = alerts(client, NOTICE)
         if found:
             break
@@ -104,7 +106,7 @@ def pressed(open_client: OpenClient, model: str = MODEL) -> Client:
     """Return a session in which pins and a large user message leave less than 8,000 for good."""
     client = open_client(**PRESSED)
     client.system_text = words(2_200)
-    client.turn(words(2_800, 1), words(2_800, 2), said=words(6_800, 3), model=model)
+    client.turn(words(2_800, 1), words(2_800, 2), message=words(6_800, 3), model=model)
     assert client.budget()["band"] == "ample"
     for handle in ("r1", "r2"):
         client.call("worklog/pin", handle=handle)
@@ -167,13 +169,13 @@ def test_the_second_warning_comes_below_half_of_the_first_and_says_so_down_to_ze
     client = pressed(open_client)
     first = left(client)
     client.end(text("I see."))
-    client.turn(words(3_000, 7), said="go on")
+    client.turn(words(3_000, 7), message="go on")
     client.begin()
     assert client.budget()["band"] == "critical"
     warned = [(role, thousands) for _, role, thousands in alerts(client, WARNING)]
     assert warned == [("system", first), ("system", left(client))]
     client.end(text("I see."))
-    client.turn(words(4_800, 8), said="go on")
+    client.turn(words(4_800, 8), message="go on")
     register(client, "show_buffer")
     client.begin()
     assert client.budget()["band"] == "critical"
@@ -187,7 +189,7 @@ def test_a_model_without_system_messages_is_warned_in_the_system_text_at_once(
 ) -> None:
     client = open_client(**PRESSED)
     client.system_text, client.environment = words(2_200), "Emacs"
-    client.turn(words(2_800, 1), words(2_800, 2), said=words(6_800, 3), model=PLAIN_MODEL)
+    client.turn(words(2_800, 1), words(2_800, 2), message=words(6_800, 3), model=PLAIN_MODEL)
     for handle in ("r1", "r2"):
         client.call("worklog/pin", handle=handle)
     before = client.messages
@@ -211,7 +213,7 @@ def test_a_warning_in_the_system_text_does_not_wait_because_a_notice_came_last(
 ) -> None:
     client = open_client(total=14_000)
     client.system_text = words(1_600)
-    client.turn(words(800, 0), said="Find it.", model=PLAIN_MODEL)
+    client.turn(words(800, 0), message="Find it.", model=PLAIN_MODEL)
     client.turn(words(800, 1))
     client.turn(*(words(800, number) for number in range(2, 5)))
     client.begin()
@@ -264,7 +266,7 @@ def test_a_session_that_begins_with_little_left_is_warned_in_its_first_system_te
 # The person
 
 
-def told(client: Client) -> list[str]:
+def budget_notes(client: Client) -> list[str]:
     """Return the notes about the budget that the person gets in the turn that has begun."""
     return [note for note in client.begun["notes"] if "Budget Alert" in note]
 
@@ -274,9 +276,9 @@ def test_the_person_is_told_of_a_notice_in_the_turn_in_which_the_model_is(
 ) -> None:
     client = open_client(**SMALL)
     known = 0
-    for begun in filled(client):
+    for begun in begin_turns(client):
         found = alerts(client, NOTICE)
-        assert [bool(NOTICE.fullmatch(note)) for note in told(client)] == [True] * (
+        assert [bool(NOTICE.fullmatch(note)) for note in budget_notes(client)] == [True] * (
             len(found) - known
         )
         known = len(found)
@@ -287,13 +289,13 @@ def test_the_person_is_told_of_a_notice_in_the_turn_in_which_the_model_is(
 def test_the_person_is_told_of_a_warning_once_wherever_it_stands(open_client: OpenClient) -> None:
     client = pressed(open_client)
     (_, _, thousands) = alerts(client, WARNING)[0]
-    (note,) = filter(WARNING.fullmatch, told(client))
+    (note,) = filter(WARNING.fullmatch, budget_notes(client))
     assert f"~{thousands}k" in note
     client.end(thinking(), text("I see."))
     register(client, "show_buffer")
     client.begin("go on")
     assert WARNING.fullmatch(client.system_texts()[-1])
-    assert not any(map(WARNING.fullmatch, told(client)))
+    assert not any(map(WARNING.fullmatch, budget_notes(client)))
 
 
 @pytest.mark.parametrize("model", [MODEL, PLAIN_MODEL])
@@ -304,10 +306,10 @@ def test_the_person_is_told_of_a_warning_that_is_in_force_from_the_first_turn_on
     client.system_text = words(900)
     client.begin(words(9_000), model=model)
     assert client.budget()["band"] == "ample"
-    assert told(client) == []
+    assert budget_notes(client) == []
     client = open_client(**PRESSED | {"tool_results": 4_000, "response": 24_000})
     client.system_text = words(900)
     client.begin(words(9_000), model=model)
     assert client.budget()["band"] != "ample"
-    (note,) = filter(WARNING.fullmatch, told(client))
+    (note,) = filter(WARNING.fullmatch, budget_notes(client))
     assert note == client.system_texts()[-1]

@@ -40,7 +40,7 @@ def test_what_was_learnt_of_a_model_outlives_the_process_and_serves_its_other_se
     learnt = client.factor()
     client.crash()
     assert client.factor() == learnt
-    client.anew().begin("Hello.")
+    client.open_session().begin("Hello.")
     assert client.factor() == learnt
     client.begin("Hello.", model="claude-opus-5-5")
     assert client.factor() == 1.3

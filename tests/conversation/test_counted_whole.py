@@ -66,7 +66,7 @@ def run(sidecar: Connection, session: str, project: Path, text: str) -> dict[str
     return found
 
 
-def said(sidecar: Connection, session: str, text: str) -> tuple[str, int]:
+def send_message(sidecar: Connection, session: str, text: str) -> tuple[str, int]:
     """Send a user message and return the text that is sent and its counted tokens."""
     begun = sidecar.request(
         "turn/begin", session_id=session, model=MODEL, system="Work.", user_message=text
@@ -88,7 +88,7 @@ def test_a_text_that_is_blank_where_a_sample_looked_is_counted_whole(
         run(sidecar, session, project, text),
     ):
         assert tokens_in(envelope["text"]) <= MOST * envelope["tokens"]
-    sent, counted = said(sidecar, session, text)
+    sent, counted = send_message(sidecar, session, text)
     assert tokens_in(sent) <= MOST * counted
 
 
@@ -111,7 +111,7 @@ def test_made_texts_through_every_door_have_at_most_three_tenths_more_tokens_tha
                 run(sidecar, session, project, text),
             )
         ]
-        delivered.append(said(sidecar, session, json.loads(json.dumps(text))))
+        delivered.append(send_message(sidecar, session, json.loads(json.dumps(text))))
         tokens = real([shown for shown, _ in delivered])
         for name, true, (_, told) in zip(
             ("record", "read_file", "run_command", "user message"), tokens, delivered, strict=True

@@ -17,7 +17,7 @@ SMALL: dict[str, Any] = {"total": 30_000}
 
 def settled(client: Client) -> Client:
     """A session with a result in its window and a turn that the person has begun."""
-    client.turn(words(800, 0), said="Find it.")
+    client.turn(words(800, 0), message="Find it.")
     client.begin()
     client.end(thinking(), text("There."))
     return client
@@ -102,7 +102,7 @@ def test_a_drop_that_is_taken_back_leaves_everything_as_it_was_sent(client: Clie
 def test_a_result_is_dropped_before_it_is_sent_without_an_end_of_the_epoch(
     client: Client,
 ) -> None:
-    client.turn(words(800, 0), said="Find it.")
+    client.turn(words(800, 0), message="Find it.")
     client.call("worklog/drop", handle="r1")
     client.begin()
     assert client.epoch() == 1
@@ -113,7 +113,7 @@ def test_a_restored_result_is_back_in_full_even_when_its_turn_had_left(
     open_client: OpenClient,
 ) -> None:
     client = open_client(**SMALL, history=1_500, tool_results=9_000)
-    first = client.turn(words(300, 0), said="Find it.")[0]
+    first = client.turn(words(300, 0), message="Find it.")[0]
     for number in range(80):
         client.turn(words(700, number))
         if client.state("r1") == "gone":

@@ -31,7 +31,7 @@ def previewed(client: Client, said: str) -> dict[str, Any]:
 
 
 def test_a_preview_is_what_the_turn_then_is_and_keeps_nothing(client: Client) -> None:
-    client.turn(words(800, 1), said="Find it.")
+    client.turn(words(800, 1), message="Find it.")
     client.begin()
     client.end(text("Found."))
     before = everything(client)
@@ -48,7 +48,7 @@ def test_a_preview_is_what_the_turn_then_is_and_keeps_nothing(client: Client) ->
 
 
 def test_a_preview_names_the_results_that_would_give_way(client: Client) -> None:
-    client.turn(words(2_500, 1), said="Find it.")
+    client.turn(words(2_500, 1), message="Find it.")
     while previewed(client, "More.")["rewritten"] is False:
         client.turn(words(2_500, client.begun["turn_id"] + 1))
     seen = previewed(client, "More.")

@@ -7,12 +7,12 @@ import pytest
 from tests.conversation.client import Client, text, thinking, tool_use, words
 from tests.conversation.conftest import OpenClient
 from tests.conversation.recalled import read
-from tests.conversation.texts import KINDS, made
+from tests.conversation.texts import KINDS, make_text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_comes_back_byte_for_byte_after_a_crash(client: Client, kind: str) -> None:
-    whole = made(kind, 15_000)
+    whole = make_text(kind, 15_000)
     client.record("use", whole)
     client.crash()
     found = read(client, "r1", whole)
@@ -57,7 +57,7 @@ def test_turns_that_left_stand_in_the_list_and_come_back_by_their_handle(
     client.begin("Find the place where it begins.")
     client.end(thinking("where could it be"), text("I look."), tool_use("first", "eval_sexp"))
     client.record("first", words(300))
-    client.turn(words(300, 1), said="And now the end.")
+    client.turn(words(300, 1), message="And now the end.")
     for number in range(2, 60):
         client.turn(words(700, number))
     assert client.state("r1") == "gone"

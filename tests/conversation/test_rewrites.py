@@ -75,7 +75,7 @@ def test_what_left_is_told_and_is_the_same_until_more_leaves(open_client: OpenCl
 
 def test_nothing_shrinks_before_the_whole_window_is_full(open_client: OpenClient) -> None:
     client = open_client(**SMALL)
-    client.turn(words(800), said="Find it.")
+    client.turn(words(800), message="Find it.")
     while client.budget()["remaining"] > 1_500:
         client.turn(words(800, client.begun["turn_id"]))
     tier = client.budget()["tiers"]["tool_results"]
@@ -118,11 +118,11 @@ def rewritten(client: Client) -> None:
 
 def test_a_recall_counts_as_a_use(open_client: OpenClient) -> None:
     client = open_client(**SMALL)
-    client.turn(words(800, 100), said="Find it.")
+    client.turn(words(800, 100), message="Find it.")
     client.turn(words(800, 101))
     nearly_full(client)
     client.begin()
-    assert client.called("recall_result", handle="r1")["text"].startswith("§ Same as r1, ")
+    assert client.call_tool("recall_result", handle="r1")["text"].startswith("§ Same as r1, ")
     rewritten(client)
     assert (client.state("r1"), client.state("r2")) == ("full", "compressed")
 
@@ -132,12 +132,12 @@ def test_a_repeated_call_counts_as_a_use_and_points_to_what_is_there(
 ) -> None:
     client = open_client(**SMALL)
     client.begin("List.")
-    first = client.called("catalogue", max_files=50)
+    first = client.call_tool("catalogue", max_files=50)
     client.begin()
-    client.called("catalogue", max_files=51)
+    client.call_tool("catalogue", max_files=51)
     nearly_full(client)
     client.begin()
-    again = client.called("catalogue", max_files=50)
+    again = client.call_tool("catalogue", max_files=50)
     assert again["text"].startswith("§ Same as r1, which is in the window in full.\n")
     assert again["tokens"] < first["tokens"] / 10
     rewritten(client)
@@ -146,7 +146,7 @@ def test_a_repeated_call_counts_as_a_use_and_points_to_what_is_there(
 
 def test_a_pinned_result_is_not_touched(open_client: OpenClient) -> None:
     client = open_client(**SMALL)
-    client.turn(words(800, 100), said="Find it.")
+    client.turn(words(800, 100), message="Find it.")
     client.call("worklog/pin", handle="r1")
     shown = client.record("toolu_1", words(800, 100), arguments={"at": 0})["text"]
     for _ in range(60):
@@ -159,7 +159,7 @@ def test_a_pinned_result_is_not_touched(open_client: OpenClient) -> None:
 def test_the_results_of_the_turn_in_hand_give_way_last(open_client: OpenClient) -> None:
     client = open_client(**SMALL)
     for number in range(9):
-        client.turn(words(800, number), said="Find it." if number == 0 else None)
+        client.turn(words(800, number), message="Find it." if number == 0 else None)
     envelopes = client.turn(*(words(1_500, 100 + number) for number in range(5)))
     begun = client.begin()
     assert begun["rewrite"] is not None
@@ -173,7 +173,7 @@ def test_results_that_share_what_is_left_are_all_in_view_in_the_next_request(
 ) -> None:
     client = open_client(**SMALL, per_tool_default=20_000)
     for number in range(8):
-        client.turn(words(800, number), said="Find it." if number == 0 else None)
+        client.turn(words(800, number), message="Find it." if number == 0 else None)
     envelopes = client.turn(*(words(20_000, 100 + number) for number in range(5)))
     client.begin()
     shown = list(client.results().values())
@@ -202,9 +202,9 @@ def test_old_turns_leave_for_a_line_each_at_the_head_of_the_first_message(
     open_client: OpenClient,
 ) -> None:
     client = open_client(**TIGHT)
-    client.turn(words(300, 0), said="The very first request.")
+    client.turn(words(300, 0), message="The very first request.")
     client.turn(words(300, 1))
-    client.turn(words(300, 2), said="The second request.")
+    client.turn(words(300, 2), message="The second request.")
     for number in range(3, 80):
         client.turn(words(700, number))
         if client.state("r1") == "gone":
@@ -246,8 +246,8 @@ def test_the_alert_behind_a_rewrite_finds_room_in_the_history(
 
 def test_the_latest_request_never_leaves(open_client: OpenClient) -> None:
     client = open_client(**TIGHT)
-    client.turn(words(800, 0), said="An older request.")
-    client.turn(words(800, 1), said="Do not forget this.")
+    client.turn(words(800, 0), message="An older request.")
+    client.turn(words(800, 1), message="Do not forget this.")
     for number in range(60):
         client.turn(words(800, number))
     assert client.epoch() > 2
@@ -261,7 +261,7 @@ def test_requests_leave_when_their_tier_is_full_the_oldest_first(
     for number in range(9):
         client.begin(f"Request {number}. " + words(400, number))
         client.end(text("I see."))
-    client.turn(*(words(3_000, number) for number in range(4)), said="And this.")
+    client.turn(*(words(3_000, number) for number in range(4)), message="And this.")
     client.begin()
     assert client.begun["rewrite"] is not None
     said = "\n".join(client.texts("user")[1:])
@@ -278,7 +278,7 @@ def test_a_line_that_points_to_a_result_shrinks_with_that_result(
     open_client: OpenClient,
 ) -> None:
     client = open_client(**SMALL)
-    client.turn(words(800, 0), said="Find it.")
+    client.turn(words(800, 0), message="Find it.")
     client.turn(words(800, 0))
     client.begin()
     assert client.results()["toolu_2"].startswith("§ Same as r1, which is in the window in full.")
@@ -290,7 +290,7 @@ def test_a_line_that_points_to_a_result_shrinks_with_that_result(
 
 
 def test_after_the_original_was_dropped_no_line_says_that_it_is_there(client: Client) -> None:
-    client.turn(words(800, 0), said="Find it.")
+    client.turn(words(800, 0), message="Find it.")
     client.turn(words(800, 0))
     client.begin()
     assert client.results()["toolu_2"].startswith("§ Same as r1, which is in the window in full.")
@@ -303,7 +303,7 @@ def test_after_the_original_was_dropped_no_line_says_that_it_is_there(client: Cl
 def test_a_repeated_call_is_delivered_again_once_the_original_has_shrunk(
     client: Client,
 ) -> None:
-    first = client.turn(words(800, 0), said="Find it.")[0]
+    first = client.turn(words(800, 0), message="Find it.")[0]
     client.begin()
     client.end(text("I see."))
     client.call("worklog/drop", handle="r1")
@@ -314,7 +314,7 @@ def test_a_repeated_call_is_delivered_again_once_the_original_has_shrunk(
 
 
 def test_a_short_text_is_sent_again_rather_than_pointed_to(client: Client) -> None:
-    envelopes = client.turn("done\n", "done\n", said="Do it.")
+    envelopes = client.turn("done\n", "done\n", message="Do it.")
     assert [envelope["text"].splitlines()[0] for envelope in envelopes] == ["done", "done"]
 
 
@@ -346,7 +346,7 @@ def test_a_hint_keeps_within_the_bounds_of_its_parameter(open_client: OpenClient
 
 def test_hints_change_with_a_rewrite_alone(open_client: OpenClient) -> None:
     client = open_client(**SMALL, per_tool_default=SMALL["total"])
-    client.turn(words(800), said="List.")
+    client.turn(words(800), message="List.")
     first = client.tools
     while client.epoch() == 1:
         assert serialized(client.tools) == serialized(first)

@@ -30,7 +30,7 @@ def read_back(client: Client) -> None:
 
 
 def test_the_budget_of_a_turn_that_is_begun_counts_what_was_sent_once(client: Client) -> None:
-    client.turn(words(2_000), said="Find it.")
+    client.turn(words(2_000), message="Find it.")
     before = client.budget()
     begun = client.begin()
     assert client.budget() == begun["budget"]
@@ -40,7 +40,7 @@ def test_the_budget_of_a_turn_that_is_begun_counts_what_was_sent_once(client: Cl
 
 
 def test_a_turn_that_is_begun_again_sends_the_same_request(client: Client) -> None:
-    client.turn(words(500), said="Find it.")
+    client.turn(words(500), message="Find it.")
     client.begin()
     before = client.messages
     again = client.begin()
@@ -52,7 +52,7 @@ def test_a_turn_that_is_begun_again_sends_the_same_request(client: Client) -> No
 
 
 def test_a_request_that_is_sent_again_is_stored_once(client: Client) -> None:
-    client.turn(words(500), said="Find it.")
+    client.turn(words(500), message="Find it.")
     begun = client.begin("In the tests, I mean.")
     held = client.messages
     again = client.begin("In the tests, I mean.")
@@ -211,7 +211,7 @@ def test_after_a_rewrite_the_answer_says_where_the_late_result_is(client: Client
     late = client.record("slow", words(200))
     client.end(text("I see."))
     for number in range(30):
-        client.turn(words(4_000, number), said="Go on." if number == 0 else None)
+        client.turn(words(4_000, number), message="Go on." if number == 0 else None)
     answers = client.results()
     assert client.epoch() > 1
     assert answers.get("slow", "").startswith(f"§ [{late['handle']}: its result came late")
@@ -352,7 +352,7 @@ def test_what_does_not_fit_is_refused_with_what_to_do_and_changes_nothing(
     open_client: OpenClient,
 ) -> None:
     client = open_client(total=6_000)
-    client.turn(words(100), said="Hello.")
+    client.turn(words(100), message="Hello.")
     client.begin()
     client.end(text("I see."))
     before = client.call("session/messages"), client.call("worklog/list"), client.budget()

@@ -122,7 +122,7 @@ def test_showing_an_entry_that_is_not_there_says_so(client: Client) -> None:
 
 def test_pins_take_at_most_half_of_the_tier_of_results(open_client: OpenClient) -> None:
     client = open_client(total=20_000)
-    client.turn(*(words(1_000, number) for number in range(4)), said="Find it.")
+    client.turn(*(words(1_000, number) for number in range(4)), message="Find it.")
     assert wish(client, "pin", "r1")["pinned"]
     assert wish(client, "pin", "r2")["pinned"]
     with pytest.raises(ConflictError, match=r"at most 4,000, half of the results' tier"):
@@ -133,14 +133,14 @@ def test_pins_take_at_most_half_of_the_tier_of_results(open_client: OpenClient) 
 
 
 def test_a_pin_of_a_line_that_points_elsewhere_pins_what_it_points_to(client: Client) -> None:
-    client.turn(words(800), said="Find it.")
+    client.turn(words(800), message="Find it.")
     client.turn(words(800))
     assert wish(client, "pin", "r2")["handle"] == "r1"
     assert [entry["handle"] for entry in client.entries() if entry["pinned"]] == ["r1"]
 
 
 def test_a_drop_takes_the_pin_off(client: Client) -> None:
-    client.turn(words(800), said="Find it.")
+    client.turn(words(800), message="Find it.")
     client.call("worklog/pin", handle="r1")
     dropped = wish(client, "drop", "r1")
     assert (dropped["pinned"], dropped["state"]) == (False, "compressed")
@@ -150,7 +150,7 @@ def test_a_drop_takes_the_pin_off(client: Client) -> None:
 
 
 def test_a_drop_shows_in_the_budget_at_once(client: Client) -> None:
-    client.turn(words(3_000), said="Find it.")
+    client.turn(words(3_000), message="Find it.")
     client.begin()
     client.end(text("I see."))
     before = client.budget()
@@ -165,7 +165,7 @@ def test_a_drop_shows_in_the_budget_at_once(client: Client) -> None:
 def test_a_restore_brings_the_text_back_even_through_a_line_that_pointed_to_it(
     client: Client,
 ) -> None:
-    first = client.turn(words(800), said="Find it.")[0]
+    first = client.turn(words(800), message="Find it.")[0]
     client.turn(words(800))
     client.begin()
     client.end(text("I see."))
@@ -181,7 +181,7 @@ def test_restored_results_outlive_the_rewrite_that_brings_them_back(
     open_client: OpenClient,
 ) -> None:
     client = open_client(total=30_000)
-    client.turn(*(words(1_000, number) for number in range(6)), said="Find it.")
+    client.turn(*(words(1_000, number) for number in range(6)), message="Find it.")
     client.begin()
     client.end(text("I see."))
     for number in range(1, 7):
@@ -196,7 +196,7 @@ def test_restored_results_outlive_the_rewrite_that_brings_them_back(
 
 
 def test_a_wish_that_was_taken_back_costs_no_rewrite(client: Client) -> None:
-    client.turn(words(3_000), words(2_000, 1), said="Find it.")
+    client.turn(words(3_000), words(2_000, 1), message="Find it.")
     client.begin()
     client.end(text("I see."))
     wish(client, "drop", "r1")
@@ -220,10 +220,10 @@ def test_what_never_stood_in_the_conversation_cannot_be_restored(client: Client)
 
 def test_of_several_entries_of_a_handle_the_one_in_view_is_dropped(client: Client) -> None:
     whole = words(30_000)
-    client.turn(whole, said="Find it.")
+    client.turn(whole, message="Find it.")
     client.begin()
     token = client.entries()[0]
-    page = client.called("recall_result", handle="r1", max_tokens=900)
+    page = client.call_tool("recall_result", handle="r1", max_tokens=900)
     assert page["handle"] == token["handle"] == "r1"
     client.begin()
     client.end(text("I see."))

@@ -45,7 +45,7 @@ def begun(client: Client, said: str | None = None) -> dict[str, Any]:
 
 @given(st.dictionaries(st.text("abé", max_size=3), VALUES, max_size=3))
 def test_a_tools_input_comes_back_as_it_was_written(shared: Client, value: dict[str, Any]) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     first = begun(client, "Go on.")
     block = json.dumps(tool_use("a", "eval_sexp") | {"input": value}, ensure_ascii=False)
     ended = client.call(
@@ -70,7 +70,7 @@ def test_a_tools_input_comes_back_as_it_was_written(shared: Client, value: dict[
 
 
 def test_empty_objects_and_lists_null_and_false_keep_their_own_texts(shared: Client) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     first = begun(client, "Go on.")
     written = '{"a":{},"b":[],"c":null,"d":false,"e":12345678901234567890123,"f":1.5}'
     block = f'{{"type":"tool_use","id":"a","name":"eval_sexp","input":{written}}}'
@@ -81,7 +81,7 @@ def test_empty_objects_and_lists_null_and_false_keep_their_own_texts(shared: Cli
 
 
 def test_what_goes_to_the_model_is_text_and_the_rest_of_the_answer_is_not(shared: Client) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     answer = begun(client, "größe")
     assert json.loads(answer["system"])[0]["type"] == "text"
     assert {tool["name"] for tool in json.loads(answer["tools"])} >= {"file_info"}
@@ -92,7 +92,7 @@ def test_what_goes_to_the_model_is_text_and_the_rest_of_the_answer_is_not(shared
 
 @pytest.mark.parametrize("written", ["", "{", "{}", "[1]", '"text"', "[NaN]", "nul"])
 def test_a_reply_that_is_no_list_of_blocks_is_refused_by_name(shared: Client, written: str) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     first = begun(client, "Go on.")
     with pytest.raises(InvalidParamsError, match="content_json"):
         client.call("turn/end", turn_id=first["turn_id"], content_json=written)
@@ -121,7 +121,7 @@ def test_a_reply_that_is_no_list_of_blocks_is_refused_by_name(shared: Client, wr
 def test_an_input_that_is_no_object_stands_as_an_empty_one_and_is_named(
     shared: Client, written: str
 ) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     first = begun(client, "Go on.")
     whole = '{"b":9223372036854775807,"c":{}}'
     blocks = [
@@ -166,7 +166,7 @@ def ended_with_a_command(client: Client, written: str) -> dict[str, Any]:
 
 def test_an_input_that_was_read_is_given_back_in_its_one_form(shared: Client) -> None:
     written = '{ "command" : "\\u0065cho\\u0000\u2028" , "timeout":1e2}'
-    ended = ended_with_a_command(shared.anew(), written)
+    ended = ended_with_a_command(shared.open_session(), written)
     (given,) = ended["inputs"]
     assert given["input_json"] == '{"command":"echo\\u0000\u2028","timeout":100.0}'
     (block,) = ended["append"]["messages"][0]["content"]
@@ -174,13 +174,15 @@ def test_an_input_that_was_read_is_given_back_in_its_one_form(shared: Client) ->
 
 
 def test_a_problem_names_the_key_that_stands_twice(shared: Client) -> None:
-    ended = ended_with_a_command(shared.anew(), '{"command":"echo safe","command":"touch PWNED"}')
+    ended = ended_with_a_command(
+        shared.open_session(), '{"command":"echo safe","command":"touch PWNED"}'
+    )
     (unreadable,) = ended["unreadable"]
     assert 'the key "command" stands twice in one object' in unreadable["problem"]
 
 
 def test_arguments_that_are_no_object_are_refused_by_name(shared: Client) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     with pytest.raises(InvalidParamsError, match="arguments_json"):
         client.call("tools/call", name="file_info", arguments_json="[1]", tool_use_id="a")
 
@@ -188,7 +190,7 @@ def test_arguments_that_are_no_object_are_refused_by_name(shared: Client) -> Non
 @pytest.mark.parametrize("empty", [None, []])
 def test_empty_arguments_may_be_null_or_an_empty_list(shared: Client, empty: Any) -> None:
     """Lisp writes an empty object as null, Lua as a list."""
-    client = shared.anew()
+    client = shared.open_session()
     first = begun(client, "Go on.")
     block = {"type": "tool_use", "id": "use", "name": "recall_result", "input": empty}
     ended = client.call("turn/end", turn_id=first["turn_id"], content=[block])
@@ -242,7 +244,7 @@ def misfits(client: Client, schema: dict[str, Any], *inputs: Any) -> list[str]:
 def test_inputs_that_do_not_fit_a_tool_of_the_clients_are_named(shared: Client) -> None:
     good = {"content": "a", "status": "done"}
     found = misfits(
-        shared.anew(),
+        shared.open_session(),
         TODO_SCHEMA,
         {"todos": [good, {"content": "a", "status": "completed"}]},
         {"todos": ["just a text"]},
@@ -265,7 +267,7 @@ def test_inputs_that_do_not_fit_a_tool_of_the_clients_are_named(shared: Client) 
 
 
 def test_an_input_that_cannot_be_read_is_no_misfit_as_well(shared: Client) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     first = registering(client, TODO_SCHEMA)
     block = {"type": "tool_use", "id": "a", "name": "todo_write", "input_json": '{"todos": ['}
     ended = client.call("turn/end", turn_id=first["turn_id"], content_json=json.dumps([block]))
@@ -276,17 +278,17 @@ def test_an_input_that_cannot_be_read_is_no_misfit_as_well(shared: Client) -> No
 def test_a_schema_that_is_none_is_refused_when_it_is_registered(shared: Client) -> None:
     broken = {"type": "object", "properties": {"a": {"type": "strnig"}}}
     with pytest.raises(InvalidParamsError, match=r"tools.0.input_schema.*properties.a.type"):
-        registering(shared.anew(), broken)
+        registering(shared.open_session(), broken)
 
 
 def test_a_schema_that_points_elsewhere_is_followed_nowhere(shared: Client) -> None:
     """The reply is accepted although the schema cannot be checked."""
     schema = {"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}
-    assert misfits(shared.anew(), schema, {"a": 1}) == []
+    assert misfits(shared.open_session(), schema, {"a": 1}) == []
 
 
 def test_the_texts_are_those_of_the_values(shared: Client, tmp_path: Path) -> None:
-    client = shared.anew()
+    client = shared.open_session()
     first = begun(client, "Go on.")
     client.call("turn/end", turn_id=first["turn_id"], content=[text("Done.")])
     held = client.call("session/messages", as_text=True)["messages"]

@@ -20,7 +20,7 @@ KINDS = {
 }
 
 
-def made(kind: str, size: int) -> str:
+def make_text(kind: str, size: int) -> str:
     """Return a text of this many characters."""
     pattern, parts, length, number = KINDS[kind], [], 0, 0
     while length < size:
@@ -40,10 +40,10 @@ class Kind:
     @property
     def text(self) -> str:
         """The text."""
-        return made(self.kind, self.size)
+        return make_text(self.kind, self.size)
 
 
 SIZES = st.sampled_from([0, 1, 2, 40, 300, 1_500, 6_000, 25_000, 200_000])
 KINDS_OF_TEXT = st.builds(Kind, st.sampled_from(sorted(KINDS)), SIZES)
-TEXTS = st.builds(made, st.sampled_from(sorted(KINDS)), SIZES)
-SMALL_TEXTS = st.builds(made, st.sampled_from(sorted(KINDS)), st.sampled_from([0, 1, 60, 900]))
+TEXTS = st.builds(make_text, st.sampled_from(sorted(KINDS)), SIZES)
+SMALL_TEXTS = st.builds(make_text, st.sampled_from(sorted(KINDS)), st.sampled_from([0, 1, 60, 900]))

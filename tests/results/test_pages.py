@@ -28,7 +28,7 @@ ROOMY = {"total": 10_000_000, "per_tool_default": 1_000_000}
 def test_the_pages_of_a_text_are_the_text_and_each_is_within_its_allowance(
     client: Client, kind: Kind, allowance: int
 ) -> None:
-    client.anew(**ROOMY)
+    client.open_session(**ROOMY)
     allowance = max(allowance, kind.size // 20)
     handle = client.record("use", kind.text, arguments={"max_tokens": 50})["handle"]
     found = read(client, handle, kind.text, most_pages=150, max_tokens=allowance)
@@ -42,7 +42,7 @@ def test_the_pages_of_a_text_are_the_text_and_each_is_within_its_allowance(
 def test_the_figure_in_the_footer_is_what_the_whole_delivered_text_costs(
     client: Client, kind: Kind, allowance: int
 ) -> None:
-    client.anew(**ROOMY)
+    client.open_session(**ROOMY)
     envelope = client.record("use", kind.text, arguments={"max_tokens": allowance})
     assert envelope["tokens"] == math.ceil(estimate(envelope["text"]) * FIRST_FACTOR)
     assert f"📏 ~{envelope['tokens']:,} tokens" in envelope["text"].splitlines()[-1]
@@ -82,7 +82,7 @@ class Folders:
 def test_the_pages_of_a_listing_hold_each_item_once_under_its_header(
     client: Client, folders: Folders, allowance: int
 ) -> None:
-    pages = listed(client.anew(**ROOMY), folders, allowance)
+    pages = listed(client.open_session(**ROOMY), folders, allowance)
     seen: list[str] = []
     for page in pages:
         lines = page["text"].splitlines(keepends=True)
@@ -115,7 +115,7 @@ def test_what_is_returned_and_what_is_left_make_the_total(
     client: Client, folders: Folders, allowance: int
 ) -> None:
     done = 0
-    for page in listed(client.anew(**ROOMY), folders, allowance):
+    for page in listed(client.open_session(**ROOMY), folders, allowance):
         data = page["data"]
         assert data["returned"] == len(data["files"])
         assert data["files"][:1] == [f"file-{done}.el"]
@@ -135,7 +135,7 @@ def test_an_item_longer_than_a_page_is_cut_and_those_behind_it_follow(
     client: Client, longest: int, allowance: int
 ) -> None:
     folders = Folders(12, 5, longest)
-    pages = listed(client.anew(**ROOMY), folders, allowance)
+    pages = listed(client.open_session(**ROOMY), folders, allowance)
     parts = []
     for page in pages:
         text = page["text"]
@@ -165,7 +165,7 @@ def listed(client: Client, folders: Folders, allowance: int) -> list[dict[str, A
 
 
 def test_a_page_of_a_single_long_line_says_that_it_shows_a_part(client: Client) -> None:
-    envelope = client.anew().record("use", "word " * 40_000)
+    envelope = client.open_session().record("use", "word " * 40_000)
     assert "Showing 1 of 1 lines." in envelope["text"]
     later = client.use("recall_result", continuation_token=envelope["data"]["continuation_token"])
     assert "Showing a part of one of 1 lines." in later["text"]
@@ -175,7 +175,7 @@ def test_a_page_of_a_single_long_line_says_that_it_shows_a_part(client: Client) 
 def test_a_page_says_when_its_file_changed_since_it_was_stored(client: Client) -> None:
     file = client.root / "notes.txt"
     file.write_text("a line of it\n" * 9_000, encoding="utf-8")
-    first = client.anew().use("reader", path="notes.txt")
+    first = client.open_session().use("reader", path="notes.txt")
     token = first["data"]["continuation_token"]
     second = client.use("reader", continuation_token=token)
     file.write_text("another text\n", encoding="utf-8")
@@ -189,7 +189,7 @@ def test_a_page_says_when_its_file_changed_since_it_was_stored(client: Client) -
 def test_a_result_that_is_recalled_says_that_its_file_is_gone(client: Client) -> None:
     file = client.root / "notes.txt"
     file.write_text("a line of it\n" * 100, encoding="utf-8")
-    first = client.anew().use("reader", path="notes.txt")
+    first = client.open_session().use("reader", path="notes.txt")
     file.unlink()
     again = client.use("recall_result", handle=first["handle"])
     assert "Changed since this was stored: notes.txt.\n" in again["text"]

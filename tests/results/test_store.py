@@ -45,7 +45,7 @@ def test_a_text_that_many_results_hold_is_stored_once(own_client: Client) -> Non
     once = bytes_held(own_client)
     for number in range(5):
         own_client.record(f"use{number}", text)
-    own_client.anew().record("use", text)
+    own_client.open_session().record("use", text)
     assert bytes_held(own_client) - once < SIZE / 8
     own_client.record("other", noise(2))
     assert bytes_held(own_client) - once > SIZE / 3
@@ -57,10 +57,10 @@ def test_the_end_of_the_last_session_that_holds_a_text_frees_it(
 ) -> None:
     empty = bytes_held(own_client)
     text = noise(1)
-    first = own_client.anew()
+    first = own_client.open_session()
     first.record("use", text)
     one = first.session
-    first.anew().record("use", text)
+    first.open_session().record("use", text)
     other = first.session
     held = bytes_held(own_client)
     first.app.call(f"session/{ending}", {"session_id": one})
@@ -85,8 +85,8 @@ def test_a_purged_session_keeps_its_line_and_its_tokens_lead_nowhere(own_client:
 
 
 def test_a_token_of_another_session_says_how_to_start_again(client: Client) -> None:
-    token = client.anew().record("use", "word\n" * 40_000)["data"]["continuation_token"]
-    client.anew().record("use", "word\n" * 40_000)
+    token = client.open_session().record("use", "word\n" * 40_000)["data"]["continuation_token"]
+    client.open_session().record("use", "word\n" * 40_000)
     envelope = client.use("catalogue", continuation_token=token)
     assert envelope["status"] == "error"
     assert "is not of this session; call the tool anew" in envelope["message"]
@@ -94,7 +94,7 @@ def test_a_token_of_another_session_says_how_to_start_again(client: Client) -> N
 
 @pytest.mark.parametrize("token", ["", "r1", "offset:100", "r1:5-xyz", "r1:99999999-0000"])
 def test_a_token_that_nobody_gave_says_how_to_start_again(client: Client, token: str) -> None:
-    client.anew().record("use", "word\n" * 40_000)
+    client.open_session().record("use", "word\n" * 40_000)
     envelope = client.use("catalogue", continuation_token=token)
     assert envelope["status"] == "error"
     assert "without continuation_token to start again" in envelope["message"]
@@ -102,7 +102,7 @@ def test_a_token_that_nobody_gave_says_how_to_start_again(client: Client, token:
 
 def test_a_token_leads_on_through_any_tool(client: Client) -> None:
     whole = "".join(f"row {number}\n" for number in range(9_000))
-    token = client.anew().record("use", whole)["data"]["continuation_token"]
+    token = client.open_session().record("use", whole)["data"]["continuation_token"]
     page = client.use("file_info", continuation_token=token)
     assert page["status"] == "success"
     assert page["handle"] == "r1"
@@ -110,13 +110,13 @@ def test_a_token_leads_on_through_any_tool(client: Client) -> None:
 
 
 def test_what_a_call_gave_besides_its_text_comes_back_with_it(client: Client) -> None:
-    client.anew().record("use", "two buffers\n", data={"buffers": ["a", "b"], "at": 5})
+    client.open_session().record("use", "two buffers\n", data={"buffers": ["a", "b"], "at": 5})
     again = client.use("recall_result", handle="r1")
     assert (again["data"]["buffers"], again["data"]["at"]) == (["a", "b"], 5)
 
 
 def test_an_empty_result_is_a_result(client: Client) -> None:
-    envelope = client.anew().record("use", "")
+    envelope = client.open_session().record("use", "")
     assert envelope["text"].startswith("📏 ~")
     assert (envelope["data"]["total"], envelope["data"]["returned"]) == (0, 0)
     assert read(client, "r1", "").total == 0

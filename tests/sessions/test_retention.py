@@ -30,7 +30,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 def session(client: Client, closed_days_ago: float | None, given: str = "done\n") -> str:
     """Record a result in a new session, close it so many days ago and return its id."""
-    client.anew().record("use", given)
+    client.open_session().record("use", given)
     if closed_days_ago is not None:
         client.call("session/close")
         then = time.time() - closed_days_ago * DAY
@@ -50,7 +50,7 @@ def noise(seed: int) -> str:
 
 def listed(client: Client) -> dict[str, dict[str, Any]]:
     """Open another session and return all sessions by id."""
-    client.anew()
+    client.open_session()
     client.app.finish_removing()
     sessions = client.app.call("session/list", {"include_closed": True})["sessions"]
     return {found["session_id"]: found for found in sessions}
@@ -81,7 +81,7 @@ def test_a_session_that_is_worked_in_is_never_touched(client: Client) -> None:
 
 def at_rest(client: Client, days: float, given: str = "done\n") -> str:
     """Record a result in a new session, leave it unused for days and return its id."""
-    client.anew().record("use", given)
+    client.open_session().record("use", given)
     change(client, "UPDATE sessions SET touched = ?, owner = NULL WHERE id = ?", days)
     return client.session
 

@@ -29,7 +29,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def test_messages_that_are_read_beside_turns_and_rewrites_are_always_valid(client: Client) -> None:
-    client.turn(words(300), said="Begin.")
+    client.turn(words(300), message="Begin.")
     wanted, wrong, seen = amount(60, 20_000), list[str](), list[int]()
     ended = threading.Event()
 

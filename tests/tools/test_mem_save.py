@@ -83,7 +83,7 @@ def test_a_content_of_a_hundred_thousand_characters_is_kept_whole(call: Call) ->
     ("arguments", "said"),
     [
         ({"title": "x"}, "content"),
-        ({"title": " ", "content": "x"}, "title: an observation needs one"),
+        ({"title": " ", "content": "x"}, "title: an observation needs a title"),
         ({"title": "x" * 501, "content": "x"}, "title: 501 characters; at most 500"),
         ({"title": "x", "content": "x" * 100_001}, "content: 100,001 characters; at most 100,000"),
         ({"title": "x", "content": "x", "importance": 2}, "importance: 2.0 is not from 0 to 1"),

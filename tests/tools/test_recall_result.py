@@ -64,7 +64,7 @@ def test_without_a_handle_the_work_log_is_listed(client: Client) -> None:
 
 
 def test_an_empty_session_has_an_empty_work_log(client: Client) -> None:
-    envelope = client.anew().use("recall_result")
+    envelope = client.open_session().use("recall_result")
     assert envelope["status"] == "success"
     assert (envelope["data"]["total"], envelope["data"]["returned"]) == (0, 0)
 
