@@ -23,10 +23,11 @@ def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
 
     def load() -> server.Application:
         from efrit_budget.app import open_application, start_logging  # noqa: PLC0415  see above
-        from efrit_budget.project.processes.own_process import forget_keys  # noqa: PLC0415
+        from efrit_budget.project.processes import own_process  # noqa: PLC0415
         from efrit_budget.wire.dispatch import Dispatcher  # noqa: PLC0415
 
-        forget_keys()
+        own_process.return_freed_memory()
+        own_process.forget_keys()
         loaded = load_settings()
         start_logging(loaded, verbose=verbose)
         opened.append(open_application(loaded))

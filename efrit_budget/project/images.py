@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import ctypes
 import hashlib
 import io
 import math
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import IO, TYPE_CHECKING
 
 from efrit_budget.errors import EfritError
@@ -33,9 +31,6 @@ MOST_PIXELS = 50_000_000
 MOST_DECODING_BYTES = 256 * 1024 * 1024
 """The memory for decoding all images at one time."""
 AT_ONCE = 2
-MMAP_THRESHOLD, OWN_BYTES = -3, 1024 * 1024
-"""An option of glibc's mallopt: what is as large as this goes back to the system once it is free.
-Else each of the threads keeps what it decoded in."""
 LOOK_SECONDS = 0.1
 PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2}
 """The bytes that Pillow keeps for a pixel, by mode; four for all others."""
@@ -128,7 +123,6 @@ def _opened(file: IO[bytes]) -> tuple[Image, str]:
     from PIL import UnidentifiedImageError  # noqa: PLC0415
 
     images.MAX_IMAGE_PIXELS = None  # ours is below
-    _give_back_at_once()
     try:
         icon = _from_icon(file)
         image = images.open(icon or file, formats=["PNG"] if icon else READ)
@@ -139,12 +133,6 @@ def _opened(file: IO[bytes]) -> tuple[Image, str]:
     if image.width * image.height > MOST_PIXELS:
         raise _too_large(image.size, MOST_PIXELS)
     return image, "ICO" if icon else image.format or ""
-
-
-@cache
-def _give_back_at_once() -> None:
-    with suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, OWN_BYTES)
 
 
 def _too_large(size: tuple[int, int], most: int) -> ImageError:

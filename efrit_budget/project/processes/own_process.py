@@ -1,4 +1,4 @@
-"""Hide this process's environment and memory from other processes."""
+"""Hide this process's environment and memory from others, and return what it has freed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,21 @@ OURS = "EFRIT_BUDGET_"
 SET_DUMPABLE = 4
 ENVIRONMENT_BEGINS, ENVIRONMENT_ENDS = 50, 51
 """Fields of /proc/self/stat, counted from one: where the environment was at the start."""
+
+ARENA_MAX, MMAP_THRESHOLD = -8, -3
+"""Options of glibc's mallopt."""
+LARGE_BYTES = 1024 * 1024
+
+
+def return_freed_memory() -> None:
+    """Have all threads share one heap, and return large blocks to the system once they are free.
+
+    Else each thread keeps what its largest search, or image, once took.
+    """
+    with suppress(AttributeError, OSError):  # another C library
+        library = ctypes.CDLL(None)
+        library.mallopt(ARENA_MAX, 1)
+        library.mallopt(MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def forget_keys() -> None:
