@@ -60,7 +60,7 @@ class ParsedRequest:
         """The model's name."""
         return str(self.body["model"])
 
-    def placed(self) -> Iterator[Placed]:
+    def all_blocks(self) -> Iterator[Placed]:
         """Yield every block of the messages."""
         for turn in self.turns:
             yield from turn.blocks

@@ -30,7 +30,7 @@ class Filling:
 
     def text(self, text: str) -> str:
         """Return a text with known placeholders filled in."""
-        return str(self._filled(text, {}) or COUNT.sub(self._count, text))
+        return str(self._fill(text, {}) or COUNT.sub(self._count, text))
 
     def input(self, call: ScriptedCall) -> JsonObject:
         """Return a tool's input, or its alternative if a placeholder has no value."""
@@ -49,17 +49,17 @@ class Filling:
             return value
         if counted := COUNT.fullmatch(value):
             return int(self._count(counted))
-        filled = self._filled(value, find)
+        filled = self._fill(value, find)
         if filled is None:
             raise LookupError(value)
         return filled
 
-    def _filled(self, text: str, find: Mapping[str, str]) -> str | None:
+    def _fill(self, text: str, find: Mapping[str, str]) -> str | None:
         """Return the text, or None if one of its placeholders has no value."""
         patterns = {**WELL_KNOWN, **find}
         for name in NAMED.findall(text):
             if name in patterns and name != "n":
-                found = self._found(patterns[name], is_last=name in WELL_KNOWN)
+                found = self._find_value(patterns[name], is_last=name in WELL_KNOWN)
                 if found is None:
                     return None
                 text = text.replace(f"{{{name}}}", found)
@@ -68,7 +68,7 @@ class Filling:
     def _count(self, match: re.Match[str]) -> str:
         return str(self.round * int(match[1] or 1) + int(match[2] or 0))
 
-    def _found(self, pattern: str, *, is_last: bool) -> str | None:
+    def _find_value(self, pattern: str, *, is_last: bool) -> str | None:
         """Return the last match for common placeholders, else one per round."""
         matches = re.finditer(pattern, self.results, re.MULTILINE)
         found = [match[match.re.groups and 1] for match in matches]

@@ -77,7 +77,7 @@ class Player:
         with self._lock:
             return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
-    def said(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
+    def remember(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
         """Remember a reply by its tool uses and, if it paused, by its last block."""
         with self._lock:
             for block in blocks:

@@ -136,7 +136,7 @@ def _check_marks(conversation: ParsedRequest) -> None:
 
 def _marks(conversation: ParsedRequest) -> Iterator[JsonObject]:
     """Yield the cache marks in prefix order; the top-level one counts as the last block's."""
-    messages = [placed.block for placed in conversation.placed()]
+    messages = [placed.block for placed in conversation.all_blocks()]
     for block in (*conversation.tools, *conversation.system, *messages):
         inner = block.get("content") or []
         for one in (*(inner if isinstance(inner, list) else []), block):
@@ -225,7 +225,7 @@ def _check_result(placed: Placed) -> None:
 
 def _check_tool_changes(conversation: ParsedRequest) -> None:
     names = {tool["name"] for tool in conversation.tools}
-    for placed in conversation.placed():
+    for placed in conversation.all_blocks():
         if placed.type in {"tool_addition", "tool_removal"}:
             name = placed.block["tool"]["name"]
             if name not in names:

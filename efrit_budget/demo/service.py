@@ -88,7 +88,7 @@ class Service:
     def answer(self, raw: bytes, betas: frozenset[str]) -> Reply:
         """Return the reply to a request and advance the scenario unless it is refused."""
         request, can = self._read(raw, betas, MessageRequest)
-        checked = self._checked(request, can)
+        checked = self._check_thinking(request, can)
         request = request.without(frozenset(checked.dropped))
         played = self._stage.find(request)
         check_end(request, is_paused=self._stage.is_paused(played, request))
@@ -102,7 +102,7 @@ class Service:
         if step.entry.status is not None:
             _fail(step.entry)
         reply = self._writer.reply(step, request, checked)
-        self._stage.said(played, reply.blocks, reply.stop_reason)
+        self._stage.remember(played, reply.blocks, reply.stop_reason)
         self._account(reply, cached_prompt, can)
         self._add_extras(reply, request, cached_prompt, checked, betas)
         return reply
@@ -118,7 +118,7 @@ class Service:
         check_rules(parsed_request, can)
         return parsed_request, can
 
-    def _checked(self, asked: ParsedRequest, can: Capabilities) -> Checked:
+    def _check_thinking(self, asked: ParsedRequest, can: Capabilities) -> Checked:
         """Return the conversation with its thinking verified."""
         binding = (asked.body.get("thinking") or {}).get("block_binding") or {}
         drops = binding.get("prefix_mismatch_behavior") == "drop_block"

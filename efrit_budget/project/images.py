@@ -100,15 +100,15 @@ def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
     Two images are decoded at a time; a third one waits, while `check` may raise.
     """
     with _memory.turn(check):
-        image, kind = _opened(file)
+        image, kind = _open(file)
         size = image.size
         wanted = fit_size(size, most_tokens)
         if kind in TAKEN and wanted == size and _length(file) <= MOST_SENT_BYTES:
             file.seek(0)
             return PreparedImage(kind, size, size, TAKEN[kind], file.read(MOST_SENT_BYTES))
         image.draft(None, wanted)
-        with _memory.used(_needed(image, kind, size, file), size, check):
-            scaled = _scaled(image, wanted)
+        with _memory.used(_memory_needed(image, kind, size, file), size, check):
+            scaled = _scale(image, wanted)
             image.close()  # it may be part of a cycle, and be there for long
         return _written(scaled, kind, size)
 
@@ -117,7 +117,7 @@ def _length(file: IO[bytes]) -> int:
     return file.seek(0, os.SEEK_END)
 
 
-def _opened(file: IO[bytes]) -> tuple[Image, str]:
+def _open(file: IO[bytes]) -> tuple[Image, str]:
     """Return the image, undecoded, and its format."""
     from PIL import Image as images  # noqa: PLC0415, N813  it takes a while, and few need it
     from PIL import UnidentifiedImageError  # noqa: PLC0415
@@ -171,7 +171,7 @@ def _part(file: IO[bytes], start: int, length: int) -> bytes:
     return file.read(length)
 
 
-def _needed(image: Image, kind: str, size: tuple[int, int], file: IO[bytes]) -> int:
+def _memory_needed(image: Image, kind: str, size: tuple[int, int], file: IO[bytes]) -> int:
     """Return the bytes that decoding needs."""
     pixels = image.width * image.height
     kept = pixels * PIXEL_BYTES.get(image.mode, 4)
@@ -202,7 +202,7 @@ def _comes_in_one_scan(file: IO[bytes]) -> bool:
     return False
 
 
-def _scaled(image: Image, wanted: tuple[int, int]) -> Image:
+def _scale(image: Image, wanted: tuple[int, int]) -> Image:
     """Return the first frame, scaled down in parts to save memory."""
     from PIL import Image as images  # noqa: PLC0415, N813
 

@@ -36,10 +36,10 @@ def shown_name(name: str) -> str:
     are not UTF-8, or a leading quote, backslash or sign of the program's own lines are quoted, so
     that each name has one form and each form means one name.
     """
-    return name if PLAIN_NAME.fullmatch(name) else f'"{QUOTED.sub(_escaped, name)}"'
+    return name if PLAIN_NAME.fullmatch(name) else f'"{QUOTED.sub(_escape, name)}"'
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     sign = match[0]
     return ESCAPES.get(sign) or "".join(f"\\{byte:03o}" for byte in os.fsencode(sign))
 
@@ -49,7 +49,7 @@ def meant_name(shown: str) -> str:
     if len(shown) < 2 or not (shown.startswith('"') and shown.endswith('"')):
         return shown
     quoted = os.fsencode(shown[1:-1])
-    return os.fsdecode(ESCAPE.sub(_unescaped, quoted))
+    return os.fsdecode(ESCAPE.sub(_unescape, quoted))
 
 
 def same_form(given: str) -> str:
@@ -57,7 +57,7 @@ def same_form(given: str) -> str:
     return shown_name(meant_name(given))
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape(match: re.Match[bytes]) -> bytes:
     code = match[1]
     if len(code) == 3:
         return bytes([int(code, 8) & 0xFF])

@@ -153,7 +153,7 @@ class Database:
         try:
             connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
             if connection is None:
-                connection = self._local.connection = self._opened(self.path)
+                connection = self._local.connection = self._open(self.path)
                 with self._lock:
                     self._connections.add(connection)
             with self._lock:
@@ -187,13 +187,13 @@ class Database:
             with closing(sqlite3.connect(unfinished)) as connection:
                 connection.execute(SHRINKING)
                 connection.execute("PRAGMA journal_mode = WAL")
-            with closing(self._opened(unfinished)) as connection:
+            with closing(self._open(unfinished)) as connection:
                 migrate(connection)
             _link_in_place(unfinished, self.path)
         finally:
             unfinished.unlink(missing_ok=True)
 
-    def _opened(self, path: Path) -> sqlite3.Connection:
+    def _open(self, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._set_up(connection)

@@ -217,7 +217,7 @@ def test_two_images_are_decoded_at_once(
     sidecar: Connection, session: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_work: list[int] = []
-    scaled, lock, running = images._scaled, threading.Lock(), [0]
+    scaled, lock, running = images._scale, threading.Lock(), [0]
 
     def watched(image: Image.Image, wanted: tuple[int, int]) -> Image.Image:
         with lock:
@@ -229,7 +229,7 @@ def test_two_images_are_decoded_at_once(
             with lock:
                 running[0] -= 1
 
-    monkeypatch.setattr(images, "_scaled", watched)
+    monkeypatch.setattr(images, "_scale", watched)
     for number in range(8):
         saved(noise(1800 + number, 500), project / f"{number}.bmp")
     begun = [

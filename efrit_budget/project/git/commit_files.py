@@ -32,16 +32,16 @@ def split_revision(revision: str) -> tuple[str, str] | None:
 
 def past_entry(repository: Repository, commit: str, name: str) -> PastFile | None:
     """Return the entry of a path in a commit, or None."""
-    found = _listed(repository, commit, name)
+    found = _list(repository, commit, name)
     return found[0] if found else None
 
 
 def past_folder(repository: Repository, commit: str, name: str) -> list[PastFile]:
     """Return the entries of a folder in a commit."""
-    return _listed(repository, commit, f"{name}/" if name else "")
+    return _list(repository, commit, f"{name}/" if name else "")
 
 
-def _listed(repository: Repository, commit: str, name: str) -> list[PastFile]:
+def _list(repository: Repository, commit: str, name: str) -> list[PastFile]:
     paths = (name,) if name else ()
     printed = repository.run("ls-tree", "-z", "-l", commit, paths=paths).stdout
     return [_entry(record) for record in printed.split(b"\0")[:-1]]

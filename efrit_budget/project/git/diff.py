@@ -67,7 +67,7 @@ def count_changes(repository: Repository, comparison: Comparison) -> Difference:
     finished = _run(repository, comparison, COUNT_OPTIONS)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)
     found = Difference(changes_of_counts(printed), fields=fields)
-    return _completed(found, repository, comparison, finished)
+    return _complete(found, repository, comparison, finished)
 
 
 def read_patch(repository: Repository, comparison: Comparison) -> Difference:
@@ -80,7 +80,7 @@ def read_patch(repository: Repository, comparison: Comparison) -> Difference:
         return replace(count_changes(repository, comparison), patched=changes, cut=True)
     changes = changes_of_patch(printed, comparison.combined_status)
     found = Difference(changes, changes, fields=fields)
-    return _completed(found, repository, comparison, finished)
+    return _complete(found, repository, comparison, finished)
 
 
 def _run(repository: Repository, comparison: Comparison, options: Sequence[str]) -> Finished:
@@ -89,7 +89,7 @@ def _run(repository: Repository, comparison: Comparison, options: Sequence[str])
     return repository.run(*asked, paths=paths)
 
 
-def _completed(
+def _complete(
     found: Difference, repository: Repository, comparison: Comparison, finished: Finished
 ) -> Difference:
     on_disk = [change.path for change in found.changes if change.status in "MT"]

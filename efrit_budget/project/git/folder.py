@@ -100,11 +100,11 @@ def _find(home: Path, sources: Sources) -> GitFolder | None:
     for top in (home, *home.parents):
         entry = sources.add(top / ".git")
         is_pointer = entry.exists() and not entry.is_dir()
-        own = _followed(entry, top, sources, POINTER) if is_pointer else _resolved(entry, sources)
+        own = _follow(entry, top, sources, POINTER) if is_pointer else _resolve(entry, sources)
         if not os.path.lexists(sources.add(own / "HEAD")):
             continue
         common = sources.add(own / "commondir")
-        shared = _followed(common, own, sources) if os.path.lexists(common) else own
+        shared = _follow(common, own, sources) if os.path.lexists(common) else own
         if sources.add(shared / "objects").is_dir():
             found = GitFolder(top, own, shared, _lenders(shared, sources))
             if not _belongs(found, sources):
@@ -114,19 +114,19 @@ def _find(home: Path, sources: Sources) -> GitFolder | None:
     return None
 
 
-def _resolved(path: Path, sources: Sources) -> Path:
+def _resolve(path: Path, sources: Sources) -> Path:
     """Return where a path leads; a link on the way may lead elsewhere at any time."""
     if any(part.is_symlink() for part in (path, *path.parents)):
         sources.complete = False
     return path.resolve()
 
 
-def _followed(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> Path:
+def _follow(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> Path:
     """Return the path in a `.git` file, read by git's rules."""
     text = _read(sources.add(pointer)).rstrip(b"\r\n")
     if not text.startswith(prefix.encode()) or b"\0" in text or b"\n" in text:
         raise GitError(f"{shown_name(str(pointer))} should hold one path and does not; {REMOVE}")
-    return _resolved(base / os.fsdecode(text.removeprefix(prefix.encode())), sources)
+    return _resolve(base / os.fsdecode(text.removeprefix(prefix.encode())), sources)
 
 
 def _read(file: Path) -> bytes:
@@ -153,7 +153,7 @@ def _lenders(shared: Path, sources: Sources) -> tuple[Path, ...]:
         file = sources.add(objects / "info" / "alternates")
         for line in _read(file).splitlines() if os.path.lexists(file) else ():
             if line and not line.startswith(b"#"):
-                lender = _resolved(objects / os.fsdecode(line.replace(b"\0", b"")), sources)
+                lender = _resolve(objects / os.fsdecode(line.replace(b"\0", b"")), sources)
                 if lender not in found:
                     found[lender] = None
                     waiting.append(lender)
@@ -171,7 +171,7 @@ def _belongs(found: GitFolder, sources: Sources) -> bool:
         return True
     if found.shared != found.own:
         back, entry = sources.add(found.own / "gitdir"), found.top / ".git"
-        return os.path.lexists(back) and _followed(back, found.own, sources) == entry.resolve()
+        return os.path.lexists(back) and _follow(back, found.own, sources) == entry.resolve()
     return _stated_work_tree(found, sources) == found.top
 
 
@@ -181,7 +181,7 @@ def _stated_work_tree(found: GitFolder, sources: Sources) -> Path | None:
     for line in os.fsdecode(_read(file)).splitlines() if os.path.lexists(file) else ():
         key, _, value = line.partition("=")
         if key.strip().lower() == "worktree":
-            return _resolved(found.own / value.strip().strip('"'), sources)
+            return _resolve(found.own / value.strip().strip('"'), sources)
     return None
 
 

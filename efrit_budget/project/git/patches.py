@@ -65,7 +65,7 @@ def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[FileCha
     A file that differs from several parents at once has the status that is given for it.
     """
     first, *parts = (b"\n" + printed).split(FILE)
-    changes = _unmerged(first)
+    changes = _read_unmerged(first)
     for part in parts:
         whole, *unmerged = part.split(UNMERGED)
         changes.append(_change(whole, combined_status))
@@ -93,7 +93,7 @@ def _with_kinds_joined(changes: list[FileChange]) -> list[FileChange]:
     return kept
 
 
-def _unmerged(lines: bytes) -> list[FileChange]:
+def _read_unmerged(lines: bytes) -> list[FileChange]:
     return [FileChange(_name(path), "U") for path in lines.split(UNMERGED)[1:]]
 
 

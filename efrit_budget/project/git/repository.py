@@ -157,7 +157,7 @@ class Repository:
         behind = ["--", *paths] if paths else []
         finished = self._run([*arguments, *behind], given, most_bytes)
         if finished.code != 0 and not finished.cut:
-            raise self._failed(finished)
+            raise self._error_of(finished)
         return finished
 
     def _run(self, arguments: Sequence[str], given: bytes | None, most_bytes: int) -> Finished:
@@ -205,7 +205,7 @@ class Repository:
         readable = (root, *kept, *plain, *personal_files())
         return Confinement(self.program, readable, maps_files=True)
 
-    def _failed(self, finished: Finished) -> GitError:
+    def _error_of(self, finished: Finished) -> GitError:
         said = finished.stderr.decode("utf-8", "replace").strip()
         top = shown_name(str(self.folder.top))
         if "dubious ownership" in said:
@@ -232,7 +232,7 @@ class Repository:
         listing = ["config", "-z", "--name-only", "--get-regexp", FILTERS_AND_INCLUDES]
         finished = self._run(listing, None, MOST_BYTES)
         if finished.cut or (finished.code != 0 and finished.stderr):
-            raise self._failed(finished)
+            raise self._error_of(finished)
         found = dict.fromkeys(map(os.fsdecode, finished.stdout.split(b"\0")[:-1]))
         filters = tuple(name for name in found if FILTERS.fullmatch(name))
         if len(filters) < len(found) or not _settings_are_named_absolutely():

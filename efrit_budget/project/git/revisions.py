@@ -49,9 +49,9 @@ def _hash(answer: str) -> str | None:
 
 def _check(revision: str) -> None:
     if revision.startswith("-"):
-        raise GitError(f"{_shown(revision)} begins with '-', as no revision does. {HELP}")
+        raise GitError(f"{_quote(revision)} begins with '-', as no revision does. {HELP}")
     if not revision.strip() or any(sign in revision for sign in "\0\n\r"):
-        raise GitError(f"{_shown(revision)} is not a revision. {HELP}")
+        raise GitError(f"{_quote(revision)} is not a revision. {HELP}")
 
 
 def difference(repository: Repository, revision: str) -> list[str]:
@@ -81,13 +81,13 @@ def _unknown(repository: Repository, revision: str) -> GitError:
         return GitError("the repository has no commits yet, so there is no revision to look at")
     if repository.folder.is_shallow:
         return GitError(
-            f"there is no commit {_shown(revision)} here; the clone is shallow, so older ones are "
+            f"there is no commit {_quote(revision)} here; the clone is shallow, so older ones are "
             f"missing. {HELP}"
         )
     advice = " Two revisions are given as A..B." if " " in revision.strip() else ""
-    return GitError(f"there is no commit {_shown(revision)}.{advice} {HELP}")
+    return GitError(f"there is no commit {_quote(revision)}.{advice} {HELP}")
 
 
-def _shown(revision: str) -> str:
+def _quote(revision: str) -> str:
     plain = revision.encode("utf-8", "replace").decode()
     return repr(plain if len(plain) <= MOST_SHOWN else f"{plain[:MOST_SHOWN]}…")

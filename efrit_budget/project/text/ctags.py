@@ -100,7 +100,7 @@ def tags(ctags: Path, name: str, text: str, cancellation: Cancellation) -> list[
         file.write_text(text, encoding="utf-8", errors="replace", newline="")
         found = _output(ctags, file, cancellation)
     best: dict[tuple[int, str], Tag] = {}
-    for tag in sorted(_parsed(found.stdout), key=lambda tag: tag.line):
+    for tag in sorted(_parse(found.stdout), key=lambda tag: tag.line):
         known = best.setdefault((tag.line, tag.name), tag)
         if known.kind == UNCERTAIN:
             best[tag.line, tag.name] = tag
@@ -138,7 +138,7 @@ def _file_name(name: str) -> str:
     return f"file{suffix}" if SAFE_SUFFIX.fullmatch(suffix) else "file"
 
 
-def _parsed(output: bytes) -> Iterator[Tag]:
+def _parse(output: bytes) -> Iterator[Tag]:
     for line in output.splitlines():
         told: JsonObject = json.loads(line.decode("utf-8", "replace"))
         if told.get("_type") == "tag" and told.get("name"):

@@ -88,11 +88,11 @@ class LineIndex:
     def _count(self, blocks: range, read: Read, pool: ThreadPoolExecutor) -> None:
         """Count several blocks; one thread reads while another counts."""
 
-        def counted(part: range) -> list[int]:
+        def count_part(part: range) -> list[int]:
             return [count(read(block * BLOCK, BLOCK), self._coding) for block in part]
 
         parts = [blocks[at::THREADS] for at in range(THREADS)]
-        found = list((map if len(blocks) == 1 else pool.map)(counted, parts))
+        found = list((map if len(blocks) == 1 else pool.map)(count_part, parts))
         with self._lock:
             for at, block in enumerate(blocks):
                 if len(self._before) == block + 1:

@@ -103,7 +103,7 @@ class _Listed:
 
     def outcome(self) -> Outcome:
         """Return the listing with its notes."""
-        tree = self._wanted()
+        tree = self._select()
         types = files.types(tree)
         body = self._body(tree, {"path": self.located.shown, "types": _most_frequent(types)})
         notes = tuple(self._notes(types))
@@ -113,12 +113,12 @@ class _Listed:
     def _top(self) -> str:
         return "" if self.located.name == "." else f"{self.located.name}/"
 
-    def _wanted(self) -> Tree:
+    def _select(self) -> Tree:
         """Return the requested files by folder."""
         listing = self.listing
         halves = {"tracked": (listing.tracked, {}), "untracked": ({}, listing.untracked)}
         both = (listing.tracked, listing.untracked)
-        tree = _joined(*halves.get(self.arguments.kind, both), self._top)
+        tree = _join(*halves.get(self.arguments.kind, both), self._top)
         if not self.arguments.include_hidden:
             tree = files.kept(tree, lambda path: "/." not in f"/{path}")
         if self.glob is not None:
@@ -145,7 +145,7 @@ class _Listed:
         else:
             yield self._nothing()
         if self.listing.deleted and self.arguments.kind != "untracked":
-            yield f"Tracked, but not there: {self._deleted()}"
+            yield f"Tracked, but not there: {self._list_deleted()}"
         if self.listing.problem:
             yield f"Listed without git: {self.listing.problem}"
 
@@ -161,13 +161,13 @@ class _Listed:
         by = "git ignores" if listing.by_git else ".gitignore and .ignore files name"
         return f"No files in {self.located.shown}{limits}; {there} there, apart from what {by}."
 
-    def _deleted(self) -> str:
+    def _list_deleted(self) -> str:
         names = [shown_name(self._top + name) for name in self.listing.deleted]
         more = len(names) - MOST_DELETED_SHOWN
         return ", ".join(names[:MOST_DELETED_SHOWN]) + (f", {more:,} more" if more > 0 else "")
 
 
-def _joined(tracked: Tree, untracked: Tree, top: str) -> Tree:
+def _join(tracked: Tree, untracked: Tree, top: str) -> Tree:
     joined: dict[str, Sequence[str]] = {
         f"{top}{folder}": names for folder, names in tracked.items()
     }

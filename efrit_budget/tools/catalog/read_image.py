@@ -39,7 +39,7 @@ class ReadImage(Tool):
             located = context.project.locate(arguments.path)
             if context.project.is_secret(located) and not context.confirmed:
                 return question(f"{located.shown} usually holds secrets. Show it to the model?")
-            return self._shown(located, context)
+            return self._show(located, context)
         except OutsideError as error:
             return failure(f"{error.message}. Give a file of the project.")
         except OSError as error:
@@ -49,7 +49,7 @@ class ReadImage(Tool):
         except ImageError as error:
             return failure(f"{arguments.path}: {error.message}. read_file reads what is text.")
 
-    def _shown(self, located: Located, context: ToolContext) -> Outcome:
+    def _show(self, located: Located, context: ToolContext) -> Outcome:
         most = context.allowance - TEXT_RESERVE
         if most < LEAST_TOKENS:
             needed = TEXT_RESERVE + LEAST_TOKENS

@@ -35,11 +35,11 @@ class RecallResult(Tool):
     def run(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
         """Return the stored result, its matching lines, or the work log."""
         try:
-            return self._found(arguments, context)
+            return self._find(arguments, context)
         except (TokenError, PatternError, UnfinishedError) as error:
             return failure(error.message)
 
-    def _found(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
+    def _find(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
         if arguments.handle is None:
             body = context.results.listing()
             name = "the work log"

@@ -145,7 +145,7 @@ class _Ran:
     def outcome(self, context: ToolContext) -> Outcome:
         """Return the exit and the output, with the end beside the beginning if it is long."""
         begin, end = self.kept.parts()
-        text = f"{own(self._ended(has_output=begin != ''))}\n{quote(begin)}"
+        text = f"{own(self._describe_end(has_output=begin != ''))}\n{quote(begin)}"
         if self.kept.dropped:
             dropped = f"… {self.kept.dropped:,} bytes of output were not kept …"
             text += ("" if begin.endswith("\n") else "\n") + own(dropped, end)
@@ -156,12 +156,12 @@ class _Ran:
 
     def _message(self) -> str | None:
         if self.cancellation.cancelled:
-            return self._ended(has_output=True)
+            return self._describe_end(has_output=True)
         if self.finished.timed_out:
-            return f"{self._ended(has_output=True)}; raise timeout"
+            return f"{self._describe_end(has_output=True)}; raise timeout"
         return None
 
-    def _ended(self, *, has_output: bool) -> str:
+    def _describe_end(self, *, has_output: bool) -> str:
         silent = "" if has_output else ", no output"
         if self.cancellation.by_person:
             return f"stopped by the person after {self.seconds:,.1f} s{silent}"

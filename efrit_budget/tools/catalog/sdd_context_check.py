@@ -93,10 +93,10 @@ class _Scan:
         """Return the findings, place by place."""
         texts = {one: self._teller.read(one) for one in self.found.documents}
         return [
-            self._listed("## Existing documents", self.found.documents, self._lines),
+            self._documents("## Existing documents", self.found.documents, self._lines),
             self._changes(),
             self._memory(),
-            self._listed("## Conventions", self.found.conventions, self._teller),
+            self._documents("## Conventions", self.found.conventions, self._teller),
             *([] if self.arguments.detail_level == "summary" else [self._excerpts(texts)]),
         ]
 
@@ -108,7 +108,7 @@ class _Scan:
     def _lines(self) -> Teller:
         return Teller("summary", self.context)
 
-    def _listed(self, title: str, documents: Sequence[Document], teller: Teller) -> FoundSection:
+    def _documents(self, title: str, documents: Sequence[Document], teller: Teller) -> FoundSection:
         """Return the documents, stages first."""
         stages_first = sorted(documents, key=lambda one: one.stage is None)
         visible = stages_first[: self.arguments.limit]
@@ -116,14 +116,14 @@ class _Scan:
 
     def _changes(self) -> FoundSection:
         """Return the changes, most matching words first."""
-        matches = {change: self._held(change) for change in self.found.changes}
+        matches = {change: self._words_in(change) for change in self.found.changes}
         those = sorted(filter(matches.get, matches), key=lambda change: -len(matches[change]))
         visible = those[: self.arguments.limit]
         items = [self._teller.change(one, f" [{', '.join(matches[one])}]") for one in visible]
         facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
         return FoundSection(Section("## Earlier changes with its words", items, facts), len(those))
 
-    def _held(self, change: ChangeFolder) -> list[str]:
+    def _words_in(self, change: ChangeFolder) -> list[str]:
         texts = [self._teller.read(document) for document in change.documents]
         return mentioned(self.words, "\n".join([change.name, *texts]))
 
