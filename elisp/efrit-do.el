@@ -343,7 +343,7 @@ Signal a `user-error' if not.  A folder with a loop is not asked about."
                                         (list :session_id (efrit-loop-id loop) :price t)))
          (budget (plist-get status :budget)))
     (setf (efrit-loop-budget loop) budget
-          (efrit-loop-since loop) (plist-get status :last_turn)
+          (efrit-loop-last-worked loop) (plist-get status :last_turn)
           (efrit-loop-turn loop) (plist-get budget :turn)
           (efrit-loop-epoch loop) (plist-get budget :epoch)
           (efrit-loop-todos loop) (plist-get status :todos))

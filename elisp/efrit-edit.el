@@ -148,17 +148,17 @@ Return nil if that is more than half the length of WANTED."
   "Record in LOOP that the model knows the current text of FILE, a whole name.
 If its stamp cannot be read, it must be read again."
   (puthash file (condition-case nil (efrit-file-stamp file) (error 'unknown))
-           (efrit-loop-seen loop)))
+           (efrit-loop-read-stamps loop)))
 
 (defun efrit-read-files-problem (loop change)
   "Return why the model in LOOP must read the file of CHANGE again, or nil."
   (let* ((file (efrit-change-file change))
          (stamp (efrit-change-stamp change))
-         (seen (gethash file (efrit-loop-seen loop))))
+         (known (gethash file (efrit-loop-read-stamps loop))))
     (cond
      ((memq (efrit-change-kind change) '(create rename)) nil)
-     (seen
-      (unless (equal seen stamp)
+     (known
+      (unless (equal known stamp)
         (format "%s has changed since you read it; read it again" (efrit-change-path change))))
      ((efrit-read-files--changed-p loop file)
       (format "%s has changed since this session last worked; read it again"
@@ -172,7 +172,7 @@ Do not follow links on another machine, since that is slow."
 
 (defun efrit-read-files--changed-p (loop file)
   "Return non-nil if FILE changed after LOOP last worked, before it was resumed."
-  (let ((since (efrit-loop-since loop))
+  (let ((since (efrit-loop-last-worked loop))
         (attributes (file-attributes file)))
     (and since attributes
          (time-less-p (seconds-to-time since)

@@ -46,14 +46,15 @@ COUNTS: turns, start and dollars since the person spoke, a plist.
 USAGE: what the session used and cost, a plist; LOST: the usage of attempts
 that broke off and were not reported yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
-it stops as soon as it can.  SEEN: how files were when the model read them;
-SINCE: when the session was last at work before this Emacs took it up.
+it stops as soon as it can.  READ-STAMPS: a hash table from files to their
+stamps when the model read them.  LAST-WORKED: the time when the session
+last worked before this Emacs resumed it.
 NOTED: what is said once in a session, and was.  OPTIONS: the values of
 `efrit-loop-own-options' that it works by, an alist."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem counts usage lost previous complete stopping
-  (seen (make-hash-table :test #'equal)) since noted options)
+  (read-stamps (make-hash-table :test #'equal)) last-worked noted options)
 
 (defconst efrit-loop-own-options
   '(efrit-claude-url efrit-claude-headers efrit-claude-features efrit-claude-key-hosts

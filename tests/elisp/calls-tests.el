@@ -73,7 +73,7 @@
            (envelope (efrit-test-tool session "echo" (list :value text))))
       (should (equal text (plist-get (plist-get envelope :data) :value))))))
 
-(ert-deftest efrit-what-emacs-refuses-to-read-is-read-all-the-same ()
+(ert-deftest efrit-json-that-emacs-refuses-is-read-by-the-fallback ()
   "Half a surrogate pair, as in the JSON of odd file names, costs no answer."
   (dolist (multibyte '(t nil))
     (with-temp-buffer
@@ -92,7 +92,7 @@
       (should (string-match-p "raw bytes" (efrit-error-text err))))
     (should (efrit-session-status session))))
 
-(ert-deftest efrit-an-asynchronous-call-tells-its-result ()
+(ert-deftest efrit-an-asynchronous-call-passes-on-its-result ()
   "SUCCESS is called once, with the result, after the call has returned."
   (efrit-test-with-session session
     (let (results)
@@ -104,7 +104,7 @@
       (efrit-session-status session)
       (should (= 1 (length results))))))
 
-(ert-deftest efrit-an-asynchronous-call-tells-its-error ()
+(ert-deftest efrit-an-asynchronous-call-passes-on-its-error ()
   "ERROR is called with the condition that a synchronous call would signal."
   (efrit-test-with-home home
     (let (told)
@@ -113,7 +113,7 @@
       (should (eq 'efrit-rpc-error (car told)))
       (should (eql -32601 (efrit-rpc-error-code told))))))
 
-(ert-deftest efrit-who-is-told-may-call-again-and-may-fail ()
+(ert-deftest efrit-a-callback-may-call-again-and-may-fail ()
   "A callback may make synchronous calls, and its error costs no other an answer."
   (efrit-test-with-session session
     (let ((debug-on-error nil)
@@ -182,7 +182,7 @@ It runs in SESSION.  Return the child's process id when it has started."
       (should (eq 'efrit-timeout (car told)))
       (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child)))))))
 
-(ert-deftest efrit-a-cancelled-call-stops-and-tells-nobody ()
+(ert-deftest efrit-a-cancelled-call-stops-without-a-callback ()
   "To cancel a call stops the work, and nobody is told of its end."
   (efrit-test-with-session session
     (let* (told token
@@ -243,7 +243,7 @@ It runs in SESSION.  Return the child's process id when it has started."
         (should (< 1 child))
         (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child))))))))
 
-(ert-deftest efrit-progress-of-a-slow-call-is-told ()
+(ert-deftest efrit-progress-of-a-slow-call-runs-the-hook ()
   "Progress of a call that takes long is told with the call's token."
   (efrit-test-with-session session
     (let* (seen

@@ -303,7 +303,7 @@ one\ntwo\nthree\n" (efrit-context-tests--of loop)))
                 (should (string-match-p "lines\\. continuation_token r1:[^ ]+ continues" said)))))
         (kill-buffer)))))
 
-(ert-deftest efrit-context-what-is-private-is-in-no-history-whichever-command-asks ()
+(ert-deftest efrit-context-private-text-is-in-no-history-of-any-command ()
   "Each command that asks for a task keeps what may be kept, and that alone."
   (dolist (command '(efrit-do efrit-do-with-buffer))
     (let ((efrit-do-history nil))

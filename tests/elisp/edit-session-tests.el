@@ -49,7 +49,7 @@ text = \"I see.\"
     (should (equal "# Sample\n\nAnother.\n" (editing-bytes "README.md")))
     (should (string-search "Edited README.md: line 3" (efrit-test-sent-text)))))
 
-(ert-deftest efrit-view-tells-the-model-why-a-change-was-refused ()
+(ert-deftest efrit-view-passes-the-reason-of-a-refusal-to-the-model ()
   (edit-session-with-question edit-session--asking
     (let ((unread-command-events nil))
       (efrit-deny-with-reason "Leave the sample alone."))
@@ -76,7 +76,7 @@ text = \"I see.\"
     (should (string-search "The person changed the new text" (efrit-test-sent-text)))
     (should (string-search "+By hand." (efrit-test-sent-text)))))
 
-(ert-deftest efrit-view-offers-to-edit-only-what-gets-a-new-text ()
+(ert-deftest efrit-view-offers-to-edit-new-texts-only ()
   "A deletion and a new name can be looked at, and not edited first."
   (dolist (tool '("delete_file\", input = { path = \"README.md\" }"
                   "rename_file\", input = { path = \"README.md\", to = \"NEW.md\" }"))
@@ -122,7 +122,7 @@ text = \"Done.\"
     (should (eq 'idle (efrit-test-rest view-loop)))
     (should (equal "# Sample\n\nTwo.\n" (editing-bytes "README.md")))))
 
-(ert-deftest efrit-edit-asks-about-secrets-whatever-was-allowed ()
+(ert-deftest efrit-edit-asks-about-secrets-in-spite-of-rules ()
   (loop-test-with "
 [[reply]]
 tool = [{ name = \"create_file\", input = { path = \".env\", content = \"KEY=1\\n\" } }]
@@ -154,7 +154,7 @@ text = \"Done.\"
                                :key (lambda (use)
                                       (plist-get (efrit-use-result use) :status)))))))
 
-(ert-deftest efrit-edit-wants-files-read-again-that-changed-while-nobody-worked ()
+(ert-deftest efrit-edit-requires-reading-files-that-changed-between-sessions ()
   (loop-test-with "
 [[reply]]
 tool = [{ name = \"read_file\", input = { path = \"a.txt\" } }]
@@ -230,7 +230,7 @@ text = \"Done.\"
         (should-not (seq-some #'caddr (editing-undo-all)))
         (should (equal "one\ntwo\n" (editing-bytes "a.txt")))))))
 
-(ert-deftest efrit-undo-refuses-what-the-person-changed-since-and-shows-it ()
+(ert-deftest efrit-undo-refuses-a-file-changed-since-and-shows-the-difference ()
   (editing-with '(("a.txt" . "one\ntwo\n") ("b.txt" . "three\n"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
     (editing-use "edit_file" :path "b.txt" :old_text "three" :new_text "3")
@@ -264,7 +264,7 @@ text = \"Done.\"
         (should (efrit-test-wait-until (lambda () (equal "1\ntwo\n" (buffer-string)))))
         (should-not (buffer-modified-p))))))
 
-(ert-deftest efrit-undo-by-the-person-is-told-to-the-model-and-shown ()
+(ert-deftest efrit-undo-by-the-person-is-reported-to-the-model-and-shown ()
   "The model learns it with the next message, once; the transcript says so at once."
   (edit-session-with-question (concat edit-session--asking "
 [[reply]]
@@ -292,7 +292,7 @@ text = \"Yes.\"
                                                       (aref messages (1- (length messages)))))
                                            0)))))))
 
-(ert-deftest efrit-undo-lists-what-a-session-changed-and-takes-back-all ()
+(ert-deftest efrit-undo-lists-the-edits-of-a-session-and-undoes-them ()
   (editing-with '(("a.txt" . "one\n"))
     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
     (editing-use "create_file" :path "b.txt" :content "b\n")

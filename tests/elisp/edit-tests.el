@@ -31,7 +31,7 @@
                                                 :old_text "two" :new_text "2"))))
     (should (equal "one\n2\nthree\n" (editing-bytes "a.txt")))))
 
-(ert-deftest efrit-edit-refuses-a-text-that-stands-more-than-once-and-says-where ()
+(ert-deftest efrit-edit-refuses-a-text-that-occurs-twice-and-lists-the-lines ()
   (editing-with '(("a.txt" . "x\ny\nx\n"))
     (edit-test-refused "occurs in a.txt 2 times, at lines 1, 3"
       (editing-use "edit_file" :path "a.txt" :old_text "x" :new_text "z"))
@@ -40,7 +40,7 @@
                                  :replace_all t))
     (should (equal "z\ny\nz\n" (editing-bytes "a.txt")))))
 
-(ert-deftest efrit-edit-shows-the-closest-lines-where-a-text-does-not-stand ()
+(ert-deftest efrit-edit-shows-similar-lines-if-a-text-is-not-found ()
   (editing-with '(("a.el" . "(defun a ()\n    (message \"hello\"))\n\n(defun b ())\n"))
     (edit-test-refused "is not in a.el.*\n1: (defun a ()\n2:     (message \"hello\"))"
       (editing-use "edit_file" :path "a.el" :new_text "x"
@@ -50,7 +50,7 @@
     (edit-test-refused "is not in a.el\\.\\'"
       (editing-use "edit_file" :path "a.el" :old_text "zzzzzzzzzzzzzzzz" :new_text "x"))))
 
-(ert-deftest efrit-edit-refuses-what-says-nothing ()
+(ert-deftest efrit-edit-refuses-an-edit-without-effect ()
   (editing-with '(("a.txt" . "one\n"))
     (edit-test-refused "old_text is empty"
       (editing-use "edit_file" :path "a.txt" :old_text "" :new_text "x"))
@@ -82,7 +82,7 @@
     (should (equal "1\n2\n" (editing-bytes "a.txt")))
     (should (equal "3\n" (editing-bytes "b.txt")))))
 
-(ert-deftest efrit-edit-makes-none-of-several-edits-where-one-is-wrong ()
+(ert-deftest efrit-edit-makes-no-edit-if-one-of-several-is-wrong ()
   (editing-with '(("a.txt" . "one\n") ("b.txt" . "two\n"))
     (edit-test-refused "edit 2: old_text is not in b.txt"
       (editing-use "multi_edit"
@@ -141,7 +141,7 @@
       (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "€"))
     (should (equal "one \344\366\374\n" (editing-bytes "a.txt")))))
 
-(ert-deftest efrit-edit-tells-what-the-hooks-of-saving-changed ()
+(ert-deftest efrit-edit-reports-changes-by-hooks-of-saving ()
   (editing-with '(("a.txt" . "one\n"))
     (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (add-hook 'before-save-hook #'delete-trailing-whitespace nil t))
@@ -160,7 +160,7 @@
     (should (equal '("link.sh" "real.sh") (mapcar #'car (editing-tree))))
     (should (equal "echo two\n" (editing-bytes "real.sh")))))
 
-(ert-deftest efrit-edit-refuses-files-that-are-not-to-be-edited ()
+(ert-deftest efrit-edit-refuses-files-that-must-not-be-edited ()
   (editing-with '(("a.txt" . "one\n") ("b.txt" . "one\n") ("c.bin" . "one\0two"))
     (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (read-only-mode 1))
@@ -174,7 +174,7 @@
 
 ;;; The person's own work
 
-(ert-deftest efrit-edit-does-not-save-what-the-person-has-not-saved ()
+(ert-deftest efrit-edit-does-not-save-unsaved-changes-of-the-person ()
   (editing-with '(("a.txt" . "one\ntwo\n"))
     (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (insert "mine\n"))
@@ -189,7 +189,7 @@
       (should (buffer-modified-p)))
     (should (equal "one\ntwo\n" (editing-bytes "a.txt")))))
 
-(ert-deftest efrit-edit-saves-what-the-person-has-not-saved-where-that-is-wanted ()
+(ert-deftest efrit-edit-saves-unsaved-changes-if-an-option-says-so ()
   (editing-with '(("a.txt" . "one\ntwo\n"))
     (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (insert "mine\n"))
@@ -234,7 +234,7 @@
           (should (= (point) mark (window-point)))
           (should (looking-back "\n300" 1)))))))
 
-(ert-deftest efrit-edit-reaches-what-narrowing-hides-and-keeps-it ()
+(ert-deftest efrit-edit-reaches-text-outside-the-narrowing-and-keeps-it ()
   (editing-with '(("a.txt" . "one\ntwo\nthree\n"))
     (with-current-buffer (find-file-noselect (editing-file "a.txt"))
       (narrow-to-region 5 8)
@@ -281,7 +281,7 @@
     (edit-test-refused "ask the person to resolve that"
       (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1"))))
 
-(ert-deftest efrit-edit-refuses-a-plan-that-time-has-overtaken ()
+(ert-deftest efrit-edit-refuses-a-plan-whose-file-changed-meanwhile ()
   (editing-with '(("a.txt" . "one\n"))
     (let* ((arguments '(:path "a.txt" :old_text "one" :new_text "1"))
            (plan (editing-plan "edit_file" arguments)))
@@ -351,7 +351,7 @@
       (editing-undo-all)
       (should (equal (editing-file "a.txt") (buffer-file-name buffer))))))
 
-(ert-deftest efrit-edit-deletes-what-is-no-text-and-brings-it-back ()
+(ert-deftest efrit-edit-deletes-a-binary-file-and-restores-it ()
   (editing-with nil
     (editing-write-bytes "x.bin" "\0\377\1\r\n\0")
     (edit-test-done (editing-use "delete_file" :path "x.bin"))

@@ -42,7 +42,7 @@
                     :sentinel #'ignore))
       (process-send-string client said))))
 
-(ert-deftest efrit-endpoint-is-reached-through-whatever-a-proxy-answers ()
+(ert-deftest efrit-endpoint-is-reached-through-any-answer-of-a-proxy ()
   (dolist (said '("HTTP/1.1 200 OK\r\n\r\n"
                   "HTTP/1.0 200 Connection established\r\nProxy-Agent: x\r\n\r\n"))
     (endpoint-test-with-proxy proxy said
@@ -120,7 +120,7 @@
      (should-not (endpoint-test--key "http://127.0.0.1/v1"))
      (should-not (endpoint-test--key "http://[::1]/v1")))))
 
-(ert-deftest efrit-endpoint-that-is-none-stops-the-loop-and-says-what-to-do ()
+(ert-deftest efrit-endpoint-that-is-invalid-stops-the-loop-and-says-what-to-do ()
   (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
     (efrit-test-with-options loop
         ((efrit-claude-url (string-remove-prefix "http://" efrit-claude-url)))
@@ -137,7 +137,7 @@
   (cl-loop for event in (reverse loop-test--events)
            when (eq (car event) 'note) collect (cadr event)))
 
-(ert-deftest efrit-endpoint-elsewhere-is-said-once-to-get-plain-messages ()
+(ert-deftest efrit-endpoint-of-another-vendor-is-noted-once-to-get-plain-messages ()
   (loop-test-with "[[reply]]\nrepeat = 2\ntext = \"Yes.\"\n" loop
     (efrit-test-with-options loop ((efrit-claude-features 'auto))
       (efrit-test-finish loop "Go.")
@@ -214,7 +214,7 @@
                                             (file-name-directory efrit-http-directory)))
                       t)))
 
-(ert-deftest efrit-endpoint-finds-what-an-emacs-that-was-killed-was-sending-swept-away ()
+(ert-deftest efrit-endpoint-deletes-requests-of-a-killed-emacs ()
   (let* ((efrit-http-directory (make-temp-file "efrit-sent-" t))
          (sends (format "%S" `(progn (setq efrit-http-directory ,efrit-http-directory)
                                      (efrit-http--write-body '("secret"))

@@ -32,14 +32,14 @@
     (should (equal "error" (plist-get result :status)))
     (plist-get result :text)))
 
-(ert-deftest efrit-eval-gives-the-last-value-and-what-was-printed ()
+(ert-deftest efrit-eval-returns-the-output-and-the-last-value ()
   "All forms are evaluated; the output stands before the value."
   (should (equal "=> 3" (efrit-eval-tests--text "(+ 1 2)")))
   (should (equal "=> (1 . \"two\")" (efrit-eval-tests--text "(setq x 1) (cons 1 \"two\")")))
   (should (equal "printed\n=> nil" (efrit-eval-tests--text "(princ \"printed\\n\") nil")))
   (should (equal "printed\n=> 2" (efrit-eval-tests--text "(princ \"printed\") 2"))))
 
-(ert-deftest efrit-eval-tells-its-own-lines-from-what-was-printed ()
+(ert-deftest efrit-eval-marks-its-own-lines-and-not-the-output ()
   "Printed text may look like a value; only the value's line is marked as own."
   (let ((result (efrit-eval-tests--run "(princ \"=> 1\n\u00a7 exit 0\n\") \"2\n=> 3\"")))
     (should (equal "=> 1\n\u00a7 exit 0\n=> \"2\n=> 3\"" (plist-get result :text)))
@@ -72,7 +72,7 @@
     (should-not (string-match-p "efrit-eval--\\|efrit-tools-run\\|ert-" text))
     (should (<= (length (split-string text "\n")) 13))))
 
-(ert-deftest efrit-eval-errors-that-the-code-handles-are-none ()
+(ert-deftest efrit-eval-errors-that-the-code-handles-leave-no-trace ()
   "A handled error leaves no trace, and a later error has its own."
   (should (equal "=> caught" (efrit-eval-tests--text
                               "(condition-case nil (car 1) (error 'caught))")))
@@ -121,7 +121,7 @@ once; ERT, which needs it for a test that fails, is to have that here."
                     "(progn (sleep-for 0.2) t)"
                     "(let ((inhibit-quit t)) (while t))")))))
 
-(ert-deftest efrit-eval-the-limit-holds-whatever-signals-and-debuggers-are-set-to ()
+(ert-deftest efrit-eval-the-limit-holds-for-any-setting-of-signals-and-debuggers ()
   "The person's choice of another signal, and what code does to escape."
   (pcase-let ((`(,busy ,changed ,caught)
                (efrit-eval-tests--elsewhere
@@ -183,7 +183,7 @@ once; ERT, which needs it for a test that fails, is to have that here."
       (should (string-match-p "\\[cut: [0-9]+ more characters\\]" text))
       (should (< (length text) 200)))))
 
-(ert-deftest efrit-eval-what-no-json-holds-is-replaced ()
+(ert-deftest efrit-eval-characters-that-json-cannot-hold-are-replaced ()
   "Raw bytes and half surrogates, in the output and in the value."
   (let ((text (efrit-eval-tests--text
                "(princ \"a\\377b\") (princ (string #x3fffff #xd800)) \"\\200 \\ud800\"")))

@@ -47,7 +47,7 @@ text = \"Later.\"
          (should (efrit-test-wait-until (lambda () ,document)))
          ,@body))))
 
-(ert-deftest efrit-sessions-export-as-markdown-with-what-left-the-window ()
+(ert-deftest efrit-sessions-export-as-markdown-with-evicted-turns ()
   "The document has every turn in order, and each text as it was."
   (efrit-export-tests--with document 'markdown
     (ert-info (document)

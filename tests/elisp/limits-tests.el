@@ -68,7 +68,7 @@
       (should (= 9000 (plist-get (plist-get (plist-get budget :tiers) :history) :limit)))
       (should (= 100000 (plist-get budget :total))))))
 
-(ert-deftest efrit-limits-per-tool-default-bounds-what-a-tool-delivers ()
+(ert-deftest efrit-limits-per-tool-default-bounds-a-result ()
   "A long file comes in pages of at most so many tokens."
   (efrit-test-with-project
       (list (cons "long.txt" (mapconcat (lambda (n) (format "line %d of a long file\n" n))

@@ -87,7 +87,7 @@
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :end_line 1)
                    "narrowed to lines 2 to 3")))
 
-(ert-deftest efrit-live-buffers-an-indirect-one-says-whose-it-is ()
+(ert-deftest efrit-live-buffers-an-indirect-one-names-its-base ()
   (live-test-in-session '(("a.txt" . "one\n"))
     (make-indirect-buffer (find-file-noselect "a.txt") "other view")
     (live-test-has (live-test-text "read_buffer" :buffer "other view")
@@ -95,7 +95,7 @@
     (live-test-has (live-test-text "list_buffers" :pattern "other view")
                    "other view  fundamental-mode  1 line  a.txt  indirect, of a.txt")))
 
-(ert-deftest efrit-live-buffers-a-huge-line-is-cut-and-the-cut-is-told ()
+(ert-deftest efrit-live-buffers-a-huge-line-is-cut-with-a-note ()
   (live-test-in-session nil
     (with-current-buffer (generate-new-buffer "huge")
       (insert (make-string 5000 ?x) "\nnext\n"))
@@ -117,7 +117,7 @@
     (live-test-has (live-test-text "read_buffer" :buffer "zeros") "It is binary, and not shown.")
     (live-test-has (live-test-text "read_buffer" :buffer "empty") "It is empty.")))
 
-(ert-deftest efrit-live-buffers-lines-that-are-none-are-refused ()
+(ert-deftest efrit-live-buffers-invalid-line-numbers-are-refused ()
   (live-test-in-session '(("a.txt" . "one\n"))
     (find-file-noselect "a.txt")
     (live-test-has (live-test-refused "read_buffer" :buffer "a.txt" :start_line 0) "0 is not a valid line number")
@@ -148,7 +148,7 @@
         (live-test-lacks said "hunter2")))
     (live-test-has (live-test-text "read_buffer" :buffer ".env.example") "1\tKEY=")))
 
-(ert-deftest efrit-live-buffers-what-the-settings-call-secret-is-not-read ()
+(ert-deftest efrit-live-buffers-secret-files-of-the-settings-are-not-read ()
   (let ((process-environment (cons "EFRIT_BUDGET_TOOLS__SECRET_FILES=[\"*.hush\"]"
                                    process-environment)))
     (live-test-in-session '(("a.hush" . "hunter2\n") ("a.txt" . "one\n"))

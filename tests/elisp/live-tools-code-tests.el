@@ -95,7 +95,7 @@ live-code-sample.el:5: (defun live-code-sample-run (x)"
       (should-not tags-table-list)
       (should-not (get-file-buffer "TAGS")))))
 
-(ert-deftest efrit-live-code-where-nothing-is-known-other-tools-are-named ()
+(ert-deftest efrit-live-code-without-an-index-other-tools-are-named ()
   (live-test-in live-code-tests--python
     (let ((tags-file-name nil)
           (tags-table-list nil))
@@ -120,7 +120,7 @@ live-code-sample.el:5: (defun live-code-sample-run (x)"
               (live-test-lacks said "secret line")))
         (delete-file outside)))))
 
-(ert-deftest efrit-live-code-what-is-asked-badly-is-said ()
+(ert-deftest efrit-live-code-bad-arguments-are-refused-with-a-reason ()
   (live-test-in live-code-tests--python
     (live-test-has (live-test-refused "find_definition" :symbol "close" :path "shop.py" :line 1)
                    "close is not in line 1 of shop.py")
@@ -216,14 +216,14 @@ Shop (class)
       (should (buffer-narrowed-p))
       (should (buffer-modified-p)))))
 
-(ert-deftest efrit-live-code-without-imenu-that-is-said ()
+(ert-deftest efrit-live-code-without-an-outline-there-is-an-error ()
   (live-test-in '(("a.txt" . "one\n"))
     (live-test-has (live-test-refused "buffer_outline" :path "a.txt")
                    "a.txt has no outline in text-mode")))
 
 ;;; Strangers' files
 
-(ert-deftest efrit-live-code-a-file-is-opened-without-what-it-asks-for ()
+(ert-deftest efrit-live-code-a-file-is-opened-without-its-local-code ()
   (live-test-in `((".dir-locals.el" . "((nil . ((eval . (setq live-code-tests-ran t)))))")
                   ("evil.el" . ";; -*- eval: (setq live-code-tests-ran t) -*-
 \(defun live-code-evil ())

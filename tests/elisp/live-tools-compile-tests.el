@@ -46,7 +46,7 @@ text = \"Done.\"
         (kill-buffer (window-buffer)))
       (kill-buffer name))))
 
-(ert-deftest efrit-live-compile-the-person-is-asked-which-command-it-would-be ()
+(ert-deftest efrit-live-compile-the-question-shows-the-resolved-command ()
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"compile\", input = {} } ]
@@ -128,7 +128,7 @@ false")))
       (live-test-has (live-test-refused "compile" :command "yes")
                      "ended after 20000 characters" "y\ny\n"))))
 
-(ert-deftest efrit-live-compile-stopping-tells-what-there-is-and-leaves-no-process ()
+(ert-deftest efrit-live-compile-stopping-returns-the-output-and-leaves-no-process ()
   (live-test-in nil
     (let* ((result nil)
            (call (live-test-begin
@@ -166,7 +166,7 @@ while :; do sleep 1; done")
         (live-test-lacks said "hunter2"))
       (should (equal windows (window-list))))))
 
-(ert-deftest efrit-live-compile-what-is-asked-badly-is-said ()
+(ert-deftest efrit-live-compile-bad-arguments-are-refused-with-a-reason ()
   (live-test-in nil
     (live-test-has (live-test-refused "compile" :command "true" :timeout 0) "1 to 86400")
     (let ((compile-command " "))

@@ -67,7 +67,7 @@
         (should (equal functions flymake-diagnostic-functions))
         (should (buffer-modified-p))))))
 
-(ert-deftest efrit-live-diagnostics-what-the-person-checks-is-told-for-the-project ()
+(ert-deftest efrit-live-diagnostics-findings-of-open-files-are-listed-for-the-project ()
   (live-test-in (append live-diagnostics-tests--sloppy '(("other.el" . "(car)\n")))
     (find-file-noselect "other.el")
     (with-current-buffer (find-file-noselect "sloppy.el")
@@ -81,7 +81,7 @@
     (live-test-has (live-test-text "get_diagnostics" :severity "error")
                    "0 errors, 0 warnings, 0 notes from 1 checked file")))
 
-(ert-deftest efrit-live-diagnostics-a-backend-that-says-nothing-is-named ()
+(ert-deftest efrit-live-diagnostics-a-silent-backend-is-named ()
   (live-test-in '(("a.txt" . "one\n"))
     (with-current-buffer (find-file-noselect "a.txt")
       (setq-local flymake-diagnostic-functions (list #'live-diagnostics-tests--mute
@@ -117,7 +117,7 @@
 
 (declare-function flycheck-mode "flycheck")
 
-(ert-deftest efrit-live-diagnostics-flycheck-is-asked-where-it-is-at-work ()
+(ert-deftest efrit-live-diagnostics-flycheck-is-used-where-it-is-on ()
   (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
     (add-to-list 'load-path folder t))
   (should (require 'flycheck nil t))
@@ -132,7 +132,7 @@
 
 ;;; Compilations
 
-(ert-deftest efrit-live-diagnostics-errors-of-a-compilation-are-told-by-file ()
+(ert-deftest efrit-live-diagnostics-errors-of-a-compilation-are-listed-by-file ()
   (live-test-in '(("src/a.c" . "int a;\n") ("b.c" . "int b;\n"))
     (live-diagnostics-tests--compile
      "echo 'src/a.c:3:7: error: no such thing'; echo 'b.c:2: warning: odd'; \
@@ -149,7 +149,7 @@ src/a.c
   3:7 error: no such thing [*compilation*]"
                    (live-test-text "get_diagnostics" :path "src/a.c")))))
 
-(ert-deftest efrit-live-diagnostics-without-any-source-that-is-said ()
+(ert-deftest efrit-live-diagnostics-without-a-source-there-is-a-note ()
   (live-test-in '(("a.txt" . "one\n"))
     (live-test-has (live-test-text "get_diagnostics") "no source: no open file of the project has a checker")
     (live-test-has (live-test-refused "get_diagnostics" :severity "fatal") "not fatal")

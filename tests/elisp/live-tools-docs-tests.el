@@ -39,13 +39,13 @@
                    "local to a buffer")
     (live-test-has (live-test-text "elisp_docs" :name "efrit-code-seconds") "Type: number")))
 
-(ert-deftest efrit-live-docs-of-a-face-and-of-what-is-more-than-one-thing ()
+(ert-deftest efrit-live-docs-of-a-face-and-of-a-symbol-with-two-meanings ()
   (live-test-in nil
     (live-test-has (live-test-text "elisp_docs" :name "bold") "bold is a face.")
     (live-test-has (live-test-text "elisp_docs" :name "transient-mark-mode")
                    "transient-mark-mode is an" "transient-mark-mode is an option")))
 
-(ert-deftest efrit-live-docs-of-a-key-says-what-it-runs ()
+(ert-deftest efrit-live-docs-of-a-key-name-its-command ()
   (live-test-in nil
     (live-test-has (live-test-text "elisp_docs" :name "C-x C-f" :kind "key")
                    "C-x C-f runs find-file in" "Edit file FILENAME.")
@@ -97,7 +97,7 @@ Cats are größer than mice.
                         "(*History*)Top"))
       (live-test-lacks (live-test-refused "elisp_docs" :name name :kind "manual") "hunter2"))))
 
-(ert-deftest efrit-live-docs-what-is-not-there-is-said ()
+(ert-deftest efrit-live-docs-unknown-names-are-errors ()
   (live-test-in nil
     (live-test-has (live-test-refused "elisp_docs" :name "live-docs-no-such") "apropos finds names")
     (live-test-has (live-test-refused "elisp_docs" :name "car" :kind "book") "not book")))

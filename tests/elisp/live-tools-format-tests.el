@@ -23,7 +23,7 @@
 
 ;;; In a session
 
-(ert-deftest efrit-live-format-a-model-formats-and-takes-it-back ()
+(ert-deftest efrit-live-format-a-model-formats-and-undoes-it ()
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"format_buffer\", input = { path = \"b.el\" } } ]
@@ -88,7 +88,7 @@ text = \"Done.\"
   "Sort the lines of this buffer."
   (sort-lines nil (point-min) (point-max)))
 
-(ert-deftest efrit-live-format-what-cannot-be-is-said-and-changes-nothing ()
+(ert-deftest efrit-live-format-a-refusal-has-a-reason-and-changes-nothing ()
   (editing-with `(("a.txt" . "one\n") ("b.py" . "if x:\n  y\n") ("big.el" . "(a\nb)\n")
                   ("c.el" . ,live-format-tests--straight))
     (live-test-has (plist-get (editing-use "format_buffer" :path "a.txt") :text)
@@ -151,7 +151,7 @@ Meanwhile Emacs does its work for an idle person."
     (when (string-match-p "eglot" (format "%S" timer))
       (cancel-timer timer))))
 
-(ert-deftest efrit-live-format-a-language-server-formats-what-it-manages ()
+(ert-deftest efrit-live-format-a-language-server-formats-its-files ()
   (live-format-tests--served nil
     (goto-char (point-max))
     (insert "c  \n")

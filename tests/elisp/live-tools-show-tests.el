@@ -81,7 +81,7 @@ text = \"Done.\"
        (should (= (point-max) (window-point)))
        (should (equal "one\n" (live-show-tests--highlighted)))))))
 
-(ert-deftest efrit-live-show-a-narrowed-buffer-is-widened-only-where-it-must-be ()
+(ert-deftest efrit-live-show-a-narrowed-buffer-is-widened-only-if-necessary ()
   (live-test-in '(("a.txt" . "one\ntwo\nthree\nfour\n"))
     (with-current-buffer (find-file-noselect "a.txt")
       (narrow-to-region 5 15)
@@ -90,7 +90,7 @@ text = \"Done.\"
       (live-test-text "show_in_emacs" :path "a.txt" :start_line 4)
       (should-not (buffer-narrowed-p)))))
 
-(ert-deftest efrit-live-show-what-is-not-there-is-said ()
+(ert-deftest efrit-live-show-missing-files-and-lines-are-errors ()
   (live-test-in '(("a.txt" . "one\n") (".env" . "KEY=hunter2\n"))
     (live-test-has (live-test-refused "show_in_emacs" :path "a.txt" :start_line 2)
                    "a.txt has 1 lines, but no line 2")

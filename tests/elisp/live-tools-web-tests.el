@@ -113,13 +113,13 @@ text = \"Then not.\"
    (live-test-lacks (live-test-text "fetch_url" :url (live-web-tests--page "/headers"))
                     "/image.png")))
 
-(ert-deftest efrit-live-web-links-are-shown-where-they-are-asked-for ()
+(ert-deftest efrit-live-web-links-are-shown-on-request ()
   (live-web-tests--with-site
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/article") :links t)
                   (format "Other <%s>" (live-web-tests--page "/other?a=1&b=2"))
                   "Found <https://example.org/a?b=1>")))
 
-(ert-deftest efrit-live-web-letters-arrive-in-whatever-coding ()
+(ert-deftest efrit-live-web-letters-arrive-in-any-encoding ()
   (live-web-tests--with-site
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/latin")) "Grüße")
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/untold"))
@@ -127,12 +127,12 @@ text = \"Then not.\"
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/zipped"))
                   "(200, application/json, 14 bytes)\n\n{\"größe\": 3}")))
 
-(ert-deftest efrit-live-web-what-is-no-text-is-described ()
+(ert-deftest efrit-live-web-a-binary-body-is-described ()
   (live-web-tests--with-site
    (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/binary"))
                   "(200, image/png, 10 bytes)" "It is not text")))
 
-(ert-deftest efrit-live-web-what-cannot-be-laid-out-comes-as-it-is ()
+(ert-deftest efrit-live-web-a-page-that-cannot-be-laid-out-comes-as-html ()
   (live-web-tests--with-site
    (let ((efrit-web-render-seconds 0))
      (live-test-has (live-test-text "fetch_url" :url (live-web-tests--page "/article"))
@@ -158,7 +158,7 @@ text = \"Then not.\"
                                      :url (live-web-tests--page "/leads?file:///etc/passwd"))
                   "file:///etc/passwd is not an http or https address")))
 
-(ert-deftest efrit-live-web-what-fails-is-said-with-its-page ()
+(ert-deftest efrit-live-web-an-error-status-comes-with-its-page ()
   (live-web-tests--with-site
    (live-test-has (live-test-refused "fetch_url" :url (live-web-tests--page "/nowhere"))
                   "(404, text/html, " "Nothing is here.")

@@ -47,7 +47,7 @@ tool = [ { name = \"read_file\", input = { path = \"README.md\" } } ]\n"))
                              when (equal (gethash "type" block) "tool_result")
                              collect (gethash "text" (aref (gethash "content" block) 0))))))
 
-(ert-deftest efrit-loop-tells-the-model-of-an-input-that-is-no-object-and-goes-on ()
+(ert-deftest efrit-loop-reports-an-input-that-is-no-object-and-goes-on ()
   (dolist (written '("{\"path\": \"a.txt\", \"content\": \"abc" "[\"a.txt\"]" "\"a.txt\"" "nonsense"))
     (loop-test-with (format "
 [[reply]]
@@ -70,7 +70,7 @@ text = \" Done.\"
                                :key (lambda (use) (plist-get (efrit-use-result use) :status)))))
         (loop-test--goes-on loop)))))
 
-(ert-deftest efrit-loop-runs-what-came-whole-of-a-reply-that-was-cut-in-an-input ()
+(ert-deftest efrit-loop-runs-the-complete-inputs-of-a-reply-that-was-cut ()
   (loop-test-with "
 [[reply]]
 text = \"I will.\"
@@ -295,7 +295,7 @@ text = \"Done.\"
                                       "cache_read_input_tokens")
                         sum (gethash name usage 0))))
 
-(ert-deftest efrit-loop-books-what-attempts-that-broke-off-have-cost ()
+(ert-deftest efrit-loop-records-the-cost-of-attempts-that-broke-off ()
   (loop-test-with "
 [[reply]]
 repeat = 2
@@ -311,7 +311,7 @@ text = \"Done.\"
     (loop-test--goes-on loop)
     (should (= (loop-test--paid) (loop-test--booked loop)))))
 
-(ert-deftest efrit-loop-books-what-a-request-has-cost-that-was-given-up ()
+(ert-deftest efrit-loop-records-the-cost-of-a-request-that-was-given-up ()
   (dolist (how '(failed stopped))
     (loop-test-with "
 [[reply]]

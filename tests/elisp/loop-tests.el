@@ -55,7 +55,7 @@ text = \"Done.\"
                        (efrit-json-text (gethash "input" use)))))
       (should (equal '(200 200) (loop-test--statuses))))))
 
-(ert-deftest efrit-loop-sends-what-is-said-meanwhile-with-the-next-turn ()
+(ert-deftest efrit-loop-sends-a-queued-message-with-the-next-turn ()
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"read_file\", input = { path = \"a.txt\" } } ]
@@ -81,7 +81,7 @@ tool = [ { name = \"session_complete\", input = { summary = \"All done.\" } } ]
     (should (= 1 (length (efrit-test-sent))))
     (loop-test--goes-on loop)))
 
-(ert-deftest efrit-loop-goes-on-with-what-was-said-while-the-model-ended-the-task ()
+(ert-deftest efrit-loop-goes-on-with-a-message-sent-while-the-model-ended-the-task ()
   "Being done is over once the person has said more."
   (loop-test-with "
 [[reply]]
@@ -149,7 +149,7 @@ text = \"second half.\"
     (efrit-test-finish loop "Go.")
     (should (equal "First half, second half." (loop-test--said)))))
 
-(ert-deftest efrit-loop-asks-at-a-limit-and-goes-on-when-told-to ()
+(ert-deftest efrit-loop-asks-at-a-limit-and-continues-on-command ()
   (let ((efrit-max-turns 2))
     (loop-test-with "
 [[reply]]
@@ -176,7 +176,7 @@ text = \"Done.\"
 
 ;;; Permissions
 
-(ert-deftest efrit-loop-tells-the-model-that-the-person-said-no ()
+(ert-deftest efrit-loop-reports-a-denial-to-the-model ()
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"eval_sexp\", input = { code = \"(setq loop-test--evil t)\" } } ]
@@ -242,7 +242,7 @@ text = \"Done.\"
       (should-not seen)
       (should-not (string-match-p "xyzzy" (efrit-test-sent-text))))))
 
-(ert-deftest efrit-loop-sends-no-key-of-the-vendors-elsewhere ()
+(ert-deftest efrit-loop-sends-the-vendors-key-to-no-other-host ()
   (let ((process-environment (cons "ANTHROPIC_API_KEY=sk-xyzzy-secret" process-environment))
         (efrit-claude-url "http://127.0.0.1:1/v1/messages"))
     (should-not (assoc "x-api-key" (efrit-endpoint-headers nil)))

@@ -88,7 +88,7 @@
   (let ((efrit-memory--last-search nil))
     (efrit-memory--all-completions typed #'efrit-memory--table nil (length typed))))
 
-(ert-deftest efrit-memory-search-offers-what-holds-the-words-typed-so-far ()
+(ert-deftest efrit-memory-search-offers-results-while-typing ()
   (memory-test-with
    (should (equal '("#3 [note] Retries end" "#1 [note] Retries back off")
                   (memory-test--completions "retr")))
@@ -96,7 +96,7 @@
    (should (equal 3 (length (memory-test--completions ""))))
    (should-not (memory-test--completions "zebra"))))
 
-(ert-deftest efrit-memory-search-opens-what-is-chosen ()
+(ert-deftest efrit-memory-search-opens-the-chosen-result ()
   (memory-test-with
    (efrit-memory-search 1)
    (should (string-match-p (concat "\\`#1 \\[note\\] Retries back off\n"
@@ -110,7 +110,7 @@
      (efrit-memory-search 2 '(4))
      (should (equal "About four characters." (buffer-string))))))
 
-(ert-deftest efrit-memory-search-says-what-is-not-there ()
+(ert-deftest efrit-memory-search-without-results-is-an-error ()
   (memory-test-with
    (should (string-match-p "no observation #77"
                            (efrit-error-text (should-error (efrit-memory-search 77)))))))

@@ -52,7 +52,7 @@ text = \"Done.\"
       (insert-file-contents "log")
       (should (equal "one\ntwo\nthree\n" (buffer-string))))))
 
-(ert-deftest efrit-order-what-waits-for-the-person-holds-back-what-was-written-behind-it ()
+(ert-deftest efrit-order-a-pending-question-delays-later-calls ()
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"read_file\", input = { path = \"a.txt\" } },
@@ -71,7 +71,7 @@ text = \"Done.\"
     (should (eq 'idle (efrit-test-rest loop)))
     (should (string-match-p "from the command" (car (last (order-test--results loop)))))))
 
-(ert-deftest efrit-order-what-was-denied-holds-nothing-back ()
+(ert-deftest efrit-order-a-denied-call-delays-nothing ()
   (loop-test-with "
 [[reply]]
 tool = [ { name = \"run_command\", input = { command = \"echo no > a.txt\" } },
@@ -102,7 +102,7 @@ text = \"Done.\"
       (`(question ,call . ,_) (efrit-tool-finish call (efrit-tool-result "This."))))
     (should (eq 'idle (efrit-test-rest loop)))))
 
-(ert-deftest efrit-order-a-tool-that-the-sidecar-got-since-is-known-as-what-it-is ()
+(ert-deftest efrit-order-the-list-of-tools-is-fetched-again-for-an-unknown-one ()
   "The list of the sidecar's tools is fetched again for an unknown one."
   (loop-test-with "
 [[reply]]

@@ -47,7 +47,7 @@ text = \"Done.\"
       (efrit-viewing-in-order "• run_command" "Done.")
       (should-not (string-search "│ 500" (efrit-viewing-view-text))))))
 
-(ert-deftest efrit-output-grows-with-what-a-command-writes ()
+(ert-deftest efrit-output-grows-while-a-command-writes ()
   (output-test-running "printf 'first\\r'; until test -e go; do sleep 0.05; done; \
 echo second; until test -e end; do sleep 0.05; done"
     (efrit-viewing-shows "│ first\n")
@@ -68,7 +68,7 @@ echo second; until test -e end; do sleep 0.05; done"
       (efrit-test-write "go" "")
       (should (eq (efrit-test-rest view-loop) 'idle)))))
 
-(ert-deftest efrit-stop-tool-ends-a-command-and-the-model-goes-on-with-what-it-wrote ()
+(ert-deftest efrit-stop-tool-ends-a-command-and-keeps-its-output ()
   (output-test-running "echo early; sleep 600; echo never"
     (efrit-viewing-shows "│ early\n")
     (efrit-viewing-to "run_command")

@@ -111,7 +111,7 @@ DECISION may be a function, which returns it."
     (should-not (attack-test--there-p "new"))
     (should (equal "# A project\n" (attack-test--text "README.md")))))
 
-(ert-deftest efrit-attack-what-is-asked-remembered-and-run-is-one-text ()
+(ert-deftest efrit-attack-one-text-is-shown-remembered-and-run ()
   "It is the sidecar's, whatever blanks and escapes the model wrote."
   (attack-test-with
       (attack-test--tries "eval_sexp" "{ \"code\" :\n \"(\\u0063oncat \\\"o\\\" \\\"k\\\")\" }")
@@ -120,7 +120,7 @@ DECISION may be a function, which returns it."
     (should (string-search "=> \\\"ok\\\"" (efrit-test-sent-text)))
     (should (equal '((code (exactly ("(concat \"o\" \"k\")") nil) allow)) (efrit-loop-rules loop)))))
 
-(ert-deftest efrit-attack-an-input-of-which-the-sidecar-says-nothing-is-not-run ()
+(ert-deftest efrit-attack-an-input-that-the-sidecar-does-not-return-is-not-run ()
   "The sidecar's canonical input is run, and nothing that the model wrote."
   (let ((reply (efrit-reply-create)))
     (dolist (id '("b" "a"))
@@ -422,7 +422,7 @@ DECISION may be a function, which returns it."
 
 ;;; In batch
 
-(ert-deftest efrit-attack-what-is-always-asked-about-is-denied-in-batch ()
+(ert-deftest efrit-attack-files-that-always-ask-are-denied-in-batch ()
   "Also where every tool may run."
   (loop-test-with
       (concat (attack-test--use "create_file" "{\"path\":\".envrc\",\"content\":\"PWNED\"}")

@@ -186,7 +186,7 @@ POLICY is the tool's own, by default `ask'."
       (should (equal exactly (nth 1 (efrit-permissions-tests--grant 'exactly tool arguments))))
       (should (equal alike (nth 1 (efrit-permissions-tests--grant 'alike tool arguments)))))))
 
-(ert-deftest efrit-permissions-of-one-kind-are-none-of-another ()
+(ert-deftest efrit-permissions-of-one-kind-do-not-apply-to-another ()
   "Edits are no new files; a file that is written over is edited; one file is one."
   (cl-flet ((grant (name) (car (efrit-permissions-tests--grant
                                 name "edit_file" "{\"path\":\"a.txt\"}")))
@@ -348,7 +348,7 @@ Return a function that gives how many questions there were."
                 (or (pop answers) '(deny))))))
     (lambda () asked)))
 
-(ert-deftest efrit-permissions-once-is-once-and-a-no-is-told ()
+(ert-deftest efrit-permissions-once-is-once-and-a-denial-is-reported ()
   "Allowed once runs once; denied, the model is told that the person said no."
   (efrit-test-with-project nil
     (efrit-test-with-model efrit-permissions-tests--script

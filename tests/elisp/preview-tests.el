@@ -73,7 +73,7 @@ text = \"Done again.\"
     (should (string-match-p "Tidy the shed" (efrit-test-sent-text)))
     (should-not (buffer-live-p buffer))))
 
-(ert-deftest efrit-preview-drops-what-is-not-wanted ()
+(ert-deftest efrit-preview-drops-the-message-on-request ()
   "After a no nothing was sent, and the next message has the instructions still."
   (efrit-preview-tests--with-dry-run buffer
     (with-current-buffer buffer
@@ -98,7 +98,7 @@ text = \"Done again.\"
     (should (buffer-live-p (current-buffer)))
     (should (equal "mine" (buffer-string)))))
 
-(ert-deftest efrit-preview-counts-what-the-turn-then-has ()
+(ert-deftest efrit-preview-counts-the-tokens-of-the-turn ()
   "The tokens shown are those of the turn that follows, the client's tools too."
   (efrit-preview-tests--with-dry-run buffer
     (let ((shown (with-current-buffer buffer
@@ -124,7 +124,7 @@ text = \"Done again.\"
     (prog1 (string-to-number (match-string 1))
       (efrit-preview-send))))
 
-(ert-deftest efrit-preview-price-is-what-the-turn-then-costs ()
+(ert-deftest efrit-preview-price-is-that-of-the-turn ()
   "The first prompt is written to the cache, the next one is mostly read from it."
   (efrit-test-with-project nil
     (efrit-test-with-model efrit-preview-tests--script
@@ -202,7 +202,7 @@ text = \"Done again.\"
   (cons name (mapconcat (lambda (n) (format "line %d of %s has some words in it\n" n name))
                         (number-sequence 1 1600) "")))
 
-(ert-deftest efrit-preview-shows-what-would-shrink ()
+(ert-deftest efrit-preview-lists-results-to-be-compressed ()
   "Each older result that the message would compress is listed."
   (efrit-test-with-project (mapcar #'efrit-preview-tests--long-file '("one.txt" "two.txt"))
     (efrit-test-with-model "
@@ -230,7 +230,7 @@ text = \"Read.\"
               (should (string-match-p "r[12] +read_file" (buffer-string))))
             (kill-buffer)))))))
 
-(ert-deftest efrit-preview-says-what-cannot-be-sent ()
+(ert-deftest efrit-preview-shows-the-reason-of-a-refusal ()
   "An error of the sidecar is shown in the place of the figures."
   (efrit-test-with-project nil
     (save-window-excursion

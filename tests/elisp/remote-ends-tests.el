@@ -24,7 +24,7 @@
 
 ;;; What is missing
 
-(ert-deftest efrit-remote-a-missing-sidecar-is-told-with-what-to-do ()
+(ert-deftest efrit-remote-a-missing-sidecar-is-an-error-that-says-what-to-do ()
   "If there is no program, the error names the machine and how to install it."
   (efrit-over-there-with-program-project nil
     (let* ((efrit-remote-commands '(("\\`/mock:" . "no-such-sidecar")))
@@ -64,7 +64,7 @@
           (enable-connection-local-variables t))
       (should (equal '("/opt/efrit-budget") (efrit-remote-command efrit-over-there-host))))))
 
-(ert-deftest efrit-remote-a-sidecar-that-does-not-run-is-told ()
+(ert-deftest efrit-remote-a-sidecar-that-does-not-run-is-an-error ()
   "A program whose Python is gone is named, not waited for."
   (efrit-over-there-with-program-project nil
     (let* ((broken (make-temp-file "efrit-test-" nil nil "#!/no/such/python\n"))
@@ -90,7 +90,7 @@
            ,@body)
        (delete-directory folder t))))
 
-(ert-deftest efrit-remote-missing-programs-are-said-and-the-rest-works ()
+(ert-deftest efrit-remote-missing-programs-are-listed-and-the-rest-works ()
   "Without git and ctags a session works there; what is missing is said once."
   (efrit-over-there-with-program-project '(("a.txt" . "one\n"))
     (remote-ends-tests--with-bare-shell '("sh" "env" "stty" "mktemp" "rm" "tail" "readlink" "diff"
@@ -115,7 +115,7 @@
                                                                     '(:path "a.txt"))
                                                    :text))))))))
 
-(ert-deftest efrit-remote-missing-programs-are-said-in-the-session ()
+(ert-deftest efrit-remote-missing-programs-are-noted-in-the-session ()
   "A new session says what its machine lacks, and one that goes on does not."
   (efrit-over-there-with-project nil
     (remote-ends-tests--with-bare-shell '("sh" "env" "stty" "mktemp" "rm" "tail" "readlink"
@@ -186,7 +186,7 @@ text = \"Two.\"
       (should-not (= pid (efrit-over-there-pid id)))
       (should-not (efrit-sidecar-process)))))
 
-(ert-deftest efrit-remote-a-buffer-is-told-again-to-a-new-sidecar ()
+(ert-deftest efrit-remote-a-buffer-is-sent-again-to-a-new-sidecar ()
   "After a kill over there the model still reads what is not saved."
   (efrit-over-there-with-project '(("a.txt" . "on disk\n"))
     (let* ((inhibit-message t)
@@ -295,7 +295,7 @@ text = \"The second answer.\"
       (should (efrit-over-there-gone-p))
       (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))
 
-(ert-deftest efrit-remote-what-it-wrote-to-its-standard-error-is-shown ()
+(ert-deftest efrit-remote-its-standard-error-is-shown ()
   "The last lines of a sidecar over there are in the error, and in a buffer."
   (efrit-over-there-with-program-project nil
     (let* ((inhibit-message t)
@@ -324,7 +324,7 @@ echo 'the disk is full' >&2; exit 3
     (efrit-remote--await process "/mock:vm:" (+ (float-time) 60))
     (should (equal "" (process-get process 'efrit-written)))))
 
-(ert-deftest efrit-remote-a-start-waits-for-what-tramp-is-doing ()
+(ert-deftest efrit-remote-a-start-waits-while-tramp-is-busy ()
   "A sidecar that is to start while TRAMP works there starts afterwards."
   (efrit-over-there-with-project nil
     (let* ((inhibit-message t)

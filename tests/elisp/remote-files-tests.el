@@ -56,7 +56,7 @@ Nothing may be asked."
 
 ;;; What the sidecar and its commands change
 
-(ert-deftest efrit-remote-files-what-was-taken-back-is-seen-at-once ()
+(ert-deftest efrit-remote-files-an-undone-edit-shows-at-once ()
   "No tool waits for ever, no empty buffer stands for a file, and none is called changed."
   (efrit-remote-files-tests--with '(("b.txt" . "one\ntwo\n") ("c.txt" . "one\n"))
     (efrit-remote-files-tests--use "create_file" :path "a.txt" :content "made\n")
@@ -77,7 +77,7 @@ Nothing may be asked."
     (efrit-remote-files-tests--edit "c.txt" "one" "two")
     (should (equal "two\n" (efrit-remote-files-tests--text "c.txt")))))
 
-(ert-deftest efrit-remote-files-what-a-command-wrote-a-moment-ago-is-not-lost ()
+(ert-deftest efrit-remote-files-a-commands-recent-change-is-not-lost ()
   "TRAMP takes a file for the same that was changed less than two seconds later."
   (efrit-remote-files-tests--with '(("a.txt" . "one\ntwo\n"))
     (efrit-remote-files-tests--edit "a.txt" "one" "six")
@@ -87,7 +87,7 @@ Nothing may be asked."
     (efrit-remote-files-tests--edit "a.txt" "six" "one")
     (should (equal "one\nten\n" (efrit-remote-files-tests--text "a.txt")))))
 
-(ert-deftest efrit-remote-files-what-a-command-removed-is-made-again ()
+(ert-deftest efrit-remote-files-a-removed-folder-is-created-again ()
   "Neither the file nor what the model knew of it is in the way of a new one."
   (efrit-remote-files-tests--with '(("a.txt" . "one\n") ("b.txt" . "two\n"))
     (efrit-remote-files-tests--edit "b.txt" "two" "three")
@@ -111,7 +111,7 @@ Nothing may be asked."
 
 ;;; What is told of buffers
 
-(ert-deftest efrit-remote-files-nothing-is-told-of-a-buffer-that-is-being-saved ()
+(ert-deftest efrit-remote-files-a-buffer-is-not-sent-while-it-is-saved ()
   "The text of the model's own edit is not sent as if it were not saved."
   (efrit-remote-files-tests--with '(("a.txt" . "one\n"))
     (let ((tramp-dont-suspend-timers t)

@@ -133,7 +133,7 @@ text = \"Done.\"
               (when (buffer-file-name buffer)
                 (kill-buffer buffer)))))))))
 
-(ert-deftest efrit-remote-what-is-put-off-waits-for-what-tramp-is-doing ()
+(ert-deftest efrit-remote-deferred-work-waits-while-tramp-is-busy ()
   "Work that is due while TRAMP waits is done afterwards, and breaks nothing."
   (efrit-over-there-with-project '(("a.txt" . "one\n"))
     (let ((tramp-dont-suspend-timers t)

@@ -87,7 +87,7 @@ text = \"Done.\"
           (should (derived-mode-p 'emacs-lisp-mode))
           (should (= fill-column 33)))))))
 
-(ert-deftest efrit-revert-keeps-the-history-of-undo-over-what-came-from-the-file ()
+(ert-deftest efrit-revert-keeps-the-undo-history ()
   (revert-test-with '(("a.txt" . "one\ntwo\n")) "echo three >> a.txt"
     (with-current-buffer (revert-test--visit "a.txt")
       (buffer-enable-undo)
@@ -105,7 +105,7 @@ text = \"Done.\"
         (undo-more 1))
       (should (equal (buffer-string) "one\ntwo\n")))))
 
-(ert-deftest efrit-revert-leaves-a-buffer-not-saved-and-tells-the-person-and-the-model ()
+(ert-deftest efrit-revert-keeps-an-unsaved-buffer-with-notes-to-person-and-model ()
   (revert-test-with '(("a.txt" . "one\n")) "echo two >> a.txt"
     (with-current-buffer (revert-test--visit "a.txt")
       (insert "mine\n")
@@ -120,7 +120,7 @@ it was not reverted")
                                sent))
         (should (string-match-p "1\\\\tmine\\\\n2\\\\tone" sent))))))
 
-(ert-deftest efrit-revert-shows-what-it-left-in-the-buffer-of-the-session ()
+(ert-deftest efrit-revert-notes-kept-buffers-in-the-session ()
   (efrit-viewing-with-view (revert-test--script "echo two >> README.md")
     (let ((file (revert-test--visit "README.md")))
       (with-current-buffer file (insert "mine\n"))
@@ -187,14 +187,14 @@ it was not reverted")
             (should (equal "outside\n" (with-current-buffer other (buffer-string))))))
       (delete-file outside))))
 
-(ert-deftest efrit-revert-does-nothing-where-it-is-not-wanted ()
+(ert-deftest efrit-revert-does-nothing-if-the-option-is-nil ()
   (revert-test-with '(("a.txt" . "one\n")) "echo two >> a.txt"
     (with-current-buffer (revert-test--visit "a.txt")
       (let ((efrit-revert-buffers nil))
         (should-not (revert-test-run))
         (should (equal (buffer-string) "one\n"))))))
 
-(ert-deftest efrit-revert-follows-what-a-command-wrote-that-was-stopped ()
+(ert-deftest efrit-revert-follows-the-changes-of-a-stopped-command ()
   (revert-test-with '(("a.txt" . "one\n")) "echo two >> a.txt; touch done; sleep 600"
     (with-current-buffer (revert-test--visit "a.txt")
       (let ((loop (efrit-test-loop)))

@@ -256,7 +256,7 @@ text = \"The second answer.\"
           (should (equal (list one) shown))
           (setf (efrit-loop-run one) nil))))))
 
-(ert-deftest efrit-sessions-nothing-to-resume-is-said ()
+(ert-deftest efrit-sessions-nothing-to-resume-is-an-error ()
   "In a project without sessions, `efrit-resume' says that there are none."
   (efrit-test-with-project nil
     (should (string-match-p
@@ -342,7 +342,7 @@ text = \"The second answer.\"
      (efrit-stop loop)
      (should (eq 'idle (efrit-test-rest loop))))))
 
-(ert-deftest efrit-sessions-show-what-the-sidecar-warns-of ()
+(ert-deftest efrit-sessions-show-warnings-of-the-sidecar ()
   "Warnings of the sidecar are shown when a session is opened, and resumed."
   (let (shown)
     (cl-letf (((symbol-function 'display-warning)

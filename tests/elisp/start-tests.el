@@ -102,7 +102,7 @@ sys.stdin.read()
                  "-m" "efrit_budget")))
       (should (efrit-sidecar-ensure)))))
 
-(ert-deftest efrit-the-sidecar-runs-here-whatever-the-buffer-visits ()
+(ert-deftest efrit-the-sidecar-runs-here-from-a-remote-buffer ()
   "A remote folder or a buffer's own environment has no part in the start."
   (efrit-test-with-program-home home
     (with-temp-buffer
@@ -249,7 +249,7 @@ what the endpoint has to be sent in a header, or nil."
       (should (string-match-p "ok +key +there is one for 127.0.0.1\nok +model"
                               (efrit-start-tests--endpoint '(("/one" 200 "{}")) "sk-mine"))))))
 
-(ert-deftest efrit-start-doctor-finds-what-keeps-requests-from-the-model ()
+(ert-deftest efrit-start-doctor-finds-problems-of-the-endpoint ()
   "No key, an address that is none or leads nowhere, a key in clear."
   (let ((auth-sources nil)
         (process-environment (cons "ANTHROPIC_API_KEY" process-environment)))
@@ -277,7 +277,7 @@ what the endpoint has to be sent in a header, or nil."
     (should-not (efrit-doctor-check-ok last))
     (should (string-match-p "efrit-sidecar-command" (efrit-doctor-check-fix last)))))
 
-(ert-deftest efrit-start-doctor-says-where-there-is-no-curl ()
+(ert-deftest efrit-start-doctor-reports-a-missing-curl ()
   (let* ((efrit-http-program "no-such-curl")
          (efrit-sidecar-command '("no-such-program"))
          (curl (seq-find (lambda (check) (equal (efrit-doctor-check-name check) "curl"))

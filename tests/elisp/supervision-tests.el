@@ -55,7 +55,7 @@ The next call works, and the session is the same."
         (efrit-sidecar-died nil))
       (should (equal session (plist-get (efrit-session-status session) :session_id))))))
 
-(ert-deftest efrit-who-is-told-of-a-death-may-call-again ()
+(ert-deftest efrit-the-hook-of-a-death-may-call-again ()
   "Error handlers that call again at once are all answered by the next sidecar."
   (efrit-test-with-session session
     (let ((inhibit-message t)

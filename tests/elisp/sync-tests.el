@@ -46,7 +46,7 @@ What was read before is only named in the text, so these are the data's."
   (goto-char (point-min))
   (insert text))
 
-(ert-deftest efrit-sync-a-modified-buffer-is-read-as-it-stands ()
+(ert-deftest efrit-sync-a-modified-buffer-is-read-with-its-changes ()
   "The model reads the buffer's text, and that it is not saved."
   (efrit-sync-tests--with-buffer loop
     (should-not (efrit-sync-tests--unsaved-p loop))
@@ -57,7 +57,7 @@ What was read before is only named in the text, so these are the data's."
       (should (string-match-p "not saved yet" text))
       (should (string-match-p "as on disk" text)))))
 
-(ert-deftest efrit-sync-a-change-is-told-by-itself-after-a-moment ()
+(ert-deftest efrit-sync-a-change-is-sent-after-a-moment ()
   "Nobody has to flush."
   (efrit-sync-tests--with-buffer loop
     (let ((efrit-sync-delay 0.05))
@@ -65,7 +65,7 @@ What was read before is only named in the text, so these are the data's."
       (should (efrit-test-wait-until
                (lambda () (efrit-sync-tests--unsaved-p loop)))))))
 
-(ert-deftest efrit-sync-many-changes-are-told-at-once ()
+(ert-deftest efrit-sync-many-changes-are-sent-at-once ()
   "Typing costs one message, not one for each character."
   (efrit-sync-tests--with-buffer loop
     (let ((sent 0))
@@ -119,7 +119,7 @@ What was read before is only named in the text, so these are the data's."
       (should-not (buffer-live-p buffer)))
     (should-not (efrit-sync-tests--unsaved-p loop))))
 
-(ert-deftest efrit-sync-is-told-again-to-a-new-sidecar ()
+(ert-deftest efrit-sync-sends-again-to-a-new-sidecar ()
   "A sidecar that came back knows of the buffer."
   (efrit-sync-tests--with-buffer loop
     (efrit-sync-tests--insert "not saved yet\n")
@@ -165,7 +165,7 @@ text = \"Read.\"
     (efrit-sync-flush)
     (should (string-match-p "before \ufffd after" (efrit-sync-tests--read loop)))))
 
-(ert-deftest efrit-sync-tells-all-of-a-narrowed-buffer ()
+(ert-deftest efrit-sync-sends-all-of-a-narrowed-buffer ()
   "Text outside the narrowing is sent, too."
   (efrit-sync-tests--with-buffer loop
     (efrit-sync-tests--insert "not saved yet\n")
@@ -233,7 +233,7 @@ There are two megabytes in the buffer."
         (should (equal "Größe 🧮" (efrit-sync-tests--begins loop))))
       (should (< 0 longest 65536)))))
 
-(ert-deftest efrit-sync-what-is-left-for-the-sidecar-is-private-and-taken ()
+(ert-deftest efrit-sync-a-file-for-the-sidecar-is-private-and-consumed ()
   "Nobody else can read it, and nothing of it stays."
   (efrit-sync-tests--with-long loop
     (let (modes)
@@ -251,7 +251,7 @@ There are two megabytes in the buffer."
       (should (efrit-sync-tests--unsaved-p loop))
       (should-not (directory-files efrit-handover--folder nil "[0-9]")))))
 
-(ert-deftest efrit-sync-a-long-buffer-is-told-before-a-tool-and-not-at-each-pause ()
+(ert-deftest efrit-sync-a-long-buffer-is-sent-before-a-tool-call-only ()
   "Who types in it does not wait; the model reads it as it stands all the same."
   (efrit-sync-tests--with-long loop
     (efrit-test-with-model "
@@ -274,7 +274,7 @@ text = \"Read.\"
           (should (= 1 told))
           (should (string-match-p "pause 4" (efrit-test-sent-text))))))))
 
-(ert-deftest efrit-sync-a-long-buffer-comes-whole-whatever-is-in-it ()
+(ert-deftest efrit-sync-a-long-buffer-arrives-whole-with-any-text ()
   "Outside of a narrowing, with raw bytes and line ends as they are."
   (efrit-sync-tests--with-long loop
     (efrit-sync-tests--insert (concat "before " (string (unibyte-char-to-multibyte 255))
@@ -311,7 +311,7 @@ text = \"Read.\"
     (should (efrit-sync-tests--unsaved-p loop))
     (should-not efrit-handover--disabled)))
 
-(ert-deftest efrit-sync-a-buffer-that-is-too-long-is-said-once-and-withdrawn ()
+(ert-deftest efrit-sync-a-buffer-that-is-too-long-is-noted-once-and-withdrawn ()
   "The model reads the file then, and the person knows."
   (efrit-sync-tests--with-buffer loop
     (efrit-sync-tests--insert "not saved yet\n")

@@ -26,7 +26,7 @@ text = \"So it is.\"
 (defvar efrit-viewing-evaluated nil
   "Variable set by the model's code.")
 
-(ert-deftest efrit-view-asks-inline-and-runs-what-is-allowed-by-y ()
+(ert-deftest efrit-view-asks-inline-and-y-runs-the-call ()
   (efrit-viewing-with-view efrit-viewing-asking
     (setq efrit-viewing-evaluated nil)
     (efrit-viewing-type "Evaluate.")
@@ -44,7 +44,7 @@ text = \"So it is.\"
     (should-not (string-search "May eval_sexp run?" (efrit-viewing-view-text)))
     (efrit-viewing-in-order "• eval_sexp" "So it is.")))
 
-(ert-deftest efrit-view-does-not-run-what-is-denied-by-n ()
+(ert-deftest efrit-view-n-denies-the-call ()
   (efrit-viewing-with-view efrit-viewing-asking
     (setq efrit-viewing-evaluated nil)
     (efrit-viewing-type "Evaluate.")
@@ -200,7 +200,7 @@ expect_contains = \"spaces\"
 
 ;;; What goes otherwise
 
-(ert-deftest efrit-view-stops-in-the-middle-and-keeps-what-had-come ()
+(ert-deftest efrit-view-stops-in-the-middle-and-keeps-the-text-so-far ()
   (efrit-viewing-with-view "
 [[reply]]
 text = \"One word after the other comes here, very slowly, and so on for long.\"
@@ -247,7 +247,7 @@ text = \"Now it works.\"
     (should (eq (efrit-test-rest view-loop) 'idle))
     (efrit-viewing-in-order "— stopped —" "● ready")))
 
-(ert-deftest efrit-view-removes-what-had-streamed-of-a-reply-that-comes-again ()
+(ert-deftest efrit-view-removes-the-streamed-text-of-a-retried-reply ()
   (efrit-viewing-with-view "
 [[reply]]
 text = \"Words that break off in the middle of it all.\"
@@ -333,7 +333,7 @@ text = \"That is all.\"
     (efrit-view-observe view-loop '(begun t ("A note for you.")))
     (efrit-viewing-in-order "older results were compressed to a line each" "— A note for you.")))
 
-(ert-deftest efrit-view-warns-of-what-the-api-changed ()
+(ert-deftest efrit-view-warns-of-changes-by-the-api ()
   (efrit-viewing-with-view efrit-viewing-short
     (let ((reply (efrit-reply-create
                   :extras '(("input_transformations" . [#s(hash-table test equal data ("type" "thinking_dropped"))])))))
@@ -343,7 +343,7 @@ text = \"That is all.\"
 
 ;;; A session from before
 
-(ert-deftest efrit-view-shows-a-resumed-session-as-it-was-said ()
+(ert-deftest efrit-view-shows-the-transcript-of-a-resumed-session ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)

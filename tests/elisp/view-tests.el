@@ -55,7 +55,7 @@
       (efrit-viewing-press "RET")
       (should (equal folded (efrit-viewing-view-text))))))
 
-(ert-deftest efrit-view-opens-what-is-clicked ()
+(ert-deftest efrit-view-opens-an-item-by-a-click ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
@@ -82,7 +82,7 @@
         (should (string-search "read_file" header-line-format)))
       (kill-buffer shown))))
 
-(ert-deftest efrit-view-copies-what-stands-at-point ()
+(ert-deftest efrit-view-copies-the-item-at-point ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
@@ -171,7 +171,7 @@
 
 ;;; Streaming
 
-(ert-deftest efrit-view-lets-a-thought-be-read-while-it-comes ()
+(ert-deftest efrit-view-shows-thinking-while-it-streams ()
   (efrit-viewing-with-view efrit-viewing-short
     (let ((block (efrit-block--create :type "thinking"))
           (text (efrit-block--create :type "text")))
@@ -212,7 +212,7 @@
             (should (= (point-max) (window-point typist))))
         (delete-window typist)))))
 
-(ert-deftest efrit-view-undoes-in-the-box-what-was-typed-while-text-came ()
+(ert-deftest efrit-view-undoes-typing-in-the-box-while-text-streams ()
   (efrit-viewing-with-view efrit-viewing-short
     (goto-char (point-max))
     (run-hooks 'pre-command-hook)
@@ -229,7 +229,7 @@
       (should (equal "kept " (efrit-reply-box-text)))
       (should (equal shown (buffer-substring (point-min) efrit-transcript-box))))))
 
-(ert-deftest efrit-view-shows-what-happens-while-it-is-narrowed ()
+(ert-deftest efrit-view-shows-events-while-it-is-narrowed ()
   (efrit-viewing-with-view efrit-viewing-short
     (narrow-to-region (point-min) (1+ (point-min)))
     (efrit-do-say view-loop "What is README.md?")
@@ -241,7 +241,7 @@
 
 ;;; The reply box
 
-(ert-deftest efrit-view-queues-what-is-said-while-the-model-works ()
+(ert-deftest efrit-view-queues-a-message-while-the-model-works ()
   (efrit-viewing-with-view "
 [[reply]]
 wait_ms = 1500
@@ -258,7 +258,7 @@ text = \"Both are done.\"
     (should-not (string-search "queued" (efrit-viewing-view-text)))
     (efrit-viewing-in-order "First." "I look." "read_file" "You\nAnd second." "Both are done.")))
 
-(ert-deftest efrit-view-takes-back-what-waits-to-be-sent ()
+(ert-deftest efrit-view-puts-a-queued-message-back-into-the-box ()
   (efrit-viewing-with-view "[[reply]]\ntext = \"Slowly.\"\ndelay_ms = 400\n[[reply]]\ntext = \"Never.\"\n"
     (efrit-viewing-type "Begin.")
     (efrit-viewing-shows "● writing")
@@ -272,7 +272,7 @@ text = \"Both are done.\"
     (should-not (string-search "⧗" (efrit-viewing-view-text)))
     (should (= 1 (length (efrit-test-sent))))))
 
-(ert-deftest efrit-view-brings-back-what-was-said-and-what-was-being-typed ()
+(ert-deftest efrit-view-browses-the-history-and-keeps-the-draft ()
   (efrit-viewing-with-view "[[reply]]\ntext = \"Yes.\"\n[[reply]]\ntext = \"Yes.\"\n"
     (let ((efrit-do-history nil))
       (efrit-viewing-type "one")
@@ -300,7 +300,7 @@ text = \"Both are done.\"
     (efrit-reply-box-set "mail me@src/deep/th")
     (should-not (efrit-reply-box-complete))))
 
-(ert-deftest efrit-view-keeps-what-could-not-be-sent ()
+(ert-deftest efrit-view-keeps-a-message-that-could-not-be-sent ()
   (efrit-viewing-with-view efrit-viewing-short
     (setq efrit-reply-box-send-function (lambda (_) (user-error "Not now")))
     (insert "important")
