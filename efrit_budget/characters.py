@@ -17,7 +17,7 @@ OWN_SIGNS = "§📏⚡"
 """What the program's own lines in a result begin with, and no other line or name does."""
 HIDDEN = re.compile(rf"(?!\n|\t)[{CONTROLS}{UNSEEN}]")
 
-BREAKING = re.compile(rf"(?!\n|\t)[{CONTROLS}]")
+BREAKING = re.compile(rf"(?!\n|\t)[{CONTROLS}\ud800-\udfff]")
 LINE_BREAK, UNKNOWN = "␤", "\N{REPLACEMENT CHARACTER}"
 PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in b"\n\t"} | {127: "␡"}
 """What stands for a control character: ␍ for a carriage return, ␛ for an escape."""
@@ -26,13 +26,16 @@ PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in b"\n\t
 def one_line_each(text: str) -> str:
     """Show control characters as pictures, so that lines end at newlines alone.
 
-    The result is as long as the text, so that places in it stay the same.
+    Lone surrogates become question marks. The result is as long as the text, so that places in it
+    stay the same.
     """
     return text.translate(PICTURES) if text.isascii() else BREAKING.sub(_picture, text)
 
 
 def _picture(match: re.Match[str]) -> str:
     sign = match[0]
+    if "\ud800" <= sign <= "\udfff":
+        return "?"
     return LINE_BREAK if sign in "\x85\u2028\u2029" else PICTURES.get(ord(sign), UNKNOWN)
 
 
@@ -43,11 +46,6 @@ def sound_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
     return text
-
-
-def plain_lines(text: str) -> str:
-    """Return the text as it is stored and shown: sound, and its control characters as pictures."""
-    return one_line_each(sound_text(text))
 
 
 def all_seen(text: str) -> str:

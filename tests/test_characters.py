@@ -23,6 +23,10 @@ def test_a_text_keeps_its_length_and_its_lines_end_at_newlines_alone(text: str) 
     assert one_line_each(shown) == shown
 
 
+def test_half_of_a_character_is_shown_as_a_question_mark() -> None:
+    assert one_line_each("ä\ud800b\udfff\n") == "ä?b?\n"
+
+
 @pytest.mark.parametrize("hidden", "\u3164\u115f\u2800\ufff9\u180e\u200e\u202e\u2066\u2028\x9b\x7f")
 def test_what_cannot_be_seen_is_shown_by_its_number(hidden: str) -> None:
     assert all_seen(f"a{hidden}b") == f"a\\u{ord(hidden):04x}b"

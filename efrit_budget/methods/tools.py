@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from efrit_budget.characters import plain_lines
+from efrit_budget.characters import one_line_each
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory.private import public
@@ -99,7 +99,7 @@ class ToolMethods:
         call = ToolCall(params.session_id, params.tool_use_id, params.name, arguments)
         body = Body(own_and_found(params.text, params.own_lines), data=params.data)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
-        summary = plain_lines(quote(params.summary or "") or head_and_tail(body.text))
+        summary = one_line_each(quote(params.summary or "") or head_and_tail(body.text))
         produced = Produced(outcome, summary, params.lisp, params.todos)
         return self._runner.record(call, produced, with_data=params.include_data)
 

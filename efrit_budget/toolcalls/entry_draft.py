@@ -15,7 +15,7 @@ from pathlib import Path
 
 from efrit_budget.budget.estimate import estimate
 from efrit_budget.budget.plain import dearest
-from efrit_budget.characters import plain_lines, sound_text
+from efrit_budget.characters import one_line_each, sound_text
 from efrit_budget.conversation import calls, tool_uses, windows
 from efrit_budget.conversation.compressed_line import compressed_line, line_of_same
 from efrit_budget.conversation.pieces import PieceState
@@ -79,7 +79,7 @@ class EntryDraft:
             changed = [source.path for source in ended.body.sources if source.changed(root)]
         if changed:
             notes += (f"Changed since this was stored: {', '.join(changed)}.",)
-        self._notes = tuple(map(plain_lines, notes))
+        self._notes = tuple(map(one_line_each, notes))
         budget_line = ended.produced.outcome.budget_line
         terms = self._terms(0 if self._offset else ended.body.content_tokens, budget_line)
         self._delivery = deliver(ended.body, self.number, self._offset, terms, self._notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from efrit_budget.characters import plain_lines, sound_text
+from efrit_budget.characters import one_line_each, sound_text
 from efrit_budget.conversation.tool_call import ToolCall
 from efrit_budget.results.marks import quote
 from efrit_budget.tools.base import Arguments, Outcome, Status, Tool
@@ -19,11 +19,11 @@ HEAD, TAIL = 320, 120
 def summarize(tool: Tool, call: ToolCall, arguments: Arguments | None, outcome: Outcome) -> str:
     """Return the summary that the tool writes, or head and tail where it cannot."""
     if arguments is None or outcome.status is not Status.SUCCESS:
-        return plain_lines(head_and_tail(quote(outcome.text) or outcome.whole.text))
+        return one_line_each(head_and_tail(quote(outcome.text) or outcome.whole.text))
     if outcome.stored is not None:
-        return plain_lines(f"A page of {tool.name} {call.canonical_arguments}"[:MOST])
+        return one_line_each(f"A page of {tool.name} {call.canonical_arguments}"[:MOST])
     try:
-        return plain_lines(quote(tool.compress(arguments, outcome))[:MOST])
+        return one_line_each(quote(tool.compress(arguments, outcome))[:MOST])
     except Exception:  # one tool's compressor never costs a result
         log.exception("the compressor of %s failed", tool.name)
         return head_and_tail(sound_text(outcome.whole.text))
