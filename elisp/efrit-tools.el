@@ -365,7 +365,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
 
 ;;; Tools of the loop
 
-;; Tools by which the model ends its task, keeps a list of tasks, and asks the
+;; Tools for the model to end its task, keep a list of tasks, and ask the
 ;; person.
 
 (efrit-define-tool session_complete
@@ -374,7 +374,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
   :policy allow
   (setf (efrit-loop-complete (efrit-tool-call-owner call)) t)
   (efrit-loop-notify (efrit-tool-call-owner call) 'complete summary)
-  (efrit-tool-mark-own "The person was told."))
+  (efrit-tool-mark-own "The person was notified."))
 
 (efrit-define-tool todo_write
     ((todos (:type "array"

@@ -169,7 +169,7 @@ applies before the reply box."
   (+ (efrit-item-start item) (efrit-item-head-size item)))
 
 (defun efrit-item--head-text (item)
-  "Return the head of ITEM as it is to be inserted."
+  "Return the head of ITEM as text to insert."
   (let ((head (efrit-item-head item)))
     (efrit-item--clickable
      (efrit-transcript--read-only-text (if (functionp head) (funcall head item) head) item)

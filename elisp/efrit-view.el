@@ -88,7 +88,7 @@ The model continues with its partial result."
                          (efrit-use-name use))))))
 
 (defun efrit-output--stop-in-sidecar (loop use)
-  "Have the sidecar stop USE of LOOP."
+  "Stop USE of LOOP, a tool call in the sidecar."
   (efrit-sidecar-request-async
    'tools/stop (list :session_id (efrit-loop-id loop) :tool_use_id (efrit-use-id use))
    :success (lambda (answer)
@@ -296,7 +296,7 @@ Text in the box moves behind it."
   (efrit-item-add 'text (concat "\n" (propertize (concat text "\n") 'face 'efrit-text))))
 
 (defun efrit-view-thinking (text)
-  "Add a folded item for TEXT, thinking of the model, or a function that gives it."
+  "Add a folded item for TEXT, the model's thinking, or a function returning it."
   (efrit-view--add-folded 'thinking "Thinking" text 'efrit-thinking))
 
 (defun efrit-view-use (use)

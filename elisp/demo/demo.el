@@ -50,7 +50,7 @@
 
 (defun efrit-demo--scripted ()
   "Run a session with the scripted model."
-  (princ (concat "The model is a scripted one on this machine: what it says stands in a file, "
+  (princ (concat "The model is a scripted one on this machine: its replies come from a file, "
                  "the tools it uses\nare real.  With ANTHROPIC_API_KEY and TASK=\"...\" set it "
                  "is the real model.\n\n"))
   (let* ((home (make-temp-file "efrit-demo-" t))
