@@ -53,7 +53,7 @@ class Markdown:
     def entry(self, memory: Observation) -> str:
         """Return one whole observation."""
         tags = f" | tags: {', '.join(memory.tags)}" if memory.tags else ""
-        facts = f"*{_day(memory.created)} | importance: {memory.importance:g}{tags}*"
+        facts = f"*{moment(memory.created)[:10]} | importance: {memory.importance:g}{tags}*"
         content = memory.content.strip(NEWLINES)
         text = quote(content) if self.marked else content
         return f"{self._own(f'## {name_of(memory)}')}\n{self._own(facts)}\n\n{text}"
@@ -171,7 +171,3 @@ def index_of(memory: Observation) -> dict[str, Json]:
 def moment(seconds: float) -> str:
     """Return a time in ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-def _day(seconds: float) -> str:
-    return moment(seconds)[:10]

@@ -110,7 +110,9 @@ def restore(connection: Connection, record: Record, but: Container[int] = ()) ->
     observations in `but` are taken to be others.
     """
     draft, record = _clean_record(record)
-    values = {**vars(draft), **_values(record), "digest": digest_of(draft)}
+    columns = {name: getattr(record, name) for name in COLUMNS}
+    values = vars(draft) | columns
+    values |= {"tags": tags_column(record.tags), "digest": digest_of(draft)}
     found = map(observation_of, connection.execute(SAME_ORIGIN, values))
     mine = next((each for each in found if each.id not in but), None)
     if mine is not None:
@@ -137,12 +139,6 @@ def _clean_revision(revision: Revision) -> Revision:
         for name in ("kind", "session", "tool", "title", "content")
     }
     return replace(revision, **texts, tags=tuple(map(clean, revision.tags)))
-
-
-def _values(record: Record) -> JsonObject:
-    """Return the column values of a record."""
-    values = {name: getattr(record, name) for name in COLUMNS}
-    return {**values, "tags": tags_column(record.tags)}
 
 
 def _merge_revisions(

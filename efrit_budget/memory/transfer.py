@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from efrit_budget.errors import InvalidParamsError
 from efrit_budget.memory.observation import EVERYTHING, Filters, Record
+from efrit_budget.memory.packs import compact
 from efrit_budget.memory.restoring import Merged, MergeError
 from efrit_budget.memory.store import MemoryStore
 
@@ -42,14 +42,12 @@ class Export:
                 related = [number for number in relations if number in going]
                 self.leading_out += len(relations) - len(related)
                 revisions = map(asdict, self._store.revisions(observation.id))
-                yield _line({**asdict(observation), "revisions": [*revisions], "related": related})
+                yield compact(
+                    {**asdict(observation), "revisions": [*revisions], "related": related}
+                )
 
     def _chosen(self) -> Iterator[Any]:
         return self._store.every(self._filters, deleted=self._filters == EVERYTHING)
-
-
-def _line(record: dict[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def records(lines: Iterable[bytes]) -> dict[int, Record]:
