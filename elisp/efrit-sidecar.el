@@ -762,15 +762,6 @@ If another Emacs has it, ask whether to take it over, or signal a `user-error'."
                (efrit-session--resume id remote t)))
     (efrit-supervisor-remember id remote)))
 
-(defun efrit-session-status (id)
-  "Return the state of the session ID, a plist; `:budget' is its snapshot."
-  (efrit-sidecar-request 'session/status (list :session_id id)))
-
-(defun efrit-session-close (id)
-  "Close the session ID."
-  (prog1 (efrit-sidecar-request 'session/close (list :session_id id))
-    (efrit-supervisor-forget id)))
-
 (defun efrit-session--resume (id remote take-over)
   "Resume the session ID on the host REMOTE, with TAKE-OVER from another Emacs."
   (let ((resumed (efrit-sidecar-request 'session/resume

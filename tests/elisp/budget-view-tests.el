@@ -93,7 +93,7 @@ That counts every result anew with each reply, and a line keeps its first count.
     (let ((sum (apply #'+ (mapcar (lambda (entry)
                                     (cadr (efrit-budget-tests--tokens (aref (cadr entry) 0))))
                                   tabulated-list-entries)))
-          (used (efrit-show-used-tokens (plist-get (efrit-session-status (efrit-loop-id loop))
+          (used (efrit-show-used-tokens (plist-get (efrit-test-session-status (efrit-loop-id loop))
                                                    :budget))))
       (should (< (abs (- used sum)) (/ used 50))))))
 

@@ -17,16 +17,16 @@
   (efrit-test-with-home home
     (let ((session (efrit-session-open efrit-test-root)))
       (should (stringp session))
-      (should (integerp (plist-get (plist-get (efrit-session-status session) :budget)
+      (should (integerp (plist-get (plist-get (efrit-test-session-status session) :budget)
                                    :remaining)))
-      (efrit-session-close session)
+      (efrit-test-session-close session)
       (should-not (efrit-supervisor-sessions)))))
 
 (ert-deftest efrit-limits-reach-the-budget ()
   "The limits given on opening are the session's."
   (efrit-test-with-home home
     (let* ((session (efrit-session-open efrit-test-root '(:total 50000)))
-           (budget (plist-get (efrit-session-status session) :budget)))
+           (budget (plist-get (efrit-test-session-status session) :budget)))
       (should (= 50000 (plist-get budget :total))))))
 
 (ert-deftest efrit-a-tool-answers-with-its-text ()
@@ -90,7 +90,7 @@
     (let ((err (should-error (efrit-test-tool session "echo" '(:value "\377\376"))
                              :type 'efrit-unencodable)))
       (should (string-match-p "raw bytes" (efrit-error-text err))))
-    (should (efrit-session-status session))))
+    (should (efrit-test-session-status session))))
 
 (ert-deftest efrit-an-asynchronous-call-passes-on-its-result ()
   "SUCCESS is called once, with the result, after the call has returned."
@@ -101,7 +101,7 @@
       (should-not results)
       (should (efrit-test-wait-until (lambda () results)))
       (should (equal session (plist-get (car results) :session_id)))
-      (efrit-session-status session)
+      (efrit-test-session-status session)
       (should (= 1 (length results))))))
 
 (ert-deftest efrit-an-asynchronous-call-passes-on-its-error ()
@@ -126,7 +126,7 @@
                     (cl-incf answered)
                     (if (cl-oddp n)
                         (error "This callback fails")
-                      (efrit-session-status session)))))
+                      (efrit-test-session-status session)))))
       (should (efrit-test-wait-until (lambda () (= 40 answered)))))))
 
 (ert-deftest efrit-answers-behind-a-synchronous-one-are-not-left-lying ()
@@ -137,7 +137,7 @@
         (dotimes (_ 5)
           (efrit-sidecar-request-async 'session/status (list :session_id session)
                                        :success (lambda (_) (cl-incf answered))))
-        (efrit-session-status session)
+        (efrit-test-session-status session)
         (should (efrit-test-wait-until (lambda () (= 5 answered))))))))
 
 (ert-deftest efrit-a-timer-may-call-while-another-call-waits ()
@@ -145,7 +145,7 @@
   (efrit-test-with-session session
     (let (inner)
       ;; It is due at once, and runs when Emacs begins to wait.
-      (run-at-time 0 nil (lambda () (setq inner (efrit-session-status session))))
+      (run-at-time 0 nil (lambda () (setq inner (efrit-test-session-status session))))
       (efrit-test-tool session "wait" '(:seconds 0.6))
       (should (equal session (plist-get inner :session_id))))))
 
@@ -155,7 +155,7 @@
     (should-error (efrit-sidecar-request
                    'tools/call (efrit-test-use session "wait" '(:seconds 600)) :timeout 0.5)
                   :type 'efrit-timeout)
-    (should (efrit-session-status session))))
+    (should (efrit-test-session-status session))))
 
 (defun efrit-test--child (session run)
   "Call RUN with the parameters of a tool with a child process.
@@ -196,7 +196,7 @@ It runs in SESSION.  Return the child's process id when it has started."
       (should-not (efrit-sidecar-cancel token))
       (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child))))
       (should (efrit-test-wait-until (lambda () (efrit-test--all-ended-p session))))
-      (efrit-session-status session)
+      (efrit-test-session-status session)
       (should-not told))))
 
 (defun efrit-test--all-ended-p (session)
@@ -218,10 +218,10 @@ It runs in SESSION.  Return the child's process id when it has started."
         (unwind-protect
             (condition-case nil
                 (let ((throw-on-input 'typed))
-                  (catch 'typed (efrit-session-status session)))
+                  (catch 'typed (efrit-test-session-status session)))
               (quit nil))
           (advice-remove place key)))
-      (should (efrit-session-status session)))))
+      (should (efrit-test-session-status session)))))
 
 (ert-deftest efrit-quitting-cancels-the-call ()
   "Quitting a slow call stops the work, and the next call is answered."
@@ -235,7 +235,7 @@ It runs in SESSION.  Return the child's process id when it has started."
           (efrit-sidecar-request 'tools/call use)
         (quit (setq quitted t)))
       (should quitted)
-      (should (efrit-session-status session))
+      (should (efrit-test-session-status session))
       (let ((child (with-temp-buffer
                      (insert-file-contents file)
                      (delete-file file)
@@ -274,7 +274,7 @@ It runs in SESSION.  Return the child's process id when it has started."
   "Calls put nothing into the messages' buffer."
   (efrit-test-with-session session
     (let ((before (with-current-buffer (messages-buffer) (buffer-string))))
-      (dotimes (_ 3) (efrit-session-status session))
+      (dotimes (_ 3) (efrit-test-session-status session))
       (ignore-errors (efrit-sidecar-request 'no/such nil))
       (should (equal before (with-current-buffer (messages-buffer) (buffer-string)))))))
 
@@ -285,7 +285,7 @@ It runs in SESSION.  Return the child's process id when it has started."
       (process-send-string (efrit-sidecar-process)
                            (format "Content-Length: %d\r\n\r\n%s"
                                    (length message) message)))
-    (should (efrit-session-status session))))
+    (should (efrit-test-session-status session))))
 
 (provide 'calls-tests)
 ;;; calls-tests.el ends here

@@ -235,7 +235,7 @@ text = \"Read.\"
   (efrit-test-with-project nil
     (save-window-excursion
       (let ((loop (efrit-test-loop)))
-        (efrit-session-close (efrit-loop-id loop))
+        (efrit-test-session-close (efrit-loop-id loop))
         (efrit-preview loop (list (efrit-context-text "Hello.")) 100)
         (with-current-buffer (efrit-preview-tests--buffer)
           (should (string-match-p "is closed" (buffer-string)))

@@ -182,7 +182,7 @@ text = \"Two.\"
         (should (efrit-test-wait-until (lambda () told))))
       (should (equal efrit-over-there-host (car told)))
       (should (string-match-p "Killed" (cdr told)))
-      (should (equal "open" (plist-get (efrit-session-status id) :state)))
+      (should (equal "open" (plist-get (efrit-test-session-status id) :state)))
       (should-not (= pid (efrit-over-there-pid id)))
       (should-not (efrit-sidecar-process)))))
 
@@ -196,7 +196,7 @@ text = \"Two.\"
         (insert "not saved yet\n")
         (efrit-sync-flush)
         (efrit-over-there-kill (efrit-over-there-pid id))
-        (efrit-session-status id)
+        (efrit-test-session-status id)
         (should (efrit-test-wait-until
                  (lambda ()
                    (string-match-p "not saved yet"
@@ -278,7 +278,7 @@ text = \"The second answer.\"
                                                              (list :seconds 600 :pid_file file)))
         (quit (setq quitted t)))
       (should quitted)
-      (should (efrit-session-status id))
+      (should (efrit-test-session-status id))
       (let ((child (with-temp-buffer
                      (insert-file-contents file)
                      (delete-file file)

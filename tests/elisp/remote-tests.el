@@ -185,7 +185,7 @@ text = \"Done.\"
                           (efrit-supervisor-sessions efrit-over-there-host)))
            (efrit-sidecar-stop efrit-over-there-host)
            (should (efrit-sidecar-process))
-           (should (equal "open" (plist-get (efrit-session-status (efrit-loop-id local))
+           (should (equal "open" (plist-get (efrit-test-session-status (efrit-loop-id local))
                                             :state)))))))))
 
 (ert-deftest efrit-remote-place-and-region-go-with-a-message-by-their-names-there ()

@@ -144,11 +144,11 @@ text = \"The second answer.\"
   "A closed session is open again after it was resumed."
   (efrit-test-with-project nil
     (let ((id (efrit-session-open efrit-test-project)))
-      (efrit-session-close id)
+      (efrit-test-session-close id)
       (ert-with-message-capture messages
         (efrit-resume id)
         (should (string-match-p "was closed, and is open again" messages)))
-      (should (equal "open" (plist-get (efrit-session-status id) :state))))))
+      (should (equal "open" (plist-get (efrit-test-session-status id) :state))))))
 
 (ert-deftest efrit-sessions-one-that-is-here-is-resumed-as-it-is ()
   "Resuming a session of this Emacs gives its loop, and makes it the latest."
@@ -166,7 +166,7 @@ text = \"The second answer.\"
       (let ((old (efrit-session-open efrit-test-project))
             (loop (efrit-test-loop)))
         (efrit-test-finish loop "Name it so.\nMore of it.")
-        (efrit-session-close old)
+        (efrit-test-session-close old)
         (efrit-test-wait-until
          (lambda () (equal "Name it so."
                            (plist-get (car (efrit-sessions-tests--list)) :title))))

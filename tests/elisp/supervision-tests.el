@@ -32,8 +32,8 @@ The next call works, and the session is the same."
       (should-not others)
       (should (= 50 (+ answers deaths)))
       (should (< 0 answers 50))
-      (should (equal session (plist-get (efrit-session-status session) :session_id)))
-      (should (equal "open" (plist-get (efrit-session-status session) :state))))))
+      (should (equal session (plist-get (efrit-test-session-status session) :session_id)))
+      (should (equal "open" (plist-get (efrit-test-session-status session) :state))))))
 
 (ert-deftest efrit-a-synchronous-call-ends-at-once-when-the-sidecar-is-killed ()
   "A call that waits signals the sidecar's death, not a time-out."
@@ -43,7 +43,7 @@ The next call works, and the session is the same."
       (run-at-time 0 nil #'efrit-test-kill)
       (should-error (efrit-test-tool session "wait" '(:seconds 600))
                     :type 'efrit-sidecar-died)
-      (should (efrit-session-status session)))))
+      (should (efrit-test-session-status session)))))
 
 (ert-deftest efrit-a-call-right-after-a-kill-works-or-says-so ()
   "A call sent into a killed sidecar is answered by the next one, or ends."
@@ -51,9 +51,9 @@ The next call works, and the session is the same."
     (let ((inhibit-message t))
       (efrit-test-kill)
       (condition-case nil
-          (efrit-session-status session)
+          (efrit-test-session-status session)
         (efrit-sidecar-died nil))
-      (should (equal session (plist-get (efrit-session-status session) :session_id))))))
+      (should (equal session (plist-get (efrit-test-session-status session) :session_id))))))
 
 (ert-deftest efrit-the-hook-of-a-death-may-call-again ()
   "Error handlers that call again at once are all answered by the next sidecar."
@@ -64,7 +64,7 @@ The next call works, and the session is the same."
         (efrit-sidecar-request-async
          'tools/call (efrit-test-use session "wait" '(:seconds 600))
          :error (lambda (_)
-                  (efrit-session-status session)
+                  (efrit-test-session-status session)
                   (cl-incf answers))))
       (efrit-test-kill)
       (should (efrit-test-wait-until (lambda () (= 10 answers)))))))
@@ -112,12 +112,12 @@ The next call works, and the session is the same."
           (efrit-test-kill)
           (should (efrit-test-wait-until (lambda () (not (efrit-sidecar-process)))))))
       (should (equal '(2.0 1.0 0.5 0) pauses))
-      (let ((err (should-error (efrit-session-status session)
+      (let ((err (should-error (efrit-test-session-status session)
                                :type 'efrit-sidecar-died)))
         (should (string-match-p "efrit-sidecar-restart" (efrit-error-text err))))
       (should-not (efrit-sidecar-process))
       (efrit-sidecar-restart)
-      (should (efrit-session-status session)))))
+      (should (efrit-test-session-status session)))))
 
 (ert-deftest efrit-stopping-leaves-no-process ()
   "A stopped sidecar's process is gone; what was under way ends; a call starts anew."
@@ -132,7 +132,7 @@ The next call works, and the session is the same."
       (should-not (efrit-sidecar-process))
       (should (efrit-test-wait-until (lambda () told)))
       (should (memq (car told) '(efrit-sidecar-died efrit-cancelled)))
-      (should (efrit-session-status session))
+      (should (efrit-test-session-status session))
       (should-not (= pid (efrit-test-pid))))))
 
 (ert-deftest efrit-an-idle-sidecar-ends-when-it-is-asked-to ()

@@ -188,5 +188,14 @@ Return its value."
     (signal-process pid 9)
     pid))
 
+(defun efrit-test-session-status (id)
+  "Return the state of the session ID, a plist; `:budget' is its snapshot."
+  (efrit-sidecar-request 'session/status (list :session_id id)))
+
+(defun efrit-test-session-close (id)
+  "Close the session ID, and do not resume it any more."
+  (prog1 (efrit-sidecar-request 'session/close (list :session_id id))
+    (efrit-supervisor-forget id)))
+
 (provide 'support)
 ;;; support.el ends here

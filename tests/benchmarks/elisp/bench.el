@@ -92,7 +92,7 @@
         (reference (efrit-bench--reference)))
     (efrit-bench--compare
      300
-     (lambda () (efrit-session-status session))
+     (lambda () (efrit-sidecar-request 'session/status (list :session_id session)))
      (lambda () (jsonrpc-request reference 'echo (list :session_id session))))))
 
 (defun efrit-bench-large-replies ()
@@ -122,7 +122,9 @@
                                  :success (lambda (_) (setq running nil))
                                  :error (lambda (err) (signal (car err) (cdr err))))
     (while running
-      (push (efrit-bench--time (lambda () (efrit-session-status session))) times)
+      (push (efrit-bench--time
+             (lambda () (efrit-sidecar-request 'session/status (list :session_id session))))
+            times)
       (accept-process-output nil 0.01))
     (efrit-bench--print (list :median (efrit-bench--median times)
                               :worst (apply #'max times)
