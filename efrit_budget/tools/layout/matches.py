@@ -17,7 +17,6 @@ MOST_LINE = 300
 BEFORE_MATCH = 80
 """Characters of a long line that are shown, and how many of them before the match."""
 PLACE = re.compile(r"\d+:\d+:")
-COLUMN_NUMBER = re.compile(r"(?m)^(\d+:)\d+:")
 GAP = "--"
 
 Header = str
@@ -29,7 +28,8 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
         return Body("", "matches", data={**data, "matches": []})
     text = b"\n".join(block.lines for _, block in files).decode("utf-8", "replace")
     text = text.replace("\r\n", "\n").removesuffix("\r")
-    found = COLUMN_NUMBER.sub(r"\1", text).split("\n")
+    numbered = (line.partition(":") for line in text.split("\n"))
+    found = [f"{number}:{rest.partition(':')[2]}" for number, _, rest in numbered]  # no columns
     if max(map(len, found)) > MOST_LINE:
         printed = zip(found, text.split("\n"), strict=True)
         found = [line if len(line) <= MOST_LINE else _match(whole).shown for line, whole in printed]
