@@ -45,7 +45,7 @@ class Bounds:
     prompt_limit: int
     """The largest prompt, by the limits and the model's window."""
     around_a_result: int
-    """What a result costs beside its text."""
+    """The tokens of a result in the prompt besides its text."""
 
     plan_limit: int
     """The largest planned prompt, with room for alerts and hints."""

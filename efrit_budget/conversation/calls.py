@@ -1,4 +1,4 @@
-"""The table `calls`: tool calls and what of their results is shown. All its SQL stands here."""
+"""The table `calls`: tool calls with what the window shows of them. All its SQL stands here."""
 
 from __future__ import annotations
 

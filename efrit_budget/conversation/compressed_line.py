@@ -20,7 +20,7 @@ def _line_start(number: int, tokens: int) -> str:
 
 
 def line_of_same(number: int, same_as: int) -> str:
-    """Return the line of a result that was shown only as the name of an equal one."""
+    """Return the line of a result that was delivered as a "Same as" line."""
     name = handle(number)
     same = "" if same_as == number else f"same as {handle(same_as)}; "
     return own(f"[{name}: {same}recall_result {name} brings it back]")

@@ -48,7 +48,7 @@ def _fit_to_tier(
     blocks: list[JsonObject],
     bounds: Bounds,
 ) -> tuple[Window, list[JsonObject], tuple[str, ...]]:
-    """Return the blocks cut to the user tier, largest texts first.
+    """Return the blocks, with the largest texts cut so that all fit the tier of user messages.
 
     Other blocks, such as images, stay as they are; the texts make room for them.
     """
