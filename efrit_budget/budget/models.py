@@ -30,8 +30,6 @@ class Model:
     factor: float
     system_messages: bool
     binding: bool
-    adaptive_thinking: bool
-    task_budgets: bool
     least_cacheable: int
 
 
