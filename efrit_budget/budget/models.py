@@ -30,6 +30,8 @@ class Model:
     factor: float
     system_messages: bool
     binding: bool
+    adaptive_thinking: bool
+    task_budgets: bool
     least_cacheable: int
 
 
