@@ -7,35 +7,43 @@ dear ones are not made up for by cheap ones.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from itertools import filterfalse
+from functools import lru_cache, reduce
+from typing import NamedTuple
+from unicodedata import normalize
 
 from efrit_budget.budget import weights
-from efrit_budget.budget.pairs import ones
+from efrit_budget.budget.shapes import DEAR_MARKS, ones, parts_cost
 from efrit_budget.budget.words import BLANK, known_words, skeleton, words
 
 RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 """Characters that lines are drawn with, of which several are one token."""
-STRETCH, FIRST, LETTERS = 256, 64, 12
+STRETCH, LETTERS = 256, 12
 """A stretch of so many characters is thin where it has no more letters than so many.
 
-Where there are none, a quarter may be digits, or so many different ones.
+Where there are none, `MOST_DIGITS` may be digits, or any number of `DIGITS_ALONE`.
 """
-DIGITS_ALONE, TURNS = 5, 3
+MOST_DIGITS = STRETCH * 2 // 5
+DIGITS_ALONE, TURNS, FEW_TURNS = 5, 3, 16
+"""Digits of a thin stretch; every second character is one of so many; so many tell it."""
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 COMMON = frozenset(" \n0123456789" + MARKS)
+LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
+"""A space for each byte of a common character."""
+EACH_BYTE = bytes(range(256))
+BEYOND_ASCII = b"\0" + b"\x80" * 255
 COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.45
 """The least a character of a thin stretch costs: a letter or mark, a digit, and others."""
-FOREIGN_COST, BLANK_COST = 0.95, 0.5
+FOREIGN_COST, BLANK_COST = 0.95, 0.85
 """The same of what lies beyond ASCII, and of a blank beside it."""
 BASES = set("ACGT")
 """A sequence of these is as thin, and what its pairs cost is known."""
 LINES = "-=*#./_~" + RULERS
-DRAWN_OUT = re.compile(rf"([{re.escape(LINES)}])\1\1+")
-BLANKS = {ord(each): None for each in " \n\t"}
-CHEAP = {ord(each): None for each in LINES}
-DIGIT_SET = frozenset("0123456789")
-DIGITS = {ord(each): None for each in "0123456789"}
+LINE = 6
+"""So many of them are a line, which costs next to nothing."""
+NO_RULERS = {ord(each): None for each in RULERS}
+CHEAP = b"-=*#./_~"
+DIGITS = b"0123456789"
+DIGIT_SET = frozenset(DIGITS.decode())
 
 LONGEST_UNIT = 32
 """Characters that come again and again, at the most."""
@@ -47,72 +55,128 @@ ATOMS = re.compile(
 LETTER_COST = 0.9
 
 
-def stretches(text: str) -> list[tuple[str, float]]:
-    """The thin stretches of a text put together, those that repeat too, and what each must cost."""
-    parts = [text[at : at + STRETCH] for at in range(0, len(text) - STRETCH + 1, STRETCH)]
-    again = [part for part in parts if repeats(part)]
-    others = filterfalse(set(again).__contains__, parts) if again else parts
-    few = filter(is_thin, others)
-    thin, repeated = "".join(few), "".join(again)
-    return [(thin, least_cost(thin)), (repeated, sum(map(repeated_cost, again)))]
+class Stretches(NamedTuple):
+    """The stretches of a text that cost more than their pairs, each kind put together."""
+
+    thin: str
+    thin_cost: float
+    repeated: str
+    repeated_cost: float
+    slow: int
+    """Characters of stretches in which more than `LONGEST_UNIT` characters repeat."""
 
 
-def repeats(stretch: str) -> bool:
-    """Return whether the same few characters repeat."""
-    unit = stretch.find(stretch[:LONGEST_UNIT], 1, 2 * LONGEST_UNIT)
-    return unit > 0 and stretch.startswith(stretch[unit:])
+def stretches(text: str) -> Stretches:
+    """Return the thin stretches of a text and those that repeat, and what they cost at least."""
+    starts = range(0, len(text) - STRETCH + 1, STRETCH)
+    units = {at: unit for at in starts if (unit := unit_of(text[at : at + STRETCH]))}
+    again = {at for at, unit in units.items() if unit <= LONGEST_UNIT}
+    repeated = [text[at : at + STRETCH] for at in sorted(again)]
+    others = (text[at : at + STRETCH] for at in perhaps_thin(text) if at not in again)
+    thin = "".join(filter(is_thin, others))
+    slow = STRETCH * (len(units) - len(again))
+    cost = sum(map(repeated_cost, repeated))
+    return Stretches(thin, least_cost(thin), "".join(repeated), cost, slow)
+
+
+def perhaps_thin(text: str) -> list[int]:
+    """Return where the stretches begin that can be thin, judged by a byte for each character."""
+    some = text.encode() if text.isascii() else a_byte_each(text)
+    some = some.translate(LETTER_BYTES)
+    return [
+        at
+        for at in range(0, len(text) - STRETCH + 1, STRETCH)
+        if different(some[at : at + STRETCH]) <= LETTERS + 1
+        or different(some[at : at + FEW_TURNS : 2]) <= TURNS
+        or different(some[at + 1 : at + FEW_TURNS : 2]) <= TURNS
+    ]
+
+
+def different(some: bytes) -> int:
+    """Return the number of different bytes."""
+    return len(EACH_BYTE) - len(EACH_BYTE.translate(None, some))
+
+
+def a_byte_each(text: str) -> bytes:
+    """Return ASCII as it is, and the lowest bits of all other characters in bytes beyond it."""
+    raw = text.encode("utf-32-le", "surrogatepass")
+    beyond = int.from_bytes(raw[1::4].translate(BEYOND_ASCII), "little")
+    return (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
+
+
+def unit_of(stretch: str) -> int:
+    """Return the number of characters that repeat in a stretch, or 0."""
+    unit = stretch.find(stretch[:LONGEST_UNIT], 1)
+    return unit if unit > 0 and stretch.startswith(stretch[unit:]) else 0
 
 
 def is_thin(stretch: str) -> bool:
     """Return whether a stretch repeats few letters or marks."""
-    if len(set(stretch[:FIRST]) - COMMON) > LETTERS:
-        return takes_turns(stretch)
     found = set(stretch)
     if letters := found - COMMON:
         return len(letters) <= LETTERS or takes_turns(stretch)
-    is_numbers = len(stretch.translate(DIGITS)) < STRETCH * 3 // 4
-    return len(found & DIGIT_SET) <= DIGITS_ALONE or not is_numbers
+    digits = found & DIGIT_SET
+    if len(digits) <= DIGITS_ALONE or sum(map(stretch.count, digits)) <= MOST_DIGITS:
+        return True
+    return takes_turns(stretch)
 
 
 def takes_turns(stretch: str) -> bool:
     """Return whether every second character is one of a few."""
-    return any(
-        len(set(stretch[at : 16 + at : 2])) <= TURNS and len(set(stretch[at::2])) <= TURNS
-        for at in (0, 1)
-    )
+    return min(len(set(stretch[::2])), len(set(stretch[1::2]))) <= TURNS
 
 
 def least_cost(thin: str) -> float:
-    """The least that thin stretches cost; words that are one token cost no more."""
-    if BASES <= set(thin.upper()) <= BASES | {"N", "\n"}:
+    """Return the least that thin stretches cost; words that are one token cost no more."""
+    if not thin or BASES <= set(thin.upper()) <= BASES | {"N", "\n"}:
         return 0.0
-    drawn = DRAWN_OUT.sub("", thin)
-    blanks = len(drawn) - len(dear := drawn.translate(BLANKS))
-    cheap = len(dear) - len(dear := dear.translate(CHEAP))
-    digits = len(dear) - len(dear := dear.translate(DIGITS))
-    foreign = len(dear) - len(plain := dear.encode("ascii", "ignore"))
-    known = [word for word in words(plain_bones(thin)) if word in known_words() and word != BLANK]
-    in_known = sum(map(len, known)) - "".join(known).count(BLANK)
-    return (
-        (len(plain) - in_known) * COST
+    known = list(filter(known_words().__contains__, words(bones_of(thin))))
+    in_known = len("".join(known).replace(BLANK, ""))
+    drawn = reduce(without_lines, LINES, thin)
+    text = drawn.translate(NO_RULERS) if any(map(drawn.__contains__, RULERS)) else drawn
+    plain = text.encode("ascii", "ignore")
+    solid = plain.translate(None, b" \n\t")
+    dear = solid.translate(None, CHEAP)
+    letters = dear.translate(None, DIGITS)
+    foreign = len(text) - len(plain)
+    of_characters = (
+        (len(letters) - in_known) * COST
         + len(known)
-        + digits * DIGIT_COST
-        + cheap * CHEAP_COST
+        - known.count(BLANK)
+        + (len(dear) - len(letters)) * DIGIT_COST
+        + (len(solid) - len(dear) + len(drawn) - len(text)) * CHEAP_COST
         + foreign * FOREIGN_COST
-        + min(blanks, foreign) * BLANK_COST
-        + own_cost(dear)
+        + min(len(plain) - len(solid), foreign) * BLANK_COST
+        + own_cost(text)
     )
+    bones = bones_of(thin)
+    marks = bones.translate(DEAR_MARKS).count(b"xx")
+    digits = min(len(dear) - len(letters), 2 * marks)
+    return max(of_characters, parts_cost(bones) + COST * marks + DIGIT_COST / 2 * digits)
 
 
-def plain_bones(text: str) -> bytes:
-    """The bones of a text."""
+def without_lines(text: str, mark: str) -> str:
+    """Return a text without the lines that are drawn with a mark."""
+    line = mark * LINE
+    return text.replace(line, "") if line in text else text
+
+
+def bones_of(text: str) -> bytes:
+    """Return a byte for each character of a text."""
     return skeleton(text, text.encode("utf-8", "surrogatepass"))
 
 
 @lru_cache(maxsize=256)
 def repeated_cost(stretch: str) -> float:
     """Return the cost of a stretch whose unknown words, marks and foreign characters never join."""
-    return sum(atom_cost(match[0]) for match in ATOMS.finditer(stretch)) + own_cost(stretch)
+    forms = stretch, normalize("NFKC", stretch)
+    blanks = 0 if stretch.isascii() else stretch.count(" ") * BLANK_COST / 2
+    return blanks + max(sum(map(atom_cost, atoms_of(form))) + own_cost(form) for form in forms)
+
+
+def atoms_of(text: str) -> list[str]:
+    """Return the parts of a text at which a token begins."""
+    return [match[0] for match in ATOMS.finditer(text)]
 
 
 def atom_cost(atom: str) -> float:
@@ -125,5 +189,7 @@ def atom_cost(atom: str) -> float:
 
 def own_cost(text: str) -> int:
     """Return the cost, beyond the first token, of characters of several tokens."""
-    classes = text.translate(weights.CHARACTERS).encode("latin-1", "replace")
-    return 0 if text.isascii() else ones(classes.translate(weights.EXTRA))
+    if text.isascii():
+        return 0
+    coded = text.translate(weights.CHARACTERS).encode("latin-1", "replace")
+    return ones(coded.translate(weights.EXTRA))

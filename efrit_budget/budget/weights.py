@@ -7,7 +7,7 @@ from __future__ import annotations
 from base64 import b85decode
 from zlib import decompress
 
-from efrit_budget.budget.pairs import Pairs
+from efrit_budget.budget.shapes import Pairs
 
 
 def table(packed: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from itertools import filterfalse
 from pathlib import Path
@@ -10,14 +9,24 @@ from typing import NamedTuple
 
 CONTINUING = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 behind the first of a character."""
-PIECES = re.compile(r"_?[A-Z]?[a-z]+|_?[A-Z]+(?![a-z])")
 UNBROKEN, FEW = 32, 6
+"""A run of so many letters, more than so many of them different, is a word of no language."""
 BLANK = "_"
 """How a space before a word is written."""
 LETTERS = bytes(
     byte if byte < 0x80 and chr(byte).isalpha() else ord(BLANK if byte == ord(" ") else " ")
     for byte in range(256)
 )
+IS_SMALL, IS_CAPITAL, IS_BLANK = 1, 2, 4
+CASES = bytes(
+    IS_SMALL * chr(byte).islower() | IS_CAPITAL * chr(byte).isupper() | IS_BLANK * (byte == 0x5F)
+    if byte < 0x80
+    else 0
+    for byte in range(256)
+)
+EITHER_CASE = b" xx" + b" " * 253
+GAPS = bytes([0, ord(" "), *bytes(254)])
+"""A space where a word is divided, and nothing elsewhere."""
 
 
 @cache
@@ -32,17 +41,38 @@ def skeleton(text: str, raw: bytes) -> bytes:
     return raw if text.isascii() else raw.translate(None, CONTINUING)
 
 
-def words(bones: bytes) -> list[str]:
-    """The words of ASCII letters, those right behind a space with a `_` before them.
+def letters_of(bones: bytes) -> bytes:
+    """Return the ASCII letters, a `_` for a space and a space for all else."""
+    return bones.translate(LETTERS).replace(b"____", b"   _")
 
-    A space that stands before something else may be a word `_`.
+
+def words(bones: bytes) -> list[str]:
+    """Return the words of ASCII letters, divided where capitals begin or end within them.
+
+    Those right behind a space have a `_` before them; a space that stands before something else
+    may be a word `_`.
     """
-    letters = bones.translate(LETTERS)
-    return letters.replace(b"____", b"   _").replace(b"_", b" _").decode("ascii").split()
+    return apart(letters_of(bones)).decode("ascii").split()
+
+
+def apart(letters: bytes) -> bytes:
+    """Return letters with a space before each `_` and each capital that begins a part of a word.
+
+    It is a capital behind a small letter, or the last of several capitals before a small one.
+    """
+    size = len(letters)
+    cases = int.from_bytes(letters.translate(CASES), "little")
+    before = cases << 8
+    begins = cases >> 1 & (before | before >> 1 & cases >> 8) | cases >> 2
+    begins &= int.from_bytes(b"\1" * size, "little")
+    both = bytearray(2 * size)
+    both[::2] = begins.to_bytes(size, "little").translate(GAPS)
+    both[1::2] = letters
+    return bytes(both).translate(None, b"\0")
 
 
 class Divided(NamedTuple):
-    """Return what is left of a text without the words known to be one token."""
+    """What is left of a text without the words known to be one token."""
 
     rest: bytes
     pieces: int
@@ -52,23 +82,20 @@ class Divided(NamedTuple):
 
 
 def divided(bones: bytes) -> Divided:
-    """The words that are not known to be one token."""
-    known = known_words().__contains__
-    unknown = list(filterfalse(known, words(bones)))
-    mixed = [word for word in unknown if not (word.islower() or word.istitle() or word.isupper())]
-    whole = filterfalse(set(mixed).__contains__, unknown) if mixed else unknown
-    pieces = PIECES.findall(" ".join(mixed))
-    rest = " ".join(["", *whole, *filterfalse(known, pieces)])
-    return Divided(rest.encode("ascii"), len(pieces) - len(mixed), unbroken(unknown))
+    """Return what is left of a text without the words known to be one token."""
+    letters = letters_of(bones)
+    parted = apart(letters)
+    pieces = len(parted) - len(letters) - letters.count(b"_")
+    unknown = filterfalse(known_words().__contains__, parted.decode("ascii").split())
+    return Divided(" ".join(["", *unknown]).encode("ascii"), pieces, unbroken(letters))
 
 
-def unbroken(found: list[str]) -> int:
-    """Letters in runs so long that they are words of no language."""
-    if max(map(len, found), default=0) < UNBROKEN:
-        return 0
-    return sum(len(word) for word in found if len(word) >= UNBROKEN and is_mixed(word))
-
-
-def is_mixed(letters: str) -> bool:
-    """Return whether letters are neither all capitals nor a sequence of bases."""
-    return not letters.isupper() and len(set(letters.lower())) > FEW
+def unbroken(letters: bytes) -> int:
+    """Count letters in long runs that are neither all capitals nor a sequence of bases."""
+    shape = letters.translate(CASES).translate(EITHER_CASE) + b" "
+    found, at = 0, shape.find(b"x" * UNBROKEN)
+    while at >= 0:
+        run = letters[at : shape.find(b" ", at)]
+        found += len(run) if not run.isupper() and len(set(run.lower())) > FEW else 0
+        at = shape.find(b"x" * UNBROKEN, at + len(run))
+    return found

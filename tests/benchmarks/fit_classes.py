@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from efrit_budget.budget.words import CONTINUING, PIECES, divided, known_words
+from efrit_budget.budget.words import CONTINUING, divided
 from tests.benchmarks.tokenizers_real import tokenizer
 
 Numbers = NDArray[np.float64]
@@ -143,8 +143,7 @@ def unknown_words(words: dict[str, Counter[bytes]], most: int = 500) -> Table:
 def words_in(text: str) -> Counter[bytes]:
     """Return the unknown words of a text, divided at capitals."""
     bones = text.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-    found = PIECES.findall(divided(bones).rest.decode())
-    return Counter(word.encode() for word in found if word not in known_words())
+    return Counter(divided(bones).rest.split())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from efrit_budget.budget import estimate as estimator
 from efrit_budget.budget import weights
-from efrit_budget.budget.pairs import Pairs, ones
+from efrit_budget.budget.shapes import PATTERNS, Pairs, counted, ones
 from efrit_budget.budget.words import CONTINUING, divided, known_words, skeleton, words
 from tests.benchmarks import fit_classes
 from tests.benchmarks.corpora import Chunk, build
@@ -48,7 +48,7 @@ RIDGE = 2e-6
 LEAST_SHARE = {"JOINTS": 0.35, "BORDERS": 0.7, "UNKNOWN": 0.2, "CYRILLIC": 0.0}
 """The share of what was counted that a pair costs at the least, whatever the texts make of it."""
 RARELY = 0.03
-LINEAR = (*estimator.PATTERNS, "pieces")
+LINEAR = (*PATTERNS, "pieces")
 MOST_LINEAR = 2.0
 
 
@@ -227,7 +227,7 @@ from __future__ import annotations
 from base64 import b85decode
 from zlib import decompress
 
-from efrit_budget.budget.pairs import Pairs
+from efrit_budget.budget.shapes import Pairs
 
 
 def table(packed: str) -> bytes:
@@ -251,19 +251,18 @@ def pair_counts(pairs: Pairs, coded: bytes) -> Numbers:
 
 def features(text: str) -> tuple[Numbers, float]:
     """Return the estimator's counts for a text, in the unknowns' order, and its fixed cost."""
-    text = estimator.joined(text)
-    raw = text.encode("utf-8", "surrogatepass")
+    text, raw = estimator.joined(text)
     bones = skeleton(text, raw)
     unknown = divided(bones)
     borders = cyrillic = np.zeros(256)
     certain = 1.0 + estimator.UNBROKEN_COST * unknown.unbroken
     if bones is not raw:
         borders = pair_counts(weights.BORDERS, bones)
-        classes = estimator.foreign(raw)
+        classes = estimator.foreign_classes(raw)
         certain += ones(classes.translate(weights.EXTRA))
         certain += estimator.SENTENCE_MORE * text.count(estimator.SENTENCE)
         cyrillic = pair_counts(weights.CYRILLIC, classes.translate(None, weights.NOT_CYRILLIC))
-    linear = [*estimator.counted(bones).values(), unknown.pieces]
+    linear = [*counted(bones).values(), unknown.pieces]
     tables = [
         pair_counts(weights.JOINTS, bones),
         borders,
@@ -331,7 +330,10 @@ def solved(rows: Numbers, wanted: Numbers, limits: tuple[Numbers, Numbers, Numbe
 def importance(found: Sequence[Sample]) -> Numbers:
     """Return the initial weight of each text; 0 for thin ones, which are charged in another way."""
     sizes = Counter(one.kind for one in found)
-    thin = [one.group == "made" and estimator.thin_cost(one.text) > 0 for one in found]
+    thin = [
+        one.group == "made" and estimator.cost(one.text) > estimator.measure(one.text)
+        for one in found
+    ]
     base = {"language": LANGUAGE_WEIGHT, "made": MADE_WEIGHT}
     weight = [base.get(one.group, sizes[one.kind] ** -0.5) for one in found]
     return np.where(thin, 0, weight)

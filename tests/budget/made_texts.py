@@ -2,12 +2,15 @@
 
 `made(seed)` is the same text on every machine. Among the shapes are texts that are blank where a
 sample at fixed places would look and dense elsewhere, unbroken runs, a few characters over and
-over, marks on letters, and two scripts that take turns.
+over, marks on letters, scripts that take turns, bytes written out in characters, numbers, words
+spelled out, disguised or respelled, and markup around random names.
 """
 
 from __future__ import annotations
 
+import base64
 import random
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -194,6 +197,142 @@ def steering(rng: random.Random, letters: str, _size: int) -> str:
     return "".join(dense)
 
 
+def a_text(rng: random.Random) -> str:
+    """Return a text of some kind that was counted."""
+    return MEASURED[rng.choice(sorted(MEASURED))][1]
+
+
+def escaped(rng: random.Random, letters: str, size: int) -> str:
+    """Return bytes written out in one of the usual ways."""
+    raw = rng.randbytes(size // 3) if rng.random() < 0.5 else run(rng, letters, size // 4).encode()
+    between = rng.choice(["", " ", ", ", ",", ":", "\n", "-", "\\"])
+    forms = ("\\x%02x", "%%%02X", "&#%d;", "%02x", "%d", "%03o", "\\u00%02x", "=%02X")
+    if rng.random() < 0.6:
+        form = rng.choice(forms)
+        return between.join(form % byte for byte in raw)
+    ways: list[Callable[[bytes], bytes]] = [base64.b32encode, base64.b85encode, base64.b64encode]
+    return rng.choice(ways)(raw).decode()
+
+
+def spelled(rng: random.Random, letters: str, size: int) -> str:
+    """Return the letters of words with a separator between them."""
+    text = a_text(rng) if rng.random() < 0.5 else words(rng, letters, size)
+    between = rng.choice([*" .-\n/_\\", "\u200b", "\u00a0", "\u00ad", "\u0301", letters[0]])
+    width = rng.choice([1, 1, 2, 3])
+    parts = (text[at : at + width] for at in range(0, len(text), width))
+    return over_and_over(between.join(parts), size)
+
+
+def over_and_over(text: str, size: int) -> str:
+    """Return a text repeated until it has a size."""
+    return (text * (size // len(text) + 1))[:size]
+
+
+def disguised(rng: random.Random, letters: str, size: int) -> str:
+    """Return a text with some of its characters replaced by others that look alike."""
+    alike = str.maketrans("aeopcxyiABEKMHOPCTX", "аеорсхуіАВЕКМНОРСТХ")  # noqa: RUF001
+    changes: list[Callable[[str], str]] = [
+        lambda each: each.translate(alike),
+        lambda each: each.translate(str.maketrans("aeiostlbg", "431057186")),
+        lambda each: chr(ord(each) + 0xFEE0) if "!" <= each <= "~" else each,
+        lambda each: chr(ord(each) + 0x2469) if "a" <= each <= "z" else each,
+        lambda each: each + rng.choice(MARKS) if each.isalpha() else each,
+        lambda each: each + rng.choice(letters),
+        str.swapcase,
+    ]
+    change, share = rng.choice(changes), rng.choice([0.1, 0.3, 0.6, 1])
+    text = over_and_over(a_text(rng), size)
+    return "".join(change(each) if rng.random() < share else each for each in text)
+
+
+def numbered(rng: random.Random, letters: str, size: int) -> str:
+    """Return numbers, dates, addresses and identifiers."""
+    forms: list[Callable[[], str]] = [
+        lambda: str(rng.randint(0, 10 ** rng.randint(1, 12))),
+        lambda: f"{rng.uniform(-1000, 1000):.{rng.randint(0, 9)}f}",
+        lambda: ".".join(str(rng.randint(0, 255)) for _ in range(4)),
+        lambda: f"20{rng.randint(10, 30)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
+        lambda: f"{rng.getrandbits(32):08x}-{rng.getrandbits(16):04x}-{rng.getrandbits(48):012x}",
+        lambda: f"{rng.random() * 10 ** rng.randint(-9, 9):e}",
+        lambda: str(rng.randint(0, 9)),
+        lambda: f"{rng.getrandbits(40):X}",
+    ]
+    some: list[Callable[[], str]] = rng.sample(forms, rng.randint(1, 3))
+    between = rng.choice([*" ,\n\t;|", ", ", " - ", letters[0]])
+    numbers = [rng.choice(some)() for _ in range(size // 10)]
+    return str(between.join(numbers))
+
+
+def few_words(rng: random.Random, letters: str, size: int) -> str:
+    """Return a few random words in random order."""
+    some = [word(rng, letters) for _ in range(rng.randint(2, 60))]
+    ends = rng.sample(["", " ", "\n", ", ", ".", "_", "-", "(", "/"], rng.randint(1, 3))
+    return "".join(rng.choice(some) + rng.choice(ends) for _ in range(size // 5))
+
+
+def slowly_repeated(rng: random.Random, letters: str, size: int) -> str:
+    """Return a line of random words over and over."""
+    line = words(rng, letters, rng.randint(20, 400), rng.choice(["", " ", "_", "\n"]))
+    return over_and_over(line, size)
+
+
+def respelled(rng: random.Random, _letters: str, size: int) -> str:
+    """Return the words of a text of some kind, each spelled in another way."""
+    changes: list[Callable[[str], str]] = [
+        lambda word: "".join(map(str.upper, word[::2])) + word[1::2],
+        lambda word: "".join(each.upper() if at % 2 else each for at, each in enumerate(word)),
+        lambda word: re.sub("[aeiou]", "", word),
+        lambda word: word[1:] + word[:1] + "ay",
+        lambda word: word + word[::-1],
+        lambda word: word * 2,
+        lambda word: word[-3:],
+        lambda word: word[:2],
+    ]
+    change = rng.choice(changes)
+    parts = rng.choices(a_text(rng).split(), k=size // 6)
+    return rng.choice(["", " ", "\n", "-", "_", "."]).join(map(change, parts))
+
+
+def nested(rng: random.Random, letters: str, size: int) -> str:
+    """Return markup or code around random names."""
+    names = [word(rng, letters) for _ in range(rng.randint(3, 200))]
+    forms = (
+        *("<{0}>{1}</{0}>", '{{"{0}":"{1}"}},', "\\{0}{{{1}}}", "({0} '{1})", "[{0}][{1}]"),
+        *("$({0}){{{1}}}", "{0}({1});\n", "@{0}:{1} ", "**{0}** `{1}`", '\\"{0}\\":\\"{1}\\"'),
+        *("{0}::{1}->", "\x1b[31m{0}\x1b[0m {1}"),
+    )
+    form = rng.choice(forms)
+    return "".join(form.format(*rng.choices(names, k=2)) for _ in range(size // 12))
+
+
+def lengthened(rng: random.Random, letters: str, size: int) -> str:
+    """Return random letters, each drawn out."""
+    most = rng.choice([3, 10, 40, 200])
+    return "".join(rng.choice(letters) * rng.randint(1, most) for _ in range(2 * size // most))
+
+
+def in_pieces(rng: random.Random, letters: str, size: int) -> str:
+    """Return pieces of random letters or words, each in one of a few alphabets."""
+    some = [letters, *(alphabet(rng)[1] for _ in range(rng.randint(1, 3)))]
+    least, most = rng.choice([(5, 30), (40, 600), (64, 64), (192, 192), (100, 300)])
+    sizes = (rng.randint(least, most) for _ in range(2 * size // (least + most)))
+    return "".join(rng.choice([run, words])(rng, rng.choice(some), width) for width in sizes)
+
+
+def glued(rng: random.Random, _letters: str, size: int) -> str:
+    """Return words of a text of some kind without a space between them."""
+    some = re.findall("[A-Za-z]+", a_text(rng)) or ["word"]
+    cases: list[Callable[[str], str]] = [str, str.title, str.upper]
+    parts = (rng.choice(cases)(rng.choice(some)) for _ in range(size // 5))
+    return rng.choice(["", "", "\n"]).join(parts)
+
+
+def in_a_circle(rng: random.Random, letters: str, size: int) -> str:
+    """Return characters of several alphabets, by turns."""
+    some = [letters, *(alphabet(rng)[1] for _ in range(rng.randint(1, 4)))]
+    return "".join(rng.choice(some[at % len(some)]) for at in range(size))
+
+
 SHAPES: tuple[Callable[[random.Random, str, int], str], ...] = (
     words,
     run,
@@ -207,6 +346,18 @@ SHAPES: tuple[Callable[[random.Random, str, int], str], ...] = (
     shuffled,
     islands,
     steering,
+    escaped,
+    spelled,
+    disguised,
+    numbered,
+    few_words,
+    slowly_repeated,
+    respelled,
+    nested,
+    lengthened,
+    in_pieces,
+    glued,
+    in_a_circle,
 )
 
 

@@ -106,7 +106,7 @@ def pressed(open_client: OpenClient, model: str = MODEL) -> Client:
     """Return a session in which pins and a large user message leave less than 8,000 for good."""
     client = open_client(**PRESSED)
     client.system_text = words(2_200)
-    client.turn(words(2_800, 1), words(2_800, 2), message=words(6_800, 3), model=model)
+    client.turn(words(2_750, 1), words(2_750, 2), message=words(6_800, 3), model=model)
     assert client.budget()["band"] == "ample"
     for handle in ("r1", "r2"):
         client.call("worklog/pin", handle=handle)
@@ -189,7 +189,7 @@ def test_a_model_without_system_messages_is_warned_in_the_system_text_at_once(
 ) -> None:
     client = open_client(**PRESSED)
     client.system_text, client.environment = words(2_200), "Emacs"
-    client.turn(words(2_800, 1), words(2_800, 2), message=words(6_800, 3), model=PLAIN_MODEL)
+    client.turn(words(2_750, 1), words(2_750, 2), message=words(6_800, 3), model=PLAIN_MODEL)
     for handle in ("r1", "r2"):
         client.call("worklog/pin", handle=handle)
     before = client.messages
@@ -212,10 +212,10 @@ def test_a_warning_in_the_system_text_does_not_wait_because_a_notice_came_last(
     open_client: OpenClient,
 ) -> None:
     client = open_client(total=14_000)
-    client.system_text = words(1_600)
-    client.turn(words(800, 0), message="Find it.", model=PLAIN_MODEL)
-    client.turn(words(800, 1))
-    client.turn(*(words(800, number) for number in range(2, 5)))
+    client.system_text = words(1_560)
+    client.turn(words(780, 0), message="Find it.", model=PLAIN_MODEL)
+    client.turn(words(780, 1))
+    client.turn(*(words(780, number) for number in range(2, 5)))
     client.begin()
     assert alerts(client, NOTICE)
     client.call("worklog/pin", handle="r1")
@@ -256,7 +256,7 @@ def test_a_session_that_begins_with_little_left_is_warned_in_its_first_system_te
 ) -> None:
     client = open_client(**PRESSED | {"user_message": 20_000, "tool_results": 6_000})
     client.system_text = words(700)
-    begun = client.begin(words(13_800))
+    begun = client.begin(words(13_500))
     assert begun["rewrite"] is None
     assert begun["epoch"] == 1
     assert WARNING.fullmatch(client.system_texts()[-1])

@@ -161,7 +161,7 @@ def test_a_result_of_which_nothing_can_be_shown_says_how_it_comes_back(
     envelope = client.record("use", whole, arguments={"max_tokens": 50})
     first, footer = envelope["text"].split("\n", 1)
     assert first == f"§ {envelope['handle']} stored, not shown"
-    assert footer.lstrip("\n") == f"📏 ~{envelope['tokens']} tokens · 61k left"
+    assert footer.lstrip("\n") == f"📏 ~{envelope['tokens']} tokens · 60k left"
     assert envelope["tokens"] <= 50
     assert envelope["data"]["returned"] == 0
     assert read(client, envelope["handle"], whole).returned == envelope["data"]["total"]

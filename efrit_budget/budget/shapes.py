@@ -1,0 +1,142 @@
+"""Counts over a whole text as bytes: pairs of neighbours, kinds of characters, odd shapes.
+
+No step looks at characters one by one: tables map whole blocks of bytes, and a block is laid over
+itself, a place further, as one large number.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+LETTER, DIGIT, MARK, LINE_END, SOLID = 1, 2, 4, 8, 16
+"""Kinds of characters as bits: no token reaches from one kind to another."""
+
+
+def kind_of(lead: int) -> int:
+    """Return the kind of an ASCII character, or of most that begin with a byte; of a space 0."""
+    if chr(lead) in " \t\n\v\f\r":
+        return 0 if lead == ord(" ") else LINE_END
+    if lead < 0x80:
+        return SOLID | (DIGIT if chr(lead).isdigit() else LETTER if chr(lead).isalpha() else MARK)
+    if lead in b"\xc2\xcc\xcd\xe2\xee":
+        return SOLID | MARK
+    return SOLID | (LETTER if 0xC3 <= lead < 0xEE else 0)
+
+
+KINDS = bytes(map(kind_of, range(256)))
+BLANKS = bytes(ord("x" if kind & SOLID else " ") for kind in KINDS)
+"""A space for a blank, else an x."""
+BLANKS_AND_DIGITS = bytes(
+    ord("0" if kind == SOLID | DIGIT else "x" if kind else " ") for kind in KINDS
+)
+PATTERNS = {
+    "three digits": b"0" * 3,
+    "four digits": b"0" * 4,
+    "five digits": b"0" * 5,
+    "eight digits": b"0" * 8,
+    "gaps": b"  x",
+    "gaps before digits": b"  0",
+}
+DIGIT_MORE = 0.22
+"""The least of a digit behind another."""
+GAPS = bytes(
+    ord("x" if kind & (LETTER | MARK) and lead != 0xE2 else "-" if kind else " ")
+    for lead, kind in enumerate(KINDS)
+)
+"""An x for what a gap within a line can follow, a space for a space."""
+GAPS_SHARE, LINE_ENDS_SHARE, GAP_MORE = 0.04, 0.01, 0.8
+DEAR_MARKS = bytes(
+    ord("x" if kind & MARK and lead < 0x80 and lead not in b"-=*#./_~" else " ")
+    for lead, kind in enumerate(KINDS)
+)
+"""An x for each mark that lines are not drawn with."""
+MARKS_RUN, MARKS_MORE = b"x" * 8, 1.2
+EQUAL = b"BDELUhlnotwz&;[|"
+"""Characters of which pairs are cheap in words and code, and dear in runs."""
+FIRSTS, SECONDS = (bytes(b if b in EQUAL else none for b in range(256)) for none in (0, 1))
+EQUAL_RUN, EQUAL_MORE = b"\0" * 4, 1.5
+FAR = bytes(2 if byte == 0xC2 else int(byte >= 0xE2) for byte in range(256))
+"""Bits for the first bytes of characters that no word has beside ASCII letters."""
+TURNS_SHARE, TURN_MORE = 0.25, 0.15
+SPACES_SHARE, SPACE_MORE = 0.3, 0.8
+
+
+class Pairs(NamedTuple):
+    """The classes of first and second bytes, and what pairs of classes cost.
+
+    A class is half a byte, that of a first one the upper half. The tables of costs, by pair, have
+    as many bits set as the pair costs eighths of a token, and 64ths beyond those.
+    """
+
+    first: bytes
+    second: bytes
+    eighths: bytes
+    rest: bytes
+
+    def codes(self, coded: bytes) -> bytes:
+        """Return a byte for each two neighbours: the classes of both."""
+        first = int.from_bytes(coded[:-1].translate(self.first), "little")
+        second = int.from_bytes(coded.translate(self.second), "little")
+        return (first << 8 | second).to_bytes(len(coded), "little")[1:]
+
+    def cost(self, coded: bytes) -> float:
+        """Return the tokens that end between neighbours."""
+        codes = self.codes(coded)
+        return ones(codes.translate(self.eighths)) / 8 + ones(codes.translate(self.rest)) / 64
+
+
+def ones(coded: bytes) -> int:
+    """Count the bits that are set."""
+    return int.from_bytes(coded, "little").bit_count()
+
+
+@lru_cache(maxsize=8)
+def every(byte: int, size: int) -> int:
+    """Return so many equal bytes as a number."""
+    return int.from_bytes(bytes([byte]) * size, "little")
+
+
+def counted(bones: bytes) -> dict[str, int]:
+    """Count the patterns that are charged by themselves."""
+    shape = bones.translate(BLANKS_AND_DIGITS)
+    return {name: shape.count(pattern) for name, pattern in PATTERNS.items()}
+
+
+def parts_cost(bones: bytes) -> float:
+    """Return the least tokens that end within a text: one for each part that no token exceeds.
+
+    Such a part is a run of letters, of digits or of marks with the space before it, or of blanks.
+    """
+    size = len(bones)
+    kinds = int.from_bytes(bones.translate(KINDS), "little")
+    before = kinds << 8
+    begin = ((kinds | before) ^ before) & every(LETTER | DIGIT | MARK, size)
+    behind_line = kinds & before << 1 & every(SOLID, size)
+    parts = (begin | behind_line).bit_count() + bones.translate(BLANKS).count(b"  x") - 1
+    return parts + DIGIT_MORE * (kinds & ~begin & every(DIGIT, size)).bit_count()
+
+
+def odd_cost(bones: bytes) -> float:
+    """Return the cost of what is far more frequent than in any natural text.
+
+    It is gaps within lines and at their ends, runs of marks or of one letter, and characters of
+    two kinds that take turns.
+    """
+    size = len(bones)
+    gaps = bones.translate(GAPS).count(b"x  ") - size * GAPS_SHARE
+    line_ends = bones.count(b" \n") - size * LINE_ENDS_SHARE
+    marks = bones.translate(DEAR_MARKS).count(MARKS_RUN)
+    pairs = int.from_bytes(bones.translate(FIRSTS), "little") << 8
+    pairs ^= int.from_bytes(bones.translate(SECONDS), "little")
+    equal = pairs.to_bytes(size + 1, "little").count(EQUAL_RUN)
+    more = (max(0, gaps) + max(0, line_ends)) * GAP_MORE + marks * MARKS_MORE + equal * EQUAL_MORE
+    return more if bones.isascii() else more + turns_cost(bones)
+
+
+def turns_cost(bones: bytes) -> float:
+    """Return the cost of ASCII and far characters, or of letters and spaces, that take turns."""
+    far = int.from_bytes(bones.translate(FAR), "little")
+    turns = (far ^ far << 8).bit_count() - len(bones) * TURNS_SHARE
+    spaces = bones.count(b" ") - 2 * bones.count(b"  ") - len(bones) * SPACES_SHARE
+    return max(0, turns) * TURN_MORE + max(0, spaces) * SPACE_MORE
