@@ -19,7 +19,7 @@ from unicodedata import normalize
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import counted, odd_cost, ones, parts_cost
 from efrit_budget.budget.thin import RULERS, stretches
-from efrit_budget.budget.words import divided, skeleton
+from efrit_budget.budget.words import divided, made_of_few, skeleton
 
 SAMPLE = 2048
 SLICES = 16
@@ -46,6 +46,8 @@ PICTURES, PICTURE_MORE = b"\xe2\xee\xef\xf0\xf1\xf2\xf3\xf4", 3
 """The first bytes of characters that may be a token with others, though one alone is several."""
 UNBROKEN_COST = 0.075
 """What a letter costs more in a run that is a word of no language."""
+FEW_LETTERS_COST = 0.025
+"""What a letter costs more in unknown words that are made of few letters."""
 LEAST_SHARE = 1.01
 """What the least of a text costs more than it must."""
 WORDS_LEAST, PIECES_LEAST = 0.6, 0.6
@@ -91,7 +93,7 @@ def measure(text: str) -> float:
     text, raw = joined(text)
     bones = skeleton(text, raw)
     unknown = divided(bones)
-    in_words = weights.UNKNOWN.cost(unknown.rest)
+    in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * made_of_few(unknown.rest)
     odd = odd_cost(bones)
     found = weights.JOINTS.cost(bones) + in_words + odd
     found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken

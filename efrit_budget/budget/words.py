@@ -11,6 +11,9 @@ CONTINUING = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 behind the first of a character."""
 UNBROKEN, FEW = 32, 6
 """A run of so many letters, more than so many of them different, is a word of no language."""
+STRETCH, FEW_KINDS = 512, range(12, 18)
+"""Characters of unknown words that are looked at together, and how few letters they may be of."""
+SMALL = b"abcdefghijklmnopqrstuvwxyz"
 BLANK = "_"
 """How a space before a word is written."""
 LETTERS = bytes(
@@ -99,3 +102,15 @@ def unbroken(letters: bytes) -> int:
         found += len(run) if not run.isupper() and len(set(run.lower())) > FEW else 0
         at = shape.find(b"x" * UNBROKEN, at + len(run))
     return found
+
+
+def made_of_few(rest: bytes) -> int:
+    """Count the characters of whole stretches of unknown words that are made of few letters.
+
+    Such are syllables in random order. Of still fewer letters are numbers, bases and the like.
+    """
+    whole = len(rest) - len(rest) % STRETCH
+    stretches = (rest[at : at + STRETCH] for at in range(0, whole, STRETCH))
+    return STRETCH * sum(
+        sum(map(stretch.__contains__, SMALL)) in FEW_KINDS for stretch in stretches
+    )
