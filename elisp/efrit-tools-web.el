@@ -18,6 +18,7 @@
 (require 'subr-x)
 
 ;; Of libraries that are loaded when they are used.
+(declare-function puny-encode-domain "puny" (domain))
 (declare-function url-expand-file-name "url-expand" (url &optional default))
 (declare-function url-host "url-parse" (url))
 (declare-function url-portspec "url-parse" (url))
