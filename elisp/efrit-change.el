@@ -73,7 +73,8 @@ A mode among them is dropped: that could be any function of such a name."
   (and mode
        (fboundp mode)
        (progn (ignore-errors (autoload-do-load (symbol-function mode) mode)) t)
-       (provided-mode-derived-p mode 'text-mode 'prog-mode 'conf-mode)))
+       (seq-some (lambda (parent) (provided-mode-derived-p mode parent))
+                 '(text-mode prog-mode conf-mode))))
 
 (defun efrit-file-open (file)
   "Return a new buffer that visits FILE, opened quietly."

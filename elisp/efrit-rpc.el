@@ -370,9 +370,7 @@ Keep the buffer of the process before, if it has text."
   (unless (process-live-p process)
     (efrit-process-unwatch process)
     (while (accept-process-output process 0 nil t))
-    (funcall over)
-    ;; Emacs may have forgotten it, and would list it for ever.
-    (delete-process process)))
+    (funcall over)))
 
 (defun efrit-process--kill-buffer (buffer)
   "Kill BUFFER without asking; it may be nil."

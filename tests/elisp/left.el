@@ -15,7 +15,7 @@
 
 (defconst left-kinds
   '(("buffer" left--buffers kill-buffer)
-    ("process" process-list delete-process)
+    ("process" left--processes delete-process)
     ("timer" left--timers cancel-timer)
     ("file" left--files left--delete-file))
   "Kinds of leftovers: a noun, a function to list them, one to remove them.")
@@ -38,6 +38,11 @@ What they leave there is deleted, so that others must not use it.")
   "Return the buffers."
   (seq-remove (lambda (buffer) (string-match-p left--buffers-of-emacs (buffer-name buffer)))
               (buffer-list)))
+
+(defun left--processes ()
+  "Return the processes that have not ended.
+Emacs lists one for ever whose end comes as a person quits."
+  (seq-filter #'process-live-p (process-list)))
 
 (defun left--timers ()
   "Return the timers that wait, whether for a time or for idleness."

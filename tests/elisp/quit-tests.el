@@ -144,7 +144,6 @@ Return its value, or `quit'."
     (should (efrit-test-wait-until
              (lambda () (quit-test--swallowing (accept-process-output nil 0.02)) read-at-end)))
     (should (equal "one\ntwo\n" read-at-end))
-    (should-not (memq process (process-list)))
     (kill-buffer errors)))
 
 (ert-deftest efrit-quit-that-takes-the-end-of-the-sidecar-ends-its-calls-all-the-same ()
