@@ -156,6 +156,7 @@ A quit waits until its process is stored."
   (let ((inhibit-quit t))
     (unless (or (process-live-p efrit-http--warm)
                 (not (executable-find (default-value 'efrit-http-program))))
+      (efrit-http-cool)
       (setq efrit-http--warm (efrit-http--spawn)))))
 
 (defun efrit-http-cool ()
