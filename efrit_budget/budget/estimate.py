@@ -91,7 +91,7 @@ def foreign_cost(classes: bytes, bones: bytes) -> float:
 def measure(text: str) -> float:
     """Return the tokens that end within a text."""
     text, raw = joined(text)
-    bones = skeleton(text, raw)
+    bones = skeleton(raw)
     unknown = divided(bones)
     in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * made_of_few(unknown.rest)
     odd = odd_cost(bones)
@@ -126,8 +126,12 @@ def joined(text: str) -> tuple[str, bytes]:
     return text, raw
 
 
+@lru_cache(maxsize=REMEMBERED_BLOCKS)
 def cost(block: str) -> float:
-    """Return the tokens that end within a block, and what its odd stretches cost more."""
+    """Return the tokens that end within a block, and what its odd stretches cost more.
+
+    The same texts are counted again and again, the last block changed.
+    """
     found = measure(block)
     odd = stretches(block)
     more = 0.0
@@ -136,12 +140,6 @@ def cost(block: str) -> float:
             is_all = len(text) > len(block) * NEARLY_ALL
             more += max(0.0, least - (found if is_all else measure(text)))
     return found + max(more, SLOW_MORE * found * odd.slow / len(block))
-
-
-@lru_cache(maxsize=REMEMBERED_BLOCKS)
-def remembered_cost(block: str) -> float:
-    """Return the same; the same texts are counted again and again, the last block changed."""
-    return cost(block)
 
 
 def estimate(text: str) -> int:
@@ -153,7 +151,7 @@ def estimate(text: str) -> int:
     if not text:
         return 0
     blocks = (text[max(0, at - 1) : at + BLOCK] for at in range(0, len(text), BLOCK))
-    return min(ceil(1 + sum(map(remembered_cost, blocks))), DEAREST * len(text))
+    return min(ceil(1 + sum(map(cost, blocks))), DEAREST * len(text))
 
 
 def sampled(text: str) -> int:

@@ -7,7 +7,7 @@ dear ones are not made up for by cheap ones.
 from __future__ import annotations
 
 import re
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -37,9 +37,8 @@ FOREIGN_COST, BLANK_COST = 0.95, 0.85
 """The same of what lies beyond ASCII, and of a blank beside it."""
 BASES = set("ACGT")
 """A sequence of these is as thin, and what its pairs cost is known."""
-LINES = "-=*#./_~" + RULERS
-LINE = 6
-"""So many of them are a line, which costs next to nothing."""
+LINES = [6 * mark for mark in "-=*#./_~" + RULERS]
+"""Lines that are drawn with a mark, which cost next to nothing."""
 NO_RULERS = {ord(each): None for each in RULERS}
 CHEAP = b"-=*#./_~"
 DIGITS = b"0123456789"
@@ -69,7 +68,11 @@ class Stretches(NamedTuple):
 def stretches(text: str) -> Stretches:
     """Return the thin stretches of a text and those that repeat, and what they cost at least."""
     starts = range(0, len(text) - STRETCH + 1, STRETCH)
-    units = {at: unit for at in starts if (unit := unit_of(text[at : at + STRETCH]))}
+    units: dict[int, int] = {}
+    for at in starts:
+        unit = text.find(text[at : at + LONGEST_UNIT], at + 1, at + STRETCH) - at
+        if unit > 0 and text[at : at + STRETCH - unit] == text[at + unit : at + STRETCH]:
+            units[at] = unit
     again = {at for at, unit in units.items() if unit <= LONGEST_UNIT}
     repeated = [text[at : at + STRETCH] for at in sorted(again)]
     others = (text[at : at + STRETCH] for at in perhaps_thin(text) if at not in again)
@@ -104,12 +107,6 @@ def a_byte_each(text: str) -> bytes:
     return (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
 
 
-def unit_of(stretch: str) -> int:
-    """Return the number of characters that repeat in a stretch, or 0."""
-    unit = stretch.find(stretch[:LONGEST_UNIT], 1)
-    return unit if unit > 0 and stretch.startswith(stretch[unit:]) else 0
-
-
 def is_thin(stretch: str) -> bool:
     """Return whether a stretch repeats few letters or marks."""
     found = set(stretch)
@@ -130,9 +127,12 @@ def least_cost(thin: str) -> float:
     """Return the least that thin stretches cost; words that are one token cost no more."""
     if not thin or BASES <= set(thin.upper()) <= BASES | {"N", "\n"}:
         return 0.0
-    known = list(filter(known_words().__contains__, words(bones_of(thin))))
+    bones = skeleton(thin.encode("utf-8", "surrogatepass"))
+    known = list(filter(known_words().__contains__, words(bones)))
     in_known = len("".join(known).replace(BLANK, ""))
-    drawn = reduce(without_lines, LINES, thin)
+    drawn = thin
+    for line in LINES:
+        drawn = drawn.replace(line, "")
     text = drawn.translate(NO_RULERS) if any(map(drawn.__contains__, RULERS)) else drawn
     plain = text.encode("ascii", "ignore")
     solid = plain.translate(None, b" \n\t")
@@ -149,21 +149,9 @@ def least_cost(thin: str) -> float:
         + min(len(plain) - len(solid), foreign) * BLANK_COST
         + own_cost(text)
     )
-    bones = bones_of(thin)
     marks = bones.translate(DEAR_MARKS).count(b"xx")
     digits = min(len(dear) - len(letters), 2 * marks)
     return max(of_characters, parts_cost(bones) + COST * marks + DIGIT_COST / 2 * digits)
-
-
-def without_lines(text: str, mark: str) -> str:
-    """Return a text without the lines that are drawn with a mark."""
-    line = mark * LINE
-    return text.replace(line, "") if line in text else text
-
-
-def bones_of(text: str) -> bytes:
-    """Return a byte for each character of a text."""
-    return skeleton(text, text.encode("utf-8", "surrogatepass"))
 
 
 @lru_cache(maxsize=256)

@@ -39,14 +39,9 @@ def known_words() -> frozenset[str]:
     return frozenset([*listed.split(), BLANK])
 
 
-def skeleton(text: str, raw: bytes) -> bytes:
-    """A byte for each character: itself, or the first of its several bytes in UTF-8."""
-    return raw if text.isascii() else raw.translate(None, CONTINUING)
-
-
-def letters_of(bones: bytes) -> bytes:
-    """Return the ASCII letters, a `_` for a space and a space for all else."""
-    return bones.translate(LETTERS).replace(b"____", b"   _")
+def skeleton(raw: bytes) -> bytes:
+    """Return a byte for each character of UTF-8: itself, or the first of its several bytes."""
+    return raw if raw.isascii() else raw.translate(None, CONTINUING)
 
 
 def words(bones: bytes) -> list[str]:
@@ -55,14 +50,16 @@ def words(bones: bytes) -> list[str]:
     Those right behind a space have a `_` before them; a space that stands before something else
     may be a word `_`.
     """
-    return apart(letters_of(bones)).decode("ascii").split()
+    return parted(bones)[1].decode("ascii").split()
 
 
-def apart(letters: bytes) -> bytes:
-    """Return letters with a space before each `_` and each capital that begins a part of a word.
+def parted(bones: bytes) -> tuple[bytes, bytes]:
+    """Return the ASCII letters, and the same divided into words and at capitals by spaces.
 
-    It is a capital behind a small letter, or the last of several capitals before a small one.
+    A `_` stands for a space, and a space for all else. Capitals begin a part of a word behind a
+    small letter, or as the last of several before a small one.
     """
+    letters = bones.translate(LETTERS).replace(b"____", b"   _")
     size = len(letters)
     cases = int.from_bytes(letters.translate(CASES), "little")
     before = cases << 8
@@ -71,7 +68,7 @@ def apart(letters: bytes) -> bytes:
     both = bytearray(2 * size)
     both[::2] = begins.to_bytes(size, "little").translate(GAPS)
     both[1::2] = letters
-    return bytes(both).translate(None, b"\0")
+    return letters, bytes(both).translate(None, b"\0")
 
 
 class Divided(NamedTuple):
@@ -86,10 +83,9 @@ class Divided(NamedTuple):
 
 def divided(bones: bytes) -> Divided:
     """Return what is left of a text without the words known to be one token."""
-    letters = letters_of(bones)
-    parted = apart(letters)
-    pieces = len(parted) - len(letters) - letters.count(b"_")
-    unknown = filterfalse(known_words().__contains__, parted.decode("ascii").split())
+    letters, in_words = parted(bones)
+    pieces = len(in_words) - len(letters) - letters.count(b"_")
+    unknown = filterfalse(known_words().__contains__, in_words.decode("ascii").split())
     return Divided(" ".join(["", *unknown]).encode("ascii"), pieces, unbroken(letters))
 
 

@@ -43,7 +43,7 @@ class SessionResults:
             return None
         number = number_of(name)
         with self._database.reading() as connection:
-            results.created(connection, self._session_id, number)
+            results.get_row(connection, self._session_id, number)
         return Stored(number)
 
     def listing(self) -> Body:

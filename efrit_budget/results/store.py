@@ -40,7 +40,7 @@ class RecentBodies:
 
     def get(self, connection: sqlite3.Connection, session_id: str, number: int) -> Body:
         """Return a stored result."""
-        key = (session_id, number, created(connection, session_id, number))
+        key = (session_id, number, get_row(connection, session_id, number)["created"])
         with self._lock:
             found = self._bodies.get(key)
             if found is not None:
@@ -57,7 +57,7 @@ class RecentBodies:
         size = len(body.text) + OFFSET_BYTES * (len(body.items) + len(body.headers))
         if size < WORTH_HOLDING:
             return
-        key = (session_id, number, created(connection, session_id, number))
+        key = (session_id, number, get_row(connection, session_id, number)["created"])
         with self._lock:
             self._held += size - self._sizes.pop(key, 0)
             self._bodies[key], self._sizes[key] = body, size
@@ -115,32 +115,21 @@ def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
     return unpacked(row["data"], row["marks"])
 
 
-def created(connection: sqlite3.Connection, session_id: str, number: int) -> float:
-    """Return when a result was stored."""
-    row = connection.execute(
-        "SELECT created FROM results WHERE session_id = ? AND number = ?", (session_id, number)
+def find(connection: sqlite3.Connection, session_id: str, number: int) -> sqlite3.Row | None:
+    """Return the row of a result without its text, or None."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT blob, tool, created FROM results WHERE session_id = ? AND number = ?",
+        (session_id, number),
     ).fetchone()
+    return row
+
+
+def get_row(connection: sqlite3.Connection, session_id: str, number: int) -> sqlite3.Row:
+    """Return the row of a result without its text; raise if there is none."""
+    row = find(connection, session_id, number)
     if row is None:
         raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
-    return float(row["created"])
-
-
-def holds(connection: sqlite3.Connection, session_id: str, number: int) -> bool:
-    """Return whether the session has a result with this number."""
-    row = connection.execute(
-        "SELECT 1 FROM results WHERE session_id = ? AND number = ?", (session_id, number)
-    ).fetchone()
-    return row is not None
-
-
-def blob_of(connection: sqlite3.Connection, session_id: str, number: int) -> str:
-    """Return the hash of a stored result's text."""
-    row = connection.execute(
-        "SELECT blob FROM results WHERE session_id = ? AND number = ?", (session_id, number)
-    ).fetchone()
-    if row is None:
-        raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
-    return str(row["blob"])
+    return row
 
 
 def delete_some(connection: sqlite3.Connection, session_id: str) -> int:
@@ -159,11 +148,3 @@ def delete_some(connection: sqlite3.Connection, session_id: str) -> int:
         (json.dumps([row["blob"] for row in rows]),),
     )
     return len(rows)
-
-
-def tool_of(connection: sqlite3.Connection, session_id: str, number: int) -> str:
-    """Return the tool of a result."""
-    row = connection.execute(
-        "SELECT tool FROM results WHERE session_id = ? AND number = ?", (session_id, number)
-    ).fetchone()
-    return str(row["tool"])

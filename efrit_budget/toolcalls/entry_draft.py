@@ -90,7 +90,8 @@ class EntryDraft:
 
     def _stored_blob(self, connection: sqlite3.Connection) -> str:
         """Return the hash of the text of a stored result; raise where it is gone."""
-        return results.blob_of(connection, self._ended.session.id, self.number)
+        row = results.get_row(connection, self._ended.session.id, self.number)
+        return str(row["blob"])
 
     # Writing it
 

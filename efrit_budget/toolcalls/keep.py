@@ -49,7 +49,7 @@ class ResultKeeper:
     def has_result(self, session_id: str, number: int) -> bool:
         """Return whether a result with this number is stored."""
         with self._database.reading() as connection:
-            return results.holds(connection, session_id, number)
+            return results.find(connection, session_id, number) is not None
 
     def continuation(self, session_id: str, place: Place) -> Continuation | None:
         """Return how the tool continues a result at this place, or None."""
@@ -57,7 +57,8 @@ class ResultKeeper:
             body = self._recent.get(connection, session_id, place.number)
             if body.more is None or place.offset < len(body.text):
                 return None
-            return Continuation(results.tool_of(connection, session_id, place.number), body.more)
+            row = results.get_row(connection, session_id, place.number)
+            return Continuation(row["tool"], body.more)
 
     def keep(
         self, session: Session, call: ToolCall, produced: Produced, grant: Grant, *, with_data: bool

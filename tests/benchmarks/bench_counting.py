@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from efrit_budget.budget.calibration import Calibration
-from efrit_budget.budget.estimate import estimate, remembered_cost
+from efrit_budget.budget.estimate import cost, estimate
 from tests.benchmarks.corpora_languages import THIRTY, language_texts
 from tests.benchmarks.recorded_usage import turns
 from tests.benchmarks.table import Row
@@ -34,7 +34,7 @@ def whole_rows() -> Iterator[Row]:
         text = (body * (LONG // len(body) + 1))[:LONG]
         taken = []
         for _ in range(ROUNDS):
-            remembered_cost.cache_clear()
+            cost.cache_clear()
             start = time.process_time()
             estimate(text)
             taken.append(time.process_time() - start)

@@ -252,7 +252,7 @@ def pair_counts(pairs: Pairs, coded: bytes) -> Numbers:
 def features(text: str) -> tuple[Numbers, float]:
     """Return the estimator's counts for a text, in the unknowns' order, and its fixed cost."""
     text, raw = estimator.joined(text)
-    bones = skeleton(text, raw)
+    bones = skeleton(raw)
     unknown = divided(bones)
     borders = cyrillic = np.zeros(256)
     certain = 1.0 + estimator.UNBROKEN_COST * unknown.unbroken

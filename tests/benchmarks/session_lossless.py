@@ -13,9 +13,9 @@ from tests.benchmarks.session_conversation import CONTINUED
 
 AT_ONCE = 6
 TAIL = re.compile(
-    r"\n?(?:[^\n]* continues\.\n|Only the first [\d,]+ of [^\n]* stored\.\n)?\n*📏 ~[^\n]*\Z"
+    r"\n?(?:[^\n]* continues\.\n|§ Only the first [\d,]+ of [^\n]* stored\.\n)?\n*📏 ~[^\n]*\Z"
 )
-SAME = re.compile(r"Same as (r\d+), which is in the window in full\.")
+SAME = re.compile(r"§ Same as (r\d+), which is in the window in full\.")
 
 
 class Turns(Protocol):
