@@ -14,8 +14,8 @@ from efrit_budget.errors import CancelledError
 class Cancellation:
     """A flag that is raised once, and the callbacks that stop the work at hand.
 
-    A callback is run with the lock held, so none runs once the block it was given for is left;
-    it has to be quick.
+    A callback is run with the lock held, so none runs after its `calling` block has ended; it has
+    to be quick.
     """
 
     cancelled: bool = False

@@ -44,7 +44,7 @@ CYRILLIC_LEADS = (b"\xd0", b"\xd1")
 """The first bytes of Cyrillic letters in UTF-8."""
 PICTURES, PICTURE_MORE = b"\xe2\xee\xef\xf0\xf1\xf2\xf3\xf4", 3
 """The first bytes of characters that may be a token with others, though one alone is several."""
-UNBROKEN_COST = 0.075
+UNBROKEN_COST = 0.13
 """What a letter costs more in a run that is a word of no language."""
 FEW_LETTERS_COST = 0.025
 """What a letter costs more in unknown words that are made of few letters."""

@@ -33,6 +33,8 @@ EACH_BYTE = bytes(range(256))
 BEYOND_ASCII = b"\0" + b"\x80" * 255
 COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.45
 """The least a character of a thin stretch costs: a letter or mark, a digit, and others."""
+FEWEST, FEWEST_COST = 6, 1.1
+"""What a letter or mark costs at the least where no more different ones stand beside digits."""
 FOREIGN_COST, BLANK_COST = 0.95, 0.85
 """The same of what lies beyond ASCII, and of a blank beside it."""
 BASES = set("ACGT")
@@ -84,7 +86,12 @@ def stretches(text: str) -> Stretches:
 
 def perhaps_thin(text: str) -> list[int]:
     """Return where the stretches begin that can be thin, judged by a byte for each character."""
-    some = text.encode() if text.isascii() else a_byte_each(text)
+    if text.isascii():
+        some = text.encode()
+    else:  # the lowest bits of all other characters, in bytes beyond ASCII
+        raw = text.encode("utf-32-le", "surrogatepass")
+        beyond = int.from_bytes(raw[1::4].translate(BEYOND_ASCII), "little")
+        some = (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
     some = some.translate(LETTER_BYTES)
     return [
         at
@@ -98,13 +105,6 @@ def perhaps_thin(text: str) -> list[int]:
 def different(some: bytes) -> int:
     """Return the number of different bytes."""
     return len(EACH_BYTE) - len(EACH_BYTE.translate(None, some))
-
-
-def a_byte_each(text: str) -> bytes:
-    """Return ASCII as it is, and the lowest bits of all other characters in bytes beyond it."""
-    raw = text.encode("utf-32-le", "surrogatepass")
-    beyond = int.from_bytes(raw[1::4].translate(BEYOND_ASCII), "little")
-    return (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
 
 
 def is_thin(stretch: str) -> bool:
@@ -139,8 +139,9 @@ def least_cost(thin: str) -> float:
     dear = solid.translate(None, CHEAP)
     letters = dear.translate(None, DIGITS)
     foreign = len(text) - len(plain)
+    few = len(letters) < len(dear) and len(set(letters)) <= FEWEST
     of_characters = (
-        (len(letters) - in_known) * COST
+        (len(letters) - in_known) * (FEWEST_COST if few else COST)
         + len(known)
         - known.count(BLANK)
         + (len(dear) - len(letters)) * DIGIT_COST

@@ -40,9 +40,10 @@ class WindowState:
 
     @property
     def least(self) -> int:
-        """The tokens that no rewrite can save: latest user message, current turn and pins.
+        """The tokens that remain after the largest possible rewrite.
 
-        A pinned result keeps its turn in the window; the other results of that turn may shrink.
+        They are the prefix, the latest user message, the current turn, and turns with a pinned
+        result. The other results of those turns count as shrunk.
         """
         requests = [piece for piece in self.pieces if piece.phase is Phase.REQUEST]
         kept_turns = {piece.turn for piece in self.pieces if piece.pinned}

@@ -45,7 +45,7 @@ class BeginParams(ToolUseParams):
 
 
 class EndedParams(Params):
-    """One change that ended."""
+    """One entry of `files` in `changes/end`: a change, and its buffer's text at the end."""
 
     number: Number
     buffer_text: str | None = None

@@ -23,7 +23,7 @@ class Terms:
     cost: Cost
     remaining: int | None
     pressed: bool = False
-    """Whether the allowance is only the floor that every result is granted."""
+    """Whether the allowance is only the floor that every result is given."""
     budget_line: Callable[[int], str] | None = None
     """The line before the footer that tells the same figure, where the tool has cut its answer."""
     price: Cost | None = None

@@ -23,7 +23,7 @@ def own(line: str, text: str = "") -> str:
 
 
 def own_and_found(text: str, own_lines: Collection[int]) -> str:
-    """Mark the lines of those numbers, from 0, as the program's, and quote the others."""
+    """Mark lines by their numbers, from 0, as the program's; quote the others."""
     lines = enumerate(text.split("\n"))
     return "\n".join(own(line) if at in own_lines else quote(line) for at, line in lines)
 

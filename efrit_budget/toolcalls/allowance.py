@@ -22,7 +22,7 @@ ONE_LINE = 60
 
 
 @dataclass(frozen=True)
-class Grant:
+class Allowance:
     """The allowance of a call, and the window and the bounds that it comes from."""
 
     tokens: int
@@ -31,13 +31,13 @@ class Grant:
     bounds: Bounds
 
 
-def compute_grant(
+def compute_allowance(
     window: Window, bounds: Bounds, call: ToolCall, unfinished: int, reserved: int
-) -> Grant:
-    """Return the grant for one of so many unfinished calls: its tool's limit, or less if asked.
+) -> Allowance:
+    """Return the allowance of one of so many unfinished calls: its tool's limit, or less if asked.
 
-    A grant is for a result's text; what stands around it is taken off first. The share counts on
-    the compaction that comes before the next prompt: results of earlier turns give way to those
+    An allowance is for a result's text; what stands around it is taken off first. The share counts
+    on the compaction that comes before the next prompt: results of earlier turns give way to those
     of the turn in hand. The floor counts on all that can give way.
     """
     limits = bounds.limits
@@ -53,7 +53,7 @@ def compute_grant(
     if is_pressed:
         share = min(floor, (bounds.plan_limit - window.least - spent) // unfinished - around)
     tokens = max(min(requested, ONE_LINE), min(requested, share))
-    return Grant(tokens, is_pressed, window, bounds)
+    return Allowance(tokens, is_pressed, window, bounds)
 
 
 class Reservations:
@@ -66,10 +66,10 @@ class Reservations:
         self._reserved: dict[tuple[str, str], int] = {}
 
     @contextmanager
-    def reserve(self, session: Session, call: ToolCall) -> Iterator[Grant]:
+    def reserve(self, session: Session, call: ToolCall) -> Iterator[Allowance]:
         """Reserve the allowance of a call while the block runs.
 
-        A call whose result is written counts by that result alone, though it holds its grant a
+        A call whose result is written counts by that result alone, though its allowance stays a
         moment longer: so no lock has to be held while it is written.
         """
         key = (call.session_id, call.tool_use_id)
@@ -86,10 +86,10 @@ class Reservations:
             announced = calls.count_announced(connection, session.id)
             reserved = sum(others.values()) + len(others) * bounds.around_a_result
             unfinished = max(1, announced - len(others))
-            grant = compute_grant(window, bounds, call, unfinished, reserved)
-            self._reserved[key] = grant.tokens
+            allowance = compute_allowance(window, bounds, call, unfinished, reserved)
+            self._reserved[key] = allowance.tokens
         try:
-            yield grant
+            yield allowance
         finally:
             with self._lock:
                 self._reserved.pop(key, None)

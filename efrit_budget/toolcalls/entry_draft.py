@@ -31,7 +31,7 @@ from efrit_budget.results.pages import Cost
 from efrit_budget.results.store import Packed
 from efrit_budget.results.tokens import handle
 from efrit_budget.sessions.rows import Session
-from efrit_budget.toolcalls.allowance import Grant
+from efrit_budget.toolcalls.allowance import Allowance
 from efrit_budget.tools.base import Outcome, Status
 
 FIGURES = attrgetter("turn", "in_prompt", "kept", "turn_tokens")
@@ -56,7 +56,7 @@ class EndedCall:
     session: Session
     call: ToolCall
     produced: Produced
-    grant: Grant
+    allowance: Allowance
     body: Body
     """The whole result."""
     new: Packed | None
@@ -132,7 +132,7 @@ class EntryDraft:
             results.put(connection, call.session_id, self.number, call.tool, new)
         state = PieceState.FULL if in_window else PieceState.GONE
         calls.insert(connection, call, self.entry, clock, state)
-        cost = self.entry.tokens + self._ended.grant.bounds.around_a_result
+        cost = self.entry.tokens + self._ended.allowance.bounds.around_a_result
         windows.save_use(
             connection,
             call.session_id,
@@ -161,7 +161,7 @@ class EntryDraft:
             compressed = line_of_same(self.number, same_as)
         else:
             compressed = compressed_line(self.number, delivery.tokens, produced.summary)
-            if ended.grant.bounds.cost(compressed) >= delivery.tokens:
+            if ended.allowance.bounds.cost(compressed) >= delivery.tokens:
                 compressed = delivery.text
         message = produced.outcome.message
         shows_content = self._offset == 0 and same_as is None and delivery.end > 0
@@ -190,9 +190,10 @@ class EntryDraft:
 
         Where `max_tokens` is asked for, it is kept however tokens are counted.
         """
-        window, bounds, grant = self._window, self._ended.grant.bounds, self._ended.grant
+        window, allowance = self._window, self._ended.allowance
+        bounds = allowance.bounds
         remaining = bounds.prompt_limit - window.in_prompt - window.turn_tokens
-        if remaining < grant.tokens:  # what is left then is what the next compaction leaves
+        if remaining < allowance.tokens:  # what is left then is what the next compaction leaves
             remaining = max(remaining, bounds.prompt_limit - window.kept - window.turn_tokens)
         cost: Cost = bounds.cost
         rough: Cost = bounds.rough
@@ -203,10 +204,10 @@ class EntryDraft:
             price, rough = dearest(cost), dearest(rough)
         return Terms(
             self._ended.session.id,
-            grant.tokens,
+            allowance.tokens,
             cost,
             remaining,
-            grant.pressed,
+            allowance.pressed,
             budget_line,
             price,
             rough,

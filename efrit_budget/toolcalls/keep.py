@@ -18,7 +18,7 @@ from efrit_budget.results.tokens import Place, handle
 from efrit_budget.sessions import rows
 from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
-from efrit_budget.toolcalls.allowance import Grant
+from efrit_budget.toolcalls.allowance import Allowance
 from efrit_budget.toolcalls.entry_draft import EndedCall, EntryDraft, Produced
 
 
@@ -61,9 +61,15 @@ class ResultKeeper:
             return Continuation(row["tool"], body.more)
 
     def keep(
-        self, session: Session, call: ToolCall, produced: Produced, grant: Grant, *, with_data: bool
+        self,
+        session: Session,
+        call: ToolCall,
+        produced: Produced,
+        allowance: Allowance,
+        *,
+        with_data: bool,
     ) -> JsonObject:
-        """Store what a call produced; return the envelope with what the grant allows of it.
+        """Store what a call produced; return the envelope with what the allowance allows of it.
 
         Where the call has a result already, that stands. What takes long is done before the
         transaction: should the window have changed meanwhile, it is done anew.
@@ -75,7 +81,7 @@ class ResultKeeper:
             else:
                 body = replace(body, text=sound_text(body.text))
                 new = results.packed(connection, body)
-        ended = EndedCall(session, call, produced, grant, body, new)
+        ended = EndedCall(session, call, produced, allowance, body, new)
         while True:
             with self._database.reading() as connection:
                 draft = EntryDraft(connection, ended)

@@ -19,7 +19,7 @@ from efrit_budget.sessions.rows import Session
 from efrit_budget.sessions.store import SessionStore
 from efrit_budget.settings.model import ToolSettings
 from efrit_budget.storage.database import Database
-from efrit_budget.toolcalls.allowance import Grant, Reservations
+from efrit_budget.toolcalls.allowance import Allowance, Reservations
 from efrit_budget.toolcalls.arguments import (
     explain_problem,
     parse,
@@ -79,7 +79,7 @@ class _Run:
     session: Session
     tool: Tool
     call: ToolCall
-    grant: Grant
+    allowance: Allowance
     control: Control
 
 
@@ -119,8 +119,8 @@ class ToolRunner:
                 envelope = self._keeper.find(call, with_data=control.with_data)
             if envelope is not None:
                 return envelope
-            with self._reservations.reserve(session, call) as grant:
-                return self._run(_Run(session, tool, call, grant, control))
+            with self._reservations.reserve(session, call) as allowance:
+                return self._run(_Run(session, tool, call, allowance, control))
         finally:
             self.running.depart(call, control.cancellation)
 
@@ -131,15 +131,15 @@ class ToolRunner:
             envelope = self._keeper.find(call, with_data=with_data)
         if envelope is not None:
             return envelope
-        with self._reservations.reserve(session, call) as grant:
-            return self._keeper.keep(session, call, produced, grant, with_data=with_data)
+        with self._reservations.reserve(session, call) as allowance:
+            return self._keeper.keep(session, call, produced, allowance, with_data=with_data)
 
     def close(self) -> None:
         """Give up the mark of this process as alive."""
         self.running.close()
 
     def _run(self, run: _Run) -> JsonObject:
-        arguments = parse(run.tool, run.call, run.grant.window.tools)
+        arguments = parse(run.tool, run.call, run.allowance.window.tools)
         if isinstance(arguments, Outcome):
             return self._keep(run, arguments, None)
         if arguments.continuation_token is not None:
@@ -208,7 +208,7 @@ class ToolRunner:
         """Keep an outcome; `retries` is for what cannot be had again."""
         produced = Produced(outcome, summarize(run.tool, run.call, arguments, outcome))
         keep, control = self._keeper.keep, run.control
-        kept = (run.session, run.call, produced, run.grant)
+        kept = (run.session, run.call, produced, run.allowance)
         if not retries:
             return keep(*kept, with_data=control.with_data)
         store = partial(keep, *kept, with_data=control.with_data)
@@ -219,8 +219,8 @@ class ToolRunner:
         confirm_id = run.control.confirm_id
         return ToolContext(
             project=self._projects.of(run.session),
-            allowance=filled(run.grant.tokens),
-            cost=run.grant.bounds.cost_to_cut,
+            allowance=filled(run.allowance.tokens),
+            cost=run.allowance.bounds.cost_to_cut,
             results=SessionResults(self._database, run.session.id),
             memory=self._facilities.memory,
             origin=Origin(Path(run.session.root).name, run.session.id),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from efrit_budget.app import Application
+from efrit_budget.characters import one_line_each
 from efrit_budget.conversation.recall import SessionResults
 from efrit_budget.errors import JsonObject
 from tests.benchmarks.session_conversation import CONTINUED
@@ -31,11 +32,15 @@ class Turns(Protocol):
 
 
 def lost(turns: Turns, originals: Mapping[str, str], application: Application) -> int:
-    """Count the results that differ from the original, in the store or through `recall_result`."""
+    """Count the results that differ from the original, in the store or through `recall_result`.
+
+    What is delivered shows control characters as pictures, as every result does.
+    """
     stored = SessionResults(application._database, turns.session)
     wrong = {handle for handle, text in originals.items() if stored.body(handle).text != text}
-    recalled = _recalled(turns, originals)
-    return len(wrong | {handle for handle, text in originals.items() if recalled[handle] != text})
+    shown = {handle: one_line_each(text) for handle, text in originals.items()}
+    recalled = _recalled(turns, shown)
+    return len(wrong | {handle for handle, text in shown.items() if recalled[handle] != text})
 
 
 def _recalled(turns: Turns, originals: Mapping[str, str]) -> dict[str, str]:
@@ -84,8 +89,9 @@ def _taken(
     page = originals[same[1]][start:end] if same else TAIL.sub("", text)
     if same and page not in beside and not turns.shows(page):
         page = ""
-    if not same and page + "\n" == originals[handle][start:end]:
-        page += "\n"  # the tail stands on a line of its own, as what ends in a newline leaves it
+    whole = originals[handle][start:end]
+    if not same and page.rstrip("\n") == whole.rstrip("\n"):
+        page = whole  # the tail stands on a line of its own, behind the last line ends
     found[handle] += page
     is_over = end >= len(originals[handle])  # what a tool would serve behind it was never stored
     return {"continuation_token": token} if token and not is_over else None
