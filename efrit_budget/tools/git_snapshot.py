@@ -19,8 +19,8 @@ from efrit_budget.project.paths import same_form, shown_name
 from efrit_budget.results.body import Body, of_items
 from efrit_budget.results.marks import own, quote
 from efrit_budget.tools.base import Outcome, ToolContext, answer, failure, question
+from efrit_budget.tools.git_tool import asks_for_secret
 from efrit_budget.tools.layout.diffs import LARGE_FILE_POINTER
-from efrit_budget.tools.secret_changes import asks_for_secret
 
 SHORT_HASH = 10
 

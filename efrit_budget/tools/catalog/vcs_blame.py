@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -13,21 +14,13 @@ from efrit_budget.errors import Json, JsonObject
 from efrit_budget.project.git.blame import Run, find_runs
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
-from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.repository import Repository
 from efrit_budget.project.git.revisions import commit
-from efrit_budget.project.paths import OutsideError, same_form, shown_name
+from efrit_budget.project.paths import same_form, shown_name
 from efrit_budget.results.body import of_items
-from efrit_budget.tools.base import (
-    Arguments,
-    Hint,
-    Outcome,
-    Tool,
-    ToolContext,
-    answer,
-    failure,
-    question,
-)
-from efrit_budget.tools.secret_changes import asks_for_secret
+from efrit_budget.tools.base import Arguments, Hint, Outcome, ToolContext, answer, failure, question
+from efrit_budget.tools.git_tool import GitTool, asks_for_secret
+from efrit_budget.tools.sizes import counted
 
 TOO_SHORT = re.compile(r"has only (\d+) lines?")
 NOT_THERE = ("no such path", "no such ref", "is a directory", "unsupported file type")
@@ -46,7 +39,7 @@ class VcsBlameArguments(Arguments):
     revision: Annotated[str, Field(min_length=1, description="As of then")] | None = None
 
 
-class VcsBlame(Tool):
+class VcsBlame(GitTool):
     """Lists lines below their commits."""
 
     name = "vcs_blame"
@@ -56,47 +49,39 @@ class VcsBlame(Tool):
     arguments = VcsBlameArguments
     hint = Hint("lines", tokens_each=15)
 
-    def run(self, arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
+    def look(
+        self, arguments: VcsBlameArguments, context: ToolContext, repository: Repository
+    ) -> Outcome:
         """Return the lines with their commits."""
-        try:
-            return _blame(arguments, context)
-        except (GitError, OutsideError) as error:
-            return failure(error.message)
+        name = name_from_root(context.project, repository, arguments.path)
+        if asks_for_secret(context, name):
+            return question(f"{same_form(arguments.path)} usually holds secrets. Show its lines?")
+        if arguments.end_line is not None and arguments.end_line < arguments.start_line:
+            return failure(
+                f"end_line {arguments.end_line} is before start_line {arguments.start_line}; "
+                f"{shown_name(name)} has {_length(repository, name, arguments)} lines"
+            )
+        runs = _runs(repository, name, arguments)
+        if not runs:
+            return answer(f"{shown_name(name)} is empty.", {"runs": []})
+        crlf = all(line.endswith(b"\r") for run in runs for line in run.lines)
+        groups = [(_header(run, name), list(_items(run, crlf=crlf))) for run in runs]
+        body = of_items("lines", groups, path=shown_name(name), runs=[_facts(run) for run in runs])
+        notes = (*_notes(arguments, context, runs), *(["CRLF"] if crlf else []))
+        return Outcome(body=replace(body, item_data=()), notes=notes)
 
     def compress(self, arguments: VcsBlameArguments, outcome: Outcome) -> str:
         """Return which lines were read, and how many per author."""
         body = outcome.whole
         runs = body.data["runs"]
-        written: dict[str, int] = {}
+        written = Counter[str]()
         for run in runs:
-            written[run["author"]] = written.get(run["author"], 0) + run["end"] - run["start"] + 1
-        most = sorted(written.items(), key=lambda each: -each[1])
-        authors = ", ".join(f"{author} ({count:,})" for author, count in most)
-        count = len({run["hash"] for run in runs})
-        commits = f"{count:,} commit{'' if count == 1 else 's'}"
+            written[run["author"]] += run["end"] - run["start"] + 1
+        authors = ", ".join(f"{author} ({count:,})" for author, count in written.most_common())
+        commits = counted(len({run["hash"] for run in runs}), "commit")
         lines = f"lines {runs[0]['start']:,}-{runs[-1]['end']:,}" if runs else "no lines"
         text = f"Blamed {same_form(arguments.path)}, {lines}: {commits}. {authors}"
         return text if len(text) <= 500 else f"{text[:496]} ..."
-
-
-def _blame(arguments: VcsBlameArguments, context: ToolContext) -> Outcome:
-    repository = open_repository(context.root, context.cancellation)
-    name = name_from_root(context.project, repository, arguments.path)
-    if asks_for_secret(context, name):
-        return question(f"{same_form(arguments.path)} usually holds secrets. Show its lines?")
-    if arguments.end_line is not None and arguments.end_line < arguments.start_line:
-        return failure(
-            f"end_line {arguments.end_line} is before start_line {arguments.start_line}; "
-            f"{shown_name(name)} has {_length(repository, name, arguments)} lines"
-        )
-    runs = _runs(repository, name, arguments)
-    notes = _notes(arguments, context, runs)
-    crlf = bool(runs) and all(line.endswith(b"\r") for run in runs for line in run.lines)
-    groups = [(_header(run, name), list(_items(run, crlf=crlf))) for run in runs]
-    body = of_items("lines", groups, path=shown_name(name), runs=[_facts(run) for run in runs])
-    if not runs:
-        return answer(f"{shown_name(name)} is empty.", {"runs": []})
-    return Outcome(body=replace(body, item_data=()), notes=(*notes, *(["CRLF"] if crlf else [])))
 
 
 def _runs(repository: Repository, name: str, arguments: VcsBlameArguments) -> list[Run]:
@@ -146,7 +131,7 @@ def _length(repository: Repository, name: str, arguments: VcsBlameArguments) -> 
 def _notes(
     arguments: VcsBlameArguments, context: ToolContext, runs: Sequence[Run]
 ) -> Iterator[str]:
-    last = runs[-1].first + len(runs[-1].lines) - 1 if runs else 0
+    last = runs[-1].first + len(runs[-1].lines) - 1
     if arguments.end_line is not None and last < arguments.end_line:
         yield f"The file ends at line {last:,}."
     buffer = context.project.buffer(context.project.locate(arguments.path))

@@ -11,21 +11,12 @@ from pydantic import Field
 from efrit_budget.project.git.diff import CONTEXT_LINES, Comparison, count_changes, read_patch
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
-from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.repository import Repository
 from efrit_budget.project.git.revisions import difference
-from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.tools.base import (
-    Arguments,
-    Hint,
-    Outcome,
-    Tool,
-    ToolContext,
-    answer,
-    failure,
-    question,
-)
+from efrit_budget.project.paths import same_form
+from efrit_budget.tools.base import Arguments, Hint, Outcome, ToolContext, answer, question
+from efrit_budget.tools.git_tool import GitTool, asks_for_secret, secret_but
 from efrit_budget.tools.layout.diffs import compressed_diff, diff_body
-from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
 
 UNSTAGED = (
     "No changes that are not staged{place}. staged: true shows what is staged, revision: HEAD "
@@ -49,7 +40,7 @@ class VcsDiffArguments(Arguments):
     context: Annotated[int, Field(ge=1, le=1000)] = CONTEXT_LINES
 
 
-class VcsDiff(Tool):
+class VcsDiff(GitTool):
     """Returns a complete stat, then hunks."""
 
     name = "vcs_diff"
@@ -60,32 +51,27 @@ class VcsDiff(Tool):
     arguments = VcsDiffArguments
     hint = Hint("changed lines", tokens_each=12)
 
-    def run(self, arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
+    def look(
+        self, arguments: VcsDiffArguments, context: ToolContext, repository: Repository
+    ) -> Outcome:
         """Return the difference."""
-        try:
-            return _diff(arguments, context)
-        except (GitError, OutsideError) as error:
-            return failure(error.message)
+        name = arguments.path and name_from_root(context.project, repository, arguments.path)
+        if not arguments.stat_only and asks_for_secret(context, name):
+            path = same_form(arguments.path or "")
+            return question(f"{path} usually holds secrets. Show its diff?")
+        comparison = _comparison(arguments, repository)
+        if name:
+            comparison = replace(comparison, paths=(name,))
+        ask = count_changes if arguments.stat_only else read_patch
+        found = ask(repository, comparison)
+        if not found.changes:
+            missing = name is not None and not os.path.lexists(context.root / name)
+            return answer(_nothing(arguments, missing=missing), {"files": []})
+        return Outcome(body=diff_body(found, secret_but(context, name)), notes=found.notes)
 
     def compress(self, _arguments: VcsDiffArguments, outcome: Outcome) -> str:
         """Return the counts of files and lines, and the files."""
         return compressed_diff("Diff", outcome.whole)
-
-
-def _diff(arguments: VcsDiffArguments, context: ToolContext) -> Outcome:
-    repository = open_repository(context.root, context.cancellation)
-    name = arguments.path and name_from_root(context.project, repository, arguments.path)
-    if not arguments.stat_only and asks_for_secret(context, name):
-        return question(f"{same_form(arguments.path or '')} usually holds secrets. Show its diff?")
-    comparison = _comparison(arguments, repository)
-    if name:
-        comparison = replace(comparison, paths=(name,))
-    ask = count_changes if arguments.stat_only else read_patch
-    found = ask(repository, comparison)
-    if not found.changes:
-        missing = name is not None and not os.path.lexists(context.root / name)
-        return answer(_nothing(arguments, missing=missing), {"files": []})
-    return Outcome(body=diff_body(found, secret_but(context, name)), notes=found.notes)
 
 
 def _comparison(arguments: VcsDiffArguments, repository: Repository) -> Comparison:

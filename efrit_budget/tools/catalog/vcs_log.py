@@ -16,12 +16,14 @@ from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
 from efrit_budget.project.git.patches import COUNT_OPTIONS, FileChange, changes_of_counts
-from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.repository import Repository
 from efrit_budget.project.git.revisions import find_commits
-from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.paths import same_form
 from efrit_budget.results.body import of_items
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, answer, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, ToolContext, answer, failure
+from efrit_budget.tools.git_tool import GitTool
 from efrit_budget.tools.layout.diffs import change_facts, change_line
+from efrit_budget.tools.sizes import counted
 
 BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
 """Git's message about a bad pattern, which quotes the pattern and names the problem."""
@@ -41,7 +43,7 @@ class VcsLogArguments(Arguments):
     stat: bool = False
 
 
-class VcsLog(Tool):
+class VcsLog(GitTool):
     """Lists commits by day, newest first."""
 
     name = "vcs_log"
@@ -52,13 +54,27 @@ class VcsLog(Tool):
     arguments = VcsLogArguments
     hint = Hint("commits", tokens_each=30, parameter="limit")
 
-    def run(self, arguments: VcsLogArguments, context: ToolContext) -> Outcome:
+    def look(
+        self, arguments: VcsLogArguments, context: ToolContext, repository: Repository
+    ) -> Outcome:
         """List the commits; one more than wanted is read, to know whether there are more."""
+        name = arguments.path and name_from_root(context.project, repository, arguments.path)
+        if find_commits(repository, ["HEAD"])[0] is None:
+            return answer("There are no commits yet.", {"commits": []})
+        path = context.root / (name or "")
+        is_folder = path.is_dir() and not path.is_symlink()
+        options = _options(arguments, follows=bool(name) and not is_folder)
         try:
-            repository = open_repository(context.root, context.cancellation)
-            return _log(arguments, context, repository)
-        except (GitError, OutsideError) as error:
-            return failure(error.message)
+            finished = repository.run("log", *options, paths=(name,) if name else repository.scope)
+        except GitError as error:
+            bad = BAD_REGEX.match(error.complaint)
+            if bad is None:
+                raise
+            return failure(f"git cannot use this: {bad[1]}. {REGEX_HELP}")
+        entries = list(_entries(finished.stdout))
+        if not entries:
+            return answer(_empty_outcome(arguments, repository), {"commits": []})
+        return _outcome(arguments, entries, repository)
 
     def compress(self, arguments: VcsLogArguments, outcome: Outcome) -> str:
         """Return the number of commits, the dates and the first subjects."""
@@ -68,8 +84,9 @@ class VcsLog(Tool):
         place = f" of {same_form(arguments.path)}" if arguments.path else ""
         dates = sorted(commit["date"][:10] for commit in commits)
         subjects = "; ".join(f"{commit['short']} {commit['subject']}" for commit in commits)
-        count = f"{len(commits):,} commit{'' if len(commits) == 1 else 's'}"
-        text = f"Log{place}: {count}, {dates[0]} to {dates[-1]}. {subjects}"
+        text = (
+            f"Log{place}: {counted(len(commits), 'commit')}, {dates[0]} to {dates[-1]}. {subjects}"
+        )
         return text if len(text) <= 500 else f"{text[:496]} ..."
 
 
@@ -79,29 +96,6 @@ class LogEntry:
 
     commit: Commit
     changes: Sequence[FileChange] = ()
-
-
-def _log(arguments: VcsLogArguments, context: ToolContext, repository: Repository) -> Outcome:
-    name = arguments.path and name_from_root(context.project, repository, arguments.path)
-    if find_commits(repository, ["HEAD"])[0] is None:
-        return answer("There are no commits yet.", {"commits": []})
-    options = _options(arguments, follows=bool(name) and not _is_folder(context, name))
-    try:
-        finished = repository.run("log", *options, paths=(name,) if name else repository.scope)
-    except GitError as error:
-        bad = BAD_REGEX.match(error.complaint)
-        if bad is None:
-            raise
-        return failure(f"git cannot use this: {bad[1]}. {REGEX_HELP}")
-    entries = list(_entries(finished.stdout))
-    if not entries:
-        return answer(_empty_outcome(arguments, repository), {"commits": []})
-    return _outcome(arguments, entries, repository)
-
-
-def _is_folder(context: ToolContext, name: str | None) -> bool:
-    path = context.root / (name or "")
-    return path.is_dir() and not path.is_symlink()
 
 
 def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:

@@ -10,17 +10,16 @@ from pydantic import Field
 from efrit_budget.project.git.commit_files import split_revision
 from efrit_budget.project.git.commits import FIELDS, FORMAT, Commit, commit_of
 from efrit_budget.project.git.diff import Comparison, read_patch
-from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.names import name_from_root
-from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.repository import Repository
 from efrit_budget.project.git.revisions import commit
-from efrit_budget.project.paths import OutsideError, same_form
+from efrit_budget.project.paths import same_form
 from efrit_budget.results.body import Body, preceded
 from efrit_budget.results.marks import own, quote
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure, question
+from efrit_budget.tools.base import Arguments, Hint, Outcome, ToolContext, failure, question
 from efrit_budget.tools.git_snapshot import past_outcome
+from efrit_budget.tools.git_tool import GitTool, asks_for_secret, secret_but
 from efrit_budget.tools.layout.diffs import compressed_diff, diff_body
-from efrit_budget.tools.secret_changes import asks_for_secret, secret_but
 
 COMMAND = ("show", FORMAT, "--no-notes", "--decorate=short")
 MERGE_NOTE = (
@@ -36,7 +35,7 @@ class VcsShowArguments(Arguments):
     path: Annotated[str, Field(min_length=1)] | None = None
 
 
-class VcsShow(Tool):
+class VcsShow(GitTool):
     """Returns author, date, message and changes."""
 
     name = "vcs_show"
@@ -46,13 +45,20 @@ class VcsShow(Tool):
     arguments = VcsShowArguments
     hint = Hint("changed lines", tokens_each=12)
 
-    def run(self, arguments: VcsShowArguments, context: ToolContext) -> Outcome:
+    def look(
+        self, arguments: VcsShowArguments, context: ToolContext, repository: Repository
+    ) -> Outcome:
         """Return the commit, or the file or folder in it."""
-        try:
-            repository = open_repository(context.root, context.cancellation)
-            return _show(arguments, context, repository)
-        except (GitError, OutsideError) as error:
-            return failure(error.message)
+        past = split_revision(arguments.revision)
+        if past is not None and arguments.path is None:
+            return past_outcome(context, repository, *past)
+        if past is not None:
+            return failure("the revision names a path already; leave out one of the two")
+        name = arguments.path and name_from_root(context.project, repository, arguments.path)
+        if asks_for_secret(context, name):
+            path = same_form(arguments.path or "")
+            return question(f"{path} usually holds secrets. Show its diff?")
+        return _show(arguments, name, context, repository)
 
     def compress(self, arguments: VcsShowArguments, outcome: Outcome) -> str:
         """Return the commit and its changes, or the file and its length."""
@@ -64,15 +70,10 @@ class VcsShow(Tool):
         return compressed_diff(found[:200], body)
 
 
-def _show(arguments: VcsShowArguments, context: ToolContext, repository: Repository) -> Outcome:
-    past = split_revision(arguments.revision)
-    if past is not None and arguments.path is None:
-        return past_outcome(context, repository, *past)
-    if past is not None:
-        return failure("the revision names a path already; leave out one of the two")
-    name = arguments.path and name_from_root(context.project, repository, arguments.path)
-    if asks_for_secret(context, name):
-        return question(f"{same_form(arguments.path or '')} usually holds secrets. Show its diff?")
+def _show(
+    arguments: VcsShowArguments, name: str | None, context: ToolContext, repository: Repository
+) -> Outcome:
+    """Return a commit with its changes, or those of one path."""
     digest = commit(repository, arguments.revision)
     comparison = Comparison(
         [*COMMAND, "--diff-merges=dense-combined"],
@@ -82,7 +83,11 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
         combined_status="M",
     )
     found = read_patch(repository, comparison)
-    shown_commit = commit_of(found.fields or _fields_alone(repository, digest))
+    fields = found.fields
+    if not fields:  # nothing that was asked for has changed
+        finished = repository.run(*COMMAND, "--no-patch", "--end-of-options", digest)
+        fields = finished.stdout.split(b"\0")[: len(FIELDS)]
+    shown_commit = commit_of(fields)
     preamble = "".join(f"{own(line)}\n" for line in _lines(shown_commit))
     preamble += f"\n{quote(shown_commit.message)}\n\n"
     if not found.changes:
@@ -95,12 +100,6 @@ def _show(arguments: VcsShowArguments, context: ToolContext, repository: Reposit
     body.data.update(shown_commit.facts | more)
     notes = (MERGE_NOTE.format(short=shown_commit.short),) if len(shown_commit.parents) > 1 else ()
     return Outcome(body=body, notes=(*found.notes, *notes))
-
-
-def _fields_alone(repository: Repository, digest: str) -> list[bytes]:
-    """Return the fields of a commit without matching changes."""
-    finished = repository.run(*COMMAND, "--no-patch", "--end-of-options", digest)
-    return finished.stdout.split(b"\0")[: len(FIELDS)]
 
 
 def _lines(told: Commit) -> Iterator[str]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.project.git.folder import GitError
-from efrit_budget.project.git.repository import Repository, open_repository
+from efrit_budget.project.git.repository import Repository
 from efrit_budget.project.git.status import State, StatusEntry, TreeState, read_status
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
-from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure
+from efrit_budget.tools.base import Arguments, Hint, Outcome, ToolContext
+from efrit_budget.tools.git_tool import GitTool
 
 HEADERS = {
     State.CONFLICT: "Conflicts:",
@@ -34,7 +34,7 @@ SHORT_HASH = 10
 CUT = "There are more files than are listed."
 
 
-class VcsStatus(Tool):
+class VcsStatus(GitTool):
     """Lists branch, conflicts, and staged, changed and untracked files."""
 
     name = "vcs_status"
@@ -43,13 +43,9 @@ class VcsStatus(Tool):
     )
     hint = Hint("files", tokens_each=12)
 
-    def run(self, _arguments: Arguments, context: ToolContext) -> Outcome:
+    def look(self, _arguments: Arguments, _: ToolContext, repository: Repository) -> Outcome:
         """Return the state of the working tree."""
-        try:
-            repository = open_repository(context.root, context.cancellation)
-            tree = read_status(repository)
-        except GitError as error:
-            return failure(error.message)
+        tree = read_status(repository)
         notes = (CUT,) if tree.cut else ()
         return Outcome(body=_body(repository, tree), notes=notes)
 

@@ -11,6 +11,7 @@ from efrit_budget.project.git.patches import LINK, FileChange
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items, preceded
 from efrit_budget.results.marks import own
+from efrit_budget.tools.sizes import counted
 
 LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 LINE_END_SIGN = "␍"
@@ -59,18 +60,14 @@ def compressed_diff(title: str, body: Body) -> str:
         for letter, word in WORDS.items()
         if any(file["status"] == letter for file in files)
     ]
-    text = " ".join([f"{title}: {_count_text(len(files))}, +{added}/-{deleted}.", *named])
+    text = " ".join([f"{title}: {counted(len(files), 'file')}, +{added}/-{deleted}.", *named])
     return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
-
-
-def _count_text(files: int) -> str:
-    return f"{files:,} file{'' if files == 1 else 's'}"
 
 
 def _totals(changes: Sequence[FileChange]) -> str:
     added = sum(change.additions for change in changes)
     deleted = sum(change.deletions for change in changes)
-    return f"{_count_text(len(changes))}, +{added:,} -{deleted:,}"
+    return f"{counted(len(changes), 'file')}, +{added:,} -{deleted:,}"
 
 
 def change_facts(change: FileChange, secret: Collection[str] = ()) -> JsonObject:
