@@ -168,9 +168,7 @@ def _line_start(data: bytes, at: int) -> int:
 
 def _common_end(old: bytes, new: bytes) -> int:
     """Return the size of the common ending, in whole lines outside the context."""
-    size = min(len(old), len(new))
-    same = _common_backwards(old[len(old) - size :], new[len(new) - size :])
-    at = len(old) - same
+    at = len(old) - _common(old[::-1], new[::-1])
     for _ in range(CONTEXT + 1):
         found = old.find(b"\n", at)
         if found < 0:
@@ -185,21 +183,14 @@ def _common(old: bytes, new: bytes) -> int:
     at = 0
     while at < size and old[at : at + BLOCK] == new[at : at + BLOCK]:
         at += BLOCK
-    if at >= size:
-        return size
-    pairs = zip(old[at : at + BLOCK], new[at : at + BLOCK], strict=False)
-    return at + next((n for n, (one, other) in enumerate(pairs) if one != other), size - at)
+    return min(size, at + _common_start(old[at : at + BLOCK], new[at : at + BLOCK]))
 
 
-def _common_backwards(old: bytes, new: bytes) -> int:
-    """Return how many trailing bytes two contents of one size share."""
-    at = len(old)
-    while at > 0 and old[max(0, at - BLOCK) : at] == new[max(0, at - BLOCK) : at]:
-        at -= BLOCK
-    if at <= 0:
-        return len(old)
-    begin = max(0, at - BLOCK)
-    return len(old) - at + _common(old[begin:at][::-1], new[begin:at][::-1])
+def _common_start(old: Sequence[object], new: Sequence[object]) -> int:
+    """Return how many leading lines, or bytes, two texts share."""
+    pairs = zip(old, new, strict=False)
+    size = min(len(old), len(new))
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), size)
 
 
 def _hunks(found: LineDifference) -> Iterator[str]:
@@ -290,15 +281,6 @@ def _match_blocks(
     ).get_opcodes():
         if tag != "equal":
             yield (at + begin, at + end, new_at + new_begin, new_at + new_end)
-
-
-def _common_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
-    """Return how many leading lines two texts share."""
-    pairs = zip(old, new, strict=False)
-    return next(
-        (number for number, (one, other) in enumerate(pairs) if one != other),
-        min(len(old), len(new)),
-    )
 
 
 def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:

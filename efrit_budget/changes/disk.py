@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from efrit_budget.changes.change import ChangeError
-from efrit_budget.project.project import FOLDER, Located, Project
+from efrit_budget.project.project import FOLDER, Located, Project, open_beneath
 
 MOST_MEGABYTES = 100
 MOST_BYTES = MOST_MEGABYTES * 1_000_000
@@ -30,11 +30,11 @@ class DiskFile:
         return self.facts.st_mode & PERMISSIONS
 
 
-def read(project: Project, located: Located) -> DiskFile | None:
+def read(located: Located) -> DiskFile | None:
     """Return the whole file, or None if it does not exist."""
     with _explaining(located, "read"):
         try:
-            descriptor = project.open(located)
+            descriptor = open_beneath(located)
         except FileNotFoundError:
             return None
         try:

@@ -31,9 +31,9 @@ def locate_all(project: Project, change: Change) -> dict[str, Located]:
     return found
 
 
-def read_files(project: Project, located: Mapping[str, Located]) -> dict[str, DiskFile | None]:
+def read_files(located: Mapping[str, Located]) -> dict[str, DiskFile | None]:
     """Return the files at these paths, None where there is no file."""
-    return {path: read(project, place) for path, place in located.items()}
+    return {path: read(place) for path, place in located.items()}
 
 
 def hashes_of(files: Mapping[str, DiskFile | None]) -> dict[str, str | None]:
@@ -99,11 +99,11 @@ class FileStates:
         if change.path in later:
             data = self._content(later[change.path].before[change.path])
         else:
-            file = read(self._project, located[change.path])
+            file = read(located[change.path])
             data = None if file is None else file.data
         return is_saved(self._content(text), data)
 
     def _hash(self, path: str, located: Located) -> str | None:
         if path not in self._hashes:
-            self._hashes |= hashes_of(read_files(self._project, {path: located}))
+            self._hashes |= hashes_of(read_files({path: located}))
         return self._hashes[path]

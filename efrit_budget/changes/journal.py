@@ -56,6 +56,7 @@ class Journal:
                 for number, one in enumerate(planned)
             ]
         _require_distinct(beginnings)
+        abandoned = ChangeState.ABANDONED
         with self._database.writing() as connection:
             known = rows.list_of_call(connection, self._session_id, tool_use_id)
             begun = [change for change in known if change.state is ChangeState.BEGUN]
@@ -67,7 +68,7 @@ class Journal:
                 )
             if [one.before_facts for one in begun] != [one.before_facts for one in beginnings]:
                 for change in begun:
-                    self._abandon(connection, change.number)
+                    rows.set_state(connection, self._session_id, change.number, abandoned)
                 rows.insert(connection, self._session_id, (tool_use_id, tool), beginnings)
             return [
                 _begin_reply(change)
@@ -83,12 +84,12 @@ class Journal:
             raise field_error(
                 f"{field}.to", "a rename needs the new path, and only a rename takes one"
             )
-        file = read(self._project, located)
+        file = read(located)
         if planned.kind in (ChangeKind.DELETE, ChangeKind.RENAME):
             if file is None:
                 raise field_error(f"{field}.path", f"{located.shown}: there is no such file")
             self._require_no_link(f"{field}.path", located)
-        if target is not None and read(self._project, target) is not None:
+        if target is not None and read(target) is not None:
             raise field_error(f"{field}.to", f"{target.shown}: there is a file already")
         text = None if planned.buffer_text is None else planned.buffer_text.encode()
         return Beginning(
@@ -119,9 +120,6 @@ class Journal:
                 field, f"{shown_name(located.given)}: a link to {located.shown}; name that file"
             )
 
-    def _abandon(self, connection: Connection, number: int) -> None:
-        rows.set_state(connection, self._session_id, number, ChangeState.ABANDONED)
-
     # Ending
 
     def end(
@@ -140,7 +138,7 @@ class Journal:
                 if ending.change.number in begun:
                     rows.end(connection, self._session_id, ending)
             for number in begun if outcome is ChangeState.ABANDONED else ():
-                self._abandon(connection, number)
+                rows.set_state(connection, self._session_id, number, outcome)
             changes = rows.list_of_call(connection, self._session_id, tool_use_id)
         return [_end_reply(change) for change in changes]
 
@@ -158,7 +156,7 @@ class Journal:
         return [change for change in known if change.state is ChangeState.BEGUN]
 
     def _ending(self, connection: Connection, change: Change, text: str | None) -> Ending:
-        files = read_files(self._project, locate_all(self._project, change))
+        files = read_files(locate_all(self._project, change))
         file = files[change.path_after]
         if change.kind is ChangeKind.RENAME and (file is None or files[change.path] is not None):
             raise ChangeError(

@@ -45,7 +45,7 @@ def show_change(
     """Return a change with its diff and the later differences, each cut to `most` characters."""
     later = None
     if change.state in IN_FORCE:
-        files = read_files(project, locate_all(project, change))
+        files = read_files(locate_all(project, change))
         later = diff_since(change, contents, files) or None
     texts = {
         "diff": _diff(change, contents),

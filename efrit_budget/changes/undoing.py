@@ -136,7 +136,7 @@ def prepare_undo(
         reason = "is undone already" if is_undone else abandoned
         raise ChangeError(f"{change.label} of {change.path} {reason}", data={"number": number})
     located = locate_all(project, change)
-    undo = Undo(session_id, project, change, contents, located, read_files(project, located))
+    undo = Undo(session_id, project, change, contents, located, read_files(located))
     if not force:
         _require_last(change, later)
         _require_as_left(undo)

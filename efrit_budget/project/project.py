@@ -80,10 +80,6 @@ class Project:
         """Return whether a file with an unsaved buffer changed on disk."""
         return located.path in self.stale
 
-    def open(self, located: Located) -> int:
-        """Open the file and return a descriptor; no link is followed on the way to it."""
-        return open_beneath(located)
-
     def stat(self, located: Located) -> os.stat_result:
         """Return the file's status; no link is followed on the way to it."""
         with _parent(located) as (folder, name):
@@ -91,7 +87,7 @@ class Project:
 
 
 def open_beneath(located: Located) -> int:
-    """Open a file folder by folder, beginning at its allowed folder; follow no link."""
+    """Return a descriptor of a file, opened from its allowed folder on; follow no link."""
     with _parent(located) as (folder, name):
         return _step(folder, name, FILE, located)
 

@@ -34,8 +34,8 @@ def move(place: Located, other: Located, found: DiskFile) -> None:
     disk.move(place, other, 0o600, found)
 
 
-def looked_at(place: Located, project: Path) -> DiskFile:
-    found = disk.read(Project(project), place)
+def looked_at(place: Located) -> DiskFile:
+    found = disk.read(place)
     assert found is not None
     return found
 
@@ -46,7 +46,7 @@ def test_a_file_that_is_another_than_the_one_looked_at_is_left_alone(
 ) -> None:
     (project / "a").write_bytes(b"looked at")
     place, other = Project(project).locate("a"), Project(project).locate("new/b")
-    found = looked_at(place, project)
+    found = looked_at(place)
     (project / "saved").write_bytes(b"written by hand")
     (project / "saved").rename(project / "a")
     with pytest.raises(ChangeError, match="this very moment"):
@@ -57,7 +57,7 @@ def test_a_file_that_is_another_than_the_one_looked_at_is_left_alone(
 def test_nothing_is_moved_onto_a_file_that_is_there_by_now(project: Path) -> None:
     (project / "a").write_bytes(b"looked at")
     place, other = Project(project).locate("a"), Project(project).locate("b")
-    found = looked_at(place, project)
+    found = looked_at(place)
     (project / "b").write_bytes(b"written by hand")
     with pytest.raises(ChangeError, match="b was changed this very moment"):
         move(place, other, found)
@@ -73,7 +73,7 @@ def test_a_folder_that_became_a_link_meanwhile_is_not_followed(
     (project / "folder").mkdir()
     (project / "folder" / "a").write_bytes(b"looked at")
     place, other = Project(project).locate("folder/a"), Project(project).locate("b")
-    found = looked_at(place, project)
+    found = looked_at(place)
     os.link(project / "folder" / "a", elsewhere / "a")
     (project / "folder").rename(project / "other")
     (project / "folder").symlink_to(elsewhere)

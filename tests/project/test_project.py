@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from efrit_budget.project.paths import OutsideError
-from efrit_budget.project.project import Project
+from efrit_budget.project.project import Project, open_beneath
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Project:
 
 def read(project: Project, shown: str) -> str:
     """Return the contents of a file."""
-    with os.fdopen(project.open(project.locate(shown)), encoding="utf-8") as file:
+    with os.fdopen(open_beneath(project.locate(shown)), encoding="utf-8") as file:
         return file.read()
 
 
@@ -53,7 +53,7 @@ def test_a_link_that_takes_the_place_of_the_file_is_not_followed(project: Projec
     (project.root / "folder" / "file").unlink()
     (project.root / "folder" / "file").symlink_to("../../elsewhere/file")
     with pytest.raises(OutsideError, match="replaced"):
-        project.open(located)
+        open_beneath(located)
 
 
 def test_a_link_that_takes_the_place_of_a_folder_is_not_followed(project: Project) -> None:
@@ -61,7 +61,7 @@ def test_a_link_that_takes_the_place_of_a_folder_is_not_followed(project: Projec
     (project.root / "folder").rename(project.root / "moved")
     (project.root / "folder").symlink_to("../elsewhere")
     with pytest.raises(OutsideError, match="replaced"):
-        project.open(located)
+        open_beneath(located)
 
 
 def test_a_link_to_a_secret_is_one_too(project: Project) -> None:

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 
 from efrit_budget.errors import EfritError, Json
 from efrit_budget.project.contents import Binary, lfs_size, recognize
-from efrit_budget.project.project import Located, Project
+from efrit_budget.project.project import Located, Project, open_beneath
 from efrit_budget.project.text.coding import Coding, Read, guess_coding
 from efrit_budget.project.text.lines import Check, Identity, Indexes, LineIndex, start_of_last
 
@@ -121,15 +121,11 @@ def opened(project: Project, located: Located, check: Check) -> Iterator[Opened]
         yield _buffer(located, buffer, project.is_stale(located), check)
         return
     _refuse_others(located, project.stat(located))
-    descriptor = project.open(located)
+    descriptor = open_beneath(located)
     try:
         found = os.fstat(descriptor)
         _refuse_others(located, found)
-
-        def read(offset: int, count: int) -> bytes:
-            return os.pread(descriptor, count, offset)
-
-        yield _file(located, found, read, check)
+        yield _file(located, found, lambda at, count: os.pread(descriptor, count, at), check)
     finally:
         os.close(descriptor)
 

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +13,10 @@ from pydantic import Field
 
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
-from efrit_budget.project.project import Located, Project
+from efrit_budget.project.project import Located, Project, open_beneath
 from efrit_budget.results.body import Source, of_items
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Status, Tool, ToolContext
+from efrit_budget.tools.layout.files import moment
 
 KINDS = {
     stat.S_IFREG: "file",
@@ -105,28 +105,20 @@ def _look_up(path: str, project: Project) -> Look:
         "path": located.shown,
         "kind": KINDS.get(stat.S_IFMT(found.st_mode), "other"),
         "size": found.st_size,
-        "modified": _moment(found.st_mtime),
+        "modified": moment(found.st_mtime),
         "mode": stat.filemode(found.st_mode),
     }
     if facts["kind"] == "file":
-        facts["binary"] = _is_binary(project, located)
+        facts["binary"] = _is_binary(located)
     if facts["path"] != same_form(path):
         facts["given"] = same_form(path)
     return Look(facts, Source(located.name, found.st_mtime_ns, found.st_size))
 
 
-def _moment(seconds: float) -> str:
-    """Return a time as text, or as seconds if it is out of range."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError):
-        return f"@{seconds:.0f}"
-
-
-def _is_binary(project: Project, located: Located) -> bool | None:
+def _is_binary(located: Located) -> bool | None:
     """Return whether the beginning contains NUL, or None if it cannot be read."""
     try:
-        descriptor = project.open(located)
+        descriptor = open_beneath(located)
     except (OSError, OutsideError):
         return None
     try:
@@ -142,9 +134,9 @@ def _line(facts: JsonObject) -> str:
         return f"{facts['path']}: {facts['error']}"
     note = f" (given as {facts['given']})" if "given" in facts else ""
     content = CONTENTS[facts.get("binary")]
-    moment = facts["modified"].replace("+00:00", "Z")
+    modified = facts["modified"].replace("+00:00", "Z")
     kind, size, mode = facts["kind"], facts["size"], facts["mode"]
-    return f"{facts['path']}{note}: {kind}{content}, {size:,} bytes, {moment}, {mode}"
+    return f"{facts['path']}{note}: {kind}{content}, {size:,} bytes, {modified}, {mode}"
 
 
 TOOL = FileInfo()

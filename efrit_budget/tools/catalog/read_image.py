@@ -10,7 +10,7 @@ from pydantic import Field
 
 from efrit_budget.project.images import ImageError, PreparedImage, prepare
 from efrit_budget.project.paths import OutsideError, same_form
-from efrit_budget.project.project import Located
+from efrit_budget.project.project import Located, open_beneath
 from efrit_budget.results.body import Body, Source
 from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, failure, question
 
@@ -61,7 +61,7 @@ class ReadImage(Tool):
             return failure(f"{located.shown} is not a file; file_info describes it.")
         if found.st_size > MOST_BYTES:
             return failure(f"{located.shown} has {found.st_size:,} bytes; at most {MOST_BYTES:,}.")
-        with os.fdopen(context.project.open(located), "rb") as file:
+        with os.fdopen(open_beneath(located), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return failure(f"{located.shown} was changed meanwhile; call again.")
             image = prepare(file, most, context.cancellation.check)

@@ -13,6 +13,7 @@ from efrit_budget.errors import Json
 from efrit_budget.project.paths import shown_name
 from efrit_budget.results.body import Body, of_items
 from efrit_budget.results.trees import of_tree
+from efrit_budget.tools.sizes import counted
 
 Tree = Mapping[str, Sequence[str]]
 """The names of files by their folder; a folder ends in a slash, the root is nothing."""
@@ -31,18 +32,19 @@ class Facts:
     @property
     def line(self) -> str:
         """The metadata as text behind a name."""
-        return f"{self.size:,} {_moment(self.modified, '%Y-%m-%d %H:%M')}"
+        return f"{self.size:,} {moment(self.modified)[:16].replace('T', ' ')}"
 
     @property
     def data(self) -> dict[str, Json]:
         """The metadata for programs."""
-        moment = _moment(self.modified, "%Y-%m-%dT%H:%M:%SZ")
-        return {"path": shown_name(self.path), "size": self.size, "modified": moment}
+        modified = moment(self.modified).replace("+00:00", "Z")
+        return {"path": shown_name(self.path), "size": self.size, "modified": modified}
 
 
-def _moment(seconds: float, form: str) -> str:
+def moment(seconds: float) -> str:
+    """Return a time as text, or as seconds if it is out of range."""
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime(form)
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
         return f"@{seconds:.0f}"
 
@@ -133,13 +135,9 @@ def _names(folder: str, names: Iterable[str]) -> list[Item]:
 
 def _count_lines(folder: str, counts: Counter[str]) -> list[Item]:
     return [
-        (f"{shown_name(name)} ({_files(count)})", _folder(folder + name, count))
+        (f"{shown_name(name)} ({counted(count, 'file')})", _folder(folder + name, count))
         for name, count in sorted(counts.items())
     ]
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count:,} files"
 
 
 def _header(folder: str) -> str | None:
