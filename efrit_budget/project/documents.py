@@ -59,10 +59,6 @@ class Specification:
     left_out: tuple[str, ...]
     """Files that usually hold secrets, lead out of the project or cannot be read."""
 
-    def of_stage(self, stage: str) -> list[Document]:
-        """Return the files of a stage."""
-        return [document for document in self.documents if document.stage == stage]
-
     @property
     def missing_stages(self) -> list[str]:
         """The stages that have no file."""
@@ -76,17 +72,13 @@ def specification(project: Project, rg: Path, cancellation: Cancellation) -> Spe
     finder = _Finder(project, rg, cancellation)
     names = sorted({name for folder in specs.folders for name in finder.names(folder)})
     changes = sorted(finder.names(specs.changes))
-    above = f"{_clean(specs.changes)}/"
+    above = f"{os.path.normpath(specs.changes)}/"
     return Specification(
         documents=tuple(finder.documents(name for name in names if not name.startswith(above))),
         changes=tuple(finder.changes(above, changes)),
         conventions=tuple(finder.documents(iter(specs.conventions), must_be_there=False)),
         left_out=tuple(map(shown_name, finder.left_out)),
     )
-
-
-def _clean(folder: str) -> str:
-    return os.path.normpath(folder)
 
 
 class _Finder:
@@ -102,17 +94,14 @@ class _Finder:
         """Return the documents below a folder, by path from the root."""
         try:
             located = self._project.locate(folder)
-        except OutsideError:
-            self.left_out.append(folder)
-            return []
-        if not located.path.is_dir():
-            return []
-        try:
+            if not located.path.is_dir():
+                return []
             found = files_of(located.path, self._rg, self._cancellation)
-        except UnfinishedError:
+        except (OutsideError, UnfinishedError):
             self.left_out.append(folder)
             return []
-        below = "" if _clean(folder) == "." else f"{_clean(folder)}/"
+        clean = os.path.normpath(folder)
+        below = "" if clean == "." else f"{clean}/"
         return [
             f"{below}{inner}{name}"
             for tree in (found.tracked, found.untracked)

@@ -125,11 +125,6 @@ class ToolContext:
     progress: Reporter = field(default_factory=_Nobody)
 
     @property
-    def rg(self) -> Path:
-        """The rg program; raises if it is missing."""
-        return self.find_rg()
-
-    @property
     def root(self) -> Path:
         """The project's root."""
         return self.project.root

@@ -33,7 +33,11 @@ class Registry:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
-            self._add(tool)
+            if not NAME_PATTERN.fullmatch(tool.name):
+                raise ToolDefinitionError(f"{tool.name!r} is no name for a tool")
+            if tool.name in self._tools:
+                raise ToolDefinitionError(f"two tools are named {tool.name!r}")
+            self._tools[tool.name] = tool
 
     def named(self, name: str) -> Tool:
         """Return the tool with this name; raise with all names if it is unknown."""
@@ -52,13 +56,6 @@ class Registry:
     def __iter__(self) -> Iterator[Tool]:
         """Iterate over the tools by name."""
         return iter(tool for _, tool in sorted(self._tools.items()))
-
-    def _add(self, tool: Tool) -> None:
-        if not NAME_PATTERN.fullmatch(tool.name):
-            raise ToolDefinitionError(f"{tool.name!r} is no name for a tool")
-        if tool.name in self._tools:
-            raise ToolDefinitionError(f"two tools are named {tool.name!r}")
-        self._tools[tool.name] = tool
 
 
 def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Registry:

@@ -12,7 +12,7 @@ import jsonschema_rs
 from jsonschema_rs import Draft202012Validator, ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
-from efrit_budget.errors import Json, JsonObject
+from efrit_budget.errors import JsonObject
 from efrit_budget.tools.base import Arguments
 
 EVERYWHERE = Arguments.model_fields
@@ -36,7 +36,7 @@ def input_problem(schema: JsonObject, given: JsonObject) -> str | None:
 
     An optional argument may be null: that means that it is left out.
     """
-    properties, required = _members(schema)
+    properties, required = schema.get("properties") or {}, schema.get("required") or []
     own = {
         name: value
         for name, value in given.items()
@@ -51,11 +51,6 @@ def input_problem(schema: JsonObject, given: JsonObject) -> str | None:
     except ValidationError:
         return None  # no schema that can be checked; the tool has to look itself
     return "; ".join(problems[:LISTED]) or None
-
-
-def _members(schema: JsonObject) -> tuple[JsonObject, list[Json]]:
-    """Return the properties and the required names of a schema."""
-    return dict(schema.get("properties") or {}), list(schema.get("required") or [])
 
 
 def _problems(schema: JsonObject, given: JsonObject) -> Iterator[str]:

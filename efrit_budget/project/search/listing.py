@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -12,12 +13,14 @@ from pathlib import Path
 from efrit_budget.cancellation import Cancellation
 from efrit_budget.project.git.folder import GitError, git_folder
 from efrit_budget.project.git.repository import Repository, find
-from efrit_budget.project.search.trees import Tree, grouped
 from efrit_budget.project.search.walk import Walk, in_repository
 
 MOST_BYTES = 256 * 1024 * 1024
 MOST_FOLDERS = 50_000
 RACY_NS = 2_000_000_000
+
+Tree = dict[str, list[str]]
+"""The names of files by their folder; a folder ends in a slash, the root is nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,31 @@ def files_of(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
         return _by_git(folder, cancellation)
     except GitError as error:
         return replace(_by_rg(folder, rg, cancellation), problem=error.message)
+
+
+def grouped(names: Iterable[str]) -> Tree:
+    """Return the names by folder; a trailing slash belongs to the name."""
+    tree: defaultdict[str, list[str]] = defaultdict(list)
+    last: str | None = None
+    for name in names:
+        cut = name.rfind("/") + 1
+        folder = name[:cut]
+        if folder != last:  # names come in runs of one folder
+            add = tree[folder].append
+            last = folder
+        add(name[cut:])
+    for folder in [folder for folder, bases in tree.items() if "" in bases]:
+        _give_up(tree, folder)
+    return dict(tree)
+
+
+def _give_up(tree: defaultdict[str, list[str]], folder: str) -> None:
+    """Make a folder that is named itself a name in the one that holds it."""
+    tree[folder].remove("")
+    if not tree[folder]:
+        del tree[folder]
+    cut = folder.rfind("/", 0, -1) + 1
+    tree[folder[:cut]].append(folder[cut:])
 
 
 def _by_rg(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
@@ -104,13 +132,10 @@ class _Folders:
         except OSError:
             return set()
         if not missing and time.time_ns() - modified > RACY_NS:
-            self._remember(folder, seen)
+            if len(self._seen) >= MOST_FOLDERS:
+                self._seen.clear()
+            self._seen[folder] = seen
         return missing
-
-    def _remember(self, folder: str, seen: tuple[int, int]) -> None:
-        if len(self._seen) >= MOST_FOLDERS:
-            self._seen.clear()
-        self._seen[folder] = seen
 
 
 _folders = _Folders()

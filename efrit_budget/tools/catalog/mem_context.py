@@ -9,20 +9,14 @@ from pydantic import Field
 
 from efrit_budget.budget.plain import Cost, dearest
 from efrit_budget.memory.observation import EVERYTHING, Filters
+from efrit_budget.memory.packs import index_of
 from efrit_budget.memory.wording import OBSERVATIONS
 from efrit_budget.results.body import Body
 from efrit_budget.results.marks import own as own_line
 from efrit_budget.results.packer import Item, Section, pack
 from efrit_budget.tools.answers import Found, fitted
 from efrit_budget.tools.base import Outcome, Tool, ToolContext
-from efrit_budget.tools.layout.observations import (
-    Limit,
-    ReadArguments,
-    beginning,
-    fact_of,
-    item_of,
-    minute,
-)
+from efrit_budget.tools.layout.observations import Limit, ReadArguments, beginning, item_of, minute
 
 PAST = 5
 """The number of sessions, and of requests, that are listed."""
@@ -62,7 +56,7 @@ class MemContext(Tool):
         section = Section(
             "## Observations" if lead else None,
             [item_of(one, own, detail) for one in observations],
-            list(map(fact_of, observations)),
+            list(map(index_of, observations)),
         )
         found = Found(lead, [section], "observations", total, OBSERVATIONS)
         return fitted(found, arguments.max_tokens, context)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pydantic.json_schema import SkipJsonSchema
 
-from efrit_budget.memory.observation import Observation, Revision
+from efrit_budget.memory.observation import Observation
 from efrit_budget.memory.packs import facts_of, index_of
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.marks import MARK, own, quote
@@ -58,16 +58,15 @@ class MemGetObservation(Tool):
 
 def _read(one: Observation, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
     """Return the requested revision at the requested detail."""
-    earlier = context.memory.revisions(one.id)
-    observation = (
-        one if arguments.revision in (None, one.revision) else _at_revision(one, earlier, arguments)
-    )
-    if observation is None:
-        numbers = ", ".join(str(each.revision) for each in earlier)
-        return failure(
-            f"observation #{one.id} has no revision {arguments.revision};"
-            f" there are: {', '.join(filter(None, (numbers, str(one.revision))))}"
-        )
+    earlier = {each.revision: each for each in context.memory.revisions(one.id)}
+    observation, revision = one, arguments.revision or one.revision
+    if revision != one.revision:
+        if revision not in earlier:
+            return failure(
+                f"observation #{one.id} has no revision {revision};"
+                f" there are: {', '.join(map(str, (*earlier, one.revision)))}"
+            )
+        observation = replace(one, **vars(earlier[revision]))
     context.memory.note_access(one.id)
     related = context.memory.related(one.id)[: arguments.limit]
     head, detail = _head(observation, one, related), arguments.detail_level
@@ -77,14 +76,6 @@ def _read(one: Observation, arguments: MemGetObservationArguments, context: Tool
     body = paged(f"{text}\n", arguments.max_tokens, context)
     facts = facts_of(observation) if detail == "full" else index_of(observation)
     return Outcome(body=replace(body, data={**body.data, **facts}))
-
-
-def _at_revision(
-    one: Observation, earlier: list[Revision], arguments: MemGetObservationArguments
-) -> Observation | None:
-    """Return the observation as it was in a revision."""
-    found = next((each for each in earlier if each.revision == arguments.revision), None)
-    return None if found is None else replace(one, **vars(found))
 
 
 def _head(told: Observation, latest: Observation, related: list[tuple[int, str]]) -> str:

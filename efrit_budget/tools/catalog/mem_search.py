@@ -9,6 +9,7 @@ from pydantic import Field
 
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory import query
+from efrit_budget.memory.packs import index_of
 from efrit_budget.memory.private import public
 from efrit_budget.memory.store import Candidate
 from efrit_budget.memory.wording import RESULTS
@@ -22,7 +23,6 @@ from efrit_budget.tools.layout.observations import (
     Limit,
     ReadArguments,
     explained,
-    fact_of,
     item_of,
     line_of,
 )
@@ -64,7 +64,8 @@ class MemSearch(Tool):
             [_fact(one, arguments) for one in found.candidates],
         )
         content = Found(lead, [section], "results", found.total, RESULTS)
-        most = _most_tokens(arguments)
+        limits = filter(None, (arguments.max_tokens, arguments.token_budget))
+        most = min(limits, default=None)
         if arguments.token_budget is not None and most is not None:
             context = replace(context, allowance=min(context.allowance, filled(most)))
         return fitted(content, most, context)
@@ -80,12 +81,6 @@ class MemSearch(Tool):
         return dict(public(arguments))
 
 
-def _most_tokens(arguments: MemSearchArguments) -> int | None:
-    """Return the smaller of the two token limits."""
-    limits = (arguments.max_tokens, arguments.token_budget)
-    return min((tokens for tokens in limits if tokens is not None), default=None)
-
-
 def _item(one: Candidate, arguments: MemSearchArguments, context: ToolContext) -> Item:
     line = line_of(one.observation, context.origin.project)
     if arguments.explain:
@@ -94,7 +89,7 @@ def _item(one: Candidate, arguments: MemSearchArguments, context: ToolContext) -
 
 
 def _fact(one: Candidate, arguments: MemSearchArguments) -> Json:
-    fact = fact_of(one.observation)
+    fact = index_of(one.observation)
     return {**fact, "rank": one.rank._asdict()} if arguments.explain else fact
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Observation, Timeline
+from efrit_budget.memory.packs import index_of
 from efrit_budget.memory.wording import IN_SESSION
 from efrit_budget.results.marks import MARK
 from efrit_budget.results.packer import Item, Section, outwards
@@ -15,7 +16,6 @@ from efrit_budget.tools.layout.observations import (
     Id,
     Limit,
     ReadArguments,
-    fact_of,
     item_of,
     line_of,
 )
@@ -52,7 +52,7 @@ class MemTimeline(Tool):
         section = Section(
             None,
             [_item(one, timeline.focus, arguments, context) for one in nearest],
-            [{**fact_of(one), "focus": one is timeline.focus} for one in nearest],
+            [{**index_of(one), "focus": one is timeline.focus} for one in nearest],
             nearest.index(timeline.focus),
         )
         found = Found("", [section], "observations", timeline.total, IN_SESSION)

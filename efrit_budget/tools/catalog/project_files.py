@@ -20,6 +20,7 @@ from efrit_budget.results.body import Body
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext, failure
 from efrit_budget.tools.layout import files
 from efrit_budget.tools.layout.files import Tree
+from efrit_budget.tools.sizes import counted
 
 MOST_TYPES = 8
 MOST_DELETED_SHOWN = 3
@@ -63,7 +64,7 @@ class ProjectFiles(Tool):
         if not located.path.is_dir():
             return _no_folder_failure(located)
         try:
-            listing = files_of(located.path, context.rg, context.cancellation)
+            listing = files_of(located.path, context.find_rg(), context.cancellation)
         except (UnfinishedError, OSError) as error:
             return _listing_failure(located, error)
         if not listing.by_git and arguments.kind in ("tracked", "untracked"):
@@ -141,18 +142,22 @@ class _Listed:
 
     def _notes(self, types: Counter[str]) -> Iterator[str]:
         if types:
-            yield f"{_count(types.total(), 'file')}: {_count_text(types)}"
+            yield f"{counted(types.total(), 'file')}: {_count_text(types)}"
         else:
             yield self._nothing()
         if self.listing.deleted and self.arguments.kind != "untracked":
-            yield f"Tracked, but not there: {self._list_deleted()}"
+            names = [shown_name(self._top + name) for name in self.listing.deleted]
+            more = len(names) - MOST_DELETED_SHOWN
+            others = f", {more:,} more" if more > 0 else ""
+            yield f"Tracked, but not there: {', '.join(names[:MOST_DELETED_SHOWN])}{others}"
         if self.listing.problem:
             yield f"Listed without git: {self.listing.problem}"
 
     def _nothing(self) -> str:
         """Return the text for an empty listing."""
         listing = self.listing
-        there = _count(_size(listing.tracked) + _size(listing.untracked), "file")
+        trees = (listing.tracked, listing.untracked)
+        there = counted(sum(len(names) for tree in trees for names in tree.values()), "file")
         filters = {"pattern": self.arguments.pattern, "kind": self.arguments.kind}
         description = ", ".join(
             f"{name} {value}" for name, value in filters.items() if value != "all" and value
@@ -160,11 +165,6 @@ class _Listed:
         limits = f" for {description}" if description else ""
         by = "git ignores" if listing.by_git else ".gitignore and .ignore files name"
         return f"No files in {self.located.shown}{limits}; {there} there, apart from what {by}."
-
-    def _list_deleted(self) -> str:
-        names = [shown_name(self._top + name) for name in self.listing.deleted]
-        more = len(names) - MOST_DELETED_SHOWN
-        return ", ".join(names[:MOST_DELETED_SHOWN]) + (f", {more:,} more" if more > 0 else "")
 
 
 def _join(tracked: Tree, untracked: Tree, top: str) -> Tree:
@@ -174,14 +174,6 @@ def _join(tracked: Tree, untracked: Tree, top: str) -> Tree:
     for folder, names in untracked.items():
         joined[top + folder] = [*joined.get(top + folder, ()), *names]
     return joined
-
-
-def _size(tree: Tree) -> int:
-    return sum(map(len, tree.values()))
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _most_frequent(types: Counter[str]) -> dict[str, int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from typing import Annotated
 
 from pydantic import Field
 
 from efrit_budget.errors import JsonObject
-from efrit_budget.project.contents import Binary
 from efrit_budget.project.paths import OutsideError, same_form
 from efrit_budget.project.text.reading import NoFileError, Opened, Pointer, Text, opened
 from efrit_budget.results.body import Body, Source, marked
@@ -22,7 +23,6 @@ from efrit_budget.tools.base import (
     failure,
     question,
 )
-from efrit_budget.tools.layout.lines import Stretch
 from efrit_budget.tools.line_ranges import Asked, Further, NoLineError, Served
 from efrit_budget.tools.sizes import counted, sized
 
@@ -116,13 +116,10 @@ def _serve(path: str, finder: Asked | Further, context: ToolContext, *, confirme
     except NoLineError as error:
         return failure(f"{same_form(path)}: {error.message}")
     except OSError as error:
-        return failure(f"{same_form(path)}: {_reason(error)}")
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "no such file; project_files finds names"
-    return f"{error.strerror or error}; it cannot be read"
+        is_missing = isinstance(error, FileNotFoundError)
+        reason = "no such file; project_files finds names"
+        reason = reason if is_missing else f"{error.strerror or error}; it cannot be read"
+        return failure(f"{same_form(path)}: {reason}")
 
 
 def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirmed: bool) -> Outcome:
@@ -130,7 +127,7 @@ def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirme
     room = context.allowance - context.cost(about + TAIL)
     for _ in range(ATTEMPTS):
         current = finder.page(text, max(room, context.allowance // 4), context)
-        body, notes = _body(text, current, about), _notes(text, current)
+        body, notes = _body(text, current, about), tuple(_notes(text, current))
         whole = "\n".join((body.text, *notes, body.position + TAIL))
         excess = context.cost(whole) - context.allowance
         if excess <= 0:
@@ -140,7 +137,7 @@ def _page(text: Text, finder: Asked | Further, context: ToolContext, *, confirme
         name = text.located.shown
         more = {**current.more, "path": name, "state": text.state, "confirmed": confirmed}
         body = replace(body, more=more)
-    return Outcome(body=body, notes=tuple(notes))
+    return Outcome(body=body, notes=notes)
 
 
 def _body(text: Text, served: Served, about: str) -> Body:
@@ -149,9 +146,6 @@ def _body(text: Text, served: Served, about: str) -> Body:
     parts = [f"{about}{ends})\n", *(f"{line}\n" for line in stretch.labelled())]
     if stretch.is_cut:
         parts[-1] = parts[-1].removesuffix("\n")
-    offsets = [0]
-    for part in parts:
-        offsets.append(offsets[-1] + len(part))
     sources = (
         ()
         if text.modified_ns is None
@@ -159,7 +153,7 @@ def _body(text: Text, served: Served, about: str) -> Body:
     )
     return Body(
         "".join(parts),
-        items=tuple(offsets[1:-1]),
+        items=tuple(accumulate(map(len, parts[:-1]))),
         headers=(0,),
         data=_facts(text, served),
         item_data=stretch.lines,
@@ -211,23 +205,16 @@ def _position(text: Text, served: Served) -> str:
     return f"{lines}{of_all}{of_line}{'; backwards,' if served.goes_back else '.'}"
 
 
-def _notes(text: Text, served: Served) -> list[str]:
-    notes = []
+def _notes(text: Text, served: Served) -> Iterator[str]:
     stretch = served.stretch
     if served.changed:
-        notes.append(f"Changed since the page before: {text.located.shown}.")
-    signs = stretch.signs()
-    if signs:
-        notes.append(signs)
+        yield f"Changed since the page before: {text.located.shown}."
+    if signs := stretch.signs():
+        yield signs
     reaches_end = stretch.next is None or served.goes_back
-    if reaches_end and not text.ends_with_newline() and _is_last(text, stretch):
-        notes.append("The last line has no newline.")
-    return notes
-
-
-def _is_last(text: Text, stretch: Stretch) -> bool:
-    total = text.known_lines()
-    return stretch.last_line == (-1 if total is None else total)
+    is_last = stretch.last_line == (text.known_lines() or -1)
+    if reaches_end and is_last and not text.ends_with_newline():
+        yield "The last line has no newline."
 
 
 def _describe(found: Opened) -> Outcome:
@@ -241,21 +228,15 @@ def _describe(found: Opened) -> Outcome:
         name = marked(path, unsaved=content.is_buffer, stale=content.stale)
         unsaved: JsonObject = {"unsaved": content.is_buffer, "stale": content.stale}
         return answer(f"{name}: empty", facts | unsaved)
-    return answer(_of_binary(path, size, content), facts | _binary_facts(content))
-
-
-def _of_binary(path: str, size: int, content: Binary) -> str:
-    pixels = "{}x{}, ".format(*content.dimensions) if content.dimensions else ""
-    what = "" if content.kind == "binary" else f"{content.kind}, "
-    instead = "; read_image shows it" if content.is_image else ""
-    return f"{path}: {what}{pixels}{counted(size, 'byte')}, binary: not shown{instead}"
-
-
-def _binary_facts(content: Binary) -> JsonObject:
-    facts: JsonObject = {"binary": True, "kind": content.kind}
+    facts |= {"binary": True, "kind": content.kind}
+    pixels = ""
     if content.dimensions:
         facts["width"], facts["height"] = content.dimensions
-    return facts
+        pixels = "{}x{}, ".format(*content.dimensions)
+    what = "" if content.kind == "binary" else f"{content.kind}, "
+    instead = "; read_image shows it" if content.is_image else ""
+    text = f"{path}: {what}{pixels}{counted(size, 'byte')}, binary: not shown{instead}"
+    return answer(text, facts)
 
 
 TOOL = ReadFile()

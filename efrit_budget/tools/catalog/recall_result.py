@@ -51,7 +51,9 @@ class RecallResult(Tool):
             name = arguments.handle
         if arguments.pattern is None:
             return Outcome(body=body)
-        lines = matching_lines(context.rg, body.text, arguments.pattern, context.cancellation)
+        lines = matching_lines(
+            context.find_rg(), body.text, arguments.pattern, context.cancellation
+        )
         if not lines:
             return answer(f"No line of {name} matches {arguments.pattern!r}.")
         return Outcome(body=Body("".join(f"{line}\n" for line in lines), noun="matching lines"))

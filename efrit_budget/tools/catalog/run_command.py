@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,8 @@ from efrit_budget.project.processes.run import SHELL, Finished, follow
 from efrit_budget.project.project import Located
 from efrit_budget.project.text.terminal import Kept
 from efrit_budget.results.body import Body
-from efrit_budget.results.marks import MARK, own, quote
+from efrit_budget.results.footer import LONGEST_FOOTER, LONGEST_NAVIGATION
+from efrit_budget.results.marks import MARK, own, quote, unquote
 from efrit_budget.tools.base import (
     Arguments,
     Outcome,
@@ -32,11 +34,14 @@ from efrit_budget.tools.base import (
     question,
 )
 from efrit_budget.tools.sizes import counted, sized
-from efrit_budget.tools.tail_excerpt import last_lines
 
 DEFAULT_SECONDS, MOST_SECONDS = 120, 3600
 REPORT_SECONDS = 1.0
 EDGE = 150
+LEAST_ROOM = 30
+"""Tokens below which an end is not worth its heading."""
+READ_FOR_A_TOKEN = 8
+SHRINK = 0.9
 
 
 class RunCommandArguments(Arguments):
@@ -150,7 +155,7 @@ class _Ran:
             dropped = f"… {self.kept.dropped:,} bytes of output were not kept …"
             text += ("" if begin.endswith("\n") else "\n") + own(dropped, end)
         body = Body(text, data=self._facts())
-        notes = (*last_lines(body, self._notes(), context), *self._notes())
+        notes = (*_last_lines(body, self._notes(), context), *self._notes())
         status = Status.SUCCESS if (message := self._message()) is None else Status.ERROR
         return Outcome(body=body, notes=notes, status=status, message=message)
 
@@ -201,6 +206,43 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+# The end of the output, beside its first page
+
+
+def _last_lines(body: Body, beside: Sequence[str], context: ToolContext) -> tuple[str, ...]:
+    """Return a note with the last lines of a body, or nothing if all of it fits."""
+    most = context.allowance * READ_FOR_A_TOKEN * 5
+    rest = "\n".join(beside) + LONGEST_FOOTER
+    if len(body.text) <= most and context.cost(body.text + rest) <= context.allowance:
+        return ()
+    room = (context.allowance - context.cost(f"{LONGEST_NAVIGATION}\n{rest}")) // 2
+    return _fit_lines(body, room, context) if room >= LEAST_ROOM else ()
+
+
+def _fit_lines(body: Body, room: int, context: ToolContext) -> tuple[str, ...]:
+    text = body.text.removesuffix("\n")
+    total = body.whole_count
+    size = room * READ_FOR_A_TOKEN
+    while size > 0:
+        excerpt, lines = _cut_end(text, size)
+        heading = f"… the end, from line {total - lines + 1:,} on:"
+        spent = context.cost(f"{own(heading)}\n{excerpt}\n")
+        if spent <= room:
+            return (f"{heading}\n{unquote(excerpt)}",)
+        size = min(size - 1, int(len(excerpt) * room / spent * SHRINK))
+    return ()
+
+
+def _cut_end(text: str, size: int) -> tuple[str, int]:
+    """Return whole lines from the end up to a size."""
+    tail = text[-size:]
+    if len(tail) < len(text) and text[-size - 1] != "\n" and "\n" in tail:
+        tail = tail.partition("\n")[2]
+    elif len(tail) < len(text) and "\n" not in tail:
+        tail = f"…{tail}"
+    return tail, tail.count("\n") + 1
 
 
 TOOL = RunCommand()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -19,11 +21,18 @@ from efrit_budget.results.packer import Item, Section
 from efrit_budget.tools.answers import Found, fitted
 from efrit_budget.tools.base import Arguments, Hint, Outcome, Tool, ToolContext
 from efrit_budget.tools.layout.specs import CUT, EXCERPT, Teller, fact, left_out, section
-from efrit_budget.tools.mentions import lines_with, mentioned, words_of
 from efrit_budget.tools.sizes import counted
 
 EXPLORE = "explore"
 NO_WORD = "No word of four letters to look for in documents and changes."
+MOST_WORDS = 50
+MOST_LINES = 5
+MOST_LINE = 200
+WORD = re.compile(r"[^\W_]{2,}")
+LONG = 4
+"""Letters from which on a word is looked for; shorter ones are those of grammar."""
+
+Thing = TypeVar("Thing", Document, ChangeFolder)
 
 
 @dataclass(frozen=True)
@@ -57,12 +66,14 @@ class SddContextCheck(Tool):
 
     def run(self, arguments: SddContextCheckArguments, context: ToolContext) -> Outcome:
         """Search all places for the words of the description."""
-        words = words_of(arguments.change_description)
-        found = specification(context.project, context.rg, context.cancellation)
+        words = _words_of(arguments.change_description)
+        found = specification(context.project, context.find_rg(), context.cancellation)
         places = _Scan(arguments, context, found, words).places()
         none = [place.section.title or "" for place in places if not place.total]
         unasked = "" if words else own(NO_WORD) + "\n"
-        lead = f"{own('# Context check')}\n{unasked}{_empty_outcome(none)}{left_out(found)}"
+        titles = ", ".join(title.removeprefix("## ").lower() for title in none)
+        missing = own(f"None: {titles}") + "\n" if none else ""
+        lead = f"{own('# Context check')}\n{unasked}{missing}{left_out(found)}"
         total = sum(place.total for place in places)
         answer = Found(lead, [place.section for place in places], "findings", total, FINDINGS)
         return fitted(answer, arguments.max_tokens, context)
@@ -73,11 +84,6 @@ class SddContextCheck(Tool):
         names = ", ".join(str(one.get("path") or f"#{one['id']}") for one in facts)
         description = arguments.change_description[:100]
         return f"Checked {description!r}: {counted(len(facts), 'finding')}: {names}"[:500]
-
-
-def _empty_outcome(titles: Sequence[str]) -> str:
-    names = [title.removeprefix("## ").lower() for title in titles]
-    return own(f"None: {', '.join(names)}") + "\n" if names else ""
 
 
 @dataclass(frozen=True)
@@ -91,22 +97,25 @@ class _Scan:
 
     def places(self) -> list[FoundSection]:
         """Return the findings, place by place."""
-        texts = {one: self._teller.read(one) for one in self.found.documents}
-        return [
-            self._documents("## Existing documents", self.found.documents, self._lines),
-            self._changes(),
+        read, lines = self._teller.read, Teller("summary", self.context)
+        texts = {one: read(one) for one in self.found.documents}
+        changes = {
+            one: "\n".join([one.name, *map(read, one.documents)]) for one in self.found.changes
+        }
+        found = [
+            self._documents("## Existing documents", self.found.documents, lines),
+            self._with_words("## Earlier changes with its words", changes, self._change),
             self._memory(),
             self._documents("## Conventions", self.found.conventions, self._teller),
-            *([] if self.arguments.detail_level == "summary" else [self._excerpts(texts)]),
         ]
+        if self.arguments.detail_level == "summary":
+            return found
+        item = partial(self._excerpt, texts)
+        return [*found, self._with_words("## Excerpts", texts, item)]
 
     @property
     def _teller(self) -> Teller:
         return Teller(self.arguments.detail_level, self.context)
-
-    @property
-    def _lines(self) -> Teller:
-        return Teller("summary", self.context)
 
     def _documents(self, title: str, documents: Sequence[Document], teller: Teller) -> FoundSection:
         """Return the documents, stages first."""
@@ -114,18 +123,19 @@ class _Scan:
         visible = stages_first[: self.arguments.limit]
         return FoundSection(section(title, visible, teller), len(documents))
 
-    def _changes(self) -> FoundSection:
-        """Return the changes, most matching words first."""
-        matches = {change: self._words_in(change) for change in self.found.changes}
-        those = sorted(filter(matches.get, matches), key=lambda change: -len(matches[change]))
+    def _with_words(
+        self, title: str, texts: Mapping[Thing, str], item: Callable[[Thing, list[str]], Item]
+    ) -> FoundSection:
+        """Return what mentions words of the description, most words first."""
+        held = {one: _mentioned(self.words, text) for one, text in texts.items()}
+        those = sorted(filter(held.get, held), key=lambda one: -len(held[one]))
         visible = those[: self.arguments.limit]
-        items = [self._teller.change(one, f" [{', '.join(matches[one])}]") for one in visible]
-        facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
-        return FoundSection(Section("## Earlier changes with its words", items, facts), len(those))
+        facts = [{**fact(one), "words": list[Json](held[one])} for one in visible]
+        items = [item(one, held[one]) for one in visible]
+        return FoundSection(Section(title, items, facts), len(those))
 
-    def _words_in(self, change: ChangeFolder) -> list[str]:
-        texts = [self._teller.read(document) for document in change.documents]
-        return mentioned(self.words, "\n".join([change.name, *texts]))
+    def _change(self, change: ChangeFolder, held: Sequence[str]) -> Item:
+        return self._teller.change(change, f" [{', '.join(held)}]")
 
     def _memory(self) -> FoundSection:
         """Return related observations as memory ranks them."""
@@ -140,18 +150,11 @@ class _Scan:
         facts = [index_of(one) for one in memories]
         return FoundSection(Section("## Memory of type explore", items, facts), found.total)
 
-    def _excerpts(self, texts: Mapping[Document, str]) -> FoundSection:
-        """Return the matching lines of the documents, most words first."""
-        matches = {document: mentioned(self.words, text) for document, text in texts.items()}
-        those = sorted(filter(matches.get, matches), key=lambda document: -len(matches[document]))
-        visible = those[: self.arguments.limit]
-        items = [self._excerpt(one, matches[one], texts[one]) for one in visible]
-        facts = [{**fact(one), "words": list[Json](matches[one])} for one in visible]
-        return FoundSection(Section("## Excerpts", items, facts), len(those))
-
-    def _excerpt(self, document: Document, held: Sequence[str], text: str) -> Item:
-        line = f"{document.name} [{', '.join(held)}]"
-        shorter = (own(line, lines_with(self.words, text)), own(line))
+    def _excerpt(
+        self, texts: Mapping[Document, str], document: Document, held: Sequence[str]
+    ) -> Item:
+        line, text = f"{document.name} [{', '.join(held)}]", texts[document]
+        shorter = (own(line, _lines_with(self.words, text)), own(line))
         if self.arguments.detail_level == "full":
             return Item((own(line, text.rstrip()), *shorter), (own(document.name),))
         return Item(shorter, (own(document.name),))
@@ -168,6 +171,36 @@ def _observation_item(memory: Observation, own_project: str, detail: Detail) -> 
     short = whole if len(content) <= EXCERPT else own(line, f"{content[:EXCERPT].rstrip()}{CUT}")
     forms = (whole, short, own(line)) if detail == "full" else (short, own(line))
     return Item(forms, (own(name),))
+
+
+# Words
+
+
+def _words_of(description: str) -> tuple[str, ...]:
+    """Return the distinct words to search for: long, an acronym, or not Latin."""
+    words = [
+        word.casefold()
+        for word in WORD.findall(description)
+        if len(word) >= LONG or word.isupper() or not word.isascii() or not word.isalpha()
+    ]
+    return tuple(dict.fromkeys(words))[:MOST_WORDS]
+
+
+def _mentioned(words: Sequence[str], text: str) -> list[str]:
+    """Return the words that a text contains, also as prefixes."""
+    text_words = set(WORD.findall(text.casefold()))
+    return [word for word in words if any(one.startswith(word) for one in text_words)]
+
+
+def _lines_with(words: Sequence[str], text: str) -> str:
+    """Return the numbered lines with the most words, in order."""
+    lines = dict(enumerate(map(str.strip, text.split("\n")), 1))
+    counts = {number: len(_mentioned(words, line)) for number, line in lines.items()}
+    most = sorted(filter(counts.__getitem__, counts), key=lambda number: -counts[number])
+    return "\n".join(
+        f"{number}: {lines[number][:MOST_LINE]}{'…' if len(lines[number]) > MOST_LINE else ''}"
+        for number in sorted(most[:MOST_LINES])
+    )
 
 
 TOOL = SddContextCheck()

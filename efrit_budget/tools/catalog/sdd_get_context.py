@@ -66,7 +66,7 @@ class SddGetContext(Tool):
         problem = arguments.not_here(context.origin.project)
         if problem is not None:
             return failure(f"{self.name}: {problem}")
-        found = specification(context.project, context.rg, context.cancellation)
+        found = specification(context.project, context.find_rg(), context.cancellation)
         if arguments.stage is not None:
             return _stage(arguments.stage, found, arguments.max_tokens, context)
         return _overview(arguments, found, context)
@@ -85,25 +85,19 @@ def _stage(
     stage: str, found: Specification, max_tokens: int | None, context: ToolContext
 ) -> Outcome:
     """Return the files of one stage with their paths."""
-    documents = found.of_stage(stage)
+    documents = [document for document in found.documents if document.stage == stage]
     if not documents:
-        return answer(_no_file(stage, found, context.project.specs), {"stage": stage, "paths": []})
+        there = [f"{one.stage} ({one.name})" for one in found.documents if one.stage]
+        others = f"; there are: {', '.join(there)}" if there else ""
+        text = f"No file of the stage {stage} in {_folders(context.project.specs)}{others}."
+        return answer(text, {"stage": stage, "paths": []})
     teller = Teller("full", context)
     text = "\n".join(map(teller.with_text, documents))
     body = paged(f"{text}\n", max_tokens, context)
     paths = [document.name for document in documents]
     data = {**body.data, "stage": stage, "paths": paths}
-    return Outcome(body=replace(body, data=data, sources=_sources(documents)))
-
-
-def _sources(documents: list[Document]) -> tuple[Source, ...]:
-    return tuple(Source(one.located.name, one.modified_ns, one.size) for one in documents)
-
-
-def _no_file(stage: str, found: Specification, specs: Specs) -> str:
-    there = [f"{one.stage} ({one.name})" for one in found.documents if one.stage]
-    others = f"; there are: {', '.join(there)}" if there else ""
-    return f"No file of the stage {stage} in {_folders(specs)}{others}."
+    sources = tuple(Source(one.located.name, one.modified_ns, one.size) for one in documents)
+    return Outcome(body=replace(body, data=data, sources=sources))
 
 
 def _folders(specs: Specs) -> str:
@@ -121,9 +115,15 @@ def _overview(
         remaining = max(0, remaining - len(things))
     total = sum(len(things) for _, things in _parts(found))
     if not total:
-        text = f"{own(_nothing(context.project.specs))}\n{left_out(found)}"
-        return Outcome(body=Body(text, data={"artifacts": []}))
-    answer = Found(_lead(found), sections, "artifacts", total, ARTIFACTS)
+        specs = context.project.specs
+        nothing = (
+            f"No specification: no document in {_folders(specs)}, and none of "
+            f"{', '.join(specs.conventions)}. The settings specs.* name other places."
+        )
+        return Outcome(body=Body(f"{own(nothing)}\n{left_out(found)}", data={"artifacts": []}))
+    missing = own(f"Stages without a file: {', '.join(found.missing_stages)}") + "\n"
+    lead = own("# Specification") + "\n" + (missing if found.missing_stages else "")
+    answer = Found(lead + left_out(found), sections, "artifacts", total, ARTIFACTS)
     return fitted(answer, arguments.max_tokens, context)
 
 
@@ -135,20 +135,6 @@ def _parts(found: Specification) -> list[tuple[str, Sequence[Document | ChangeFo
         ("## Conventions", found.conventions),
         ("## Documents", [one for one in found.documents if not one.stage]),
     ]
-
-
-def _lead(found: Specification) -> str:
-    missing = own(f"Stages without a file: {', '.join(found.missing_stages)}") + "\n"
-    title = own("# Specification")
-    return f"{title}\n{missing if found.missing_stages else ''}{left_out(found)}"
-
-
-def _nothing(specs: Specs) -> str:
-    names = ", ".join(specs.conventions)
-    return (
-        f"No specification: no document in {_folders(specs)}, and none of {names}."
-        " The settings specs.* name other places."
-    )
 
 
 TOOL = SddGetContext()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from efrit_budget.characters import LINE_BREAK, one_line_each
 from efrit_budget.project.text.coding import LONE, REPLACEMENT
@@ -91,7 +92,8 @@ class Stretch:
 
 def forward(text: Text, spot: Spot, until: Until, room: int, cost: Cost) -> Stretch:
     """Return the lines from a spot on; cut a line that fits no page."""
-    raw, reaches_end = _read_raw(text, spot, until, room)
+    end = min(until.offset, spot.offset + _most_read(text, room))
+    raw, reaches_end = text.part(spot.offset, end), end >= until.offset
     pieces, is_open = _pieces(raw, spot, until, reaches_end=reaches_end)
     if not pieces:
         return Stretch(spot, None, (), None)
@@ -129,12 +131,6 @@ def _most_read(text: Text, room: int) -> int:
     return min(MOST_READ, max(LEAST_READ, room * READ_FOR_A_TOKEN)) * text.coding.width
 
 
-def _read_raw(text: Text, spot: Spot, until: Until, room: int) -> tuple[str, bool]:
-    """Read as much as can fit; return it and whether it reaches the end."""
-    end = min(until.offset, spot.offset + _most_read(text, room))
-    return text.part(spot.offset, end), end >= until.offset
-
-
 def _pieces(raw: str, spot: Spot, until: Until, *, reaches_end: bool) -> tuple[list[str], bool]:
     """Return the lines without newlines, and whether the last may continue."""
     pieces = raw.split("\n")
@@ -160,15 +156,12 @@ def _lines(pieces: Sequence[str], *, is_open: bool) -> tuple[tuple[str, ...], st
 
 def _fit_lines(stretch: Stretch, room: int, cost: Cost) -> tuple[int, int]:
     """Return how many lines fit, or how many characters of the first."""
-    items, parts, offset = [], [], 0
-    for label in stretch.labelled():
-        items.append(offset)
-        parts.append(label + "\n")
-        offset += len(parts[-1])
+    parts = [f"{label}\n" for label in stretch.labelled()]
+    *items, size = accumulate(map(len, parts), initial=0)
     first_page = page(Body("".join(parts), items=tuple(items)), 0, room, cost)
     behind_label = first_page.end - (len(parts[0]) - 1 - len(stretch.lines[0]))
     if first_page.end >= len(parts[0]) - 1:
-        return max(1, bisect_right(items, first_page.end) - (first_page.end < offset)), 0
+        return max(1, bisect_right(items, first_page.end) - (first_page.end < size)), 0
     return 0, max(1, behind_label)
 
 

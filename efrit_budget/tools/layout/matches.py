@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from efrit_budget.errors import Json
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.search.hits import Block
-from efrit_budget.project.search.trees import grouped
+from efrit_budget.project.search.listing import grouped
 from efrit_budget.results.body import COLUMN, Body, of_items, unmarked
 from efrit_budget.results.trees import of_lines, of_tree
 
@@ -35,13 +36,10 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
         found = [line if len(line) <= MOST_LINE else _match(whole).shown for line, whole in printed]
     lines: list[str] = []
     heads: list[int] = []
-    begin = 0
+    rest = iter(found)
     for header, block in files:
         heads.append(len(lines))
-        lines.append(header)
-        end = begin + block.matches
-        lines += found[begin:end]
-        begin = end
+        lines += (header, *islice(rest, block.matches))
     return replace(of_lines("matches", lines, heads, data), numbered=True)
 
 
@@ -104,7 +102,8 @@ def _places(block: Block) -> list[_Place]:
     around: list[str] = []
     for line in block.lines.decode("utf-8", "replace").split("\n"):
         if PLACE.match(line) is None:
-            around.append(_short(line.rstrip()))
+            bare = line.rstrip()
+            around.append(bare if len(bare) <= MOST_LINE else f"{bare[:MOST_LINE]}…")
             continue
         before = _split_context(around, places[-1]) if places else around
         places.append(_Place(_match(line.rstrip()), before))
@@ -120,27 +119,18 @@ def _split_context(around: list[str], place: _Place) -> list[str]:
     return around[gap + 1 :]
 
 
-def _short(line: str) -> str:
-    return line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]}…"
-
-
 def counts(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
     """Return the number of matches per file, by folder."""
     numbers = {path: block.matches for path, block in files}
-    groups = [
-        (shown_name(folder) if folder else None, _count_body(folder, names, numbers))
-        for folder, names in sorted(grouped(numbers).items())
-    ]
+    groups: list[tuple[str | None, list[tuple[str, Json]]]] = []
+    for folder, names in sorted(grouped(numbers).items()):
+        items: list[tuple[str, Json]] = []
+        for name in sorted(names):
+            count = numbers[folder + name]
+            fact: Json = {"path": shown_name(folder + name), "matches": count}
+            items.append((f"{shown_name(name)}: {count:,}", fact))
+        groups.append((shown_name(folder) if folder else None, items))
     return of_items("files", groups, **data)
-
-
-def _count_body(folder: str, names: list[str], numbers: dict[str, int]) -> list[tuple[str, Json]]:
-    items: list[tuple[str, Json]] = []
-    for name in sorted(names):
-        count = numbers[folder + name]
-        fact: Json = {"path": shown_name(folder + name), "matches": count}
-        items.append((f"{shown_name(name)}: {count:,}", fact))
-    return items
 
 
 def names(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:

@@ -9,9 +9,8 @@ from pydantic import AfterValidator
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from efrit_budget.errors import Json
 from efrit_budget.memory.observation import Filters, Observation
-from efrit_budget.memory.packs import NEWLINES, index_of, moment, name_of
+from efrit_budget.memory.packs import NEWLINES, moment, name_of
 from efrit_budget.memory.searching import Rank
 from efrit_budget.memory.wording import Detail
 from efrit_budget.results.marks import own
@@ -74,12 +73,7 @@ def line_of(one: Observation, own_project: str) -> str:
     """Return an observation on one line, with its project if it is another."""
     project = f", project {one.project}" if one.project not in ("", own_project) else ""
     tags = f", tags: {', '.join(one.tags)}" if one.tags else ""
-    return f"#{one.id} {name_of(one)} ({day(one.updated)}{project}{tags})"
-
-
-def day(seconds: float) -> str:
-    """Return the date of a time."""
-    return moment(seconds)[:10]
+    return f"#{one.id} {name_of(one)} ({moment(one.updated)[:10]}{project}{tags})"
 
 
 def minute(seconds: float) -> str:
@@ -102,18 +96,9 @@ def item_of(one: Observation, own_project: str, detail: Detail, line: str | None
     title = " ".join(one.title.split())
     name = f"#{one.id} {beginning(title, NAME)}"
     content = one.content.strip(NEWLINES)
-    short = own(line, beginning(content))
-    forms = {
-        "summary": (own(line),),
-        "standard": (short, own(line)),
-        "full": (own(line, content), short, own(line)),
-    }[detail]
-    return Item(tuple(dict.fromkeys(forms)), (own(name), own(f"#{one.id}")))
-
-
-def fact_of(one: Observation) -> dict[str, Json]:
-    """Return an observation for programs, without its content."""
-    return index_of(one)
+    forms = (own(line, content), own(line, beginning(content)), own(line))
+    longest = ("full", "standard", "summary").index(detail)
+    return Item(tuple(dict.fromkeys(forms[longest:])), (own(name), own(f"#{one.id}")))
 
 
 def explained(rank: Rank) -> str:

@@ -39,7 +39,7 @@ class Teller:
         """Return path, size and title of a document."""
         stage = "" if document.stage is None else f"{document.stage}: "
         head = self._head(document)
-        return f"{stage}{document.name} ({self._size([document])}){_with_title(head)}"
+        return f"{stage}{document.name} ({self._size([document])}){_title(head)}"
 
     def item(self, thing: Document | ChangeFolder) -> Item:
         """Return a document or change in its renderings."""
@@ -60,8 +60,9 @@ class Teller:
         first = self._head(change.documents[0])
         files = counted(len(change.documents), "document")
         size = self._size(change.documents)
-        line = f"{change.name} ({files}, {size}){_with_title(first)}{told}"
-        return self._item(line, change.name, lambda: excerpt(first), lambda: self._whole(change))
+        line = f"{change.name} ({files}, {size}){_title(first)}{told}"
+        texts = map(self.with_text, change.documents)
+        return self._item(line, change.name, lambda: excerpt(first), lambda: "\n".join(texts))
 
     def _item(
         self, line: str, name: str, short: Callable[[], str], whole: Callable[[], str]
@@ -72,9 +73,6 @@ class Teller:
         if self.detail == "standard":
             return Item(shorter, (own(name),))
         return Item((f"{own(line)}\n{whole()}", *shorter), (own(name),))
-
-    def _whole(self, change: ChangeFolder) -> str:
-        return "\n".join(self.with_text(document) for document in change.documents)
 
     def with_text(self, document: Document) -> str:
         """Return a document's path and text."""
@@ -116,16 +114,11 @@ def left_out(found: Specification) -> str:
     return own(f"Left out (secrets, outside or unreadable): {', '.join(found.left_out)}") + "\n"
 
 
-def _with_title(head: str) -> str:
-    title = _title(head)
-    return f" {title}" if title else ""
-
-
 def _title(head: str) -> str:
-    """Return the first meaningful line."""
+    """Return the first meaningful line behind a blank, or nothing."""
     bare = (MARKS.sub("", line).strip() for line in head.splitlines())
-    found = next(filter(None, bare), "")
-    return found if len(found) <= TITLE else f"{found[:TITLE]}…"
+    found = next((f" {line}" for line in bare if line), "")
+    return found if len(found) <= TITLE + 1 else f"{found[: TITLE + 1]}…"
 
 
 def excerpt(text: str, most: int = EXCERPT) -> str:
