@@ -12,7 +12,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # measurable part of a start; this package has none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        from efrit_budget.cli.process import run  # noqa: PLC0415 - Ctrl-C during imports
+        from efrit_budget.cli.parser import run  # noqa: PLC0415 - Ctrl-C during imports
 
         return run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:

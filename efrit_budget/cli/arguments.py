@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,11 @@ def add_json_flag(parser: argparse.ArgumentParser, text: str = "print JSON") -> 
     )
 
 
+def contents(file: str) -> bytes:
+    """Return the content of a file; `-` stands for stdin."""
+    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+
+
 def json_object(text: str) -> dict[str, Any]:
     """Parse an argument that is a JSON object; `-` reads it from stdin."""
     raw = sys.stdin.buffer.read() if text == "-" else text.encode(errors="surrogateescape")
@@ -43,6 +49,12 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError('a JSON object is needed, such as {"root": "."}')
     return value
+
+
+def run_action(arguments: argparse.Namespace) -> int:
+    """Carry out the action that was named."""
+    act: Callable[[argparse.Namespace], int] = arguments.act
+    return act(arguments)
 
 
 def folder(text: str) -> Path:

@@ -5,7 +5,7 @@ import sys
 
 from efrit_budget.cli.application import opened_application
 from efrit_budget.cli.arguments import add_json_flag, json_object
-from efrit_budget.cli.output import as_json, complain_about_call, print_json
+from efrit_budget.cli.output import complain_about_call, print_json
 from efrit_budget.errors import EfritError
 
 NAME = "call"
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             result = application.call(arguments.method, arguments.params)
         except EfritError as error:
             if arguments.as_json:
-                print(as_json(error.on_the_wire(), compact=True), file=sys.stderr)
+                print_json(error.on_the_wire(), compact=True, file=sys.stderr)
             else:
                 complain_about_call(error)
             return 1

@@ -47,21 +47,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print all settings, one of them, or the path of config.toml."""
     if arguments.path:
-        return _print_path(as_json=arguments.as_json)
+        from efrit_budget.settings.places import config_file
+
+        path = str(config_file())
+        if arguments.as_json:
+            print_json({"path": path}, compact=True)
+        else:
+            print(path)
+        return 0
     loaded = loaded_settings(arguments, project_root=arguments.root or Path.cwd())
     if arguments.key is None:
         return _print_all(loaded, as_json=arguments.as_json)
     return _print_one(loaded, arguments.key, as_json=arguments.as_json)
-
-
-def _print_path(*, as_json: bool) -> int:
-    from efrit_budget.settings.places import config_file
-
-    if as_json:
-        print_json({"path": str(config_file())}, compact=True)
-    else:
-        print(config_file())
-    return 0
 
 
 def _print_all(loaded: "LoadedSettings", *, as_json: bool) -> int:

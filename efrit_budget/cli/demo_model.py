@@ -64,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         needs_key=not arguments.no_key,
     )
     recorder = Recorder(arguments.record)
-    stop = _ended_by_signals()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     with EndpointServer(arguments.port, Service(options), recorder) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         print(server.url, flush=True)
@@ -76,13 +78,6 @@ def run(arguments: argparse.Namespace) -> int:
         server.shutdown()
     recorder.close()
     return 0
-
-
-def _ended_by_signals() -> threading.Event:
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return stop
 
 
 def _end_at_eof(ended: threading.Event) -> None:

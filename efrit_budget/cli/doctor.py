@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from efrit_budget.cli.application import loaded_settings
@@ -33,15 +32,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.as_json:
         print_json({"ok": not broken, "checks": [one.as_dict() for one in checks]}, compact=True)
     else:
-        _print_report(checks)
+        print_table([("ok" if one.ok else "problem", one.name, _finding(one)) for one in checks])
     return 1 if broken else 0
 
 
 def _check_machine() -> "Iterator[Check]":
-    from efrit_budget.cli.checks import packages, programs
+    from efrit_budget.cli.checks import programs
 
-    yield packages.check_python()
-    yield from packages.check_packages()
+    yield programs.check_python()
+    yield from programs.check_packages()
     yield from programs.check_rg()
     yield from programs.check_listed()
     yield programs.check_confinement()
@@ -64,28 +63,15 @@ def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":
         yield Check("settings", error.message, "correct it there")
     except ImportError as error:
         yield Check("settings", f"not read: {error}", "install the packages named above")
-    yield from _check_files(database, log, places.config_folder())
-
-
-def _check_files(database: Path, log: Path, config_folder: Path) -> "Iterator[Check]":
     from efrit_budget.cli.checks import files
 
     yield from files.check_database(database)
     yield files.check_folder("state folder", database.parent)
-    yield files.check_folder("config folder", config_folder, required=False)
+    yield files.check_folder("config folder", places.config_folder(), required=False)
     yield files.check_folder("log folder", log.parent)
     yield files.check_disk(database.parent)
 
 
-def _print_report(checks: "list[Check]") -> None:
-    """Print a line for each check, with the fix at the end of a problem's."""
-    print_table(
-        [
-            (
-                "ok" if check.ok else "problem",
-                check.name,
-                check.found if check.ok else f"{check.found} -> {check.fix}",
-            )
-            for check in checks
-        ]
-    )
+def _finding(check: "Check") -> str:
+    """Return what was found, and the fix if there is a problem."""
+    return check.found if check.ok else f"{check.found} -> {check.fix}"

@@ -2,11 +2,8 @@
 
 import argparse
 import os
-import sys
-from pathlib import Path
-from typing import Final
 
-from efrit_budget.cli.arguments import add_json_flag
+from efrit_budget.cli.arguments import add_json_flag, contents
 from efrit_budget.cli.output import complain, print_json, print_table
 
 NAME = "estimate"
@@ -15,7 +12,6 @@ EXAMPLES = """  efrit-budget estimate prompt.md
   efrit-budget estimate src/*.py --json
   git diff | efrit-budget estimate -
 """
-STDIN: Final = "-"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,22 +22,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print each file's tokens and their sum; files that cannot be read are named."""
+    from efrit_budget.budget.estimate import estimate
+
     counted: list[tuple[str, int]] = []
     for file in arguments.files:
         try:
-            counted.append((file, _tokens(file)))
+            counted.append((file, estimate(contents(file).decode("utf-8", "replace"))))
         except OSError as error:
             complain(f"{file}: {error.strerror or error}")
     _print(counted, as_json=arguments.as_json)
     return 0 if len(counted) == len(arguments.files) else 1
-
-
-def _tokens(file: str) -> int:
-    """Return the tokens of a text, with invalid UTF-8 counted as displayed."""
-    from efrit_budget.budget.estimate import estimate
-
-    raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-    return estimate(raw.decode("utf-8", "replace"))
 
 
 def _print(counted: list[tuple[str, int]], *, as_json: bool) -> None:

@@ -2,11 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from efrit_budget.cli.arguments import add_global_flags, add_json_flag
+from efrit_budget.cli.arguments import add_global_flags, add_json_flag, contents, run_action
 from efrit_budget.cli.memory_store import (
     add_filters,
     filters_of,
@@ -30,36 +29,28 @@ EXAMPLES = """  efrit-budget memory save --title 'Retries back off' --content - 
   efrit-budget memory export -o memory.jsonl
   efrit-budget memory import memory.jsonl
 """
-STDIN: Final = "-"
-Act = Callable[[argparse.Namespace], int]
+run = run_action
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the actions."""
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    _configure_save(_action(actions, "save", "save a memory", _save))
-    _configure_get(_action(actions, "get", "print memories whole", _get))
-    _configure_list(_action(actions, "list", "list memories, the latest first", _list))
-    _configure_timeline(_action(actions, "timeline", "list the memories around one", _timeline))
-    _configure_delete(_action(actions, "delete", "delete memories", _delete))
-    _configure_export(_action(actions, "export", "write memories as JSON lines", _export))
-    _configure_import(_action(actions, "import", "import such lines", _import))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the action."""
-    act: Act = arguments.act
-    return act(arguments)
-
-
-def _action(actions: Any, name: str, text: str, act: Act) -> argparse.ArgumentParser:
-    example = next(line for line in EXAMPLES.splitlines() if f" {name} " in f"{line} ")
-    parser: argparse.ArgumentParser = actions.add_parser(
-        name, help=text, description=text, epilog=f"example: {example.strip()}"
-    )
-    parser.set_defaults(act=act)
-    add_global_flags(parser)
-    return parser
+    for name, text, set_up, act in (
+        ("save", "save a memory", _configure_save, _save),
+        ("get", "print memories whole", _configure_get, _get),
+        ("list", "list memories, the latest first", _configure_list, _list),
+        ("timeline", "list the memories around one", _configure_timeline, _timeline),
+        ("delete", "delete memories", _configure_delete, _delete),
+        ("export", "write memories as JSON lines", _configure_export, _export),
+        ("import", "import such lines", _configure_import, _import),
+    ):
+        example = next(line for line in EXAMPLES.splitlines() if f" {name} " in f"{line} ")
+        added = actions.add_parser(
+            name, help=text, description=text, epilog=f"example: {example.strip()}"
+        )
+        added.set_defaults(act=act)
+        add_global_flags(added)
+        set_up(added)
 
 
 # Saving
@@ -91,9 +82,12 @@ def _share(text: str) -> float:
 def _save(arguments: argparse.Namespace) -> int:
     from efrit_budget.memory.observation import Draft
 
+    content = arguments.content
+    if content == "-":
+        content = contents(content).decode("utf-8", "replace")
     draft = Draft(
         title=arguments.title,
-        content=_content(arguments.content),
+        content=content,
         project=arguments.project,
         kind=arguments.kind,
         topic_key=arguments.topic,
@@ -109,10 +103,6 @@ def _save(arguments: argparse.Namespace) -> int:
         other = f" (not kept: another {', '.join(saved.left_out)})" if saved.left_out else ""
         print(f"#{saved.id} {saved.outcome}, revision {saved.revision}{other}")
     return 0
-
-
-def _content(given: str) -> str:
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == STDIN else given
 
 
 # Reading
@@ -273,9 +263,7 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     from efrit_budget.memory.transfer import imported, records
 
-    path = arguments.file
-    raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    found = records(raw.splitlines())
+    found = records(contents(arguments.file).splitlines())
     with opened_memory(arguments) as store:
         merged = imported(store, found)
     if arguments.as_json:

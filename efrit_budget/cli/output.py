@@ -12,17 +12,11 @@ from efrit_budget.characters import HIDDEN
 from efrit_budget.errors import EfritError
 
 
-def print_json(value: Any, *, compact: bool) -> None:
-    """Print JSON, on one line or indented."""
-    print(as_json(value, compact=compact))
-
-
-def as_json(value: Any, *, compact: bool) -> str:
-    """Return JSON that stdout's encoding can carry."""
+def print_json(value: Any, *, compact: bool, file: IO[str] | None = None) -> None:
+    """Print JSON that stdout's encoding can carry, on one line or indented."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    if compact:
-        return json.dumps(value, ensure_ascii=plain, separators=(",", ":"))
-    return json.dumps(value, ensure_ascii=plain, indent=2)
+    indent, separators = (None, (",", ":")) if compact else (2, None)
+    print(json.dumps(value, ensure_ascii=plain, indent=indent, separators=separators), file=file)
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -43,13 +37,12 @@ def print_text(text: str) -> None:
 
 def printable(text: str) -> str:
     """Return `text` on one line, with control characters written as escapes."""
-    return "".join(_printable(character) for character in text)
-
-
-def _printable(character: str) -> str:
-    if character == "\t" or (character.isprintable() and not HIDDEN.match(character)):
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+    return "".join(
+        sign
+        if sign == "\t" or (sign.isprintable() and not HIDDEN.match(sign))
+        else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
 
 
 def complain(message: str) -> None:

@@ -1,12 +1,17 @@
-"""The subcommands, and the parser of the command line."""
+"""The subcommands, the parser of the command line, and the exit code of a run."""
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Final, NoReturn, Protocol, cast
 
 from efrit_budget import PROTOCOL_VERSION, __version__
 from efrit_budget.cli.arguments import add_global_flags
+from efrit_budget.cli.output import complain, complain_about
+from efrit_budget.errors import EfritError
 
 
 class Command(Protocol):
@@ -31,6 +36,7 @@ COMMANDS: Final = tuple(
     cast("Command", import_module(f"efrit_budget.cli.{name}")) for name in _MODULES
 )
 
+OK, FAILED = 0, 1
 _NAMES: Final = tuple(command.NAME for command in COMMANDS)
 _DESCRIPTION: Final = """\
 The sidecar of efrit: token budget, lossless work log and project tools for a
@@ -88,23 +94,50 @@ def build_parser(words: Sequence[str] = _NAMES) -> Parser:
     add_global_flags(parser)
     subparsers = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     for command in COMMANDS:
-        added = _add_command(subparsers, command)
+        added = subparsers.add_parser(
+            command.NAME,
+            help=command.HELP,
+            description=command.HELP,
+            epilog=f"examples:\n{command.EXAMPLES}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if command.NAME in words:
-            _configure(added, command)
+            add_global_flags(added)
+            command.configure(added)
+            added.set_defaults(run=command.run)
     return parser
 
 
-def _add_command(subparsers: "argparse._SubParsersAction[Parser]", command: Command) -> Parser:
-    return subparsers.add_parser(
-        command.NAME,
-        help=command.HELP,
-        description=command.HELP,
-        epilog=f"examples:\n{command.EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def run(argv: Sequence[str]) -> int:
+    """Run one command line; return 0 if it worked, 1 if it failed, 2 if it was wrong."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names that are not UTF-8 are printed as escapes
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run_command(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return OK
+    except EfritError as error:
+        complain_about(error)
+        return FAILED
+    except OSError as error:
+        _discard_output()
+        complain(str(error))
+        return FAILED
+    return code
 
 
-def _configure(parser: Parser, command: Command) -> None:
-    add_global_flags(parser)
-    command.configure(parser)
-    parser.set_defaults(run=command.run)
+def _run_command(argv: Sequence[str]) -> int:
+    try:
+        arguments = build_parser(argv).parse_args(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else OK
+    code: int = arguments.run(arguments)
+    return code
+
+
+def _discard_output() -> None:
+    """Send stdout to the null device, so that the flush at exit does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -44,17 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
     with opened_application(arguments) as application:
         session = Repl(application, compact=arguments.as_json)
         interactive = sys.stdin.isatty()
-        lines = _typed_lines(application.method_names()) if interactive else _piped_lines()
+        piped = (raw.decode(errors="surrogateescape").strip() for raw in sys.stdin.buffer)
+        lines = _typed_lines(application.method_names()) if interactive else piped
         for line in lines:
             if line in {"quit", "exit"}:
                 break
             session.answer(line)
     return 1 if session.failed and not interactive else 0
-
-
-def _piped_lines() -> Iterator[str]:
-    for raw in sys.stdin.buffer:
-        yield raw.decode("utf-8", errors="surrogateescape").strip()
 
 
 def _typed_lines(methods: list[str]) -> Iterator[str]:
@@ -124,10 +120,11 @@ class Repl:
         elif line == "methods":
             print("\n".join(self._application.method_names()))
         elif line[:1] in {"{", "["}:
-            self._answer_json_rpc(parse(_raw(line)))
+            self._answer_json_rpc(parse(line.encode(errors="surrogateescape")))
         elif line:
             method, _, params = line.partition(" ")
-            given = parse(_raw(params)) if params.strip() else None
+            raw = params.encode(errors="surrogateescape")
+            given = parse(raw) if params.strip() else None
             self._print(self._application.call(method, _mapping(given)))
 
     def _answer_json_rpc(self, message: Any) -> None:
@@ -139,7 +136,7 @@ class Repl:
 
     def _reply(self, member: Any) -> dict[str, Any] | None:
         """Return the reply to one request; None for a notification."""
-        from efrit_budget.wire.request import error_reply, request_of
+        from efrit_budget.wire.request import error_reply, request_of, success_reply
 
         request = request_of(member)
         if isinstance(request, dict):
@@ -148,16 +145,10 @@ class Repl:
             result = self._application.call(request.method, _mapping(member.get("params")))
         except EfritError as error:
             return None if request.is_notification else error_reply(error, request.id)
-        if request.is_notification:
-            return None
-        return {"jsonrpc": "2.0", "result": result, "id": request.id}
+        return None if request.is_notification else success_reply(result, request.id)
 
     def _print(self, value: Any) -> None:
         print_json(value, compact=self._compact)
-
-
-def _raw(line: str) -> bytes:
-    return line.encode("utf-8", errors="surrogateescape")
 
 
 def _mapping(params: Any) -> dict[str, Any]:

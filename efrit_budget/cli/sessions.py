@@ -2,12 +2,11 @@
 
 import argparse
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from efrit_budget.cli.application import opened_application
-from efrit_budget.cli.arguments import add_global_flags, add_json_flag, folder
+from efrit_budget.cli.arguments import add_global_flags, add_json_flag, folder, run_action
 from efrit_budget.cli.output import ask_consent, complain_about, print_json, print_table
 from efrit_budget.errors import EfritError
 
@@ -34,21 +33,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing.set_defaults(act=_list)
     add_global_flags(listing)
     _add_list_flags(listing)
-    _add_rename(actions.add_parser("rename", help="give a session another title"))
-    delete = partial(_remove, "session/delete", "Delete", "with everything in them")
-    purge = partial(_remove, "session/purge", "Purge", "losing what they stored")
-    _add_removal(
-        actions.add_parser("delete", help="delete sessions with everything in them"), delete
-    )
-    _add_removal(
-        actions.add_parser("purge", help="delete what sessions stored, keep their lines"), purge
-    )
+    rename = actions.add_parser("rename", help="give a session another title")
+    rename.epilog = f"example: {rename.prog} k7m2 'the parser'"
+    rename.set_defaults(act=_rename)
+    rename.add_argument("id", metavar="ID")
+    rename.add_argument("title", metavar="TITLE")
+    add_global_flags(rename)
+    add_json_flag(rename)
+    for name, help_text, loss in (
+        ("delete", "delete sessions with everything in them", "with everything in them"),
+        ("purge", "delete what sessions stored, keep their lines", "losing what they stored"),
+    ):
+        removal = actions.add_parser(name, help=help_text)
+        removal.set_defaults(act=partial(_remove, name, loss))
+        removal.epilog = f"example: {removal.prog} k7m2 p3qd --yes"
+        removal.add_argument("ids", metavar="ID", nargs="+")
+        removal.add_argument("--yes", action="store_true", help="do not ask")
+        add_global_flags(removal)
+        add_json_flag(removal)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the action."""
-    act: Callable[[argparse.Namespace], int] = arguments.act
-    return act(arguments)
+run = run_action
 
 
 def _add_list_flags(parser: argparse.ArgumentParser) -> None:
@@ -66,24 +71,6 @@ def _add_list_flags(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="closed sessions too",
     )
-    add_json_flag(parser)
-
-
-def _add_rename(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example: efrit-budget sessions rename k7m2 'the parser'"
-    parser.set_defaults(act=_rename)
-    parser.add_argument("id", metavar="ID")
-    parser.add_argument("title", metavar="TITLE")
-    add_global_flags(parser)
-    add_json_flag(parser)
-
-
-def _add_removal(parser: argparse.ArgumentParser, act: Callable[[argparse.Namespace], int]) -> None:
-    parser.epilog = f"example: {parser.prog} k7m2 p3qd --yes"
-    parser.set_defaults(act=act)
-    parser.add_argument("ids", metavar="ID", nargs="+")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_global_flags(parser)
     add_json_flag(parser)
 
 
@@ -125,18 +112,18 @@ def _rename(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _remove(method: str, verb: str, loss: str, arguments: argparse.Namespace) -> int:
+def _remove(verb: str, loss: str, arguments: argparse.Namespace) -> int:
     """Remove the sessions if the person agrees; go on after one that cannot be removed."""
     ids: list[str] = list(dict.fromkeys(arguments.ids))
-    done = f"{verb.lower()}d"
-    question = f"{verb} {', '.join(ids)}, {loss}?"
+    done = f"{verb}d"
+    question = f"{verb.capitalize()} {', '.join(ids)}, {loss}?"
     if not arguments.yes and not ask_consent(question, f"nothing was {done}"):
         return 1
     removed = []
     with opened_application(arguments) as application:
         for session_id in ids:
             try:
-                application.call(method, {"session_id": session_id})
+                application.call(f"session/{verb}", {"session_id": session_id})
                 removed.append(session_id)
             except EfritError as error:
                 complain_about(error)

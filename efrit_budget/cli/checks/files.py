@@ -18,7 +18,7 @@ from efrit_budget.storage.migrate import (
     newest,
     version,
 )
-from efrit_budget.storage.space import Space, space_of
+from efrit_budget.storage.space import space_of
 
 _LEAST_FREE_BYTES: Final = 256 * 2**20
 
@@ -57,14 +57,9 @@ def _check_contents(path: Path) -> Iterator[Check]:
         f"{schema} (this efrit-budget knows up to {newest()})",
         None if known else "upgrade efrit-budget, or name another database with --db",
     )
-    yield _check_space(found)
-
-
-def _check_space(found: Space) -> Check:
-    """Check whether the file is much larger than its content."""
     sizes = f"{found.size / 2**20:,.1f} MiB, {found.used / 2**20:,.1f} MiB of it in use"
     how = "its file shrinks when a session begins, or 'efrit-budget sessions purge' ends"
-    return Check("database size", sizes, how if found.is_worth_shrinking else None, required=False)
+    yield Check("database size", sizes, how if found.is_worth_shrinking else None, required=False)
 
 
 def _recreate_advice(path: Path) -> str:

@@ -1,5 +1,6 @@
-"""Check the programs that the sidecar and Emacs run."""
+"""Check Python, the packages that the sidecar imports, and the programs that it and Emacs run."""
 
+import operator
 import re
 import subprocess
 import sys
@@ -12,7 +13,54 @@ from efrit_budget.cli.checks.check import Check, Program, listed_programs
 from efrit_budget.project.processes import landlock
 from efrit_budget.project.processes.programs import find_program, own_rules
 
+_HOLDS: Final = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 _LOOKED_AT_OTHERWISE: Final = ("Python", "ripgrep")
+
+
+def check_python() -> Check:
+    """Check the running Python's version."""
+    found = f"{sys.version.split()[0]} ({sys.executable})"
+    oldest = listed_programs()["Python"].oldest
+    new_enough = sys.version_info[:2] >= _numbers(oldest)
+    return Check("Python", found, None if new_enough else f"run it with Python {oldest} or newer")
+
+
+def check_packages() -> Iterator[Check]:
+    """Check each package that our own metadata requires."""
+    try:
+        requirements = metadata.requires("efrit-budget") or []
+    except metadata.PackageNotFoundError:
+        yield Check(
+            "packages", "efrit-budget is not installed", "run: pip install . in its checkout"
+        )
+        return
+    for requirement in requirements:
+        if ";" not in requirement:
+            yield _check_package(requirement)
+
+
+def _check_package(requirement: str) -> Check:
+    name, clauses = _name_and_clauses(requirement)
+    fix = f"run: {sys.executable} -m pip install '{requirement}'"
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Check(f"package {name}", "not installed", fix)
+    if all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in clauses):
+        return Check(f"package {name}", version)
+    return Check(f"package {name}", f"{version} is unfit", fix)
+
+
+def _name_and_clauses(requirement: str) -> tuple[str, list[tuple[str, str]]]:
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    name = match[0] if match else requirement
+    return name, re.findall(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)", requirement[len(name) :])
 
 
 def check_rg() -> Iterator[Check]:
@@ -69,12 +117,12 @@ def check_listed() -> Iterator[Check]:
 def _check(program: Program) -> Check:
     required = "sidecar" in program.needed_by
     paths = list(filter(None, map(find_program, program.names)))
-    path = next((one for one in paths if _satisfies(one, program)), None)
-    if path is not None:
-        return Check(program.name, _describe(path, program.oldest), required=required)
+    for found in paths:
+        if _satisfies(found, program):
+            return Check(program.name, _describe(found, program.oldest), required=required)
     path = next(iter(paths), None)
     lacking = [
-        f" without {text}" for text in program.prints if path and not _runs_option(path, text)
+        f" without {text}" for text in program.prints if path and text not in _output_of(path)
     ]
     requirement = f"{program.name} {program.oldest} or newer" if program.oldest else program.name
     return Check(
@@ -86,13 +134,8 @@ def _check(program: Program) -> Check:
 
 
 def _satisfies(path: str, program: Program) -> bool:
-    return _at_least(path, program.oldest) and all(
-        _runs_option(path, text) for text in program.prints
-    )
-
-
-def _runs_option(path: str, text: str) -> bool:
-    return text in (_output_of(path) or "")
+    prints = all(text in _output_of(path) for text in program.prints)
+    return _at_least(path, program.oldest) and prints
 
 
 def _at_least(path: str | None, oldest: str) -> bool:
@@ -116,12 +159,12 @@ def _describe(path: str | None, oldest: str) -> str:
 
 def _version(path: str) -> str | None:
     """Return the first dotted number that `--version` prints."""
-    match = re.search(r"\d+(\.\d+)+", _output_of(path) or "")
+    match = re.search(r"\d+(\.\d+)+", _output_of(path))
     return match[0] if match else None
 
 
-def _output_of(path: str) -> str | None:
-    """Return the output of `--version`, or None if it fails."""
+def _output_of(path: str) -> str:
+    """Return the output of `--version`, empty if it fails."""
     try:
         finished = subprocess.run(  # noqa: S603 - a program found on PATH, no shell
             [path, "--version"],
@@ -133,9 +176,11 @@ def _output_of(path: str) -> str | None:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return None
+        return ""
     return finished.stdout
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+    """Return the numbers that a version begins with."""
+    match = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
