@@ -58,7 +58,7 @@ def parse_inputs(blocks: list[JsonObject]) -> tuple[list[JsonObject], list[JsonO
 def _input(text: str) -> tuple[JsonObject, str | None]:
     """Parse a tool's input; return it with a problem if it is invalid."""
     try:
-        value = jsontext.parse_for_all(sound_text(text).encode())
+        value = jsontext.parse(sound_text(text).encode(), for_all=True)
         if isinstance(value, dict):
             return value, None
         reason = "it is no object"

@@ -17,7 +17,7 @@ from efrit_budget.errors import EfritError, InvalidRequestError, ParseError
 HEADER_NAME = b"Content-Length"
 MAX_HEADER_BYTES = 8 * 1024
 BLANKS = b" \t\r\n"
-BLANK_RUN = re.compile(rb"[ \t\r\n]*")
+BLANK_RUN = re.compile(rb"[ \t\r\n]+")
 HEADER_LINE = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*:(.*)", re.DOTALL)
 LENGTH_VALUE = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]*")
 LENGTH_AT_END = re.compile(
@@ -142,8 +142,8 @@ class Framer:
             return False
         if self._body_length is not None:
             return len(self._buffer) >= self._body_length
-        if self._header is None:
-            self._drop_blank()
+        if self._header is None and (blank := BLANK_RUN.match(self._buffer)):
+            self._take(blank.end())
         return self._line_end() >= 0 or len(self._buffer) > self._line_limit()
 
     def _next(self) -> Iterator[Piece]:
@@ -191,7 +191,10 @@ class Framer:
         end = self._line_end()
         header_at = self._length_header_at(end)
         if header_at is not None and header_at > 0:
-            yield from self._before_header(self._take(header_at).strip(BLANKS))
+            body = self._take(header_at).strip(BLANKS)
+            if not self._out_of_step or _looks_like_json(body):
+                yield Message(body, Framing.HEADER, stray=self._out_of_step)
+            self._out_of_step = False
         elif header_at == 0 or (self._in_header() and HEADER_LINE.match(self._buffer, 0, end)):
             self._header = _Header()
             self._out_of_step = False
@@ -207,12 +210,6 @@ class Framer:
         start = max(0, end - LENGTH_LINE_BYTES)
         found = LENGTH_AT_END.search(self._buffer, start, end)
         return None if found is None else found.start()
-
-    def _before_header(self, body: bytes) -> Iterator[Piece]:
-        """Return the text before a header on the same line."""
-        if not self._out_of_step or _looks_like_json(body):
-            yield Message(body, Framing.HEADER, stray=self._out_of_step)
-        self._out_of_step = False
 
     def _line(self, body: bytes) -> Iterator[Piece]:
         if self._out_of_step:
@@ -252,11 +249,6 @@ class Framer:
             self._body_length = length
 
     # Bytes
-
-    def _drop_blank(self) -> None:
-        blank = BLANK_RUN.match(self._buffer)
-        if blank and blank.end():
-            self._take(blank.end())
 
     def _take(self, count: int) -> bytes:
         chunk = bytes(memoryview(self._buffer)[:count])

@@ -42,17 +42,15 @@ def _require_64_bits(text: str) -> int:
     return number
 
 
-_DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_parse_finite, object_pairs_hook=_object
+_DECODER, _NARROW_DECODER = (
+    json.JSONDecoder(
+        parse_constant=_refuse_constant,
+        parse_float=_parse_finite,
+        parse_int=parse_int,
+        object_pairs_hook=_object,
+    )
+    for parse_int in (None, _require_64_bits)
 )
-_NARROW_DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant,
-    parse_float=_parse_finite,
-    parse_int=_require_64_bits,
-    object_pairs_hook=_object,
-)
-
-
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -82,20 +80,14 @@ def _containers_in(value: Json) -> list[Json]:
     return []
 
 
-def parse(raw: bytes) -> Json:
-    """Parse a UTF-8 JSON text; raise `ParseError` if it is invalid."""
-    return _parse(raw, _DECODER)
+def parse(raw: bytes, *, for_all: bool = False) -> Json:
+    """Parse a UTF-8 JSON text; raise `ParseError` if it is invalid.
 
-
-def parse_for_all(raw: bytes) -> Json:
-    """Parse JSON that every program reads alike: integers fit 64 bits."""
-    return _parse(raw, _NARROW_DECODER)
-
-
-def _parse(raw: bytes, decoder: json.JSONDecoder) -> Json:
+    With `for_all` it has to be one that every program reads alike: integers fit 64 bits.
+    """
     try:
         text = raw.decode()
-        value: Json = decoder.decode(text)
+        value: Json = (_NARROW_DECODER if for_all else _DECODER).decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH:
             _refuse_depth(value)
         if "\\ud" in text or "\\uD" in text:

@@ -44,7 +44,7 @@ class Lifecycle:
         """Return `initialize`, `initialized`, `shutdown` and `exit`."""
         return {
             INITIALIZE: self._initialize,
-            "initialized": self._initialized,
+            "initialized": lambda _: None,
             "shutdown": self._shutdown,
             "exit": self._exit,
         }
@@ -80,9 +80,6 @@ class Lifecycle:
                 "framings": ["header", "line"],
             },
         }
-
-    def _initialized(self, _params: dict[str, Json]) -> None:
-        return None
 
     def _shutdown(self, _params: dict[str, Json]) -> None:
         self.stage = Stage.SHUT_DOWN

@@ -11,17 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from efrit_budget.errors import InvalidParamsError, Json, JsonObject, invalid_params
 from efrit_budget.wire.call import Call, Lane
 
-__all__ = [
-    "Call",
-    "Lane",
-    "Members",
-    "Method",
-    "NoParams",
-    "Number",
-    "Offset",
-    "Params",
-]
-
+__all__ = ["Call", "Lane"]  # those who declare a method take them from here
 
 Number = Annotated[int, Field(ge=1, lt=2**63)]
 """What counts from one, and the database can hold."""

@@ -1,4 +1,4 @@
-"""The requests in progress."""
+"""The requests in progress, and the replies of a batch of them."""
 
 from __future__ import annotations
 
@@ -121,3 +121,23 @@ class RequestTable:
             by_id = own_id is not None and "id" in params and _key(own_id) == _key(params["id"])
             if by_id or (use_id is not None and use_id == job.request.tool_use_id):
                 yield job
+
+
+class Batch:
+    """Collects replies and sends them when the last has arrived."""
+
+    def __init__(self, members: int, send: Callable[[bytes], None]) -> None:
+        self._missing = members
+        self._send = send
+        self._lock = threading.Lock()
+        self._replies: list[bytes] = []
+
+    def take(self, reply: bytes | None) -> None:
+        """Take one member's reply as JSON text; None where it was a notification."""
+        with self._lock:
+            self._missing -= 1
+            if reply is not None:
+                self._replies.append(reply)
+            whole = self._missing == 0 and bool(self._replies)
+        if whole:
+            self._send(b"[" + b",".join(self._replies) + b"]")

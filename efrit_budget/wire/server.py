@@ -19,7 +19,6 @@ from efrit_budget.errors import (
     field_error,
 )
 from efrit_budget.wire import jsontext
-from efrit_budget.wire.batch import Batch
 from efrit_budget.wire.call import Call, Lane
 from efrit_budget.wire.framing import Framer, Framing, Malformed, Message, Piece, dress
 from efrit_budget.wire.lanes import WorkLane
@@ -33,7 +32,7 @@ from efrit_budget.wire.request import (
     success_reply,
     unexpected,
 )
-from efrit_budget.wire.requests import Job, RequestTable
+from efrit_budget.wire.requests import Batch, Job, RequestTable
 from efrit_budget.wire.stdio import ProtocolStreams
 from efrit_budget.wire.watch import Watchdog, passing_progress_on
 
@@ -166,7 +165,8 @@ class Server:
             value = jsontext.parse(message.body)
         except ParseError as error:
             if not message.stray:
-                self._lose_step(message)
+                if message.framing is Framing.HEADER:
+                    self._framer.lose_step()
                 send(jsontext.serialize(error_reply(error)))
             return
         if message.stray:
@@ -181,10 +181,6 @@ class Server:
             self._application = self._load()
             self._framer.max_bytes = self._application.max_message_bytes
         return self._application
-
-    def _lose_step(self, message: Message) -> None:
-        if message.framing is Framing.HEADER:
-            self._framer.lose_step()
 
     def _take_value(self, value: Json, size: int, send: Send) -> None:
         if not isinstance(value, list):

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import TextIO
 
 from efrit_budget.errors import EfritError
 
@@ -27,8 +26,9 @@ def take_standard_streams() -> ProtocolStreams:
     Descriptor 0 is left at the null device and descriptor 1 at standard error, so that neither a
     stray `print` nor a child process can put a byte into the protocol.
     """
-    _require_open(sys.__stdin__, "input")
-    _require_open(sys.__stdout__, "output")
+    for stream, name in ((sys.__stdin__, "input"), (sys.__stdout__, "output")):
+        if stream is None:  # it was closed when Python started
+            raise StreamError(f"standard {name} is closed; start the sidecar with pipes for both")
     streams = ProtocolStreams(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -104,7 +104,7 @@ class ProtocolStreams:
         try:
             return os.write(self._output, view[:WRITE_BYTES])
         except BlockingIOError:
-            _wait_for_room(self._output)
+            _wait(self._output, until=select.POLLOUT)
             return 0
         except OSError:
             self._closed = True
@@ -113,21 +113,9 @@ class ProtocolStreams:
             self._writing_since = None
 
 
-def _require_open(stream: TextIO | None, name: str) -> None:
-    """Raise if a standard stream was closed when Python started."""
-    if stream is None:
-        raise StreamError(f"standard {name} is closed; start the sidecar with pipes for both")
-
-
-def _wait_for_room(descriptor: int) -> None:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLOUT)
-    poll.poll()
-
-
-def _wait(*descriptors: int) -> list[int]:
-    """Return which of the descriptors can be read."""
+def _wait(*descriptors: int, until: int = select.POLLIN) -> list[int]:
+    """Return which of the descriptors can be read, or whatever `until` says."""
     poll = select.poll()
     for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
+        poll.register(descriptor, until)
     return [descriptor for descriptor, _ in poll.poll()]

@@ -54,27 +54,21 @@ class Watchdog:
 
     def _watch(self, on_exit: Callable[[], None]) -> None:
         parent = os.getppid()
-        while not self._overdue():
+        while self._deadline is None or time.monotonic() < self._deadline:
             time.sleep(WATCH_SECONDS)
             if self._deadline is None and (os.getppid() != parent or self._abandoned()):
                 self._leave()
-        _log_if_possible("the work in hand did not end in time; leaving")
+        # Log from a thread of its own: standard error may be a pipe that nobody reads.
+        message = "the work in hand did not end in time; leaving"
+        writer = threading.Thread(target=log.warning, args=(message,), daemon=True)
+        writer.start()
+        writer.join(LOG_SECONDS)
         on_exit()
         os._exit(self._exit_code)
-
-    def _overdue(self) -> bool:
-        return self._deadline is not None and time.monotonic() >= self._deadline
 
     def _abandoned(self) -> bool:
         stuck = time.monotonic() - self._last_sign > STUCK_SECONDS
         return (stuck or self._streams.stalled(STALLED_SECONDS)) and self._streams.hung_up()
-
-
-def _log_if_possible(message: str) -> None:
-    """Log from a thread of its own: standard error may be a pipe that nobody reads."""
-    writer = threading.Thread(target=log.warning, args=(message,), daemon=True)
-    writer.start()
-    writer.join(LOG_SECONDS)
 
 
 @contextmanager
