@@ -18,11 +18,16 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from efrit_budget.demo.conversation import THINKING, ParsedRequest, Placed, canonical, plain
+from efrit_budget.demo.conversation import THINKING, ParsedRequest, canonical, plain
 from efrit_budget.demo.refusals import ApiError
 from efrit_budget.errors import JsonObject
 
 MAC_BYTES = 16
+MOVED = (
+    "Invalid signature in thinking block. The block is bound to a different conversation. Thinking "
+    "blocks must be sent back behind the same tools, system prompt and messages that they were "
+    "made behind; remove the block, and all later ones, when any of these changed."
+)
 
 
 @dataclass(frozen=True)
@@ -76,12 +81,9 @@ class Binder:
     def __init__(self, key: bytes) -> None:
         self._key = key
 
-    def sign(self, past: str, previous: str | None, thinking: str, tokens: int) -> Seal:
+    def sign(self, past: str, previous: str | None, thinking: str, tokens: int) -> str:
         """Return a signature for a thinking block at this place."""
-        return Seal(secrets.token_hex(6), previous, past, _digest(thinking), tokens)
-
-    def signature(self, seal: Seal) -> str:
-        """Encode a seal as the wire carries it."""
+        seal = Seal(secrets.token_hex(6), previous, past, _digest(thinking), tokens)
         payload = canonical(asdict(seal))
         return base64.b64encode(self._mac(payload) + payload).decode()
 
@@ -119,17 +121,8 @@ class Binder:
                 elif drops:
                     dropped.append(placed.path)
                 else:
-                    raise _moved_error(placed)
+                    raise ApiError(f"{placed.path}: {MOVED}")
         return Checked(past, previous, tuple(dropped))
-
-
-def _moved_error(placed: Placed) -> ApiError:
-    return ApiError(
-        f"{placed.path}: Invalid signature in thinking block. The block is bound to a different "
-        "conversation. Thinking blocks must be sent back behind the same tools, system prompt "
-        "and messages that they were made behind; remove the block, and all later ones, when "
-        "any of these changed."
-    )
 
 
 def _digest(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from efrit_budget.demo.conversation import ParsedRequest, canonical, plain
 from efrit_budget.demo.usage import Meter
@@ -85,8 +85,7 @@ def prompt(conversation: ParsedRequest, meter: Meter) -> CachedPrompt:
             Unit(name, running.hexdigest(), tokens, mark.get("ttl", "5m") if mark else None)
         )
     if top := body.get("cache_control"):
-        last = units[-1]
-        units[-1] = Unit(last.part, last.prefix, last.tokens, last.mark or top.get("ttl", "5m"))
+        units[-1] = replace(units[-1], mark=units[-1].mark or top.get("ttl", "5m"))
     return CachedPrompt(conversation.model, parameters.decode(), units)
 
 
@@ -140,23 +139,18 @@ def miss_reason(before: CachedPrompt | None, now: CachedPrompt) -> JsonObject | 
     """Return why an earlier prompt could not be reused, or None."""
     if before is None:
         return {"type": "previous_message_not_found"}
-    for part in ("model", "tools", "system"):
-        if _counts_of(before, part) != _counts_of(now, part):
-            return _missed_tokens(f"{part}_changed", before, now)
-    if before.parameters != now.parameters:
-        return {"type": "unavailable"}
     ours = {unit.prefix for unit in now.units}
-    if before.units[-1].prefix not in ours:
-        return _missed_tokens("messages_changed", before, now)
-    return None
-
-
-def _counts_of(given: CachedPrompt, part: str) -> str | None:
-    return given.model if part == "model" else given.prefix_of(part)
-
-
-def _missed_tokens(kind: str, before: CachedPrompt, now: CachedPrompt) -> JsonObject:
-    """Return the tokens of the earlier prompt behind the shared prefix."""
-    shared = {unit.prefix for unit in now.units}
-    common = max((unit.tokens for unit in before.units if unit.prefix in shared), default=0)
+    if before.model != now.model:
+        kind = "model_changed"
+    elif before.prefix_of("tools") != now.prefix_of("tools"):
+        kind = "tools_changed"
+    elif before.prefix_of("system") != now.prefix_of("system"):
+        kind = "system_changed"
+    elif before.parameters != now.parameters:
+        return {"type": "unavailable"}
+    elif before.units[-1].prefix not in ours:
+        kind = "messages_changed"
+    else:
+        return None
+    common = max((unit.tokens for unit in before.units if unit.prefix in ours), default=0)
     return {"type": kind, "cache_missed_input_tokens": before.tokens - common}

@@ -60,6 +60,11 @@ class ParsedRequest:
         """The model's name."""
         return str(self.body["model"])
 
+    @property
+    def thinking(self) -> JsonObject:
+        """The parameters of thinking."""
+        return self.body.get("thinking") or {}
+
     def all_blocks(self) -> Iterator[Placed]:
         """Yield every block of the messages."""
         for turn in self.turns:

@@ -140,10 +140,13 @@ class Handler(BaseHTTPRequestHandler):
         if not length.isdecimal():
             self.close_connection = True
             raise ApiError("a Content-Length is needed", status=400)
-        if int(length) > MOST_BYTES:
+        self._check_size(int(length))
+        return self.rfile.read(int(length))
+
+    def _check_size(self, size: int) -> None:
+        if size > MOST_BYTES:
             self.close_connection = True
             raise ApiError("Request exceeds the maximum size", status=413)
-        return self.rfile.read(int(length))
 
     def _chunks(self) -> bytes:
         """Read a chunked body."""
@@ -151,9 +154,7 @@ class Handler(BaseHTTPRequestHandler):
         while size := self._chunk_size():
             body += self.rfile.read(size)
             self.rfile.readline(8)
-            if len(body) > MOST_BYTES:
-                self.close_connection = True
-                raise ApiError("Request exceeds the maximum size", status=413)
+            self._check_size(len(body))
         while self.rfile.readline(1024).strip():
             pass
         return body

@@ -67,15 +67,14 @@ class Player:
     def next(self, played: Played) -> Step:
         """Return the next step and advance the conversation."""
         with self._lock:
-            at, played.next = played.next, played.next + 1
-            step = self._steps[at] if at < len(self._steps) else self._closing
+            step = self.peek(played)
+            played.next += 1
             played.is_answered = played.is_answered or not step.entry.is_fault
             return step
 
     def peek(self, played: Played) -> Step:
         """Return the next step without advancing."""
-        with self._lock:
-            return self._steps[played.next] if played.next < len(self._steps) else self._closing
+        return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
     def remember(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
         """Remember a reply by its tool uses and, if it paused, by its last block."""

@@ -6,7 +6,6 @@ import json
 import secrets
 import string
 from dataclasses import dataclass, field
-from typing import Any
 
 from efrit_budget.demo.binding import Binder, Checked
 from efrit_budget.demo.conversation import ParsedRequest
@@ -90,12 +89,11 @@ class Writer:
         self, reply: Reply, thought: str, conversation: ParsedRequest, checked: Checked
     ) -> None:
         """Add a thinking block, visible or not; sign and count it either way."""
-        display = (conversation.body.get("thinking") or {}).get("display") or "omitted"
+        display = conversation.thinking.get("display") or "omitted"
         text = "" if display == "omitted" else thought
         checked.past.enter("assistant")
         tokens = self.meter.text(thought)
-        seal = self.binder.sign(checked.past.digest(), checked.previous, text, tokens)
-        signature = self.binder.signature(seal)
+        signature = self.binder.sign(checked.past.digest(), checked.previous, text, tokens)
         reply.blocks.append({"type": "thinking", "thinking": text, "signature": signature})
         reply.thinking_tokens += tokens
         reply.tokens += tokens
@@ -108,7 +106,10 @@ class Writer:
             text = json.dumps(tool_input, ensure_ascii=False)
         else:
             text = filling.text(call.input_json)
-            tool_input = _parse_input(text)
+            try:
+                tool_input = json.loads(text)
+            except ValueError:
+                tool_input = {}
         block = {"type": "tool_use", "id": use_id, "name": call.name, "input": tool_input}
         reply.blocks.append(block)
         reply.inputs[use_id] = text
@@ -117,17 +118,10 @@ class Writer:
 
 def _thinks(conversation: ParsedRequest) -> bool:
     """Return whether the model thinks in this turn."""
-    kind = (conversation.body.get("thinking") or {}).get("type", "adaptive")
+    kind = conversation.thinking.get("type", "adaptive")
     if kind == "between_tools":
         return bool(conversation.turns[-1].of_type("tool_result"))
     return bool(kind != "disabled")
-
-
-def _parse_input(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {}
 
 
 def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
@@ -160,7 +154,7 @@ def check_expectation(entry: Entry, body: JsonObject) -> None:
 
 
 def _texts(value: Json) -> list[str]:
-    """Yield every string in a value."""
+    """Return every string in a value."""
     if isinstance(value, str):
         return [value]
     inner = list(value.values()) if isinstance(value, dict) else value

@@ -19,7 +19,6 @@ FORBIDDEN_IN_SCHEMA = ("oneOf", "allOf", "anyOf")
 
 OLDER = re.compile(r"claude-(opus-4(-[0-6])?|sonnet-4(-\d)?|haiku-4(-\d)?)(-\d{8})?")
 WITH_TASK_BUDGETS = re.compile(r"claude-(opus-(4-[78]|5)|sonnet-5-5|haiku-5-5)\b.*")
-SUFFIX = r"(-\d{8}|-latest)?"
 
 
 @dataclass(frozen=True)
@@ -39,25 +38,22 @@ class Capabilities:
 
 def capabilities(name: str) -> Capabilities:
     """Return the capabilities of a model; raise if it is unknown."""
-    if not is_known(name):
+    is_older = OLDER.fullmatch(name) is not None
+    if not is_older and not _known_names().fullmatch(name):
         raise ApiError(f"model: {name}", status=404)
     return Capabilities(
         model=model_named(name),
-        is_older=OLDER.fullmatch(name) is not None,
+        is_older=is_older,
         task_budgets=WITH_TASK_BUDGETS.fullmatch(name) is not None,
     )
 
 
-def is_known(name: str) -> bool:
-    """Return whether a name is in the table, with or without a date."""
-    known = (re.fullmatch(re.escape(entry) + SUFFIX, name) for entry in _entries())
-    return OLDER.fullmatch(name) is not None or any(known)
-
-
 @cache
-def _entries() -> tuple[str, ...]:
+def _known_names() -> re.Pattern[str]:
+    """Return what matches the names in the table, with or without a date."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    return tuple(entry for entry in table if entry != DEFAULT)
+    names = "|".join(re.escape(entry) for entry in table if entry != DEFAULT)
+    return re.compile(rf"({names})(-\d{{8}}|-latest)?")
 
 
 def check_rules(conversation: ParsedRequest, can: Capabilities) -> None:
@@ -184,11 +180,12 @@ def check_end(conversation: ParsedRequest, *, is_paused: bool) -> None:
 def _check_texts(conversation: ParsedRequest) -> None:
     for block in conversation.system:
         _check_text("system", block)
-    for turn in conversation.turns:
-        for placed in turn.blocks:
-            _check_text("messages", placed.block)
-            if placed.type == "tool_result":
-                _check_result(placed)
+    for placed in conversation.all_blocks():
+        _check_text("messages", placed.block)
+        inner = placed.block.get("content") or []
+        if placed.type == "tool_result" and not isinstance(inner, str):
+            for block in inner:
+                _check_text("messages", block)
     for index, message in enumerate(conversation.body["messages"]):
         _check_content(index, message["content"])
 
@@ -211,13 +208,6 @@ def _check_text(where: str, block: JsonObject) -> None:
         raise ApiError(f"{where}: text content blocks must be non-empty")
     if not block["text"].strip():
         raise ApiError(f"{where}: text content blocks must contain non-whitespace text")
-
-
-def _check_result(placed: Placed) -> None:
-    content = placed.block.get("content") or []
-    if not isinstance(content, str):
-        for block in content:
-            _check_text("messages", block)
 
 
 # Tools that come and go
@@ -245,17 +235,15 @@ def _check_pairing(turns: list[Turn]) -> None:
                 raise ApiError(f"{placed.path}: `tool_use` ids must be unique")
             known.add(placed.block["id"])
         if turn.role == "user":
-            before = turns[at - 1] if at else None
-            _check_answers(before, turn)
+            _check_answers(turns[at - 1] if at else None, turn)
         if uses:
             _check_answered(uses, turns[at + 1] if at + 1 < len(turns) else None)
 
 
 def _check_answers(before: Turn | None, turn: Turn) -> None:
     """Raise if a result has no tool use in the turn before, or a duplicate."""
-    tool_use_ids = (
-        {placed.block["id"] for placed in before.of_type("tool_use")} if before else set()
-    )
+    uses = before.of_type("tool_use") if before else []
+    tool_use_ids = {placed.block["id"] for placed in uses}
     answered: set[str] = set()
     for placed in turn.of_type("tool_result"):
         use_id = placed.block["tool_use_id"]

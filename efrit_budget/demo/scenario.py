@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -82,8 +83,7 @@ class Entry(Part):
     @property
     def is_fault(self) -> bool:
         """Return whether the client has to send the request again."""
-        fault = self.status or self.cut or self.error_event
-        return bool(fault) or self.malformed
+        return bool(self.status or self.cut or self.error_event or self.malformed)
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Self:
@@ -118,12 +118,10 @@ class Step:
 
 
 def steps(scenario: Scenario) -> list[Step]:
-    """Yield the entries one by one in the order they are played."""
-    played = []
-    for step in _repeat(scenario.reply, 1):
-        played.append(step)
-        if len(played) > MOST_STEPS:
-            raise ScenarioError(f"a scenario has at most {MOST_STEPS:,} replies")
+    """Return the entries one by one in the order they are played."""
+    played = list(islice(_repeat(scenario.reply, 1), MOST_STEPS + 1))
+    if len(played) > MOST_STEPS:
+        raise ScenarioError(f"a scenario has at most {MOST_STEPS:,} replies")
     return played
 
 

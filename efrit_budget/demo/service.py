@@ -17,7 +17,7 @@ from efrit_budget.demo.play import Player
 from efrit_budget.demo.refusals import ApiError, scripted_error, status_of
 from efrit_budget.demo.replies import Reply, Writer, check_expectation
 from efrit_budget.demo.rules import Capabilities, capabilities, check_end, check_rules
-from efrit_budget.demo.scenario import Entry, Scenario
+from efrit_budget.demo.scenario import Scenario
 from efrit_budget.demo.shapes import (
     BETAS,
     CountRequest,
@@ -88,7 +88,10 @@ class Service:
     def answer(self, raw: bytes, betas: frozenset[str]) -> Reply:
         """Return the reply to a request and advance the scenario unless it is refused."""
         request, can = self._read(raw, betas, MessageRequest)
-        checked = self._check_thinking(request, can)
+        drops = (request.thinking.get("block_binding") or {}).get("prefix_mismatch_behavior")
+        checked = self._binder.check(
+            request, is_bound=can.model.binding, drops=drops == "drop_block"
+        )
         request = request.without(frozenset(checked.dropped))
         played = self._stage.find(request)
         check_end(request, is_paused=self._stage.is_paused(played, request))
@@ -99,11 +102,14 @@ class Service:
             )
         check_expectation(self._stage.peek(played).entry, request.body)
         step = self._stage.next(played)
-        if step.entry.status is not None:
-            _fail(step.entry)
+        entry = step.entry
+        if entry.status is not None:
+            raise scripted_error(entry.status, entry.message, entry.retry_after, entry.retry_at)
         reply = self._writer.reply(step, request, checked)
         self._stage.remember(played, reply.blocks, reply.stop_reason)
-        self._account(reply, cached_prompt, can)
+        with self._lock:
+            share = self._cache.use(cached_prompt, can.model.least_cacheable)
+        reply.usage = {**share.as_usage(), "service_tier": "standard"}
         self._add_extras(reply, request, cached_prompt, checked, betas)
         return reply
 
@@ -118,21 +124,9 @@ class Service:
         check_rules(parsed_request, can)
         return parsed_request, can
 
-    def _check_thinking(self, asked: ParsedRequest, can: Capabilities) -> Checked:
-        """Return the conversation with its thinking verified."""
-        binding = (asked.body.get("thinking") or {}).get("block_binding") or {}
-        drops = binding.get("prefix_mismatch_behavior") == "drop_block"
-        return self._binder.check(asked, is_bound=can.model.binding, drops=drops)
-
     def _thinking_tokens(self, block: JsonObject) -> int | None:
         seal = self._binder.seal(block)
         return None if seal is None else seal.tokens
-
-    def _account(self, reply: Reply, given: CachedPrompt, can: Capabilities) -> None:
-        """Set the prompt's usage: tokens read from the cache, written to it, and others."""
-        with self._lock:
-            share = self._cache.use(given, can.model.least_cacheable)
-            reply.usage = {**share.as_usage(), "service_tier": "standard"}
 
     def _add_extras(
         self,
@@ -156,10 +150,6 @@ class Service:
                 {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}
                 for path in checked.dropped
             ]
-
-
-def _fail(entry: Entry) -> NoReturn:
-    raise scripted_error(entry.status or 500, entry.message, entry.retry_after, entry.retry_at)
 
 
 def unstreamable(reply: Reply) -> ApiError | None:

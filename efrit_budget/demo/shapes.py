@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
@@ -318,22 +318,20 @@ def check_betas(body: JsonObject, betas: frozenset[str]) -> None:
             raise ApiError(f"{place}: {problem} (without the beta header {BETAS[used]})")
 
 
-def _additions(body: JsonObject) -> list[tuple[str, str]]:
+def _additions(body: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the beta fields of a request and their places."""
-    found = []
     thinking = body.get("thinking") or {}
     if thinking.get("block_binding") is not None:
-        found.append(("block_binding", "thinking.adaptive.block_binding"))
+        yield "block_binding", "thinking.adaptive.block_binding"
     if thinking.get("display") == "updates":
-        found.append(("updates", "thinking.adaptive.display"))
+        yield "updates", "thinking.adaptive.display"
     if (body.get("output_config") or {}).get("task_budget") is not None:
-        found.append(("task_budget", "output_config.task_budget"))
+        yield "task_budget", "output_config.task_budget"
     for index, message in enumerate(body["messages"]):
         if message.get("clear_at") is not None:
-            found.append(("clear_at", f"messages.{index}.clear_at"))
+            yield "clear_at", f"messages.{index}.clear_at"
         if any(block["type"] in CHANGES for block in as_blocks(message["content"])):
-            found.append(("tool change", f"messages.{index}.content"))
-    return found
+            yield "tool change", f"messages.{index}.content"
 
 
 CHANGES = frozenset({"tool_addition", "tool_removal"})

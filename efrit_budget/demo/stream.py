@@ -44,13 +44,8 @@ def events(reply: Reply, request_id: str) -> Iterator[Event]:
 def _start(reply: Reply) -> Event:
     """Return the message before its first block."""
     usage = {**reply.usage, "output_tokens": 1}
-    nothing: JsonObject = {
-        "content": [],
-        "stop_reason": None,
-        "stop_details": None,
-        "usage": usage,
-    }
-    return _event("message_start", message={**reply.message(), **nothing})
+    nothing: JsonObject = {"content": [], "stop_reason": None, "stop_details": None}
+    return _event("message_start", message={**reply.message(), **nothing, "usage": usage})
 
 
 def _end(reply: Reply) -> Iterator[Event]:
