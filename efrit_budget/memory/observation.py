@@ -148,6 +148,16 @@ class PastMessage:
 
 
 @dataclass(frozen=True)
+class RecentSessions:
+    """The latest sessions and user messages, newest first, and the totals."""
+
+    sessions: list[PastSession]
+    prompts: list[PastMessage]
+    session_count: int
+    prompt_count: int
+
+
+@dataclass(frozen=True)
 class Stats:
     """The totals of memory."""
 

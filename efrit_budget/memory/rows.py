@@ -1,4 +1,4 @@
-"""Observations as rows: columns and filters, and what is read without a search."""
+"""Observations as rows: columns and filters; what is read without a search, past sessions too."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from typing import Any
 
 from efrit_budget.errors import Json, JsonObject
 from efrit_budget.memory.observation import (
+    EVERYTHING,
     Draft,
     Filters,
     Observation,
+    PastMessage,
+    PastSession,
+    RecentSessions,
     Revision,
     Stats,
     Timeline,
 )
+from efrit_budget.memory.private import without_private
 
 COLUMNS = tuple(field.name for field in fields(Observation))
 TAGS = COLUMNS.index("tags")
@@ -33,6 +38,10 @@ FILTERS = {
 COLUMNS_OF_O = ", ".join(f"o.{name}" for name in COLUMNS)
 ALL = " FROM observations AS o WHERE o.deleted IS NULL"
 WITH_DELETED = " FROM observations AS o WHERE true"
+OF_PROJECT = "(:project IS NULL OR project = :project) AND id <> :but"
+SESSIONS = f"FROM remembered_sessions WHERE {OF_PROJECT}"
+PROMPTS = f"FROM remembered_prompts WHERE session IN (SELECT id {SESSIONS})"
+LATEST_PROMPTS = "ORDER BY asked DESC, session, turn DESC"
 
 
 # Conversions
@@ -101,7 +110,9 @@ def _select(
     return [observation_of(row) for row in connection.execute(statement, parameters | values)]
 
 
-def latest(connection: Connection, filters: Filters, limit: int, offset: int) -> list[Observation]:
+def latest(
+    connection: Connection, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
+) -> list[Observation]:
     """Return a page of the observations, those that were changed last first."""
     order = " ORDER BY o.updated DESC, o.id DESC LIMIT :limit OFFSET :offset"
     return _select(connection, filters, order, limit=limit, offset=offset)
@@ -133,7 +144,7 @@ def timeline(
     return Timeline(focus, before[::-1], after, total)
 
 
-def count(connection: Connection, filters: Filters) -> int:
+def count(connection: Connection, filters: Filters = EVERYTHING) -> int:
     """Return how many observations match the filters."""
     where, values = conditions(filters)
     return int(connection.execute(f"SELECT count(*){ALL}{where}", values).fetchone()[0])
@@ -162,7 +173,7 @@ def relations(connection: Connection, number: int) -> list[int]:
     return [row["related"] for row in connection.execute(statement, (number,))]
 
 
-def stats(connection: Connection, filters: Filters) -> Stats:
+def stats(connection: Connection, filters: Filters = EVERYTHING) -> Stats:
     """Return the totals."""
     where, values = conditions(filters)
     groups = connection.execute(
@@ -195,3 +206,26 @@ def stats(connection: Connection, filters: Filters) -> Stats:
 
 def _most_first(counted: Counter[str]) -> dict[str, int]:
     return dict(sorted(counted.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def recent_sessions(
+    connection: Connection, project: str | None, but: str, limit: int
+) -> RecentSessions:
+    """Return the latest sessions and messages of a project, or of all, except one session's."""
+    values: JsonObject = {"project": project, "but": but, "limit": limit}
+    sessions = connection.execute(
+        f"SELECT id, title, project, touched {SESSIONS} ORDER BY touched DESC, id LIMIT :limit",
+        values,
+    )
+    # The texts, which are long, are read of the latest messages only.
+    prompts = connection.execute(
+        "SELECT session, asked, text FROM remembered_prompts WHERE (session, turn) IN"  # noqa: S608
+        f" (SELECT session, turn {PROMPTS} {LATEST_PROMPTS} LIMIT :limit) {LATEST_PROMPTS}",
+        values,
+    )
+    return RecentSessions(
+        [PastSession(row[0], without_private(row[1]), *row[2:]) for row in sessions],
+        [PastMessage(row[0], row[1], without_private(row[2] or "")) for row in prompts],
+        connection.execute(f"SELECT count(*) {SESSIONS}", values).fetchone()[0],
+        connection.execute(f"SELECT count(*) {PROMPTS}", values).fetchone()[0],
+    )

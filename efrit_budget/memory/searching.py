@@ -103,12 +103,11 @@ def best(
         "halvings": MOST_HALVINGS,
         "limit": limit,
     }
-    found = []
-    for *row, relevance in connection.execute(
-        BEST.format(facts=facts), values | _expressions(match)
-    ):
-        observation = observation_of(row)
-        found.append((observation, rank_of(observation, relevance, clock)))
+    rows = connection.execute(BEST.format(facts=facts), values | _expressions(match))
+    found = [
+        (observation := observation_of(row), rank_of(observation, relevance, clock))
+        for *row, relevance in rows
+    ]
     return sorted(found, key=lambda pair: (pair[1].score, pair[0].id), reverse=True)
 
 

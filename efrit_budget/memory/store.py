@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from efrit_budget.errors import StorageError
 from efrit_budget.memory import rows, saving, searching
@@ -16,19 +18,17 @@ from efrit_budget.memory.observation import (
     Filters,
     Observation,
     Record,
-    Revision,
     Saved,
-    Stats,
     Timeline,
 )
 from efrit_budget.memory.query import WordMatch, parse_query
-from efrit_budget.memory.recent_sessions import RecentSessions, load_recent
 from efrit_budget.memory.searching import HALF_LIFE_DAYS, Rank, RankClock
 from efrit_budget.storage.database import Database
 
 if TYPE_CHECKING:
     from efrit_budget.memory.restoring import Merged
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 COUNT_WITHIN_MS = 100
@@ -53,6 +53,19 @@ class SearchResult:
     """The number of observations that match, whatever the limit."""
     any_word: bool = False
     """Whether these match only some of the words, as none matches all."""
+
+
+def _reading(
+    read: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[MemoryStore, P], T]:
+    """Return a method that reads as this function does."""
+
+    @wraps(read)
+    def method(self: MemoryStore, /, *arguments: P.args, **named: P.kwargs) -> T:
+        with self._database.reading() as connection:
+            return read(connection, *arguments, **named)
+
+    return method
 
 
 class MemoryStore:
@@ -102,25 +115,14 @@ class MemoryStore:
 
     # Reading
 
-    def _read(self, read: Callable[..., T], *arguments: Any) -> T:
-        with self._database.reading() as connection:
-            return read(connection, *arguments)
-
-    def get(self, number: int) -> Observation | None:
-        """Return an observation, even if it is deleted, or None."""
-        return self._read(rows.get, number)
-
-    def revisions(self, number: int) -> list[Revision]:
-        """Return the earlier versions of an observation, oldest first."""
-        return self._read(rows.revisions, number)
-
-    def related(self, number: int) -> list[tuple[int, str]]:
-        """Return ids and titles of related observations, in either direction."""
-        return self._read(rows.related, number)
-
-    def relations(self, number: int) -> list[int]:
-        """Return the ids that an observation names, deleted ones included."""
-        return self._read(rows.relations, number)
+    get = _reading(rows.get)
+    revisions = _reading(rows.revisions)
+    related = _reading(rows.related)
+    relations = _reading(rows.relations)
+    count = _reading(rows.count)
+    recent = _reading(rows.latest)
+    stats = _reading(rows.stats)
+    recent_sessions = _reading(rows.recent_sessions)
 
     def search(
         self,
@@ -149,16 +151,6 @@ class MemoryStore:
         candidates = [Candidate(observation, rank) for observation, rank in found]
         any_word = match is not None and match.any_word and total > 0
         return SearchResult(candidates, total, any_word)
-
-    def count(self, filters: Filters = EVERYTHING) -> int:
-        """Return how many observations match the filters."""
-        return self._read(rows.count, filters)
-
-    def recent(
-        self, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
-    ) -> list[Observation]:
-        """Return a page of the observations, those that were changed last first."""
-        return self._read(rows.latest, filters, limit, offset)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -194,11 +186,3 @@ class MemoryStore:
             if not focus.session:
                 within = replace(within, project=focus.project)
             return rows.timeline(connection, focus, within, (before, after))
-
-    def stats(self, filters: Filters = EVERYTHING) -> Stats:
-        """Return the totals."""
-        return self._read(rows.stats, filters)
-
-    def recent_sessions(self, project: str | None, but: str, limit: int) -> RecentSessions:
-        """Return the latest sessions and messages of a project, except one session's."""
-        return self._read(load_recent, project, but, limit)
