@@ -76,23 +76,11 @@ def recognize(head: bytes, read: Read) -> Binary | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return Binary("WebP image", _webp(head))
     for magic, kind in MAGIC:
-        if head.startswith(magic) and (_is_no_word(magic) or b"\0" in head):
+        is_no_word = magic == PDF or not magic.isalnum()  # it cannot begin a text
+        if head.startswith(magic) and (is_no_word or b"\0" in head):
             measure = MEASURES.get(kind)
             return Binary(kind, measure(head, read) if measure else None)
     return None
-
-
-def _is_no_word(magic: bytes) -> bool:
-    """Return whether these bytes cannot begin a text."""
-    return magic == PDF or not magic.isalnum()
-
-
-def _png(head: bytes, _: Read) -> tuple[int, int] | None:
-    return _pair(head[16:20], head[20:24], "big")
-
-
-def _gif(head: bytes, _: Read) -> tuple[int, int] | None:
-    return _pair(head[6:8], head[8:10], "little")
 
 
 def _jpeg(head: bytes, read: Read) -> tuple[int, int] | None:
@@ -131,7 +119,7 @@ def _pair(width: bytes, height: bytes, order: Literal["big", "little"]) -> tuple
 
 
 MEASURES: dict[str, Callable[[bytes, Read], tuple[int, int] | None]] = {
-    "PNG image": _png,
-    "GIF image": _gif,
+    "PNG image": lambda head, _: _pair(head[16:20], head[20:24], "big"),
+    "GIF image": lambda head, _: _pair(head[6:8], head[8:10], "little"),
     "JPEG image": _jpeg,
 }

@@ -16,8 +16,7 @@ PLAIN_NAME = re.compile(r"[\w./+@#-]{1,100}")
 
 def environment(root: Path | str, program: str) -> str:
     """Return a sentence with the date, the system, the client's program and the git branch."""
-    facts = [f"{datetime.now().astimezone():%Y-%m-%d, a %A}"]
-    facts += [_system(), program]
+    facts = [f"{datetime.now().astimezone():%Y-%m-%d, a %A}", _system(), program]
     if (name := _branch(Path(root))) is not None:
         facts.append(f"git branch {name}")
     return f"Environment when this prompt was written: {'; '.join(facts)}."

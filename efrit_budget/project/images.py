@@ -99,7 +99,7 @@ def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
 
     Two images are decoded at a time; a third one waits, while `check` may raise.
     """
-    with _memory.turn(check):
+    with _memory.held(1, 0, check):
         image, kind = _open(file)
         size = image.size
         wanted = fit_size(size, most_tokens)
@@ -107,7 +107,10 @@ def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
             file.seek(0)
             return PreparedImage(kind, size, size, TAKEN[kind], file.read(MOST_SENT_BYTES))
         image.draft(None, wanted)
-        with _memory.used(_memory_needed(image, kind, size, file), size, check):
+        needed = _memory_needed(image, kind, size, file)
+        if needed > MOST_DECODING_BYTES:
+            raise _too_large(size, math.prod(size) * MOST_DECODING_BYTES // needed)
+        with _memory.held(0, needed, check):
             scaled = _scale(image, wanted)
             image.close()  # it may be part of a cycle, and be there for long
         return _written(scaled, kind, size)
@@ -232,26 +235,8 @@ class _Memory:
         self._bytes = 0
 
     @contextmanager
-    def turn(self, check: Check) -> Iterator[None]:
-        """Wait until fewer than two images are being decoded."""
-        self._take(1, 0, check)
-        try:
-            yield
-        finally:
-            self._give_back(1, 0)
-
-    @contextmanager
-    def used(self, count: int, size: tuple[int, int], check: Check) -> Iterator[None]:
-        """Wait for this much memory; refuse an image that needs more than the limit."""
-        if count > MOST_DECODING_BYTES:
-            raise _too_large(size, math.prod(size) * MOST_DECODING_BYTES // count)
-        self._take(0, count, check)
-        try:
-            yield
-        finally:
-            self._give_back(0, count)
-
-    def _take(self, turns: int, count: int, check: Check) -> None:
+    def held(self, turns: int, count: int, check: Check) -> Iterator[None]:
+        """Wait for these turns and this much memory, and hold them while the block runs."""
         with self._changed:
             while not (
                 self._turns + turns <= AT_ONCE and self._bytes + count <= MOST_DECODING_BYTES
@@ -260,12 +245,13 @@ class _Memory:
                 self._changed.wait(LOOK_SECONDS)
             self._turns += turns
             self._bytes += count
-
-    def _give_back(self, turns: int, count: int) -> None:
-        with self._changed:
-            self._turns -= turns
-            self._bytes -= count
-            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._turns -= turns
+                self._bytes -= count
+                self._changed.notify_all()
 
 
 _memory = _Memory()
@@ -273,10 +259,9 @@ _memory = _Memory()
 
 def _written(image: Image, kind: str, size: tuple[int, int]) -> PreparedImage:
     """Encode an image as PNG, or as JPEG if that is too large."""
-    written = io.BytesIO()
-    image.save(written, "PNG")
-    if written.tell() <= MOST_SENT_BYTES:
-        return PreparedImage(kind, size, image.size, TAKEN["PNG"], written.getvalue())
-    written = io.BytesIO()
-    image.convert("RGB").save(written, "JPEG", quality=QUALITY)
-    return PreparedImage(kind, size, image.size, TAKEN["JPEG"], written.getvalue())
+    form, written = "PNG", io.BytesIO()
+    image.save(written, form)
+    if written.tell() > MOST_SENT_BYTES:
+        form, written = "JPEG", io.BytesIO()
+        image.convert("RGB").save(written, form, quality=QUALITY)
+    return PreparedImage(kind, size, image.size, TAKEN[form], written.getvalue())

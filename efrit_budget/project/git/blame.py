@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -92,12 +93,9 @@ def _tell(origin: LineOrigin, word: bytes, rest: bytes) -> None:
 
 def _day(seconds: int, zone: str) -> str:
     """Return the author's local day, or the day in UTC if the zone is invalid."""
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         offset = timedelta(hours=int(zone[:-2]), minutes=int(zone[0] + zone[-2:]))
         return datetime.fromtimestamp(seconds, timezone(offset)).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        pass
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return f"@{seconds}"
+    return f"@{seconds}"

@@ -53,13 +53,11 @@ class Difference:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return notes for the model about the difference."""
-        notes = []
-        if self.cut:
-            most = MOST_BYTES // (1024 * 1024)
-            notes.append(f"Only the first {most} MiB of hunks were taken; give a path for others.")
-        if self.renames_skipped:
-            notes.append("There are too many files for git to look for every rename.")
-        return tuple(notes)
+        most = MOST_BYTES // (1024 * 1024)
+        cut = f"Only the first {most} MiB of hunks were taken; give a path for others."
+        skipped = "There are too many files for git to look for every rename."
+        notes = {cut: self.cut, skipped: self.renames_skipped}
+        return tuple(note for note, applies in notes.items() if applies)
 
 
 def count_changes(repository: Repository, comparison: Comparison) -> Difference:

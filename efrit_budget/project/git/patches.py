@@ -64,12 +64,12 @@ def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[FileCha
 
     A file that differs from several parents at once has the status that is given for it.
     """
-    first, *parts = (b"\n" + printed).split(FILE)
-    changes = _read_unmerged(first)
-    for part in parts:
+    changes = []
+    for number, part in enumerate((b"\n" + printed).split(FILE)):
         whole, *unmerged = part.split(UNMERGED)
-        changes.append(_change(whole, combined_status))
-        changes += [FileChange(_name(path), "U") for path in unmerged]
+        if number:  # before the first file, there are unmerged ones alone
+            changes.append(_change(whole, combined_status))
+        changes += [FileChange(unquote(path.rstrip(b"\n")), "U") for path in unmerged]
     return _with_kinds_joined(sorted(changes, key=lambda change: change.path))
 
 
@@ -91,14 +91,6 @@ def _with_kinds_joined(changes: list[FileChange]) -> list[FileChange]:
         else:
             kept.append(new)
     return kept
-
-
-def _read_unmerged(lines: bytes) -> list[FileChange]:
-    return [FileChange(_name(path), "U") for path in lines.split(UNMERGED)[1:]]
-
-
-def _name(line: bytes) -> str:
-    return unquote(line.rstrip(b"\n"))
 
 
 def _change(part: bytes, combined_status: str) -> FileChange:
@@ -152,13 +144,9 @@ def whole_lines(printed: bytes) -> bytes:
 
 def changes_of_counts(printed: bytes) -> list[FileChange]:
     """Return the changed files of a raw list with counts, by path."""
-    changes: list[FileChange] = []
-    counts: list[list[bytes]] = []
-    for line in printed.split(b"\n"):
-        if line.startswith(b":"):
-            changes.append(_raw(line))
-        elif line:
-            counts.append(line.split(b"\t", 2))
+    lines = printed.split(b"\n")
+    changes = [_raw(line) for line in lines if line.startswith(b":")]
+    counts = [line.split(b"\t", 2) for line in lines if line and not line.startswith(b":")]
     counted = [
         replace(change, binary=added == b"-", additions=_number(added), deletions=_number(deleted))
         for change, (added, deleted, _) in zip(changes, counts, strict=False)

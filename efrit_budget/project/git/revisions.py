@@ -39,12 +39,8 @@ def find_commits(repository: Repository, revisions: Sequence[str]) -> list[str |
     answers = finished.stdout.decode("utf-8", "replace").splitlines()
     if len(answers) != len(revisions):
         raise GitError(f"the revision cannot be used. {HELP}")
-    return [_hash(answer) for answer in answers]
-
-
-def _hash(answer: str) -> str | None:
-    name, _, kind = answer.partition(" ")
-    return name if kind.startswith("commit ") else None
+    parts = (answer.partition(" ") for answer in answers)
+    return [name if kind.startswith("commit ") else None for name, _, kind in parts]
 
 
 def _check(revision: str) -> None:

@@ -73,8 +73,6 @@ def _named_in(file: Path) -> list[Path]:
     except (OSError, subprocess.SubprocessError):
         return []
     values = [os.fsdecode(entry.partition(b"\n")[2]) for entry in printed.split(b"\0")[:-1]]
-    return [file.parent / Path(re.sub(r"^~(?=/|$)", _home, value)) for value in values if value]
-
-
-def _home(_: re.Match[str]) -> str:
-    return os.environ.get("HOME", "~")
+    home = os.environ.get("HOME", "~")
+    own = (re.sub(r"^~(?=/|$)", lambda _: home, value) for value in values if value)
+    return [file.parent / value for value in own]

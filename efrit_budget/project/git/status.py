@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from efrit_budget.project.git.diff import unfiltered
@@ -108,11 +108,7 @@ def _name(printed: bytes, prefix: str) -> str:
 def _with_filters(repository: Repository, entries: list[StatusEntry]) -> list[StatusEntry]:
     changed = [e.path for e in entries if (e.state, e.status) == (State.NOT_STAGED, "M")]
     filtered = unfiltered(repository, changed)
-    if not filtered:
-        return entries
     return [
-        StatusEntry(e.state, e.status, e.path, e.old_path, e.is_submodule, is_unfiltered=True)
-        if e.state is State.NOT_STAGED and e.path in filtered
-        else e
+        replace(e, is_unfiltered=e.state is State.NOT_STAGED and e.path in filtered)
         for e in entries
     ]

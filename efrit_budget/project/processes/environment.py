@@ -55,19 +55,11 @@ UNATTENDED = {
 def holds_key(name: str, value: str) -> bool:
     """Return whether a variable looks like a key."""
     upper = name.upper()
-    if _names_key(upper):
+    if upper in KEY_NAMES or upper.startswith(KEY_BEGINNINGS) or upper.endswith(KEY_ENDINGS):
         return True
     leads_out = upper.endswith("_PROXY")  # without its password no command gets anywhere
-    return not leads_out and KEY_VALUES.search(value) is not None
-
-
-def _names_key(upper: str) -> bool:
-    return (
-        upper in KEY_NAMES
-        or upper.startswith(KEY_BEGINNINGS)
-        or upper.endswith(KEY_ENDINGS)
-        or any(part in upper for part in KEY_PARTS)
-    )
+    is_key = not leads_out and KEY_VALUES.search(value) is not None
+    return is_key or any(part in upper for part in KEY_PARTS)
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:

@@ -116,13 +116,10 @@ class _Groups:
             self._leaders.pop(leader, None)
             if child.origin is not None:
                 orphans.release(leader)
-                left = self._end_strays(child.origin) or left
+                known = {*self._leaders, *orphans.guards()}
+                others = [*filter(None, self._leaders.values())]
+                left = strays.end_strays(child.origin, known, others) or left
         return left
-
-    def _end_strays(self, origin: Origin) -> bool:
-        """Kill what has left the group of a command."""
-        known = {*self._leaders, *orphans.guards()}
-        return strays.end_strays(origin, known, [*filter(None, self._leaders.values())])
 
     def kill_all(self) -> None:
         """Kill every group, when the sidecar itself ends."""

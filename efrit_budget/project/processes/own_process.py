@@ -36,17 +36,17 @@ def forget_keys() -> None:
 
     Settings of our own stay. Where the system can, nobody looks into this process from now on.
     """
-    held = {n: value for n, value in os.environ.items() if holds_key(n, value) and not _ours(n)}
+    held = {
+        name: value
+        for name, value in os.environ.items()
+        if holds_key(name, value) and not name.startswith(OURS)
+    }
     for name in held:
         del os.environ[name]
     if sys.platform == "linux":
         with suppress(OSError, ValueError, IndexError):
             _overwrite([os.fsencode(f"{name}={value}") for name, value in held.items()])
         ctypes.CDLL(None).prctl(SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def _ours(name: str) -> bool:
-    return name.startswith(OURS)
 
 
 def _overwrite(entries: list[bytes]) -> None:

@@ -23,7 +23,7 @@ from efrit_budget.project.search.ripgrep import (
     escaped,
     run_rg,
 )
-from efrit_budget.project.search.scope import Scope, Unsaved
+from efrit_budget.project.search.scope import Scope
 from efrit_budget.project.search.walk import DIRECTLY, NEVER, Walk
 
 MOST_KEPT_BYTES = 32 * 1024 * 1024
@@ -76,13 +76,14 @@ def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
         hits = _settled(walk, query, hits, scope.begun, count=count)
     if not scope.unsaved:
         return hits
-    found = [_in_text(walk, buffer, query) for buffer in scope.unsaved]
-    blocks = [block for block in found if block.matches]
+    blocks = []
+    for buffer in scope.unsaved:
+        data = buffer.text.encode("utf-8", "replace")
+        block = _in_data(walk, os.fsencode(buffer.name), data, query)
+        if block.matches:
+            blocks.append(block._replace(unsaved=True, stale=buffer.stale))
     matches = sum(block.matches for block in blocks)
-    return join(hits, Hits(blocks, matches, len(blocks), len(found)), count=count)
-
-
-# On disk
+    return join(hits, Hits(blocks, matches, len(blocks), len(scope.unsaved)), count=count)
 
 
 def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, count: bool) -> Hits:
@@ -159,16 +160,6 @@ def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
     if count:
         return found._replace(lines=b"", matches=min(found.matches, block.matches))
     return cut_block(found, block.matches) if found.matches > block.matches else found
-
-
-# In Emacs
-
-
-def _in_text(walk: Walk, buffer: Unsaved, query: Query) -> Block:
-    """Return the matches in an unsaved buffer."""
-    data = buffer.text.encode("utf-8", "replace")
-    block = _in_data(walk, os.fsencode(buffer.name), data, query)
-    return block._replace(unsaved=True, stale=buffer.stale)
 
 
 def _in_data(walk: Walk, path: bytes, data: bytes, query: Query) -> Block:

@@ -44,7 +44,8 @@ def nest(tags: Sequence[Tag], text: str) -> list[Symbol]:
         end = max(tag.line, min(tag.end or _end(tag, lines), len(lines)))
         while above and not _holds(above[-1], tag):
             above.pop()
-        is_told = not tag.scope or any(_path(tag.scope)[-1:] == [one.name] for one, _ in above)
+        path = BETWEEN.split(tag.scope)
+        is_told = not tag.scope or any(path[-1] == one.name for one, _ in above)
         symbols.append(Symbol(tag, end, len(above), "" if is_told else tag.scope))
         above.append((tag, end))
     return symbols
@@ -53,11 +54,7 @@ def nest(tags: Sequence[Tag], text: str) -> list[Symbol]:
 def _holds(outer: tuple[Tag, int], tag: Tag) -> bool:
     """Return whether one definition contains another, by scope and lines."""
     one, end = outer
-    return bool(tag.scope) and one.name in _path(tag.scope) and tag.line <= end
-
-
-def _path(scope: str) -> list[str]:
-    return BETWEEN.split(scope)
+    return bool(tag.scope) and one.name in BETWEEN.split(tag.scope) and tag.line <= end
 
 
 def _end(tag: Tag, lines: Sequence[str]) -> int:

@@ -112,11 +112,8 @@ def _written_over(line: str) -> str:
     if "\r" not in line:
         return line
     written = filter(str.strip, line.split("\r"))
-    return RETURN.join(part for _, alike in groupby(written, _words) for part in _few(list(alike)))
-
-
-def _words(written: str) -> str:
-    return FIGURES.sub("", written)
+    groups = groupby(written, lambda text: FIGURES.sub("", text))
+    return RETURN.join(part for _, alike in groups for part in _few(list(alike)))
 
 
 def _few(alike: list[str]) -> Iterator[str]:
