@@ -14,7 +14,6 @@ from efrit_budget.errors import Json, JsonObject, SessionNotFoundError
 
 LIMITS_VERSION = 1
 """The version of stored limits; a member more or less needs no new one, another meaning does."""
-ONE = "SELECT * FROM sessions WHERE id = ?"
 MAY_EXPIRE = "(purged IS NULL OR touched > purged) AND NOT renamed"
 """Selects sessions that were not purged, or were used again since, and that nobody named."""
 IS_ANNOUNCED = "coalesce(told >= touched, 0)"
@@ -94,16 +93,16 @@ def decode_limits(text: str) -> Limits:
 
 def find(connection: Connection, session_id: str) -> Session | None:
     """Return the session with this id, or None."""
-    row = connection.execute(ONE, (session_id,)).fetchone()
+    row = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
     return None if row is None else _session(row)
 
 
 def get(connection: Connection, session_id: str) -> Session:
     """Return the session with this id; raise if there is none."""
-    row = connection.execute(ONE, (session_id,)).fetchone()
-    if row is None:
+    found = find(connection, session_id)
+    if found is None:
         raise _not_found(session_id)
-    return _session(row)
+    return found
 
 
 def _not_found(session_id: str) -> SessionNotFoundError:

@@ -53,14 +53,13 @@ class SessionStore:
             if found is not None:
                 _require_root(found, root)
                 if other_limits:
-                    limits_text = rows.encode_limits(limits)
-                    rows.update(connection, found.id, limits=limits_text)
+                    rows.update(connection, found.id, limits=rows.encode_limits(limits))
                 if self._rival(connection, found.id) is None:
-                    self._take_ownership(connection, found.id)
+                    rows.update(connection, found.id, owner=self._owner.name)
                 return _reopen(connection, found.id)
             chosen = session_id or _unused_id(connection)
             rows.insert(connection, chosen, root, limits, denied)
-            self._take_ownership(connection, chosen)
+            rows.update(connection, chosen, owner=self._owner.name)
             return rows.get(connection, chosen)
 
     def resume(self, session_id: str, *, take_over: bool = False) -> Session:
@@ -73,7 +72,7 @@ class SessionStore:
             rows.get(connection, session_id)
             if not take_over:
                 self._require_no_rival(connection, session_id)
-            self._take_ownership(connection, session_id)
+            rows.update(connection, session_id, owner=self._owner.name)
             return _reopen(connection, session_id)
 
     def check_owned(self, session_id: str) -> None:
@@ -94,9 +93,6 @@ class SessionStore:
         owner = rows.owner_of(connection, session_id)
         is_rival = owner is not None and owner != self._owner.name and self._owner.alive(owner)
         return owner if is_rival else None
-
-    def _take_ownership(self, connection: Connection, session_id: str) -> None:
-        rows.update(connection, session_id, owner=self._owner.name)
 
     def end(self) -> None:
         """Remove the mark of this process as an owner."""
@@ -134,8 +130,7 @@ class SessionStore:
     def rename(self, session_id: str, title: str, *, by_person: bool = True) -> Session:
         """Give a session another title; a session that the person named never expires."""
         with self._database.writing() as connection:
-            renamed = by_person and bool(title)
-            rows.update(connection, session_id, title=title, renamed=renamed)
+            rows.update(connection, session_id, title=title, renamed=by_person and bool(title))
             return rows.get(connection, session_id)
 
     def delete(self, session_id: str) -> None:

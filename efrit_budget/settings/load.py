@@ -41,7 +41,11 @@ def load(
 ) -> LoadedSettings:
     """Return the settings from every source; the person's own mistakes raise `SettingsError`."""
     environ = os.environ if environ is None else environ
-    own = [*_defaults(environ), *from_file(places.config_file(environ))]
+    own = [
+        Given("storage.database", places.database_file(environ), "default"),
+        Given("log.file", places.log_file(environ), "default"),
+        *from_file(places.config_file(environ)),
+    ]
     above = [*from_environment(environ), *from_mapping(overrides or {}, override_origin)]
     values = {value.key: value for value in (*own, *above)}
     warnings = tuple(misspelt_variables(environ))
@@ -50,14 +54,8 @@ def load(
         project = read_project_file(path, _validate(values.values()))
         _narrow(values, project, outranked_by={value.key for value in above})
         warnings += project.warnings
-    return LoadedSettings(_validate(values.values()), _origins(values), warnings)
-
-
-def _defaults(environ: Mapping[str, str]) -> list[Given]:
-    return [
-        Given("storage.database", places.database_file(environ), "default"),
-        Given("log.file", places.log_file(environ), "default"),
-    ]
+    origins = {key: values[key].origin if key in values else "default" for key in known_settings()}
+    return LoadedSettings(_validate(values.values()), origins, warnings)
 
 
 def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[str]) -> None:
@@ -71,10 +69,6 @@ def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[st
             project.refuse(f"{value.key} is not taken: {error.message}")
         else:
             values[value.key] = value
-
-
-def _origins(values: Mapping[str, Given]) -> dict[str, str]:
-    return {key: values[key].origin if key in values else "default" for key in known_settings()}
 
 
 def _validate(values: Iterable[Given]) -> Settings:

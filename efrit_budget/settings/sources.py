@@ -30,17 +30,6 @@ class Given:
     origin: str
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return a TOML file's content; an empty table if the file does not exist."""
-    try:
-        raw = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    return parse_toml(raw, path)
-
-
 def parse_toml(raw: bytes, path: Path) -> dict[str, Any]:
     """Parse a TOML file's bytes; the error names the file and the line."""
     import tomllib  # noqa: PLC0415 - most processes start without a file to parse
@@ -68,8 +57,13 @@ def _with_location(message: str, raw: bytes) -> tuple[str, int]:
 
 def from_file(path: Path) -> list[Given]:
     """Return the settings in the person's file; relative paths start at its folder."""
-    tables = read_toml(path)
-    return [_with_paths(value, path.parent) for value in _by_key(tables, str(path))]
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    return [_with_paths(value, path.parent) for value in _by_key(parse_toml(raw, path), str(path))]
 
 
 def from_environment(environ: Mapping[str, str]) -> list[Given]:
@@ -115,7 +109,9 @@ def _by_key(tables: Mapping[str, Any], origin: str) -> list[Given]:
     found = []
     for group, table in tables.items():
         if not isinstance(table, Mapping):
-            raise SettingsError(_no_table(group, origin))
+            if any(key.startswith(f"{group}.") for key in known_settings()):
+                raise SettingsError(f"{origin}: {group}: a table of settings is needed")
+            raise SettingsError(unknown_setting(group, origin))
         for name, value in table.items():
             key = f"{group}.{name}"
             _require_known(key, origin)
@@ -126,12 +122,6 @@ def _by_key(tables: Mapping[str, Any], origin: str) -> list[Given]:
 def _require_known(key: str, origin: str) -> None:
     if key not in known_settings():
         raise SettingsError(unknown_setting(key, origin), data={"fields": [{"field": key}]})
-
-
-def _no_table(group: str, origin: str) -> str:
-    if any(key.startswith(f"{group}.") for key in known_settings()):
-        return f"{origin}: {group}: a table of settings is needed"
-    return unknown_setting(group, origin)
 
 
 def unknown_setting(key: str, origin: str) -> str:

@@ -85,19 +85,14 @@ class Database:
 
         If another process writes, wait for it: `within_ms`, or as the settings say.
         """
-        with self.alone(within_ms) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+        with self.trying(within_ms) as connection:
+            yield connection
+            connection.execute("COMMIT")
 
     @contextmanager
-    def trying(self) -> Iterator[sqlite3.Connection]:
-        """Run the block in a transaction that is always rolled back."""
-        with self.alone() as connection:
+    def trying(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
+        """Run the block in a transaction that is rolled back at its end."""
+        with self.alone(within_ms) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
