@@ -48,9 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tool's text, or why it failed."""
     with opened_application(arguments) as application, _session(application, arguments) as session:
         envelope = _run_tool(application, session, arguments)
+    status = envelope["status"]
     if arguments.as_json:
         print_json(envelope, compact=True)
-    return _report(envelope, as_json=arguments.as_json)
+    elif status == "error":
+        complain(envelope.get("message") or envelope["text"])
+    elif status == "needs_confirmation":
+        complain(f"not run, nobody confirmed it (--yes does): {envelope['confirm']['question']}")
+    else:
+        print_text(envelope["text"])
+    return 1 if status in {"error", "needs_confirmation"} else 0
 
 
 @contextmanager
@@ -86,15 +93,3 @@ def _run_tool(
     if arguments.yes or (can_ask() and ask(confirm["question"])):
         envelope = application.call("tools/call", {**params, "confirm_id": confirm["id"]})
     return envelope
-
-
-def _report(envelope: dict[str, Any], *, as_json: bool) -> int:
-    """Print the tool's text or problem, unless JSON was printed; return the exit code."""
-    status = envelope["status"]
-    if status == "error" and not as_json:
-        complain(envelope.get("message") or envelope["text"])
-    elif status == "needs_confirmation" and not as_json:
-        complain(f"not run, nobody confirmed it (--yes does): {envelope['confirm']['question']}")
-    elif not as_json:
-        print_text(envelope["text"])
-    return 1 if status in {"error", "needs_confirmation"} else 0

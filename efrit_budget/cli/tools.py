@@ -31,18 +31,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.as_json:
         print_json({"tools": tools}, compact=True)
     else:
-        _list(tools)
+        rows = [(tool["name"], tool["runs_in"], tool["policy"], _does(tool)) for tool in tools]
+        print_table([("NAME", "RUNS IN", "POLICY", "WHAT IT DOES"), *rows])
     return 0
 
 
-def _list(tools: list[dict[str, Any]]) -> None:
-    heading = ("NAME", "RUNS IN", "POLICY", "WHAT IT DOES")
-    sentence = re.compile(r"(?<=[.!?])\s")
-    rows = [
-        (tool["name"], tool["runs_in"], tool["policy"], sentence.split(tool["description"], 1)[0])
-        for tool in tools
-    ]
-    print_table([heading, *rows])
+def _does(tool: dict[str, Any]) -> str:
+    """Return the first sentence of a tool's description."""
+    return re.split(r"(?<=[.!?])\s", tool["description"], maxsplit=1)[0]
 
 
 def _show_one(tools: list[dict[str, Any]], name: str, *, as_json: bool) -> int:
