@@ -35,9 +35,8 @@ from efrit_budget.project.processes.groups import stop_all_groups
 from efrit_budget.project.search import ripgrep
 from efrit_budget.project.specs import Specs
 from efrit_budget.results import store as results
-from efrit_budget.sessions.deletion import SessionTables
 from efrit_budget.sessions.retention import Retention, RetentionRules
-from efrit_budget.sessions.store import SessionStore
+from efrit_budget.sessions.store import SessionStore, SessionTables
 from efrit_budget.settings.load import LoadedSettings, load
 from efrit_budget.settings.places import config_folder, private_folder
 from efrit_budget.storage.database import Database

@@ -17,8 +17,8 @@ from functools import cached_property
 from sqlite3 import Connection, Row
 
 from efrit_budget.errors import StorageError
-from efrit_budget.sessions import deletion, rows
-from efrit_budget.sessions.deletion import SessionTables
+from efrit_budget.sessions import rows
+from efrit_budget.sessions.store import SessionTables, delete_part, mark_expiring
 from efrit_budget.storage import space
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -164,7 +164,7 @@ class Retention:
 
     def _delete_and_shrink(self) -> None:
         for session_id in self._expiring():
-            while deletion.delete_part(self._database, session_id, self._tables):
+            while delete_part(self._database, session_id, self._tables):
                 if self._stopping.wait(BETWEEN_SECONDS):
                     return
         self._shrink()
@@ -187,7 +187,7 @@ class Retention:
             if found is None:
                 return None
             session_id, reason = found
-            deletion.mark_expiring(connection, session_id, f"its contents expired: {reason}")
+            mark_expiring(connection, session_id, f"its contents expired: {reason}")
         return session_id
 
     def _next_expired(self, connection: Connection) -> tuple[str, str] | None:

@@ -1,17 +1,20 @@
-"""Open, find and close sessions."""
+"""Open, find, close and delete sessions.
+
+The contents of one are deleted in small transactions, so that writers get their turn.
+"""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from sqlite3 import Connection
 
 from efrit_budget.budget.tiers import Limits
 from efrit_budget.errors import ConflictError, SessionClosedError, SessionInUseError
-from efrit_budget.sessions import deletion, rows
-from efrit_budget.sessions.deletion import SessionTables
+from efrit_budget.sessions import rows
 from efrit_budget.sessions.rows import Session
 from efrit_budget.storage.database import Database
 from efrit_budget.storage.owner import Owner
@@ -20,6 +23,18 @@ ID_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 """Letters and digits without i, l, o, 0 and 1, which look alike."""
 ID_LENGTH = 5
 ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,31}$"
+
+
+@dataclass(frozen=True)
+class SessionTables:
+    """The functions of other rooms that know the tables of a session's contents."""
+
+    delete_some: Sequence[Callable[[Connection, str], int]]
+    """Each deletes some rows of a table and returns how many."""
+    delete_rest: Sequence[Callable[[Connection, str], None]]
+    """These delete the few rows that are left then."""
+    pinned_sessions: Callable[[Connection], set[str]]
+    """Returns the sessions that have a pinned result."""
 
 
 class SessionStore:
@@ -47,7 +62,7 @@ class SessionStore:
         One that exists keeps its limits, unless `other_limits` says that these are for it.
         """
         if session_id is not None:
-            deletion.delete_contents(self._database, session_id, self._tables)
+            delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
             found = None if session_id is None else rows.find(connection, session_id)
             if found is not None:
@@ -67,7 +82,7 @@ class SessionStore:
 
         Raise if another live process works in it, unless it is to be taken over.
         """
-        deletion.delete_contents(self._database, session_id, self._tables)
+        delete_contents(self._database, session_id, self._tables)
         with self._database.writing() as connection:
             rows.get(connection, session_id)
             if not take_over:
@@ -142,8 +157,8 @@ class SessionStore:
     def purge(self, session_id: str, why: str = "its contents were purged") -> Session:
         """Delete the contents of a session; its row stays, with the reason as its note."""
         with self._database.writing() as connection:
-            deletion.mark_expiring(connection, session_id, why)
-        deletion.delete_contents(self._database, session_id, self._tables)
+            mark_expiring(connection, session_id, why)
+        delete_contents(self._database, session_id, self._tables)
         return self.get(session_id)
 
 
@@ -166,3 +181,33 @@ def _unused_id(connection: Connection) -> str:
         chosen = "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
         if rows.find(connection, chosen) is None:
             return chosen
+
+
+# Deleting
+
+
+def mark_expiring(connection: Connection, session_id: str, why: str) -> None:
+    """Close a session whose contents are to be deleted, with the reason as its note."""
+    now, closed = time.time(), rows.get(connection, session_id).closed
+    rows.update(connection, session_id, purged=now, closed=closed or now, note=why, expiring=1)
+
+
+def delete_contents(database: Database, session_id: str, tables: SessionTables) -> None:
+    """Delete all contents of a session that is marked as expiring."""
+    while delete_part(database, session_id, tables):
+        pass
+
+
+def delete_part(database: Database, session_id: str, tables: SessionTables) -> bool:
+    """Delete some contents of a session; return false if it is not marked, or no longer."""
+    with database.reading() as connection:
+        if not rows.is_expiring(connection, session_id):
+            return False
+    with database.writing() as connection:
+        if not rows.is_expiring(connection, session_id):
+            return False
+        if not any(delete(connection, session_id) for delete in tables.delete_some):
+            for delete_rest in tables.delete_rest:
+                delete_rest(connection, session_id)
+            rows.update(connection, session_id, expiring=0)
+    return True
