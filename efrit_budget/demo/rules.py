@@ -30,11 +30,6 @@ class Capabilities:
     """Whether it accepts sampling parameters, a thinking budget and a forced tool choice."""
     task_budgets: bool
 
-    @property
-    def always_thinks(self) -> bool:
-        """Return whether thinking cannot be turned off; such models also bind it."""
-        return self.model.binding
-
 
 def capabilities(name: str) -> Capabilities:
     """Return the capabilities of a model; raise if it is unknown."""
@@ -88,10 +83,11 @@ def _check_parameters(body: JsonObject, can: Capabilities) -> None:
 def _check_thinking(body: JsonObject, can: Capabilities) -> None:
     thinking = body.get("thinking") or {}
     kind = thinking.get("type", "")
+    always_thinks = can.model.binding  # models that bind thinking do not turn it off
     refused = {
         "enabled": not can.is_older,
-        "disabled": can.always_thinks,
-        "between_tools": not can.always_thinks,
+        "disabled": always_thinks,
+        "between_tools": not always_thinks,
         "adaptive": can.model.name.startswith("claude-haiku-4"),
     }
     if refused.get(kind, False):

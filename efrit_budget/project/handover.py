@@ -43,21 +43,18 @@ def _taken(folder: int, name: str) -> bytes:
     except OSError as error:
         raise HandoverError(f"the file: {error.strerror}") from error
     try:
-        _check(os.fstat(descriptor), "the file")
-        _check_regular(os.fstat(descriptor))
+        found = os.fstat(descriptor)
+        _check(found, "the file")
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise HandoverError("the file: it is not a regular file with one name")
+        if found.st_size > MOST_BYTES:
+            raise HandoverError(f"the file: it has more than {MOST_BYTES:,} bytes")
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(MOST_BYTES)
     finally:
         os.close(descriptor)
-
-
-def _check_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        raise HandoverError("the file: it is not a regular file with one name")
-    if found.st_size > MOST_BYTES:
-        raise HandoverError(f"the file: it has more than {MOST_BYTES:,} bytes")
 
 
 def _check(found: os.stat_result, what: str) -> None:

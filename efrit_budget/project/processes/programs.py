@@ -72,18 +72,17 @@ def own_rules(program: str) -> tuple[Rule, ...] | None:
 
 
 def _runs(program: str, rules: Sequence[Rule]) -> bool:
-    def begin() -> int:
-        finished = subprocess.run(  # noqa: S603  the caller names the program
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=PROBE_SECONDS,
-            cwd="/",
-        )
-        return finished.returncode
-
+    begin = partial(
+        subprocess.run,
+        [program, "--version"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=PROBE_SECONDS,
+        cwd="/",
+    )
     try:
-        return begin_restricted(partial(landlock.restrict_to, rules), begin) == 0
+        begin_restricted(partial(landlock.restrict_to, rules), begin)
     except (OSError, subprocess.SubprocessError):
         return False
+    return True

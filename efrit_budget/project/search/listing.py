@@ -104,41 +104,36 @@ def _take_out_deleted(tracked: Tree, folder: Path) -> list[str]:
     deleted: list[str] = []
     top = f"{folder}/"
     for inner, names in list(tracked.items()):
-        missing = _folders.missing(top + inner, names)
+        missing = _missing(top + inner, names)
         if missing:
             deleted += _take_out(tracked, inner, missing)
     return deleted
 
 
-class _Folders:
-    """A cache of which names each folder holds.
+_complete: dict[str, tuple[int, int]] = {}
+"""The folders that held all their names: when each had changed, and which names."""
+
+
+def _missing(folder: str, names: list[str]) -> set[str]:
+    """Return the names that a folder does not hold.
 
     As git does with files, one that changed a moment ago is not trusted to show its next change.
     """
-
-    def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int]] = {}
-
-    def missing(self, folder: str, names: list[str]) -> set[str]:
-        """Return the names that the folder does not hold."""
-        try:
-            modified = os.stat(folder).st_mtime_ns  # noqa: PTH116  as fast as can be
-            seen = (modified, hash(tuple(names)))
-            if self._seen.get(folder) == seen:
-                return set()
-            missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  likewise
-        except (FileNotFoundError, NotADirectoryError):
-            return set(names)
-        except OSError:
+    try:
+        modified = os.stat(folder).st_mtime_ns  # noqa: PTH116  as fast as can be
+        state = (modified, hash(tuple(names)))
+        if _complete.get(folder) == state:
             return set()
-        if not missing and time.time_ns() - modified > RACY_NS:
-            if len(self._seen) >= MOST_FOLDERS:
-                self._seen.clear()
-            self._seen[folder] = seen
-        return missing
-
-
-_folders = _Folders()
+        missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  likewise
+    except (FileNotFoundError, NotADirectoryError):
+        return set(names)
+    except OSError:
+        return set()
+    if not missing and time.time_ns() - modified > RACY_NS:
+        if len(_complete) >= MOST_FOLDERS:
+            _complete.clear()
+        _complete[folder] = state
+    return missing
 
 
 def _take_out_replaced(tracked: Tree, untracked: Iterable[str]) -> list[str]:
