@@ -60,15 +60,13 @@ def check_path(project: Project, given: str) -> CheckedPath:
             mode = None
         problem = _problem(located, mode, given)
     except OutsideError as error:
-        return _outside_place(given, error.reason)
+        problem = error.reason
     except OSError as error:
-        return _outside_place(given, error.strerror or str(error))
+        problem = error.strerror or str(error)
     except UnicodeEncodeError:
-        return _outside_place(given, "it holds half a character, and no file's name can")
-    return CheckedPath(located.shown, located, mode, project.is_secret(located), problem)
-
-
-def _outside_place(given: str, problem: str) -> CheckedPath:
+        problem = "it holds half a character, and no file's name can"
+    else:
+        return CheckedPath(located.shown, located, mode, project.is_secret(located), problem)
     return CheckedPath(same_form(given), None, None, secret=False, problem=problem)
 
 

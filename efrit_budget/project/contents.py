@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,19 +83,22 @@ def recognize(head: bytes, read: Read) -> Binary | None:
     return None
 
 
-def _jpeg(head: bytes, read: Read) -> tuple[int, int] | None:
-    """Return the size of a JPEG from its segments."""
+def jpeg_segments(read: Read) -> Iterator[bytes]:
+    """Yield the first ten bytes of each segment of a JPEG; fewer at its end."""
     offset = 2
     for _ in range(MOST_SEGMENTS):
-        segment = head[offset : offset + 9]
-        if len(segment) < 9:
-            segment = read(offset, 9)
-        if len(segment) < 9 or segment[0] != 0xFF:
-            return None
-        if segment[1] in FRAMES:
-            return _pair(segment[7:9], segment[5:7], "big")
+        segment = read(offset, 10)
+        if len(segment) < 5 or segment[0] != 0xFF:
+            return
+        yield segment
         offset += 2 + int.from_bytes(segment[2:4], "big")
-    return None
+
+
+def _jpeg(_: bytes, read: Read) -> tuple[int, int] | None:
+    """Return the size of a JPEG from its segments."""
+    frames = (segment for segment in jpeg_segments(read) if segment[1] in FRAMES)
+    frame = next(frames, b"")
+    return _pair(frame[7:9], frame[5:7], "big") if len(frame) >= 9 else None
 
 
 def _webp(head: bytes) -> tuple[int, int] | None:

@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 from efrit_budget.errors import EfritError
-from efrit_budget.project.contents import FRAMES
+from efrit_budget.project.contents import FRAMES, jpeg_segments
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,7 +40,6 @@ BESIDE = {"WEBP": 12, "GIF": 8, "BMP": 1}
 TILE_TAGS = (322, 323)
 """Width and height of a TIFF's tiles, which may be larger than the image."""
 START_OF_SCAN = 0xDA
-MOST_SEGMENTS = 100
 ICON, PNG = b"\0\0\1\0", b"\x89PNG\r\n\x1a\n"
 MOST_ICON_PIXELS = 4_000_000
 PART_SIDE = 1024
@@ -190,18 +190,14 @@ def _memory_needed(image: Image, kind: str, size: tuple[int, int], file: IO[byte
 
 def _comes_in_one_scan(file: IO[bytes]) -> bool:
     """Return whether a JPEG can be decoded line by line."""
-    offset, colours = 2, 0
-    for _ in range(MOST_SEGMENTS):
-        segment = _part(file, offset, 10)
-        if len(segment) < 5 or segment[0] != 0xFF:
-            return False
+    colours = 0
+    for segment in jpeg_segments(partial(_part, file)):
         if segment[1] == START_OF_SCAN:
             return segment[4] == colours
         if segment[1] in (0xC0, 0xC1):
             colours = segment[9]
         elif segment[1] in FRAMES:
             return False
-        offset += 2 + int.from_bytes(segment[2:4], "big")
     return False
 
 

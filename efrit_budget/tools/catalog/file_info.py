@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +31,9 @@ CONTENTS = {True: " binary", False: " text", None: ""}
 SNIFFED_BYTES = 8192
 MAX_PATHS = 1000
 
+Look = tuple[JsonObject, Source | None]
+"""The metadata found at a path, or why there is none."""
+
 
 class FileInfoArguments(Arguments):
     """The arguments of `file_info`."""
@@ -52,9 +55,9 @@ class FileInfo(Tool):
     def run(self, arguments: FileInfoArguments, context: ToolContext) -> Outcome:
         """Look up each path; one that fails has its reason, and the others are still looked up."""
         looks = list(_look_up_all(arguments.paths, context))
-        failed = sum("error" in look.facts for look in looks)
-        items = [(_line(look.facts), look.facts) for look in looks]
-        sources = tuple(look.source for look in looks if look.source is not None)
+        failed = sum("error" in facts for facts, _ in looks)
+        items = [(_line(facts), facts) for facts, _ in looks]
+        sources = tuple(source for _, source in looks if source is not None)
         body = replace(of_items("files", [(None, items)], failed=failed), sources=sources)
         if failed == len(looks):
             message = "none of the paths can be used"
@@ -68,24 +71,16 @@ class FileInfo(Tool):
         return f"Looked at {len(arguments.paths)} paths ({size:,} bytes): {names}"[:500]
 
 
-@dataclass(frozen=True)
-class Look:
-    """The metadata found at a path."""
-
-    facts: JsonObject
-    source: Source | None = None
-
-
 def _look_up_all(paths: list[str], context: ToolContext) -> Iterator[Look]:
     for path in paths:
         context.cancellation.check()
         try:
             yield _look_up(path, context.project)
         except OutsideError as error:
-            yield Look({"path": same_form(path), "error": error.reason})
+            yield {"path": same_form(path), "error": error.reason}, None
         except OSError as error:
             reason = _broken_link(path, context.root) or error.strerror or str(error)
-            yield Look({"path": same_form(path), "error": reason})
+            yield {"path": same_form(path), "error": reason}, None
 
 
 def _broken_link(path: str, root: Path) -> str | None:
@@ -112,7 +107,7 @@ def _look_up(path: str, project: Project) -> Look:
         facts["binary"] = _is_binary(located)
     if facts["path"] != same_form(path):
         facts["given"] = same_form(path)
-    return Look(facts, Source(located.name, found.st_mtime_ns, found.st_size))
+    return facts, Source(located.name, found.st_mtime_ns, found.st_size)
 
 
 def _is_binary(located: Located) -> bool | None:

@@ -6,7 +6,6 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -155,7 +154,10 @@ class _Ran:
             dropped = f"… {self.kept.dropped:,} bytes of output were not kept …"
             text += ("" if begin.endswith("\n") else "\n") + own(dropped, end)
         body = Body(text, data=self._facts())
-        notes = (*_last_lines(body, self._notes(), context), *self._notes())
+        note = f"Took {self.seconds:,.1f} s."
+        if self._left_running:
+            note += " What it left running was ended."
+        notes = (*_last_lines(body, note, context), note)
         status = Status.SUCCESS if (message := self._message()) is None else Status.ERROR
         return Outcome(body=body, notes=notes, status=status, message=message)
 
@@ -195,11 +197,6 @@ class _Ran:
     def _left_running(self) -> bool:
         return self.finished.left and not self.cancellation.cancelled
 
-    def _notes(self) -> tuple[str, ...]:
-        took = f"Took {self.seconds:,.1f} s."
-        stray_note = " What it left running was ended." if self._left_running else ""
-        return (took + stray_note,)
-
 
 def _signal_name(number: int) -> str:
     try:
@@ -211,10 +208,10 @@ def _signal_name(number: int) -> str:
 # The end of the output, beside its first page
 
 
-def _last_lines(body: Body, beside: Sequence[str], context: ToolContext) -> tuple[str, ...]:
+def _last_lines(body: Body, beside: str, context: ToolContext) -> tuple[str, ...]:
     """Return a note with the last lines of a body, or nothing if all of it fits."""
     most = context.allowance * READ_FOR_A_TOKEN * 5
-    rest = "\n".join(beside) + LONGEST_FOOTER
+    rest = beside + LONGEST_FOOTER
     if len(body.text) <= most and context.cost(body.text + rest) <= context.allowance:
         return ()
     room = (context.allowance - context.cost(f"{LONGEST_NAVIGATION}\n{rest}")) // 2

@@ -33,14 +33,8 @@ LONG = 4
 """Letters from which on a word is looked for; shorter ones are those of grammar."""
 
 Thing = TypeVar("Thing", Document, ChangeFolder)
-
-
-@dataclass(frozen=True)
-class FoundSection:
-    """A section cut to a limit, and its uncut count."""
-
-    section: Section
-    total: int
+FoundSection = tuple[Section, int]
+"""A section cut to a limit, and its uncut count."""
 
 
 class SddContextCheckArguments(Arguments):
@@ -69,13 +63,13 @@ class SddContextCheck(Tool):
         words = _words_of(arguments.change_description)
         found = specification(context.project, context.find_rg(), context.cancellation)
         places = _Scan(arguments, context, found, words).places()
-        none = [place.section.title or "" for place in places if not place.total]
+        none = [place.title or "" for place, total in places if not total]
         unasked = "" if words else own(NO_WORD) + "\n"
         titles = ", ".join(title.removeprefix("## ").lower() for title in none)
         missing = own(f"None: {titles}") + "\n" if none else ""
         lead = f"{own('# Context check')}\n{unasked}{missing}{left_out(found)}"
-        total = sum(place.total for place in places)
-        answer = Found(lead, [place.section for place in places], "findings", total, FINDINGS)
+        total = sum(total for _, total in places)
+        answer = Found(lead, [place for place, _ in places], "findings", total, FINDINGS)
         return fitted(answer, arguments.max_tokens, context)
 
     def compress(self, arguments: SddContextCheckArguments, outcome: Outcome) -> str:
@@ -121,7 +115,7 @@ class _Scan:
         """Return the documents, stages first."""
         stages_first = sorted(documents, key=lambda one: one.stage is None)
         visible = stages_first[: self.arguments.limit]
-        return FoundSection(section(title, visible, teller), len(documents))
+        return section(title, visible, teller), len(documents)
 
     def _with_words(
         self, title: str, texts: Mapping[Thing, str], item: Callable[[Thing, list[str]], Item]
@@ -132,7 +126,7 @@ class _Scan:
         visible = those[: self.arguments.limit]
         facts = [{**fact(one), "words": list[Json](held[one])} for one in visible]
         items = [item(one, held[one]) for one in visible]
-        return FoundSection(Section(title, items, facts), len(those))
+        return Section(title, items, facts), len(those)
 
     def _change(self, change: ChangeFolder, held: Sequence[str]) -> Item:
         return self._teller.change(change, f" [{', '.join(held)}]")
@@ -148,7 +142,7 @@ class _Scan:
         own = self.context.origin.project
         items = [_observation_item(one, own, arguments.detail_level) for one in memories]
         facts = [index_of(one) for one in memories]
-        return FoundSection(Section("## Memory of type explore", items, facts), found.total)
+        return Section("## Memory of type explore", items, facts), found.total
 
     def _excerpt(
         self, texts: Mapping[Document, str], document: Document, held: Sequence[str]

@@ -85,19 +85,15 @@ class VcsBlame(GitTool):
 
 
 def _runs(repository: Repository, name: str, arguments: VcsBlameArguments) -> list[Run]:
-    try:
-        return find_runs(repository, _options(repository, arguments), name)
-    except GitError as error:
-        raise _explain(error, name, arguments) from error
-
-
-def _options(repository: Repository, arguments: VcsBlameArguments) -> list[str]:
     options = [f"-L{arguments.start_line},{arguments.end_line or ''}"]
     if arguments.start_line == 1 and arguments.end_line is None:
         options = []
     if arguments.revision is not None:
         options.append(commit(repository, arguments.revision))
-    return options
+    try:
+        return find_runs(repository, options, name)
+    except GitError as error:
+        raise _explain(error, name, arguments) from error
 
 
 def _explain(error: GitError, name: str, arguments: VcsBlameArguments) -> GitError:

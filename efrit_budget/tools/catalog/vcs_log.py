@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Annotated
@@ -30,6 +29,9 @@ BAD_REGEX = re.compile(r"(?m)^fatal: (command line, .{1,400})$")
 REGEX_HELP = "author and grep are extended regexes: a backslash before ( or [ takes it as it is."
 SHALLOW = "The clone is shallow: what is older is not here."
 Text = Annotated[str, Field(min_length=1)]
+
+LogEntry = tuple[Commit, Sequence[FileChange]]
+"""A commit, with its changed files if requested."""
 
 
 class VcsLogArguments(Arguments):
@@ -90,14 +92,6 @@ class VcsLog(GitTool):
         return text if len(text) <= 500 else f"{text[:496]} ..."
 
 
-@dataclass(frozen=True)
-class LogEntry:
-    """A commit, with its changed files if requested."""
-
-    commit: Commit
-    changes: Sequence[FileChange] = ()
-
-
 def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:
     yield from (FORMAT, f"--max-count={arguments.limit + 1}", "--no-color", "--no-notes")
     yield from ("--regexp-ignore-case", "--extended-regexp", "--decorate=short")
@@ -123,7 +117,7 @@ def _entries(printed: bytes) -> Iterator[LogEntry]:
         if start + 2 * step < len(parts):
             changes = changes.rpartition(b"\n")[0]
         commit = commit_of([first.rpartition(b"\n")[2], *others])
-        yield LogEntry(commit, changes_of_counts(changes) if changes.strip() else ())
+        yield commit, changes_of_counts(changes) if changes.strip() else ()
 
 
 def _outcome(
@@ -131,8 +125,8 @@ def _outcome(
 ) -> Outcome:
     visible = entries[: arguments.limit]
     groups = [
-        (day, [(_lines(entry), _facts(entry)) for entry in of_day])
-        for day, of_day in groupby(visible, lambda entry: entry.commit.date)
+        (day, [(_lines(*entry), _facts(*entry)) for entry in of_day])
+        for day, of_day in groupby(visible, lambda entry: entry[0].date)
     ]
     notes = []
     if len(entries) > arguments.limit:
@@ -142,21 +136,19 @@ def _outcome(
     return Outcome(body=of_items("commits", groups), notes=tuple(notes))
 
 
-def _lines(entry: LogEntry) -> str:
+def _lines(commit: Commit, changes: Sequence[FileChange]) -> str:
     """Return a commit's line and one line per changed file."""
-    commit = entry.commit
     refs = f" ({commit.refs})" if commit.refs else ""
     line = f"{commit.short} {commit.author}: {commit.subject}{refs}"
-    return "\n".join([line, *(f"  {change_line(change)}" for change in entry.changes)])
+    return "\n".join([line, *(f"  {change_line(change)}" for change in changes)])
 
 
-def _facts(entry: LogEntry) -> JsonObject:
-    commit = entry.commit
+def _facts(commit: Commit, changes: Sequence[FileChange]) -> JsonObject:
     facts = commit.facts
     if commit.refs:
         facts["refs"] = commit.refs.split(", ")
-    if entry.changes:
-        facts["files"] = [change_facts(change) for change in entry.changes]
+    if changes:
+        facts["files"] = [change_facts(change) for change in changes]
     return facts
 
 
