@@ -183,7 +183,7 @@ class Journal:
             checkpoints = rows.list_checkpoints(connection, self._session_id)
         entries = [
             change.summary() | {"now": state}
-            for change, state in self._file_states().of_all(changes)
+            for change, state in FileStates(self._project, self._content).of_all(changes)
             if not open_only or change.state is ChangeState.BEGUN
         ]
         return {
@@ -198,10 +198,8 @@ class Journal:
             changes_after = rows.list_from(connection, self._session_id, number + 1)
             contents = ChangeContents.load(connection, change)
         shown = show_change(self._project, change, contents, most)
-        return shown | {"now": self._file_states().of_one(change, changes_after)}
-
-    def _file_states(self) -> FileStates:
-        return FileStates(self._project, self._content)
+        states = FileStates(self._project, self._content)
+        return shown | {"now": states.of_one(change, changes_after)}
 
     def _content(self, sha256: str | None) -> bytes | None:
         with self._database.reading() as connection:

@@ -6,36 +6,23 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Final, NoReturn, Protocol, cast
+from typing import Final, NoReturn
 
 from efrit_budget import PROTOCOL_VERSION, __version__
 from efrit_budget.cli.arguments import add_global_flags
 from efrit_budget.cli.output import complain, complain_about
 from efrit_budget.errors import EfritError
 
-
-class Command(Protocol):
-    """The functions of a subcommand's module."""
-
-    NAME: str
-    HELP: str
-    EXAMPLES: str
-
-    def configure(self, parser: argparse.ArgumentParser, /) -> None:
-        """Add the command's own arguments."""
-
-    def run(self, arguments: argparse.Namespace, /) -> int:
-        """Run the command, and return the exit code."""
-
-
 _MODULES: Final = (
     *("serve", "call", "tool", "tools", "sessions", "search", "context_pack", "memory", "config"),
     *("doctor", "estimate", "repl", "demo_model"),
 )
-COMMANDS: Final = tuple(
-    cast("Command", import_module(f"efrit_budget.cli.{name}")) for name in _MODULES
-)
+COMMANDS: Final = tuple(import_module(f"efrit_budget.cli.{name}") for name in _MODULES)
+"""The modules of the subcommands.
 
+Each has its NAME, HELP and EXAMPLES, `configure(parser)`, which adds its own arguments, and
+`run(arguments)`, which returns the exit code.
+"""
 OK, FAILED = 0, 1
 _NAMES: Final = tuple(command.NAME for command in COMMANDS)
 _DESCRIPTION: Final = """\

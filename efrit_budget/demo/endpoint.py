@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import threading
@@ -21,6 +22,7 @@ from efrit_budget.demo.stream import Event, events
 from efrit_budget.errors import JsonObject
 
 LOOPBACK: Final = "127.0.0.1"
+NOWHERE = Path(os.devnull)
 MOST_BYTES = 32 << 20
 """The largest body that the API accepts."""
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}")
@@ -31,20 +33,18 @@ class Recorder:
     """Logs each request and its answer as JSON lines, without keys."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = None if file is None else file.open("a", encoding="utf-8")
+        self._file = (file or NOWHERE).open("a", encoding="utf-8")
         self._lock = threading.Lock()
 
     def write(self, line: JsonObject) -> None:
         """Write a record as a line, and flush it."""
-        if self._file is not None:
-            with self._lock:
-                self._file.write(json.dumps(line) + "\n")
-                self._file.flush()
+        with self._lock:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
 
 class EndpointServer(ThreadingMixIn, TCPServer):

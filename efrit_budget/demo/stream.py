@@ -11,7 +11,8 @@ from efrit_budget.demo.refusals import MESSAGES, error_body, status_of
 from efrit_budget.demo.replies import Reply
 from efrit_budget.errors import Json, JsonObject
 
-WORD = re.compile(r"\s*\S+\s*")
+WORD = re.compile(r"\s*\S+\s*|\s+")
+"""A word with the blanks around it."""
 INPUT_PIECE = 24
 """Characters of a tool's input in one event; words and escapes are cut anywhere."""
 
@@ -80,22 +81,17 @@ def _block(reply: Reply, index: int, block: JsonObject, request_id: str) -> Iter
 def _pieces(reply: Reply, block: JsonObject) -> Iterator[JsonObject]:
     """Yield the deltas of a block."""
     if block["type"] == "thinking":
-        for word in _words(block["thinking"]):
+        for word in WORD.findall(block["thinking"]):
             yield {"type": "thinking_delta", "thinking": word}
         yield {"type": "signature_delta", "signature": block["signature"]}
     elif block["type"] == "text":
-        for word in _words(block["text"]):
+        for word in WORD.findall(block["text"]):
             yield {"type": "text_delta", "text": word}
     else:
         text = reply.inputs[block["id"]]
         yield {"type": "input_json_delta", "partial_json": ""}
         for at in range(0, len(text), INPUT_PIECE):
             yield {"type": "input_json_delta", "partial_json": text[at : at + INPUT_PIECE]}
-
-
-def _words(text: str) -> list[str]:
-    """Split a text into words with their trailing blanks."""
-    return WORD.findall(text) or ([text] if text else [])
 
 
 def _fault(reply: Reply, block: JsonObject) -> str | None:

@@ -63,14 +63,8 @@ class Reporter(Protocol):
         """Have the end of what the work writes be shown while it runs; `output` gives it."""
 
 
-class _Nobody:
+class _Nobody(Reporter):
     """A reporter that does nothing."""
-
-    def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
-        """Say nothing."""
-
-    def shows(self, output: Callable[[], str]) -> None:
-        """Show nothing."""
 
 
 class Results(Protocol):
