@@ -116,7 +116,8 @@ def _configure_get(parser: argparse.ArgumentParser) -> None:
 
 def _get(arguments: argparse.Namespace) -> int:
     with opened_memory(arguments) as store:
-        found = [_alive(store, number) for number in arguments.ids]
+        stored = [store.get(number) for number in arguments.ids]
+        found = [one if one is not None and one.deleted is None else None for one in stored]
         for observation in filter(None, found):
             _show(store, observation, arguments)
             store.note_access(observation.id)
@@ -124,11 +125,6 @@ def _get(arguments: argparse.Namespace) -> int:
         if there is None:
             complain(f"there is no memory #{number}")
     return 0 if all(found) else 1
-
-
-def _alive(store: "MemoryStore", number: int) -> "Observation | None":
-    observation = store.get(number)
-    return None if observation is None or observation.deleted is not None else observation
 
 
 def _show(store: "MemoryStore", observation: "Observation", arguments: argparse.Namespace) -> None:

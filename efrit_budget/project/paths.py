@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,8 +18,9 @@ UNSHOWN = f"{CONTROLS}{BYTES}{UNSEEN}"
 PLAIN_NAME = re.compile(rf'[^"\\{OWN_SIGNS}{UNSHOWN}][^{UNSHOWN}]*')
 QUOTED = re.compile(rf'["\\{UNSHOWN}]')
 ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-UNESCAPES = {escape[1]: sign for sign, escape in ESCAPES.items()}
+UNESCAPES = {escape[1].encode(): sign.encode() for sign, escape in ESCAPES.items()}
 ESCAPE = re.compile(rb"(?s)\\([0-7]{3}|.)")
+LOOP = "a loop of links"
 
 
 class OutsideError(EfritError):
@@ -48,8 +50,7 @@ def meant_name(shown: str) -> str:
     """Return the file name that `shown_name` displays like this."""
     if len(shown) < 2 or not (shown.startswith('"') and shown.endswith('"')):
         return shown
-    quoted = os.fsencode(shown[1:-1])
-    return os.fsdecode(ESCAPE.sub(_unescape, quoted))
+    return unescaped(os.fsencode(shown[1:-1]), UNESCAPES)
 
 
 def same_form(given: str) -> str:
@@ -57,11 +58,14 @@ def same_form(given: str) -> str:
     return shown_name(meant_name(given))
 
 
-def _unescape(match: re.Match[bytes]) -> bytes:
-    code = match[1]
-    if len(code) == 3:
-        return bytes([int(code, 8) & 0xFF])
-    return os.fsencode(UNESCAPES.get(os.fsdecode(code), os.fsdecode(code)))
+def unescaped(quoted: bytes, signs: Mapping[bytes, bytes]) -> str:
+    """Return a name whose backslashes precede octal numbers and these signs."""
+
+    def sign(match: re.Match[bytes]) -> bytes:
+        code = match[1]
+        return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else signs.get(code, code)
+
+    return os.fsdecode(ESCAPE.sub(sign, quoted))
 
 
 def inside(root: Path, shown: str, base: Path | None = None) -> Path:
@@ -74,14 +78,11 @@ def inside(root: Path, shown: str, base: Path | None = None) -> Path:
         found = ((base or root).resolve() / name).resolve()
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             found.stat()  # raises where links form a loop, which Python 3.13 passes over
-    except (RuntimeError, OSError) as error:
-        raise OutsideError(shown, _reason(error)) from error
+    except RuntimeError as error:
+        raise OutsideError(shown, LOOP) from error
+    except OSError as error:
+        reason = LOOP if error.errno == errno.ELOOP else error.strerror or str(error)
+        raise OutsideError(shown, reason) from error
     if found != folder and folder not in found.parents:
         raise OutsideError(shown, f"outside the project {folder}")
     return found
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, OSError) or error.errno == errno.ELOOP:
-        return "a loop of links"
-    return error.strerror or str(error)

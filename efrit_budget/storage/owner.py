@@ -16,7 +16,9 @@ class Owner:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.name = secrets.token_hex(8)
         self._descriptor = self._lock_own()
-        self._remove_dead()
+        for file in self._folder.glob("[!.]*"):
+            if file.name != self.name and not _is_locked(file):  # its process is dead
+                file.unlink(missing_ok=True)
 
     def alive(self, name: str) -> bool:
         """Return whether the process with that mark is running."""
@@ -34,11 +36,6 @@ class Owner:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         unfinished.rename(self._folder / self.name)
         return descriptor
-
-    def _remove_dead(self) -> None:
-        for file in self._folder.glob("[!.]*"):
-            if file.name != self.name and not _is_locked(file):
-                file.unlink(missing_ok=True)
 
 
 def _is_locked(file: Path) -> bool:

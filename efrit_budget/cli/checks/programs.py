@@ -46,7 +46,9 @@ def check_packages() -> Iterator[Check]:
 
 
 def _check_package(requirement: str) -> Check:
-    name, clauses = _name_and_clauses(requirement)
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    name = match[0] if match else requirement
+    clauses = re.findall(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)", requirement[len(name) :])
     fix = f"run: {sys.executable} -m pip install '{requirement}'"
     try:
         version = metadata.version(name)
@@ -55,12 +57,6 @@ def _check_package(requirement: str) -> Check:
     if all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in clauses):
         return Check(f"package {name}", version)
     return Check(f"package {name}", f"{version} is unfit", fix)
-
-
-def _name_and_clauses(requirement: str) -> tuple[str, list[tuple[str, str]]]:
-    match = re.match(r"[A-Za-z0-9._-]+", requirement)
-    name = match[0] if match else requirement
-    return name, re.findall(r"(>=|<=|==|<|>)\s*([0-9][0-9.]*)", requirement[len(name) :])
 
 
 def check_rg() -> Iterator[Check]:
@@ -118,7 +114,8 @@ def _check(program: Program) -> Check:
     required = "sidecar" in program.needed_by
     paths = list(filter(None, map(find_program, program.names)))
     for found in paths:
-        if _satisfies(found, program):
+        prints = all(text in _output_of(found) for text in program.prints)
+        if prints and _at_least(found, program.oldest):
             return Check(program.name, _describe(found, program.oldest), required=required)
     path = next(iter(paths), None)
     lacking = [
@@ -131,11 +128,6 @@ def _check(program: Program) -> Check:
         f"install {requirement} (Debian: {' '.join(program.packages)})",
         required=required,
     )
-
-
-def _satisfies(path: str, program: Program) -> bool:
-    prints = all(text in _output_of(path) for text in program.prints)
-    return _at_least(path, program.oldest) and prints
 
 
 def _at_least(path: str | None, oldest: str) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from efrit_budget.project.git.folder import GitError
 from efrit_budget.project.git.repository import Repository
-from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name
+from efrit_budget.project.paths import OutsideError, meant_name, same_form, shown_name, unescaped
 from efrit_budget.project.project import Project
 
-ESCAPE = re.compile(rb"(?s)\\([0-7]{3}|.)")
 SIGNS = {
     b"a": b"\a",
     b"b": b"\b",
@@ -27,12 +25,7 @@ def unquote(printed: bytes) -> str:
     """Return the name that git prints plain or quoted."""
     if not printed.startswith(b'"'):
         return os.fsdecode(printed)
-    return os.fsdecode(ESCAPE.sub(_sign, printed[1:-1]))
-
-
-def _sign(match: re.Match[bytes]) -> bytes:
-    code = match[1]
-    return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else SIGNS.get(code, code)
+    return unescaped(printed[1:-1], SIGNS)
 
 
 def name_from_root(project: Project, repository: Repository, shown: str) -> str:

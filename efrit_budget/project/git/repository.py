@@ -235,7 +235,9 @@ class Repository:
             raise self._error_of(finished)
         found = dict.fromkeys(map(os.fsdecode, finished.stdout.split(b"\0")[:-1]))
         filters = tuple(name for name in found if FILTERS.fullmatch(name))
-        if len(filters) < len(found) or not _settings_are_named_absolutely():
+        home, own = os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME") or "/"
+        are_absolute = home.startswith("/") and own.startswith("/")
+        if len(filters) < len(found) or not are_absolute:
             sources.complete = False  # other files have a say, perhaps only on some branches
         return filters
 
@@ -248,11 +250,6 @@ def open_repository(root: Path, cancellation: Cancellation) -> Repository:
 
 
 _filters: FileCache[tuple[str, GitFolder, tuple[Path, ...]], tuple[str, ...]] = FileCache()
-
-
-def _settings_are_named_absolutely() -> bool:
-    home, own = os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME") or "/"
-    return home.startswith("/") and own.startswith("/")
 
 
 def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:

@@ -38,7 +38,10 @@ def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
     lines = list(map(change_line, found.changes, details))
     facts = [change_facts(change, secret) for change in found.changes]
     left_out = f"{own(LEFT_OUT)}\n" if secret else ""
-    head = f"{preamble}{own(_totals(found.changes))}\n{left_out}"
+    added = sum(change.additions for change in found.changes)
+    deleted = sum(change.deletions for change in found.changes)
+    totals = f"{counted(len(found.changes), 'file')}, +{added:,} -{deleted:,}"
+    head = f"{preamble}{own(totals)}\n{left_out}"
     groups = [
         (f"{change.status} {_names(change)}", [(hunk, None) for hunk in _hunks(change)])
         for change in found.patched
@@ -62,12 +65,6 @@ def compressed_diff(title: str, body: Body) -> str:
     ]
     text = " ".join([f"{title}: {counted(len(files), 'file')}, +{added}/-{deleted}.", *named])
     return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
-
-
-def _totals(changes: Sequence[FileChange]) -> str:
-    added = sum(change.additions for change in changes)
-    deleted = sum(change.deletions for change in changes)
-    return f"{counted(len(changes), 'file')}, +{added:,} -{deleted:,}"
 
 
 def change_facts(change: FileChange, secret: Collection[str] = ()) -> JsonObject:
