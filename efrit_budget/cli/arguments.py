@@ -3,11 +3,14 @@
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from efrit_budget.errors import ParseError
 from efrit_budget.wire.jsontext import parse
+
+Number = TypeVar("Number", int, float)
 
 
 def add_global_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +58,21 @@ def run_action(arguments: argparse.Namespace) -> int:
     """Carry out the action that was named."""
     act: Callable[[argparse.Namespace], int] = arguments.act
     return act(arguments)
+
+
+def number_in(
+    kind: Callable[[str], Number], least: float, most: float, problem: str
+) -> Callable[[str], Number]:
+    """Return a parser of numbers in a range; `problem` is the error, with `{!r}` for the text."""
+
+    def parsed(text: str) -> Number:
+        with suppress(ValueError):
+            found = kind(text)
+            if least <= found <= most:
+                return found
+        raise argparse.ArgumentTypeError(problem.format(text))
+
+    return parsed
 
 
 def folder(text: str) -> Path:

@@ -6,6 +6,8 @@ import sys
 import threading
 from pathlib import Path
 
+from efrit_budget.cli.arguments import number_in
+
 NAME = "demo-model"
 HELP = "Run a scripted model: a Messages API endpoint on loopback that plays a scenario."
 EXAMPLES = """  efrit-budget demo-model --port 8080 --no-key
@@ -21,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--scenario", default="tour", metavar="FILE|NAME", help="its replies; default: tour")
     add(
         "--factor",
-        type=_factor,
+        type=number_in(float, 0.1, 10, "a factor is a number from 0.1 to 10"),
         default=1.3,
         metavar="F",
         help="real tokens for one estimated",
@@ -37,16 +39,6 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65_535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return int(text)
-
-
-def _factor(text: str) -> float:
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0
-    if not 0.1 <= factor <= 10:
-        raise argparse.ArgumentTypeError("a factor is a number from 0.1 to 10")
-    return factor
 
 
 def run(arguments: argparse.Namespace) -> int:

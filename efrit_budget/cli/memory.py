@@ -5,7 +5,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from efrit_budget.cli.arguments import add_global_flags, add_json_flag, contents, run_action
+from efrit_budget.cli.arguments import (
+    add_global_flags,
+    add_json_flag,
+    contents,
+    number_in,
+    run_action,
+)
 from efrit_budget.cli.memory_store import (
     add_filters,
     filters_of,
@@ -57,26 +63,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_save(parser: argparse.ArgumentParser) -> None:
+    share = number_in(float, 0, 1, "{!r} is not a number from 0 to 1")
     parser.add_argument("--title", metavar="T", required=True, help="a title of one line")
     parser.add_argument("--content", metavar="C", required=True, help="the text; - reads stdin")
     parser.add_argument("--project", metavar="P", default="", help="the project it belongs to")
     parser.add_argument("--kind", metavar="K", default="note", help="its kind (default: note)")
     parser.add_argument("--tag", metavar="T", action="append", default=[], help="tag (repeatable)")
     parser.add_argument(
-        "--importance", metavar="X", type=_share, default=0.5, help="0 to 1 (default: 0.5)"
+        "--importance", metavar="X", type=share, default=0.5, help="0 to 1 (default: 0.5)"
     )
     parser.add_argument("--topic", metavar="KEY", help="a key; what was saved under it is revised")
     add_json_flag(parser)
-
-
-def _share(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-    return number
 
 
 def _save(arguments: argparse.Namespace) -> int:

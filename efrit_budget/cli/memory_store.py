@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from efrit_budget.cli.application import loaded_settings
+from efrit_budget.cli.arguments import number_in
 
 if TYPE_CHECKING:
     from efrit_budget.budget.plain import Cost
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from efrit_budget.memory.store import MemoryStore
 
 _PREFIX: Final = "EFRIT_BUDGET_"
+natural = number_in(int, 0, 2**63 - 1, "{!r} is not a whole number of at least 0")
+positive = number_in(int, 1, 2**63 - 1, "{!r} is not a whole number of at least 1")
 
 
 @contextmanager
@@ -79,23 +82,3 @@ def price() -> "Cost":
     from efrit_budget.budget.plain import dearest
 
     return dearest(estimate)
-
-
-def natural(text: str) -> int:
-    """Parse a whole number from 0."""
-    return _at_least(0, text)
-
-
-def positive(text: str) -> int:
-    """Parse a whole number from 1."""
-    return _at_least(1, text)
-
-
-def _at_least(least: int, text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if not least <= number < 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
-    return number

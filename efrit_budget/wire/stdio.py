@@ -16,10 +16,6 @@ WRITE_BYTES = 64 * 1024
 """What is written at a time, so that a slow reader is told from one that is gone."""
 
 
-class StreamError(EfritError):
-    """Standard input or output is missing."""
-
-
 def take_standard_streams() -> ProtocolStreams:
     """Return the process's standard input and output, taken from everything else in it.
 
@@ -28,7 +24,7 @@ def take_standard_streams() -> ProtocolStreams:
     """
     for stream, name in ((sys.__stdin__, "input"), (sys.__stdout__, "output")):
         if stream is None:  # it was closed when Python started
-            raise StreamError(f"standard {name} is closed; start the sidecar with pipes for both")
+            raise EfritError(f"standard {name} is closed; start the sidecar with pipes for both")
     streams = ProtocolStreams(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
