@@ -1,7 +1,5 @@
 """Create every store, tool and method, connect them, and call them."""
 
-from __future__ import annotations
-
 import logging
 import logging.handlers
 import os

@@ -1,7 +1,5 @@
 """Tell running work that it was cancelled."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Characters that end lines, control terminals or are invisible, and their pictures."""
 
-from __future__ import annotations
-
 import re
 
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"

@@ -1,7 +1,5 @@
 """Every error this package raises on purpose; each carries its JSON-RPC code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 

@@ -1,7 +1,5 @@
 """A stored change: its kind, its file and the contents before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Compare two contents of a file: a unified diff and its line counts."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Read and write whole files on disk, never through a link."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Compare the files of changes with the disk: as a change left them, changed since, or undone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from efrit_budget.changes.change import IN_FORCE, Change, ChangeError, ChangeState, Role

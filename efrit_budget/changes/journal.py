@@ -1,7 +1,5 @@
 """Record the changes of a session: begin before the edit, end after it, show and undo."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from sqlite3 import Connection

@@ -1,7 +1,5 @@
 """Decide which paths may be changed: project files, and nothing of git's."""
 
-from __future__ import annotations
-
 import os
 import stat
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tables `changes`, `images`, `held_images` and `checkpoints`. All their SQL stands here."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Restore a file to its content before a change."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import PurePath
 

@@ -7,8 +7,6 @@ may have had any other before it. Every later one must follow the one it followe
 once one is removed from the middle.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """Simulate the prompt cache by comparing prefixes."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator

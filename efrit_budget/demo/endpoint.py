@@ -1,7 +1,5 @@
 """Serve the endpoint over HTTP/1.1 on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

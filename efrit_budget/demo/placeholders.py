@@ -1,7 +1,5 @@
 """Fill placeholders of a scenario: `{n}`, `{handle}` and values from results."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

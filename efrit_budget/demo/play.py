@@ -1,7 +1,5 @@
 """Play a scenario: find the conversation of a request and its next step."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The API's errors: status, type and message."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from email.utils import formatdate

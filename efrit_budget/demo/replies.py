@@ -1,7 +1,5 @@
 """Build a reply from a scenario step: blocks, signatures and usage."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import string

@@ -1,7 +1,5 @@
 """Check rules of the API beyond the shape of a request, among them what each model accepts."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

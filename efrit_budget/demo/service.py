@@ -1,7 +1,5 @@
 """Answer requests, independent of transport."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

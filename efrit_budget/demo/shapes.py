@@ -1,7 +1,5 @@
 """The fields of a request that the endpoint accepts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 

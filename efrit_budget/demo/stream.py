@@ -1,7 +1,5 @@
 """Write a reply as server-sent events, with the faults of the scenario."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

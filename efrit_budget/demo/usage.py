@@ -1,7 +1,5 @@
 """Count tokens as our estimate times a factor that the client does not know."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import io

@@ -1,7 +1,5 @@
 """Observations as drafts, as stored, and as exported."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Pack observations into a budget, best first, priced as one text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol

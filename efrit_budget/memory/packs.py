@@ -1,7 +1,5 @@
 """Context packs and lists of observations, each as a text or as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

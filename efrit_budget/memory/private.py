@@ -1,7 +1,5 @@
 """Remove text between `<private>` and `</private>` before it is stored."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """Parse a query into words to search for."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Import exported observations: new, newer, or already present."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Observations as rows: columns and filters; what is read without a search, past sessions too."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Save observations: new, as a revision of a topic, or as a duplicate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from sqlite3 import Connection, Row

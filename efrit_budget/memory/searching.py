@@ -1,7 +1,5 @@
 """Search observations by words; rank them by relevance, recency, importance and use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Export and import memory as JSON lines without loss."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any

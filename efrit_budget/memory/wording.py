@@ -1,7 +1,5 @@
 """The last lines of results from memory."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from efrit_budget.results.footer import showing

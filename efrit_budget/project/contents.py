@@ -1,7 +1,5 @@
 """Recognize binary files by their first bytes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The specification of a project: documents, stages and changes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

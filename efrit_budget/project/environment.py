@@ -1,7 +1,5 @@
 """Describe date and place for the model."""
 
-from __future__ import annotations
-
 import platform
 import re
 from contextlib import suppress

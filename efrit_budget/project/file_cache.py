@@ -1,7 +1,5 @@
 """Cache values that were computed from files, until one of the files changes."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

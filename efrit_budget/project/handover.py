@@ -1,7 +1,5 @@
 """Read texts that the client leaves in files of an agreed folder."""
 
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Display file names, and keep paths inside the project."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

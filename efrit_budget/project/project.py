@@ -1,7 +1,5 @@
 """The project of a session: its root, extra folders and unsaved buffers."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Recognize files that are likely to hold secrets by their names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The places of a project's specification and its stages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

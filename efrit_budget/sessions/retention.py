@@ -6,8 +6,6 @@ person at an earlier start. A session that the person named, or pinned a result 
 nor does one that a live process works in.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The table `sessions`. All its SQL stands here."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

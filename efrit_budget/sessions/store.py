@@ -3,8 +3,6 @@
 The contents of one are deleted in small transactions, so that writers get their turn.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The SQLite database: a connection per thread and one writer at a time."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import sqlite3

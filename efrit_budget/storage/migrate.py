@@ -1,7 +1,5 @@
 """Migrate a database to the newest schema, one numbered file at a time."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from functools import cache

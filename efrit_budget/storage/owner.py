@@ -1,7 +1,5 @@
 """Mark which sidecar process owns a row, and detect whether it is alive."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import secrets

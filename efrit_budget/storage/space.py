@@ -1,7 +1,5 @@
 """Measure and shrink the database file."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Fit answers to `max_tokens` and state how much they show."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Show a file or folder of a commit."""
 
-from __future__ import annotations
-
 from efrit_budget.errors import Json
 from efrit_budget.project.git.commit_files import (
     COMMIT,

@@ -1,7 +1,5 @@
 """A tool that looks into git's history, and what of that is hidden unless the person agrees."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any

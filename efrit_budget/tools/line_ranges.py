@@ -1,7 +1,5 @@
 """Find the range of a text that a call asks for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from efrit_budget.errors import EfritError, JsonObject

@@ -1,7 +1,5 @@
 """Find the tools of the catalog and the person's own."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import pkgutil

@@ -1,7 +1,5 @@
 """Format sizes and counts."""
 
-from __future__ import annotations
-
 UNITS = ("KB", "MB", "GB", "TB")
 
 

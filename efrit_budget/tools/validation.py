@@ -3,8 +3,6 @@
 The sidecar's own tools are checked by their models when they are called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """The context of a request: its lane, cancellation and progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum

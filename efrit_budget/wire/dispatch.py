@@ -5,8 +5,6 @@ exception's text into `data`. So every member comes here on its own and checked,
 exceptions are turned into errors before the library sees them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from jsonrpcserver import Error, Result, Success

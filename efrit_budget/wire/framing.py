@@ -5,8 +5,6 @@ a JSON text on a line of its own. The framer does no input or output of its own,
 each byte a bounded number of times, however small the pieces are in which it comes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

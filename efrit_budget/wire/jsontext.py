@@ -1,7 +1,5 @@
 """Strict JSON, read and written."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import NoReturn

@@ -4,8 +4,6 @@ Each lane has a backlog with an end: a client that sends without end, and reads 
 read from any more until there is room.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue

@@ -4,8 +4,6 @@ What belongs to the connection itself is answered here, with nothing but the sta
 that `initialize` has its reply before the application is loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON-RPC methods: name, params, lane and handler."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any

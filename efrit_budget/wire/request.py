@@ -1,7 +1,5 @@
 """Recognize requests and notifications."""
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

@@ -1,7 +1,5 @@
 """The requests in progress, and the replies of a batch of them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Two threads: one reports progress, one ends the process in time."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

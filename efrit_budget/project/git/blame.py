@@ -1,7 +1,5 @@
 """Find the commit of each line of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Read files and folders of a commit."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

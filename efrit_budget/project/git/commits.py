@@ -1,7 +1,5 @@
 """Commits as git prints them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

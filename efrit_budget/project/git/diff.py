@@ -1,7 +1,5 @@
 """Ask git for differences between versions of files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

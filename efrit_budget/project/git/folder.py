@@ -4,8 +4,6 @@ Git would believe a repository's own configuration about where its working tree 
 follow its files to other repositories; what is found here is what git is told.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Sequence

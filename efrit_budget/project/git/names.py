@@ -1,7 +1,5 @@
 """Convert file names between git's form and ours."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

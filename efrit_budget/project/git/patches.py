@@ -4,8 +4,6 @@ Patches are those of `PATCH_OPTIONS`; there, names hold no line ends, and every 
 content stands behind a sign, so that a line that begins otherwise is git's own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from efrit_budget.project.git.names import unquote

@@ -1,7 +1,5 @@
 """Run git so that it starts no other program, whatever the settings say."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

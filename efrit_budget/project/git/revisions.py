@@ -4,8 +4,6 @@ Git is given full hashes only: no name can be taken for an option, for a file in
 for something that is not a commit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from efrit_budget.project.git.folder import GitError

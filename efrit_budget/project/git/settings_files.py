@@ -1,7 +1,5 @@
 """Find the person's own git settings files and the files they include."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Read the state of the working tree from git."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Limit what a program may open and use in a foreign repository."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The environment of commands that the model runs: no keys, no prompts."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ group is empty. So a child is collected last, together with the last signal to i
 ever reaches a group that is somebody else's.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

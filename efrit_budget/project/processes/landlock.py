@@ -4,8 +4,6 @@ A rule is about a file, or about a folder with all that is below it. The kernel 
 opened in the end: no link, no `..` and no swap of a file for a link leads around a rule.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -5,8 +5,6 @@ before that runs, and when it has ended; when the pipe is closed, by whatever ki
 it kills the groups of those that have not ended, and what has left them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """Hide this process's environment and memory from others, and return what it has freed."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

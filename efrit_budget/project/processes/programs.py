@@ -1,7 +1,5 @@
 """Find programs and the files they need to run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Run child processes in groups, so that each is stopped with all it started."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import logging

@@ -5,8 +5,6 @@ command it belongs to, a variable in its environment tells; it is of a session o
 what this process starts for itself.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets

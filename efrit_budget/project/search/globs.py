@@ -1,7 +1,5 @@
 """Globs with the rules of rg and git: `*` stays in a folder, `**` crosses them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What is searched for, and what a search comes to."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """List the files of a folder with git or rg."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Reads what rg prints: the matches by file, and how many there are in all."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

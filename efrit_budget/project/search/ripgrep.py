@@ -1,7 +1,5 @@
 """Find and run rg."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sysconfig

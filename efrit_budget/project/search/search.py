@@ -1,7 +1,5 @@
 """Search project files with rg, and unsaved buffers."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import stat

@@ -1,7 +1,5 @@
 """Finds the files that usually hold secrets, while a search that leaves them out is under way."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -1,7 +1,5 @@
 """The files rg visits: those git would show, hidden ones included."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Guess the encoding of a file from a sample of its bytes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Run universal-ctags and read the definitions it finds."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

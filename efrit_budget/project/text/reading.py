@@ -1,7 +1,5 @@
 """Read a file or its unsaved buffer in parts."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """Definitions with their line ranges and nesting."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Convert terminal output to plain text, and keep its beginning and end."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import deque

@@ -1,7 +1,5 @@
 """Pack whole observations into one text."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """File metadata."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """List the definitions in a file with universal-ctags."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Past sessions, messages and recent observations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Delete an observation."""
 
-from __future__ import annotations
-
 from efrit_budget.tools.base import Outcome, Policy, Tool, ToolContext, answer, failure
 from efrit_budget.tools.layout.observations import Id, ShortArguments
 

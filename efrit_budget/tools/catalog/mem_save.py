@@ -1,7 +1,5 @@
 """Save an observation."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Search observations by words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Statistics of memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pydantic.json_schema import SkipJsonSchema

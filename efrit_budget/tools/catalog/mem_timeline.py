@@ -1,7 +1,5 @@
 """Observations before and after another one."""
 
-from __future__ import annotations
-
 from pydantic.json_schema import SkipJsonSchema
 
 from efrit_budget.memory.observation import Observation, Timeline

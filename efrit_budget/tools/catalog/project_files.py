@@ -1,7 +1,5 @@
 """The files of the project."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence

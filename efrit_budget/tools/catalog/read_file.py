@@ -1,7 +1,5 @@
 """Read the lines of a file, one page at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Show an image of the project to the model."""
 
-from __future__ import annotations
-
 import os
 import stat
 from typing import Annotated

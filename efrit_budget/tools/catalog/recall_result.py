@@ -1,7 +1,5 @@
 """Recall compressed results and evicted turns."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

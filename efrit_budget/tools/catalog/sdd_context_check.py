@@ -1,7 +1,5 @@
 """Find documents, changes, observations and conventions related to a change."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

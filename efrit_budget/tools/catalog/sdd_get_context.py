@@ -1,7 +1,5 @@
 """The specification of the project: stages, changes and documents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Search the project's files for a pattern."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Who last changed each line, and when."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Changes in git: unstaged, staged or between commits."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Annotated

@@ -1,7 +1,5 @@
 """One commit, or a file in a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

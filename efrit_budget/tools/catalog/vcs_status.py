@@ -1,7 +1,5 @@
 """The state of the working tree."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Diffs as results: one line per changed file, then the hunks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 

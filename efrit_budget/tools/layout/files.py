@@ -1,7 +1,5 @@
 """Lay out files by folder, by time or size, or as folders."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Numbered lines: how many fit an allowance, and where to continue."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lay out matches below their files with line numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Lay out observations: a line, the beginning or the whole."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated
 

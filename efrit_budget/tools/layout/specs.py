@@ -1,7 +1,5 @@
 """Lay out documents and changes: a line, an excerpt or the whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
