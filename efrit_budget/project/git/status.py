@@ -106,6 +106,8 @@ def _name(printed: bytes, prefix: str) -> str:
 def _with_filters(repository: Repository, entries: list[StatusEntry]) -> list[StatusEntry]:
     changed = [e.path for e in entries if (e.state, e.status) == (State.NOT_STAGED, "M")]
     filtered = unfiltered(repository, changed)
+    if not filtered:
+        return entries
     return [
         replace(e, is_unfiltered=e.state is State.NOT_STAGED and e.path in filtered)
         for e in entries

@@ -114,9 +114,9 @@ def _serve(path: str, finder: Asked | Further, context: ToolContext, *, confirme
     except NoLineError as error:
         return failure(f"{same_form(path)}: {error.message}")
     except OSError as error:
-        is_missing = isinstance(error, FileNotFoundError)
-        reason = "no such file; project_files finds names"
-        reason = reason if is_missing else f"{error.strerror or error}; it cannot be read"
+        reason = f"{error.strerror or error}; it cannot be read"
+        if isinstance(error, FileNotFoundError):
+            reason = "no such file; project_files finds names"
         return failure(f"{same_form(path)}: {reason}")
 
 
