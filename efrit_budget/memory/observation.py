@@ -132,7 +132,6 @@ class PastSession:
 
     id: str
     title: str
-    project: str
     touched: float
 
 
@@ -140,7 +139,6 @@ class PastSession:
 class PastMessage:
     """A user message of an earlier session."""
 
-    session: str
     asked: float
     text: str
 

@@ -212,18 +212,18 @@ def recent_sessions(
     """Return the latest sessions and messages of a project, or of all, except one session's."""
     values: JsonObject = {"project": project, "but": but, "limit": limit}
     sessions = connection.execute(
-        f"SELECT id, title, project, touched {SESSIONS} ORDER BY touched DESC, id LIMIT :limit",
+        f"SELECT id, title, touched {SESSIONS} ORDER BY touched DESC, id LIMIT :limit",
         values,
     )
     # The texts, which are long, are read of the latest messages only.
     prompts = connection.execute(
-        "SELECT session, asked, text FROM remembered_prompts WHERE (session, turn) IN"  # noqa: S608
+        "SELECT asked, text FROM remembered_prompts WHERE (session, turn) IN"  # noqa: S608
         f" (SELECT session, turn {PROMPTS} {LATEST_PROMPTS} LIMIT :limit) {LATEST_PROMPTS}",
         values,
     )
     return RecentSessions(
-        [PastSession(row[0], without_private(row[1]), *row[2:]) for row in sessions],
-        [PastMessage(row[0], row[1], without_private(row[2] or "")) for row in prompts],
+        [PastSession(row[0], without_private(row[1]), row[2]) for row in sessions],
+        [PastMessage(row[0], without_private(row[1] or "")) for row in prompts],
         connection.execute(f"SELECT count(*) {SESSIONS}", values).fetchone()[0],
         connection.execute(f"SELECT count(*) {PROMPTS}", values).fetchone()[0],
     )
