@@ -45,12 +45,16 @@ def _read_open(descriptor: int, located: Located) -> DiskFile:
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode):
         raise ChangeError(f"{located.shown} is no longer a file", data={"path": located.shown})
-    if facts.st_size > MOST_BYTES:
-        raise _too_large(located)
-    with os.fdopen(descriptor, "rb", closefd=False) as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise _too_large(located)
+    data = b""
+    if facts.st_size <= MOST_BYTES:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(MOST_BYTES + 1)
+    if max(facts.st_size, len(data)) > MOST_BYTES:
+        raise ChangeError(
+            f"{located.shown} has more than {MOST_MEGABYTES} MB; larger files are not stored, so "
+            "that a change could not be undone; change it with a command",
+            data={"path": located.shown},
+        )
     return DiskFile(data, facts)
 
 
@@ -64,14 +68,6 @@ def _explaining(located: Located, what: str) -> Iterator[None]:
         raise ChangeError(
             f"{located.shown} cannot be {what}: {reason}", data={"path": located.shown}
         ) from error
-
-
-def _too_large(located: Located) -> ChangeError:
-    return ChangeError(
-        f"{located.shown} has more than {MOST_MEGABYTES} MB; larger files are not stored, so "
-        "that a change could not be undone; change it with a command",
-        data={"path": located.shown},
-    )
 
 
 def put(located: Located, data: bytes, mode: int, found: DiskFile | None, scratch: str) -> None:
