@@ -10,11 +10,9 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-backend)
 (require 'efrit-rpc)
-(require 'subr-x)
 
 ;;; Replies
 
@@ -63,10 +61,10 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
 
 (defun efrit-reply-tool-uses (reply)
   "Return each complete tool use of REPLY, in order."
-  (cl-remove-if-not (lambda (block)
-                      (and (equal (efrit-block-type block) "tool_use")
-                           (efrit-block-done block)))
-                    (reverse (efrit-reply-blocks reply))))
+  (seq-filter (lambda (block)
+                (and (equal (efrit-block-type block) "tool_use")
+                     (efrit-block-done block)))
+              (reverse (efrit-reply-blocks reply))))
 
 (defun efrit-reply-take-inputs (reply inputs unreadable misfits)
   "Store in REPLY the INPUTS of its tools, in order, as the sidecar parsed them.
@@ -86,12 +84,9 @@ plists.  A call without an input has a problem, too."
   "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
 An incomplete text is included.  A tool's input is a text, `input_json', since
 it may be no JSON."
-  (concat "["
-          (mapconcat #'identity
-                     (delq nil (mapcar #'efrit-reply--block-json
-                                       (reverse (efrit-reply-blocks reply))))
-                     ",")
-          "]"))
+  (format "[%s]" (string-join (delq nil (mapcar #'efrit-reply--block-json
+                                                (reverse (efrit-reply-blocks reply))))
+                              ",")))
 
 (defun efrit-reply-counts (reply)
   "Return the integers in the usage of REPLY, a hash table."
@@ -137,9 +132,9 @@ it may be no JSON."
 
 (defun efrit-reply--begin (reply object)
   "Begin a block of REPLY with OBJECT, a hash table."
-  (efrit-reply--check-strings object (if (equal (gethash "type" object) "tool_use")
-                                         '("type" "id" "name")
-                                       '("type")))
+  (dolist (name (if (equal (gethash "type" object) "tool_use") '("type" "id" "name") '("type")))
+    (unless (stringp (gethash name object))
+      (error "A block has no %s" name)))
   (let* ((type (gethash "type" object))
          (first (pcase type
                   ("text" (gethash "text" object))
@@ -151,12 +146,6 @@ it may be no JSON."
                  :pieces (and first (not (string-empty-p first)) (list first)))))
     (push block (efrit-reply-blocks reply))
     (list 'begin block)))
-
-(defun efrit-reply--check-strings (object names)
-  "Signal an error unless the members NAMES of OBJECT are strings."
-  (dolist (name names)
-    (unless (stringp (gethash name object))
-      (error "A block has no %s" name))))
 
 (defun efrit-reply--add-delta (reply delta)
   "Add DELTA, a hash table, to the latest block of REPLY."
@@ -202,23 +191,20 @@ Some servers do not end each block."
         (done (efrit-block-done block)))
     (pcase (efrit-block-type block)
       ("text" (and (not (string-blank-p text))
-                   (efrit-reply--object "type" "text" "text" text)))
+                   (efrit-reply--json :type "text" :text text)))
       ("thinking" (and done (not (member (efrit-block-signature block) '(nil "")))
-                       (efrit-reply--object "type" "thinking" "thinking" text
-                                            "signature" (efrit-block-signature block))))
-      ("tool_use" (and done (efrit-reply--object "type" "tool_use" "id" (efrit-block-id block)
-                                                 "name" (efrit-block-name block)
-                                                 "input_json" text)))
+                       (efrit-reply--json :type "thinking" :thinking text
+                                          :signature (efrit-block-signature block))))
+      ("tool_use" (and done (efrit-reply--json :type "tool_use" :id (efrit-block-id block)
+                                               :name (efrit-block-name block)
+                                               :input_json text)))
       (_ (and done (efrit-json-text (efrit-block-object block)))))))
 
-(defun efrit-reply--object (&rest members)
-  "Return an object as JSON text; MEMBERS are names and values, strings."
-  (concat "{"
-          (mapconcat (lambda (pair)
-                       (concat (efrit-json-text (car pair)) ":" (efrit-json-text (cadr pair))))
-                     (seq-partition members 2)
-                     ",")
-          "}"))
+(defun efrit-reply--json (&rest members)
+  "Return MEMBERS, keywords and strings, as the JSON text of an object."
+  (efrit-json-text (mapcar (lambda (member)
+                             (if (stringp member) (efrit-json-replace-invalid member) member))
+                           members)))
 
 ;;; Requests
 
@@ -281,7 +267,7 @@ attempts that broke off had reported is in `efrit-claude-lost'."
 (defun efrit-claude-cancel (request)
   "Stop REQUEST without calling its functions; return the reply so far."
   (setf (efrit-claude-ended request) t)
-  (efrit-claude--stop-timer request)
+  (efrit-stop-timer (efrit-claude-timer request))
   (when-let* ((http (efrit-claude-http request)))
     (efrit-http-cancel http))
   (efrit-claude-reply request))
@@ -296,7 +282,7 @@ attempts that broke off had reported is in `efrit-claude-lost'."
 (defun efrit-claude-retry-now (request)
   "Send REQUEST at once if it waits before a retry."
   (when (efrit-claude-timer request)
-    (efrit-claude--stop-timer request)
+    (efrit-stop-timer (efrit-claude-timer request))
     (efrit-claude--retry request)))
 
 ;;;; The request
@@ -315,16 +301,11 @@ attempts that broke off had reported is in `efrit-claude-lost'."
 
 (defun efrit-claude--body (parts)
   "Return the body of a request with PARTS, a plist, as a list of strings."
-  (let ((first t)
-        strings)
-    (push "{" strings)
-    (pcase-dolist (`(,name . ,value) (efrit-claude--members parts))
-      (push (format "%s\"%s\":" (if first "" ",") name) strings)
-      (setq first nil)
-      (dolist (string (if (listp value) value (list value)))
-        (push string strings)))
-    (push "}" strings)
-    (nreverse strings)))
+  (nconc (cl-loop for (name . value) in (efrit-claude--members parts)
+                  for start = "{" then ","
+                  nconc (cons (format "%s\"%s\":" start name)
+                              (copy-sequence (ensure-list value))))
+         (list "}")))
 
 (defun efrit-claude--members (parts)
   "Return the members of a request with PARTS: an alist of JSON texts.
@@ -342,13 +323,10 @@ A long one is a list of strings, to be joined."
                 (efrit-claude--diagnostics (plist-get parts :previous-id))
                 (cons "tools" (plist-get parts :tools))
                 (cons "system" (plist-get parts :system))
-                (cons "messages" (efrit-claude--list (plist-get parts :messages)))))))
-
-(defun efrit-claude--list (texts)
-  "Return strings that make up a JSON list of TEXTS."
-  (nconc (list "[")
-         (cdr (cl-mapcan (lambda (text) (list "," text)) texts))
-         (list "]")))
+                (cons "messages"
+                      `("[" ,@(cdr (cl-mapcan (lambda (message) (list "," message))
+                                              (plist-get parts :messages)))
+                        "]"))))))
 
 (defun efrit-claude--thinking (model)
   "Return the member that asks MODEL to think, or nil."
@@ -511,12 +489,6 @@ The usage of the attempt is kept."
   (unless (efrit-claude-ended request)
     (setf (efrit-claude-ended request) t)
     (funcall (efrit-claude-on-end request) (efrit-claude-reply request) problem)))
-
-(defun efrit-claude--stop-timer (request)
-  "Stop waiting before a retry of REQUEST."
-  (when (efrit-claude-timer request)
-    (cancel-timer (efrit-claude-timer request))
-    (setf (efrit-claude-timer request) nil)))
 
 ;;;; Errors
 

@@ -10,7 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-do)
@@ -20,8 +19,6 @@
 (require 'efrit-run)
 (require 'efrit-tools)
 (require 'efrit-transcript)
-(require 'seq)
-(require 'subr-x)
 (require 'tabulated-list)
 
 ;;; Questions
@@ -92,10 +89,6 @@ The grants are those of `efrit-run-grants'.")
        (efrit-tool-call-finish (car efrit-ask--question))
        t))
 
-(defun efrit-ask-pending-p (loop)
-  "Return non-nil if LOOP, shown in this buffer, has a question to the person."
-  (or (efrit-run-pending-use loop) (efrit-ask-open-p)))
-
 (defun efrit-ask-text (loop)
   "Return the questions of LOOP to the person as text, or nil."
   (cond ((efrit-run-pending-use loop) (efrit-ask--permission loop))
@@ -118,10 +111,6 @@ The grants are those of `efrit-run-grants'.")
 (defun efrit-ask-position ()
   "Return the start of a question in this buffer, or nil."
   (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-question t))
-
-(defun efrit-ask-at-p (position)
-  "Return non-nil if there is a question at POSITION."
-  (get-text-property position 'efrit-question))
 
 (defun efrit-ask-arguments-text (use)
   "Return the complete arguments of USE, or the diff of its plan."
@@ -332,15 +321,11 @@ A window must show its first line, or a part if the first line was reviewed."
          (and (efrit-ask--of-session-p loop)
               (when-let* ((first (efrit-ask-position)))
                 (if (eq use efrit-ask--reviewed-use)
-                    (efrit-ask--any-displayed-p first window)
+                    (and (<= first (window-end window t))
+                         (< (window-start window)
+                            (next-single-property-change first 'efrit-question nil (point-max))))
                   (pos-visible-in-window-p first window))))))
      (efrit-loop-visible-windows))))
-
-(defun efrit-ask--any-displayed-p (first window)
-  "Return non-nil if WINDOW displays a line of the question beginning at FIRST."
-  (let ((last (1- (next-single-property-change first 'efrit-question nil (point-max)))))
-    (and (<= first (window-end window t))
-         (>= last (window-start window)))))
 
 (defun efrit-ask--show (loop use)
   "Show the question of LOOP about USE, from its first line on."
@@ -407,19 +392,14 @@ The key may have been meant for the question before."
     (append
      (cl-loop for (key grant scope command) in efrit-ask--lasting-answers
               for words = (nth 2 (assq grant grants))
+              for until = (cond ((eq scope 'session) "this session")
+                                ((string-search "this project" (or words "")) "from now on")
+                                (t "from now on in this project"))
               when words
-              collect (efrit-ask--button
-                       key (format "%s, %s" words (efrit-ask--scope-text scope words))
-                       command))
+              collect (efrit-ask--button key (format "%s, %s" words until) command))
      (list (efrit-ask--button
             "N" (format "never %s, this session" (cadr (efrit-run-refusal loop use)))
             #'efrit-deny-for-session)))))
-
-(defun efrit-ask--scope-text (scope words)
-  "Return the text for SCOPE to follow WORDS on a button."
-  (cond ((eq scope 'session) "this session")
-        ((string-search "this project" words) "from now on")
-        (t "from now on in this project")))
 
 (defun efrit-ask--help-text (lines)
   "Return a hint on answering a question of LINES lines from the reply box."
@@ -480,17 +460,14 @@ The key may have been meant for the question before."
 
 (defun efrit-ask--argument (name value)
   "Return the argument NAME with its whole VALUE; several lines begin below."
-  (let ((name (efrit-permissions-visible (substring (symbol-name name) 1) t))
-        (text (efrit-permissions-visible (if (stringp value) value (efrit-ask--json value)))))
-    (if (string-search "\n" text)
-        (concat name ":\n" text)
-      (concat name ": " text))))
-
-(defun efrit-ask--json (value)
-  "Return VALUE, from `efrit-json-plist', as JSON text."
-  (cond ((eq value t) "yes")
-        ((null value) "no")
-        (t (decode-coding-string (efrit-json-write value) 'utf-8))))
+  (let ((text (efrit-permissions-visible
+               (cond ((stringp value) value)
+                     ((eq value t) "yes")
+                     ((null value) "no")
+                     (t (decode-coding-string (efrit-json-write value) 'utf-8))))))
+    (concat (efrit-permissions-visible (substring (symbol-name name) 1) t)
+            (if (string-search "\n" text) ":\n" ": ")
+            text)))
 
 (defun efrit-ask--block (text &optional face)
   "Return TEXT in FACE, if non-nil, with a bar before each line."

@@ -10,10 +10,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-rpc)
-(require 'subr-x)
 
 ;; Those of url-parse.el, which `url-generic-parse-url' loads.
 (declare-function url-host "url-parse" (url))
@@ -366,10 +364,9 @@ are skipped."
   "Return why PROCESS, of REQUEST, failed, a text, or nil."
   (unless (and (eq (process-status process) 'exit)
                (zerop (process-exit-status process)))
-    (let ((said (string-trim (if (buffer-live-p (efrit-http-stderr request))
-                                 (with-current-buffer (efrit-http-stderr request)
+    (let ((said (string-trim (or (efrit-with-live-buffer (efrit-http-stderr request)
                                    (buffer-string))
-                               ""))))
+                                 ""))))
       (if (string-empty-p said)
           (format "%s ended with %s" (default-value 'efrit-http-program)
                   (process-exit-status process))
@@ -384,10 +381,10 @@ are skipped."
 
 (defun efrit-http--drop-buffer (buffer)
   "Kill BUFFER, of a curl's standard error, if it is live."
-  (when-let* ((errors (and (buffer-live-p buffer) (get-buffer-process buffer))))
-    (delete-process errors))
-  (when (buffer-live-p buffer)
-    (kill-buffer buffer)))
+  (efrit-with-live-buffer buffer
+    (when-let* ((errors (get-buffer-process buffer)))
+      (delete-process errors))
+    (kill-buffer)))
 
 ;;; Server-sent events
 

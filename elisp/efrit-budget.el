@@ -9,7 +9,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-do)
 (require 'efrit-loop)
@@ -18,7 +17,6 @@
 (require 'efrit-sidecar)
 (require 'efrit-status)
 (require 'efrit-view)
-(require 'seq)
 (require 'tabulated-list)
 
 ;;; Rows
@@ -483,9 +481,7 @@ STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
 
 (defun efrit-budget-view--stop-timer ()
   "Cancel the timer that would refresh this buffer."
-  (when efrit-budget-view--timer
-    (cancel-timer efrit-budget-view--timer)
-    (setq efrit-budget-view--timer nil)))
+  (efrit-stop-timer efrit-budget-view--timer))
 
 (defun efrit-budget-view--refresh-on-display (_window)
   "Refresh this buffer, which is displayed again."

@@ -10,11 +10,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'diff)
 (require 'efrit)
-(require 'seq)
-(require 'subr-x)
 
 ;;; Files and their buffers
 
@@ -340,18 +337,13 @@ of the change in the sidecar."
     (when (and (efrit-change-opened change) (buffer-live-p buffer))
       (efrit-file-kill-unused buffer))))
 
-(defun efrit-change-file-unchanged-p (change)
-  "Return non-nil if the file of CHANGE has not changed since it was visited."
-  (equal (efrit-change-stamp change)
-         (efrit-file-stamp (efrit-change-file change))))
-
 ;;;; Making a change
 
 (defun efrit-change-apply (change)
   "Make CHANGE.
 Signal `efrit-change-refused' or another error if that fails; the file and
 its buffer are then unchanged."
-  (unless (efrit-change-file-unchanged-p change)
+  (unless (equal (efrit-change-stamp change) (efrit-file-stamp (efrit-change-file change)))
     (efrit-change--refuse "%s was just changed by somebody else; read it again"
                           (efrit-change-path change)))
   (pcase (efrit-change-kind change)
@@ -370,12 +362,10 @@ its buffer are then unchanged."
 
 (defun efrit-change-restore-buffer (change)
   "Put the text from before CHANGE back into its buffer."
-  (let ((buffer (efrit-change-buffer change)))
-    (when (buffer-live-p buffer)
-      (efrit-file-set-text buffer (efrit-change-before change))
-      (unless (efrit-change-unsaved change)
-        (with-current-buffer buffer
-          (set-buffer-modified-p nil))))))
+  (efrit-with-live-buffer (efrit-change-buffer change)
+    (efrit-file-set-text (current-buffer) (efrit-change-before change))
+    (unless (efrit-change-unsaved change)
+      (set-buffer-modified-p nil))))
 
 ;;;; Checks
 
@@ -548,25 +538,18 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
 (defun efrit-diff-show (text)
   "Show TEXT, with a diff in it, in another window."
   (with-current-buffer (get-buffer-create "*efrit diff*")
-    (let ((inhibit-read-only t))
-      (erase-buffer)
-      (insert text))
+    (efrit-set-buffer-text text)
     (diff-mode)
     (setq bidi-display-reordering nil)
     (read-only-mode)
-    (goto-char (point-min))
     (display-buffer (current-buffer))))
 
 (defun efrit-diff--keep-faces (text)
   "Return TEXT with its faces, and without other text properties."
-  (let ((bare (substring-no-properties text))
-        (position 0))
-    (while (< position (length text))
-      (let ((next (next-single-property-change position 'face text (length text)))
-            (face (get-text-property position 'face text)))
-        (when face
-          (put-text-property position next 'face face bare))
-        (setq position next)))
+  (let ((bare (substring-no-properties text)))
+    (pcase-dolist (`(,start ,end ,properties) (object-intervals text))
+      (when-let* ((face (plist-get properties 'face)))
+        (put-text-property start end 'face face bare)))
     bare))
 
 (defun efrit-diff--by-program (old new)
@@ -592,9 +575,10 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
   "Return one hunk from OLD to NEW."
   (let* ((olds (efrit-diff-lines old))
          (news (efrit-diff-lines new))
-         (head (efrit-diff--common-prefix-length olds news))
-         (tail (min (efrit-diff--common-prefix-length (reverse olds) (reverse news))
-                    (- (min (length olds) (length news)) head)))
+         (least (min (length olds) (length news)))
+         (head (or (cl-mismatch olds news :test #'string=) least))
+         (tail (min (or (cl-mismatch (reverse olds) (reverse news) :test #'string=) least)
+                    (- least head)))
          (first (max 0 (- head efrit-diff--context)))
          (after (min tail efrit-diff--context))
          (old-end (- (length olds) tail))
@@ -617,15 +601,6 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
         (push (substring text start (and end (1+ end))) lines)
         (setq start (if end (1+ end) (length text)))))
     (nreverse lines)))
-
-(defun efrit-diff--common-prefix-length (one other)
-  "Return the number of equal elements that the lists ONE and OTHER begin with."
-  (let ((count 0))
-    (while (and one other (string= (car one) (car other)))
-      (setq count (1+ count)
-            one (cdr one)
-            other (cdr other)))
-    count))
 
 (defun efrit-diff--range (first count)
   "Return the range of COUNT lines after the FIRST lines, in a hunk's notation."

@@ -10,7 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-backend)
@@ -29,8 +28,6 @@
 (require 'efrit-tools-code)
 (require 'efrit-tools-web)
 (require 'efrit-undo)
-(require 'seq)
-(require 'subr-x)
 
 ;;; Context of a message
 
@@ -45,7 +42,7 @@ It is a list of functions of a loop, each of which returns a string or nil."
                   (or (efrit-context--region)
                       (and (eq efrit-context-buffer 'text)
                            (efrit-context--readable-buffer-p)
-                           (efrit-context--buffer-text))))))
+                           (efrit-context--quote (point-min) (point-max) "[All of %s:]"))))))
 
 (defun efrit-context-blocks (loop task &optional context)
   "Return the blocks of a message with TASK in LOOP.
@@ -73,22 +70,19 @@ It returns nil if that is on another machine than the loop's project."
 (defun efrit-context--region ()
   "Return a function of a loop that gives the active region, or nil."
   (when (use-region-p)
-    (let ((where (efrit-context--buffer-description))
-          (name (efrit-context--buffer-name))
-          (lines (format "lines %d to %d"
-                         (line-number-at-pos (region-beginning) t)
-                         (line-number-at-pos (region-end) t)))
-          (text (buffer-substring-no-properties (region-beginning) (region-end))))
-      (lambda (loop)
-        (format "[Selected in %s, %s:]\n%s" (or (funcall where loop) name) lines text)))))
+    (efrit-context--quote (region-beginning) (region-end)
+                          (format "[Selected in %%s, lines %d to %d:]"
+                                  (line-number-at-pos (region-beginning) t)
+                                  (line-number-at-pos (region-end) t)))))
 
-(defun efrit-context--buffer-text ()
-  "Return a function of a loop that gives the text of this buffer."
+(defun efrit-context--quote (begin end heading)
+  "Return a function of a loop that gives the text from BEGIN to END.
+%s in HEADING, the line above it, stands for this buffer."
   (let ((where (efrit-context--buffer-description))
         (name (efrit-context--buffer-name))
-        (text (buffer-substring-no-properties (point-min) (point-max))))
+        (text (buffer-substring-no-properties begin end)))
     (lambda (loop)
-      (format "[All of %s:]\n%s" (or (funcall where loop) name) text))))
+      (concat (format heading (or (funcall where loop) name)) "\n" text))))
 
 (defun efrit-context--readable-buffer-p ()
   "Return non-nil unless this buffer is internal or one of efrit's own."
@@ -189,8 +183,7 @@ The home folder is confirmed even if it is a project."
 
 (defun efrit-do-resume-loop (id root)
   "Resume the session ID on ROOT, and return a loop for it."
-  (if-let* ((loop (seq-find (lambda (loop) (equal (efrit-loop-id loop) id))
-                            (efrit-loops))))
+  (if-let* ((loop (efrit-loop-of-session id)))
       (efrit-loop-add loop)
     (efrit-session-resume id (file-remote-p root))
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
@@ -222,7 +215,8 @@ CONTEXT is as from `efrit-context-current'."
 It is due with DRY, or for a prompt above `efrit-do-ask-above'.  CONTEXT is as
 from `efrit-context-current'."
   (if (or dry efrit-do-ask-above)
-      (efrit-do--with-preview loop (efrit-context-blocks loop task context) dry)
+      (efrit-preview loop (efrit-context-blocks loop task context)
+                     (and (not dry) efrit-do-ask-above))
     (efrit-do-say loop task context)))
 
 ;;;###autoload
@@ -236,7 +230,7 @@ DRY, show first what would be sent, and what it would cost."
   (efrit-for-a-person
     (let* ((context (efrit-context-current))
            (root (efrit-do-root))
-           (loop (efrit-do--loop-for root)))
+           (loop (or efrit-loop-here (efrit-loop-latest root))))
       (if loop
           (funcall efrit-do-show-function loop)
         (setq loop (efrit-do--begin root)))
@@ -267,7 +261,7 @@ The session before stays; see `efrit-sessions'."
       (user-error "The session is at work: %s" (efrit-loop-state loop)))
     (let ((said (and (not (efrit-do--pending-p loop))
                      (list (list :type "text" :text "Continue.")))))
-      (cond (efrit-do-ask-above (efrit-do--with-preview loop said nil))
+      (cond (efrit-do-ask-above (efrit-preview loop said efrit-do-ask-above))
             (said (efrit-loop-say loop said))
             (t (efrit-loop-go loop))))
     loop))
@@ -350,15 +344,13 @@ Signal a `user-error' if not.  A folder with a loop is not asked about."
     (efrit-loop-take-usage loop status)
     (plist-put (efrit-loop-counts loop) :dollars 0)))
 
-(defun efrit-do--loop-for (root)
-  "Return the loop of this buffer, or the latest on ROOT, or nil."
-  (or efrit-loop-here (efrit-loop-latest root)))
-
 (defun efrit-do--begin (root)
   "Open a session on ROOT, show it, and return its loop."
   (let ((loop (efrit-do-make-loop root)))
     (funcall efrit-do-show-function loop)
-    (efrit-do--note-missing loop)
+    (when-let* ((missing (efrit-host-missing
+                          (efrit-host-at (efrit-host-of-session (efrit-loop-id loop))))))
+      (efrit-loop-notify loop 'note missing))
     loop))
 
 (defun efrit-do--pending-p (loop)
@@ -370,17 +362,6 @@ A message, a result or a failed request is not answered yet."
       (let ((last (car (efrit-loop-messages loop))))
         (and last (or (string-prefix-p "{\"role\":\"user\"" last)
                       (string-match-p "\"type\":\"tool_use\"" last))))))
-
-(defun efrit-do--with-preview (loop blocks always)
-  "Queue BLOCKS in LOOP, or go on if nil, after the person has seen a preview.
-Unless ALWAYS, show it only for a prompt above `efrit-do-ask-above'."
-  (efrit-preview loop blocks (and (not always) efrit-do-ask-above)))
-
-(defun efrit-do--note-missing (loop)
-  "Note in LOOP which programs its machine lacks."
-  (when-let* ((host (efrit-host-at (efrit-host-of-session (efrit-loop-id loop))))
-              (missing (efrit-host-missing host)))
-    (efrit-loop-notify loop 'note missing)))
 
 (defun efrit-do--note-title (loop event)
   "Name the session of LOOP after its first message, if EVENT is that."
@@ -414,12 +395,10 @@ Unless ALWAYS, show it only for a prompt above `efrit-do-ask-above'."
 ;;;; The mode
 
 (defvar efrit-preview-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'efrit-preview-send)
-    (define-key map "y" #'efrit-preview-send)
-    (define-key map "n" #'efrit-preview-drop)
-    (define-key map "q" #'efrit-preview-drop)
-    map)
+  (efrit-make-keymap '(("RET" efrit-preview-send)
+                       ("y" efrit-preview-send)
+                       ("n" efrit-preview-drop)
+                       ("q" efrit-preview-drop)))
   "Keys of `efrit-preview-mode'.")
 
 (define-derived-mode efrit-preview-mode special-mode "Efrit-Dry-Run"
@@ -531,10 +510,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
 (defun efrit-preview--fill (buffer text)
   "Replace the text of BUFFER by TEXT."
   (with-current-buffer buffer
-    (let ((inhibit-read-only t))
-      (erase-buffer)
-      (insert text)
-      (goto-char (point-min)))
+    (efrit-set-buffer-text text)
     (dolist (window (get-buffer-window-list buffer nil t))
       (set-window-point window (point-min)))))
 
@@ -548,7 +524,8 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (efrit-budget-bars-tiers budget)
       (list "" (efrit-preview--price loop (plist-get told :dollars))
             (efrit-budget-bars-error budget))
-      (efrit-preview--work loop)
+      (unless (efrit-loop-resting-p loop)
+        (list "The model is at work: this goes with its next turn, which may hold more."))
       (efrit-preview--compaction told)
       (mapcar (lambda (note) (concat "Note: " note)) (plist-get told :notes))
       (and blocks (list "" "Your message:" ""))
@@ -569,18 +546,13 @@ at most $%.4f for the reply." prompt expired reply))
           (t (format "Price: $%.4f for the prompt, at most $%.4f for the reply."
                      prompt reply)))))
 
-(defun efrit-preview--work (loop)
-  "Return a list of a line if LOOP is at work, else nil."
-  (unless (efrit-loop-resting-p loop)
-    (list "The model is at work: this goes with its next turn, which may hold more.")))
-
 (defun efrit-preview--compaction (told)
   "Return lines about the results that shrink, by TOLD, the sidecar's reply."
   (let ((shrinking (append (plist-get told :shrinking) nil)))
     (cond
      (shrinking
-      (cons (format "Before it, %d result%s with %s tokens would shrink to a line each:"
-                    (length shrinking) (if (cdr shrinking) "s" "")
+      (cons (format "Before it, %s with %s tokens would shrink to a line each:"
+                    (efrit-count-text (length shrinking) "result")
                     (efrit-show-number
                      (apply #'+ (mapcar (lambda (entry) (plist-get entry :tokens))
                                         shrinking))))
@@ -642,8 +614,8 @@ A \"--\" at its beginning is skipped."
   "Return the permission rules of a session in batch.
 What they do not allow is denied, see `efrit-batch--show'."
   (let ((named (split-string (or (getenv "EFRIT_ALLOW") "") "," t "[ \t]+")))
-    (append (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
-                    (append efrit-batch-allow named)))))
+    (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
+            (append efrit-batch-allow named))))
 
 (defun efrit-batch--escape-controls (text)
   "Return TEXT with its control characters escaped for a terminal.

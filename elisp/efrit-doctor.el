@@ -12,14 +12,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-backend)
 (require 'efrit-remote)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
-(require 'subr-x)
 (require 'url-parse)
 (require 'url-util)
 
@@ -281,10 +279,7 @@ PROBLEM is the text of the problem, or nil."
 (defun efrit-doctor--show (report)
   "Show REPORT in a buffer of its own."
   (with-current-buffer (get-buffer-create efrit-doctor--buffer)
-    (let ((inhibit-read-only t))
-      (erase-buffer)
-      (insert report)
-      (goto-char (point-min)))
+    (efrit-set-buffer-text report)
     (special-mode)
     (display-buffer (current-buffer))))
 

@@ -10,14 +10,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-loop)
+(require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-tools)
-(require 'seq)
-(require 'subr-x)
 
 ;;; Finding a text
 
@@ -42,17 +40,6 @@
       (push start found)
       (setq start (+ start (length old))))
     (nreverse found)))
-
-(defun efrit-match-replace (old new text places)
-  "Return TEXT with OLD replaced by NEW at PLACES, ascending offsets."
-  (let ((parts nil)
-        (start 0))
-    (dolist (place places)
-      (push (substring text start place) parts)
-      (push new parts)
-      (setq start (+ place (length old))))
-    (push (substring text start) parts)
-    (apply #'concat (nreverse parts))))
 
 (defun efrit-match-closest (old text)
   "Return the lines of TEXT most like OLD, numbered, or nil."
@@ -213,7 +200,7 @@ with the arguments, and an alist of paths and what the sidecar reports of
 each; it returns a plan, or calls `efrit-plan-refuse'."
   (lambda (loop given then refused)
     (efrit-plan--with-files
-     loop (efrit-plan--paths given)
+     loop (seq-uniq (efrit-permissions-paths given))
      (lambda (files)
        (efrit-plan--run-planner planner loop given files then refused))
      refused)))
@@ -278,14 +265,6 @@ Visit the file if it exists."
   (efrit-plan--ask-about-saving
    call (lambda () (efrit-plan--begin call))))
 
-(defun efrit-plan--paths (given)
-  "Return the distinct paths in GIVEN, a tool's arguments."
-  (seq-uniq
-   (seq-filter #'stringp
-               (append (list (plist-get given :path) (plist-get given :to))
-                       (mapcar (lambda (edit) (and (listp edit) (plist-get edit :path)))
-                               (plist-get given :edits))))))
-
 (defun efrit-plan--with-files (loop paths then refused)
   "Check PATHS in LOOP; call THEN with an alist of them, or REFUSED.
 File names in the alist have the host of the project."
@@ -303,16 +282,13 @@ File names in the alist have the host of the project."
 (defun efrit-plan--run-planner (planner loop given files then refused)
   "Call PLANNER with GIVEN and FILES in LOOP.
 Call THEN with the plan, or REFUSED with the reason."
-  (let* ((plan (condition-case err
-                   (funcall planner given files)
-                 (efrit-plan-refused (cadr err))
-                 (error (error-message-string err))))
-         (problem (if (stringp plan)
-                      plan
-                    (condition-case err
-                        (seq-some (lambda (change) (efrit-read-files-problem loop change))
-                                  (efrit-plan-changes plan))
-                      (error (error-message-string err))))))
+  (let* ((plan nil)
+         (problem (condition-case err
+                      (seq-some (lambda (change) (efrit-read-files-problem loop change))
+                                (efrit-plan-changes
+                                 (setq plan (funcall planner given files))))
+                    (efrit-plan-refused (cadr err))
+                    (error (error-message-string err)))))
     (cond
      ((null problem)
       (setf (efrit-plan-secret plan)
@@ -320,7 +296,7 @@ Call THEN with the plan, or REFUSED with the reason."
             (efrit-plan-files plan)
             (mapcar (lambda (file) (plist-get (cdr file) :file)) files))
       (funcall then plan))
-     (t (unless (stringp plan)
+     (t (when plan
           (efrit-plan-drop plan))
         (funcall refused problem)))))
 
@@ -478,13 +454,12 @@ not on disk, where commands would see it." (efrit-change-path change)))))
 
 (defun efrit-plan--hooks-note (change)
   "Return a note on what saving CHANGE changed besides, or nil."
-  (let ((buffer (efrit-change-buffer change)))
-    (when (and (memq (efrit-change-kind change) '(edit create)) (buffer-live-p buffer))
-      (let ((diff (efrit-diff (efrit-change-after change) (efrit-file-text buffer)
-                              (efrit-change-path change))))
-        (unless (string-empty-p diff)
-          (concat (efrit-tool-mark-own "Hooks that ran on saving also changed:\n")
-                  diff))))))
+  (when-let* (((memq (efrit-change-kind change) '(edit create)))
+              (text (efrit-with-live-buffer (efrit-change-buffer change)
+                      (efrit-file-text (current-buffer))))
+              (diff (efrit-diff (efrit-change-after change) text (efrit-change-path change)))
+              ((not (string-empty-p diff))))
+    (concat (efrit-tool-mark-own "Hooks that ran on saving also changed:\n") diff)))
 
 ;;; Tools
 
@@ -593,7 +568,7 @@ PREFIX begins the text of a refusal."
       (efrit-plan-refuse
        "%sold_text occurs in %s %d times, at lines %s; add lines around it, \
 or set replace_all" prefix path (length places) (efrit-edit--lines text places))))
-    (setf (efrit-change-after change) (efrit-match-replace old new text places))
+    (setf (efrit-change-after change) (string-replace old new text))
     (format "Edited %s: %s" path
             (if (cdr places)
                 (format "%d places, at lines %s" (length places)
@@ -648,41 +623,38 @@ PREFIX begins the text of the refusal."
   "Return the plan of `rename_file' with ARGUMENTS for one of FILES."
   (let* ((path (plist-get arguments :path))
          (to (plist-get arguments :to))
-         (target (efrit-plan-file to files)))
-    (efrit-edit--check-exists path files)
+         (target (efrit-plan-file to files))
+         (file (efrit-edit-existing path files)))
     (when (eq (plist-get target :exists) t)
       (efrit-plan-refuse "%s already exists; delete it first, or choose another name" to))
     (efrit-edit--check-no-unsaved to target)
     (efrit-plan-create
      :changes (list (efrit-change-create
-                     :kind 'rename :path (plist-get (efrit-plan-file path files) :path)
-                     :file (plist-get (efrit-plan-file path files) :file)
-                     :stamp (efrit-file-stamp (plist-get (efrit-plan-file path files) :file))
+                     :kind 'rename :path (plist-get file :path) :file (plist-get file :file)
+                     :stamp (efrit-file-stamp (plist-get file :file))
                      :to (plist-get target :path) :to-file (plist-get target :file)))
      :report (format "Renamed %s to %s." path to))))
 
 (defun efrit-edit--plan-delete (arguments files)
   "Return the plan of `delete_file' with ARGUMENTS for one of FILES."
-  (let ((path (plist-get arguments :path)))
-    (efrit-edit--check-exists path files)
-    (let ((change (efrit-edit--deletion path files)))
-      (efrit-plan-create :changes (list change)
-                         :report (format "Deleted %s%s." path
-                                         (if delete-by-moving-to-trash
-                                             " (it is in the trash)" ""))))))
+  (let* ((path (plist-get arguments :path))
+         (file (efrit-edit-existing path files)))
+    (efrit-plan-create :changes (list (efrit-edit--deletion path (plist-get file :file) files))
+                       :report (format "Deleted %s%s." path
+                                       (if delete-by-moving-to-trash
+                                           " (it is in the trash)" "")))))
 
-(defun efrit-edit--deletion (path files)
-  "Return the change that deletes PATH, an entry of FILES.
+(defun efrit-edit--deletion (path file files)
+  "Return the change that deletes PATH, an entry of FILES with the name FILE.
 A file that is not text, or too large to be shown, is deleted without a diff."
-  (let* ((file (plist-get (efrit-plan-file path files) :file))
-         (buffer (efrit-file-buffer file)))
-    (when (and buffer (buffer-modified-p buffer))
-      (efrit-plan-refuse "%s has unsaved changes of the person; ask before deleting it" path))
-    (condition-case nil
-        (efrit-plan-change 'delete path files)
-      (efrit-plan-refused
-       (efrit-change-create :kind 'delete :path path :file file
-                            :stamp (efrit-file-stamp file))))))
+  (when-let* ((buffer (efrit-file-buffer file))
+              ((buffer-modified-p buffer)))
+    (efrit-plan-refuse "%s has unsaved changes of the person; ask before deleting it" path))
+  (condition-case nil
+      (efrit-plan-change 'delete path files)
+    (efrit-plan-refused
+     (efrit-change-create :kind 'delete :path path :file file
+                          :stamp (efrit-file-stamp file)))))
 
 ;;;; Checks
 
@@ -700,10 +672,12 @@ FILE is its entry, see `efrit-plan-of-files'."
               ((buffer-modified-p buffer)))
     (efrit-plan-refuse "%s has a buffer with unsaved text of the person; ask first" path)))
 
-(defun efrit-edit--check-exists (path files)
-  "Refuse PATH, an entry of FILES, unless the file exists."
-  (unless (eq (plist-get (efrit-plan-file path files) :exists) t)
-    (efrit-plan-refuse "there is no file %s" path)))
+(defun efrit-edit-existing (path files)
+  "Return the entry of PATH in FILES; refuse it unless the file exists."
+  (let ((file (efrit-plan-file path files)))
+    (unless (eq (plist-get file :exists) t)
+      (efrit-plan-refuse "there is no file %s" path))
+    file))
 
 (provide 'efrit-edit)
 ;;; efrit-edit.el ends here

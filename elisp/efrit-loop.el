@@ -10,11 +10,9 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-sidecar)
-(require 'seq)
 
 ;;; Loops
 
@@ -386,6 +384,10 @@ PARAMS, SUCCESS and FAILURE are as there, for LOOP."
 (defun efrit-loops ()
   "Return the loops of this Emacs, the latest first."
   (copy-sequence efrit-loop--all))
+
+(defun efrit-loop-of-session (id)
+  "Return the loop of the session ID in this Emacs, or nil."
+  (seq-find (lambda (loop) (equal (efrit-loop-id loop) id)) efrit-loop--all))
 
 (defun efrit-loop-latest (&optional root)
   "Return the latest loop of this Emacs on ROOT, or on any root, or nil."

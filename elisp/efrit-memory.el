@@ -15,7 +15,6 @@
 (require 'efrit-sidecar)
 (require 'icomplete)
 (require 'project)
-(require 'subr-x)
 
 (defvar efrit-memory--history nil
   "History of memory searches.")
@@ -267,10 +266,7 @@ keep Fido's keys."
       (efrit-memory-mode)
       (setq efrit-memory--id id
             default-directory folder)
-      (let ((inhibit-read-only t))
-        (erase-buffer)
-        (insert text)
-        (goto-char (point-min))))
+      (efrit-set-buffer-text text))
     (pop-to-buffer buffer)
     buffer))
 

@@ -24,11 +24,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-rpc)
-(require 'seq)
-(require 'subr-x)
 
 (defconst efrit-permissions--subcommand-programs
   '("git" "hg" "svn" "npm" "yarn" "pnpm" "pip" "pipx" "uv" "poetry" "cargo" "go" "make" "gmake" "just"
@@ -77,6 +74,10 @@ A regular expression.")
     ("web_search" search) ("read_buffer" buffer))
   "Actions of tools that a question can name.")
 
+(defconst efrit-permissions--subject-arguments
+  '((code . :code) (address . :url) (search . :query) (buffer . :buffer))
+  "Arguments with what an action is about; for others it is the command.")
+
 (defconst efrit-permissions--words
   '((edit "edits of %s" "all edits in this project")
     (create "making %s" "all new files in this project")
@@ -107,15 +108,14 @@ file's name.  FILES, if not nil, are the real names of the files in the project.
   (let* ((given (ignore-errors (efrit-json-plist arguments)))
          (deed (efrit-permissions--action tool given)))
     (pcase deed
-      ((or 'command 'compile)
-       (list (list :deed deed :text (efrit-permissions--string given :command arguments)
-                   :place (efrit-permissions--folder (plist-get given :cwd)))))
-      ('code (list (list :deed deed :text (efrit-permissions--string given :code arguments))))
-      ('address (list (list :deed deed :text (efrit-permissions--string given :url arguments))))
-      ('search (list (list :deed deed :text (efrit-permissions--string given :query arguments))))
-      ('buffer (list (list :deed deed :text (efrit-permissions--string given :buffer arguments))))
+      ((or 'command 'compile 'code 'address 'search 'buffer)
+       (let* ((name (alist-get deed efrit-permissions--subject-arguments :command))
+              (text (plist-get given name)))
+         `((:deed ,deed :text ,(if (stringp text) text arguments)
+            ,@(and (eq name :command)
+                   (list :place (efrit-permissions--folder (plist-get given :cwd))))))))
       ((or 'edit 'create 'rename 'delete 'format)
-       (efrit-permissions--file-subjects deed files (efrit-permissions--paths given) arguments))
+       (efrit-permissions--file-subjects deed files (efrit-permissions-paths given) arguments))
       (_ (efrit-permissions--other-subjects deed given arguments)))))
 
 (defun efrit-permissions-always-asks-p (name)
@@ -141,15 +141,10 @@ are not among them.")
 (defun efrit-permissions-visible (text &optional one-line)
   "Return TEXT with its hidden characters made visible.
 With ONE-LINE, line breaks and tabs are among them."
-  (let ((visible (replace-regexp-in-string
-                  efrit-permissions-hidden-characters
-                  (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
-                  text t t)))
-    (if one-line
-        (replace-regexp-in-string "[\n\t]" (lambda (found)
-                                             (format "<U+%04X>" (aref found 0)))
-                                  visible t t)
-      visible)))
+  (replace-regexp-in-string
+   (concat efrit-permissions-hidden-characters (and one-line "\\|[\n\t]"))
+   (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
+   text t t))
 
 ;;; Deciding
 
@@ -225,8 +220,10 @@ comment, a line break or a hidden character is not simple."
               (setq position (match-end 0)))
           (setq position nil)))
       (and position
-           (not (seq-some #'efrit-permissions--assignment-p words))
-           (not (seq-some (lambda (word) (string-match-p "\\$[({]\\|`" word)) words))
+           ;; An assignment, or an expansion.
+           (not (seq-some (lambda (word)
+                            (string-match-p "\\`[A-Za-z_][A-Za-z0-9_]*\\+?=\\|\\$[({]\\|`" word))
+                          words))
            (nreverse words)))))
 
 ;;; Commands
@@ -251,11 +248,6 @@ Overwriting a file is an edit."
           ((and (eq deed 'create) (plist-get given :overwrite)) 'edit)
           (t deed))))
 
-(defun efrit-permissions--string (given name arguments)
-  "Return the member NAME of GIVEN if it is a string, else ARGUMENTS."
-  (let ((value (plist-get given name)))
-    (if (stringp value) value arguments)))
-
 (defun efrit-permissions--folder (folder)
   "Return FOLDER, that of a command, normalized; \"\" is the root."
   (if (stringp folder)
@@ -267,7 +259,7 @@ Overwriting a file is an edit."
   (concat (if (string-prefix-p "/" path) "/" "")
           (string-join (seq-difference (split-string path "/") '("" ".")) "/")))
 
-(defun efrit-permissions--paths (given)
+(defun efrit-permissions-paths (given)
   "Return the paths in GIVEN, the arguments of a tool to change files."
   (let ((edits (plist-get given :edits)))
     (seq-filter #'stringp
@@ -305,10 +297,6 @@ arguments, unless there is only a file."
 (defun efrit-permissions--unquote (word)
   "Return WORD without its quotes."
   (replace-regexp-in-string "'\\([^']*\\)'\\|\"\\([^\"]*\\)\"" "\\1\\2" word t))
-
-(defun efrit-permissions--assignment-p (word)
-  "Return non-nil if WORD assigns a variable."
-  (string-match-p "\\`[A-Za-z_][A-Za-z0-9_]*\\+?=" word))
 
 (defun efrit-permissions--command-prefix (command)
   "Return the first words of COMMAND that a permission can be for, or nil.

@@ -24,10 +24,7 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
-(require 'seq)
-(require 'subr-x)
 
 (defvar tramp-methods)
 
@@ -72,21 +69,20 @@ of its version, the version of Python, a program that is missing.")
 
 (defmacro efrit-remote--in (remote &rest body)
   "Run BODY in the root of REMOTE, in the environment Emacs was started in.
-TRAMP passes on the difference, and the key of the model is in neither.  An
-error of TRAMP's becomes a `user-error'."
+TRAMP passes on the difference, and the key of the model is in neither.
+Signal `efrit-remote-busy' if TRAMP is busy.  An error of TRAMP's becomes a
+`user-error'."
   (declare (indent 1) (debug t))
-  `(let ((default-directory (efrit-remote--check-idle (efrit-remote--root ,remote)))
+  `(let ((default-directory (concat ,remote "/"))
          (process-environment (cons "ANTHROPIC_API_KEY"
                                     (default-toplevel-value 'process-environment)))
          (non-essential nil))
+     (when (efrit-remote-busy-p)
+       (signal 'efrit-remote-busy (list default-directory)))
      (condition-case err
          (progn ,@body)
-       (file-error (efrit-remote--failed ,remote err)))))
-
-(defmacro efrit-remote-unshared (&rest body)
-  "Run BODY; programs started in it get ssh connections of their own."
-  (declare (indent 0) (debug t))
-  `(efrit-remote--unshared (lambda () ,@body)))
+       (file-error (user-error "%s cannot be reached: %s" ,remote
+                               (string-trim (error-message-string err)))))))
 
 (defmacro efrit-remote-without-cache (&rest body)
   "Run BODY without TRAMP's cache: the sidecar and its tools change files, too."
@@ -97,7 +93,7 @@ error of TRAMP's becomes a `user-error'."
 (defun efrit-remote-command (remote)
   "Return the sidecar's command on the host REMOTE, a list of strings."
   (with-temp-buffer
-    (setq default-directory (efrit-remote--root remote))
+    (setq default-directory (concat remote "/"))
     (with-connection-local-variables
      (ensure-list (or (cdr (seq-find (lambda (entry) (string-match-p (car entry) remote))
                                      efrit-remote-commands))
@@ -170,15 +166,15 @@ Wait up to SECONDS until it has begun.  Its property `efrit-written' is what it
 wrote until then."
   (let ((process (efrit-remote--in remote
                    (efrit-remote-unshared
-                     (make-process
-                      :name name
-                      :command `("sh" "-c" ,efrit-remote--run "sh" ,@command)
-                      :connection-type 'pipe
-                      :coding 'binary
-                      :noquery t
-                      :filter #'efrit-remote--keep
-                      :sentinel #'ignore
-                      :file-handler t)))))
+                    #'make-process
+                    :name name
+                    :command `("sh" "-c" ,efrit-remote--run "sh" ,@command)
+                    :connection-type 'pipe
+                    :coding 'binary
+                    :noquery t
+                    :filter #'efrit-remote--keep
+                    :sentinel #'ignore
+                    :file-handler t))))
     (efrit-remote--check-place process)
     (efrit-remote--await process remote (+ (float-time) seconds))
     (set-process-coding-system process 'binary 'binary)
@@ -194,13 +190,14 @@ wrote until then."
                    (string-remove-prefix "\0" (substring output end)))
         (process-put process 'efrit-last-words t)))))
 
-(defun efrit-remote--unshared (body)
-  "Call BODY; see `efrit-remote-unshared'."
+(defun efrit-remote-unshared (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS, and return its value.
+Programs started in it get ssh connections of their own."
   (if (not (file-remote-p default-directory))
-      (funcall body)
+      (apply function arguments)
     (require 'tramp-sh)
     (let ((tramp-methods (mapcar #'efrit-remote--unshared-method tramp-methods)))
-      (funcall body))))
+      (apply function arguments))))
 
 (defun efrit-remote--unshared-method (method)
   "Return METHOD, of `tramp-methods', with unshared ssh connections.
@@ -212,20 +209,6 @@ Of an option given twice, ssh takes the first."
       `(,(car method)
         (tramp-login-args (("-o" "ControlMaster=no") ("-o" "ControlPath=none") ,@arguments))
         ,@(assq-delete-all 'tramp-login-args (copy-sequence (cdr method)))))))
-
-(defun efrit-remote--root (remote)
-  "Return the root folder of REMOTE."
-  (concat remote "/"))
-
-(defun efrit-remote--check-idle (root)
-  "Return ROOT, or signal `efrit-remote-busy'."
-  (if (efrit-remote-busy-p)
-      (signal 'efrit-remote-busy (list root))
-    root))
-
-(defun efrit-remote--failed (remote err)
-  "Signal a `user-error': REMOTE cannot be reached because of ERR."
-  (user-error "%s cannot be reached: %s" remote (string-trim (error-message-string err))))
 
 (defun efrit-remote--ask (remote command)
   "Look for COMMAND on REMOTE; return an alist of words and texts."

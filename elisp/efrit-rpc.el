@@ -10,11 +10,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-remote)
-(require 'seq)
-(require 'subr-x)
 
 ;;; JSON
 
@@ -38,8 +35,12 @@
         (json-parse-buffer :object-type 'plist
                            :null-object nil :false-object :json-false)
       (json-error
-       (goto-char start)
-       (efrit-json--read-fallback)))))
+       (goto-char (point-max))
+       (let ((text (buffer-substring-no-properties start (point))))
+         (efrit-json--decode (if enable-multibyte-characters
+                                 text
+                               (decode-coding-string text 'utf-8-unix t))
+                             'plist 'keyword nil :json-false))))))
 
 (defun efrit-json-write (object)
   "Return OBJECT as JSON, a unibyte string.
@@ -82,11 +83,9 @@ Characters that JSON cannot hold, such as raw bytes, are replaced."
       (replace-regexp-in-string "[^\0-\ud7ff\ue000-\U0010ffff]" "\ufffd" string t t)
     string))
 
-(defvar json-object-type)
-(defvar json-array-type)
-(defvar json-key-type)
-(defvar json-null)
-(defvar json-false)
+;; It is loaded when it is used.
+(eval-when-compile
+  (require 'json))
 (declare-function json-encode "json" (object))
 (declare-function json-read-from-string "json" (string))
 
@@ -108,15 +107,6 @@ for null and false."
   (let ((json-null null)
         (json-false false))
     (json-encode value)))
-
-(defun efrit-json--read-fallback ()
-  "Read JSON from point to the end of the buffer by json.el."
-  (let ((text (buffer-substring-no-properties (point) (point-max))))
-    (goto-char (point-max))
-    (efrit-json--decode (if enable-multibyte-characters
-                            text
-                          (decode-coding-string text 'utf-8-unix t))
-                        'plist 'keyword nil :json-false)))
 
 ;;; Calls
 
@@ -150,7 +140,7 @@ Return nil and do nothing if it has ended already."
   (when (efrit-call-open-p call)
     (setf (efrit-call-state call) state
           (efrit-call-value call) value)
-    (efrit-call--stop-timer call)
+    (efrit-stop-timer (efrit-call-timer call))
     (when (or (efrit-call-success call) (efrit-call-failure call))
       (efrit-defer #'efrit-call--notify call))
     t))
@@ -160,7 +150,7 @@ Return nil and do nothing if it has ended already."
 Return nil if it had ended."
   (prog1 (and (efrit-call-open-p call) t)
     (setf (efrit-call-state call) 'dropped)
-    (efrit-call--stop-timer call)))
+    (efrit-stop-timer (efrit-call-timer call))))
 
 (defun efrit-call-take-back (call)
   "Have CALL, which could not be sent, wait again."
@@ -198,12 +188,6 @@ TRAMP's cache is off for it."
                 ('failed (efrit-call-failure call)))))
     (when told
       (funcall told (efrit-call-value call)))))
-
-(defun efrit-call--stop-timer (call)
-  "Stop the timer of CALL."
-  (when (efrit-call-timer call)
-    (cancel-timer (efrit-call-timer call))
-    (setf (efrit-call-timer call) nil)))
 
 ;;; The program
 
@@ -249,12 +233,10 @@ Signal a `user-error' with advice if there is none."
 (defun efrit-executable--absolute-command (command)
   "Return COMMAND with the absolute file name of its program.
 Signal a `user-error' if that cannot be run."
-  (let ((program (executable-find (substitute-in-file-name (car command)))))
-    (unless program
-      (user-error
-       "`efrit-sidecar-command' names %s, which is no program here; set it to one, or to nil"
-       (car command)))
-    (cons program (cdr command))))
+  (cons (or (executable-find (substitute-in-file-name (car command)))
+            (user-error "`efrit-sidecar-command' names %s, which is no program here; \
+set it to one, or to nil" (car command)))
+        (cdr command)))
 
 (defun efrit-executable--checkout ()
   "Return the checkout that this file is part of, or nil."
@@ -343,16 +325,7 @@ Keep the buffer of the process before, if it has text."
         (efrit-process--kill-buffer (get-buffer before))
         (with-current-buffer latest
           (rename-buffer before))))
-    (with-current-buffer (get-buffer-create name)
-      (buffer-disable-undo)
-      (current-buffer))))
-
-(defun efrit-process-keep-words (process words)
-  "Add WORDS, bytes of a remote PROCESS, to its stderr buffer."
-  (when (buffer-live-p (process-get process 'efrit-stderr))
-    (with-current-buffer (process-get process 'efrit-stderr)
-      (goto-char (point-max))
-      (insert (decode-coding-string words 'utf-8-unix)))))
+    (get-buffer-create name)))
 
 (defun efrit-process-last-words (process)
   "Return the last line that PROCESS wrote to its stderr, or nil."
@@ -455,7 +428,11 @@ Return nil if it had ended."
   (process-put (efrit-connection-process connection) 'efrit-stopped t)
   (unwind-protect
       (when (efrit-connection-live-p connection)
-        (efrit-connection--ask-to-exit connection))
+        (let ((call (efrit-call-create :method 'shutdown)))
+          (efrit-connection-send connection call)
+          (efrit-connection--wait-while (lambda () (efrit-call-open-p call))))
+        (ignore-errors (efrit-connection-notify connection 'exit nil))
+        (efrit-connection--wait-while (lambda () (efrit-connection-live-p connection))))
     (efrit-connection-kill connection)))
 
 (defun efrit-connection-kill (connection)
@@ -530,7 +507,9 @@ The last output of a remote process is its standard error."
   (pcase-let* ((process (efrit-connection-process connection))
                (`(,bytes . ,words) (efrit-remote-split process output)))
     (unless (string-empty-p words)
-      (efrit-process-keep-words process words))
+      (efrit-with-live-buffer (process-get process 'efrit-stderr)
+        (goto-char (point-max))
+        (insert (decode-coding-string words 'utf-8-unix))))
     (push bytes (efrit-connection-pieces connection))
     (when (<= (efrit-connection-need connection)
               (cl-incf (efrit-connection-size connection) (length bytes)))
@@ -597,17 +576,13 @@ Return the least size of the buffer that holds the whole message."
   (when call
     (remhash (efrit-call-id call) (efrit-connection-calls connection))
     (if-let* ((err (plist-get message :error)))
-        (efrit-call-finish call 'failed (efrit-connection--error call err))
+        (efrit-call-finish
+         call 'failed
+         (list (if (eql (plist-get err :code) -32800) 'efrit-cancelled 'efrit-rpc-error)
+               (or (plist-get err :message) "no message")
+               :code (plist-get err :code) :data (plist-get err :data)
+               :method (efrit-call-method call)))
       (efrit-call-finish call 'done (plist-get message :result)))))
-
-(defun efrit-connection--error (call err)
-  "Return ERR, the JSON-RPC error object of CALL, as a condition."
-  (let ((code (plist-get err :code)))
-    (list (if (eql code -32800) 'efrit-cancelled 'efrit-rpc-error)
-          (or (plist-get err :message) "no message")
-          :code code
-          :data (plist-get err :data)
-          :method (efrit-call-method call))))
 
 ;;;; Ending
 
@@ -622,16 +597,12 @@ Return the least size of the buffer that holds the whole message."
   (when-let* ((on-end (efrit-connection-on-end connection)))
     (setf (efrit-connection-on-end connection) nil)
     (efrit-process-unwatch (efrit-connection-process connection))
-    (let ((why (efrit-connection--exit-reason connection)))
-      (efrit-connection--fail-calls connection (list 'efrit-sidecar-died why))
+    (let ((why (efrit-connection--exit-reason connection))
+          (calls (hash-table-values (efrit-connection-calls connection))))
+      (clrhash (efrit-connection-calls connection))
+      (dolist (call (seq-sort-by #'efrit-call-id #'< calls))
+        (efrit-call-finish call 'failed (list 'efrit-sidecar-died why)))
       (funcall on-end connection why))))
-
-(defun efrit-connection--fail-calls (connection err)
-  "End each call sent over CONNECTION with the error ERR, in order."
-  (let ((calls (hash-table-values (efrit-connection-calls connection))))
-    (clrhash (efrit-connection-calls connection))
-    (dolist (call (cl-sort calls #'< :key #'efrit-call-id))
-      (efrit-call-finish call 'failed err))))
 
 (defun efrit-connection--exit-reason (connection)
   "Return a text about the end of CONNECTION's process."
@@ -643,18 +614,9 @@ Return the least size of the buffer that holds the whole message."
                        (efrit-process-last-words process)))
        ": "))))
 
-(defun efrit-connection--ask-to-exit (connection)
-  "Ask CONNECTION's process to shut down and exit, and wait a little."
-  (let ((call (efrit-call-create :method 'shutdown)))
-    (efrit-connection-send connection call)
-    (efrit-connection--wait-while 1.0 (lambda () (efrit-call-open-p call)))
-    (ignore-errors (efrit-connection-notify connection 'exit nil))
-    (efrit-connection--wait-while
-     1.0 (lambda () (efrit-connection-live-p connection)))))
-
-(defun efrit-connection--wait-while (seconds busy)
-  "Wait while the function BUSY gives non-nil, for at most SECONDS."
-  (let ((end (+ (float-time) seconds)))
+(defun efrit-connection--wait-while (busy)
+  "Wait while the function BUSY gives non-nil, for at most a second."
+  (let ((end (1+ (float-time))))
     (while (and (funcall busy) (< (float-time) end))
       (accept-process-output nil 0.02))))
 

@@ -10,7 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-backend)
@@ -21,8 +20,6 @@
 (require 'efrit-sidecar)
 (require 'efrit-sync)
 (require 'efrit-tools)
-(require 'seq)
-(require 'subr-x)
 
 ;;; The system prompt
 
@@ -38,11 +35,6 @@
                                  (directory-file-name
                                   (efrit-host-local-name (efrit-loop-root loop)))
                                  (buffer-string)))))
-
-(defun efrit-environment (loop)
-  "Return the name of this Emacs, part of the environment of LOOP."
-  (format "GNU Emacs %s%s" emacs-version
-          (if (file-remote-p (efrit-loop-root loop)) ", on another machine" "")))
 
 ;;; Turns
 
@@ -108,7 +100,8 @@ BLOCKS is the person's message, a list, or nil."
                   t
                 :json-false)
     :system ,(efrit-system-prompt loop)
-    :environment ,(efrit-environment loop)
+    :environment ,(format "GNU Emacs %s%s" emacs-version
+                          (if (file-remote-p (efrit-loop-root loop)) ", on another machine" ""))
     ,@(and blocks (list :user_message (vconcat blocks)))))
 
 (defun efrit-turn--take-begin-reply (loop begun)
@@ -284,15 +277,14 @@ Where a tool has run, the model has a result to go on with."
 
 (defun efrit-turn-limit (loop)
   "Return the limit that LOOP has reached, a string, or nil."
-  (let* ((counts (efrit-loop-counts loop))
-         (turns (efrit-loop-option loop 'efrit-max-turns))
-         (minutes (efrit-loop-option loop 'efrit-max-minutes))
-         (dollars (efrit-loop-option loop 'efrit-max-dollars))
-         (seconds (- (float-time) (plist-get counts :start))))
-    (cond
-     ((and turns (>= (plist-get counts :turns) turns)) (format "%d turns" turns))
-     ((and minutes (>= (/ seconds 60) minutes)) (format "%s minutes" minutes))
-     ((and dollars (>= (plist-get counts :dollars) dollars)) (format "$%s" dollars)))))
+  (let ((counts (efrit-loop-counts loop)))
+    (cl-loop for (option used text)
+             in `((efrit-max-turns ,(plist-get counts :turns) "%d turns")
+                  (efrit-max-minutes ,(/ (- (float-time) (plist-get counts :start)) 60)
+                                     "%s minutes")
+                  (efrit-max-dollars ,(plist-get counts :dollars) "$%s"))
+             for limit = (efrit-loop-option loop option)
+             thereis (and limit (>= used limit) (format text limit)))))
 
 (defun efrit-turn--stop-tools (loop &rest _)
   "Stop the running tools of LOOP."
@@ -345,7 +337,9 @@ shown to the model.  GRANT is `exactly' (the default) or `alike': what is
 allowed from now on, see `efrit-run-grants'."
   (let ((inhibit-quit t))
     (when (eq (efrit-use-state use) 'asking)
-      (pcase (and scope (efrit-run--rule-to-remember loop use decision grant))
+      (pcase (cond ((null scope) nil)
+                   ((eq decision 'deny) (efrit-run-refusal loop use))
+                   (t (cdr (assq (or grant 'exactly) (efrit-run-grants loop use)))))
         (`(,rule ,words) (efrit-run--remember loop rule words scope)))
       (if (eq decision 'deny)
           (efrit-run--deny loop use reason)
@@ -363,13 +357,6 @@ They are as from `efrit-permissions-offers'; nil if it is always asked about."
 (defun efrit-run-refusal (loop use)
   "Return (RULE WORDS) to deny what is like USE in LOOP."
   (efrit-permissions-refusal (efrit-use-name use) (efrit-run--subjects loop use)))
-
-(defun efrit-run--rule-to-remember (loop use decision grant)
-  "Return (RULE WORDS) for DECISION about USE in LOOP, or nil.
-GRANT is as in `efrit-run-answer'."
-  (if (eq decision 'deny)
-      (efrit-run-refusal loop use)
-    (cdr (assq (or grant 'exactly) (efrit-run-grants loop use)))))
 
 (defun efrit-run--remember (loop rule words scope)
   "Store RULE, described by WORDS, for SCOPE, and note that in LOOP."
@@ -565,7 +552,7 @@ person's words."
      (setf (efrit-use-plan use) plan)
      (efrit-run--allow loop use))
    (lambda (problem)
-     (efrit-run--record loop use (efrit-tool-result problem :status 'error)))))
+     (efrit-run--record loop use (efrit-tool-error problem)))))
 
 (defun efrit-run--drop-plan (use)
   "Drop the plan of USE, if it has one."
@@ -583,7 +570,9 @@ person's words."
                  (eq (efrit-loop-state loop) 'running)
                  (not (seq-some (lambda (earlier) (efrit-run--must-wait-p use earlier))
                                 before)))
-        (efrit-run--start loop use))
+        (if (and (efrit-run--plans-p use) (null (efrit-use-plan use)))
+            (efrit-run--plan loop use)
+          (efrit-run--run-or-ask loop use)))
       (unless (memq (efrit-use-state use) '(denied done))
         (push use before)))))
 
@@ -593,12 +582,6 @@ person's words."
       (efrit-use-effects earlier)
       (and (efrit-tool-get (efrit-use-name use))
            (efrit-tool-get (efrit-use-name earlier)))))
-
-(defun efrit-run--start (loop use)
-  "Make the plan of USE in LOOP, or run it."
-  (if (and (efrit-run--plans-p use) (null (efrit-use-plan use)))
-      (efrit-run--plan loop use)
-    (efrit-run--run-or-ask loop use)))
 
 (defun efrit-run--set (loop use state)
   "Set the state of USE in LOOP to STATE, and notify the observers."
@@ -637,20 +620,18 @@ person's words."
 
 (defun efrit-run--call-failed (loop use err)
   "Handle ERR, the error of a call for USE in LOOP.
-If the sidecar died, call again: it does not run twice what has run."
+If the sidecar died, call again, once: it does not run twice what has run."
   (setf (efrit-use-token use) nil)
-  (if (eq (car err) 'efrit-sidecar-died)
-      (efrit-run--call-again loop use)
-    (efrit-run--record loop use (efrit-tool-result (efrit-error-text err) :status 'error))))
-
-(defun efrit-run--call-again (loop use)
-  "Call the tool of USE in LOOP a second time, or fail."
-  (if (efrit-use-seconds use)
-      (efrit-loop-handle loop 'failed "The sidecar died twice while a tool ran; M-x efrit-sidecar-show-stderr shows why")
-    (setf (efrit-use-seconds use) 0)
-    ;; The new sidecar is to know of the buffers before it runs the tool.
-    (efrit-sync-forget)
-    (efrit-run--call loop use)))
+  (cond ((not (eq (car err) 'efrit-sidecar-died))
+         (efrit-run--record loop use (efrit-tool-error (efrit-error-text err))))
+        ((efrit-use-seconds use)
+         (efrit-loop-handle loop 'failed "The sidecar died twice while a tool ran; \
+M-x efrit-sidecar-show-stderr shows why"))
+        (t
+         (setf (efrit-use-seconds use) 0)
+         ;; The new sidecar is to know of the buffers before it runs the tool.
+         (efrit-sync-forget)
+         (efrit-run--call loop use))))
 
 (defun efrit-run--run-or-ask (loop use)
   "Decide about USE of LOOP, whose turn has come; run it, ask, or deny it."

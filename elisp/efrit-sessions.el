@@ -9,15 +9,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-do)
 (require 'efrit-loop)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-status)
-(require 'seq)
-(require 'subr-x)
 (require 'tabulated-list)
 
 ;;; Exporting a session
@@ -137,17 +134,12 @@ the document, which visits no file."
         (concat "#+begin_src " language "\n"
                 (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text)
                 end "#+end_src\n\n")
-      (let ((fence (efrit-export--fence text)))
+      ;; It is longer than any run of backquotes in the text.
+      (let ((fence (make-string (1+ (seq-reduce #'max (mapcar #'length
+                                                              (split-string text "[^`]+" t))
+                                                2))
+                                ?`)))
         (concat fence language "\n" text end fence "\n\n")))))
-
-(defun efrit-export--fence (text)
-  "Return a fence longer than any run of backquotes in TEXT."
-  (let ((longest 2)
-        (start 0))
-    (while (string-match "`+" text start)
-      (setq longest (max longest (- (match-end 0) (match-beginning 0)))
-            start (match-end 0)))
-    (make-string (1+ longest) ?`)))
 
 (defun efrit-export-json (value)
   "Return VALUE, of a reply of the sidecar, as JSON text on one line.
@@ -274,21 +266,13 @@ model continue, `efrit-do' sends a new message."
 (defun efrit-sessions-delete ()
   "Delete the session at point with all its data, after a question."
   (interactive)
-  (let ((session (efrit-sessions--at-point)))
-    (efrit-sessions--check-rest session)
-    (when (yes-or-no-p (format "Delete %s with all its data? " (efrit-sessions--name session)))
-      (efrit-sessions--release session)
-      (efrit-sessions--change 'session/delete nil))))
+  (efrit-sessions--clear 'session/delete "Delete %s with all its data? "))
 
 (defun efrit-sessions-purge ()
   "Delete the texts of the session at point, after a question.
 Its line stays in the list."
   (interactive)
-  (let ((session (efrit-sessions--at-point)))
-    (efrit-sessions--check-rest session)
-    (when (yes-or-no-p (format "Delete all texts of %s? " (efrit-sessions--name session)))
-      (efrit-sessions--release session)
-      (efrit-sessions--change 'session/purge nil))))
+  (efrit-sessions--clear 'session/purge "Delete all texts of %s? "))
 
 (defun efrit-sessions-export (format)
   "Export the session at point as FORMAT into a buffer, with all evicted text."
@@ -302,11 +286,22 @@ Its line stays in the list."
   (or (cdr (assoc (tabulated-list-get-id) efrit-sessions--by-id))
       (user-error "No session on this line")))
 
-(defun efrit-sessions--name (session)
-  "Return the id and the title of SESSION, as text."
-  (let ((title (plist-get session :title)))
-    (format "session %s%s" (plist-get session :session_id)
-            (if (string-empty-p title) "" (format " (%s)" title)))))
+(defun efrit-sessions--clear (method question)
+  "Release the session at point and call METHOD for it, after QUESTION.
+%s in QUESTION stands for the session.  Signal a `user-error' while it works."
+  (let* ((session (efrit-sessions--at-point))
+         (id (plist-get session :session_id))
+         (title (plist-get session :title))
+         (loop (efrit-loop-of-session id)))
+    (when (and loop (not (efrit-loop-resting-p loop)))
+      (user-error "The session is working; stop it first"))
+    (when (yes-or-no-p (format question
+                               (format "session %s%s" id
+                                       (if (string-empty-p title) "" (format " (%s)" title)))))
+      (when loop
+        (efrit-do-forget loop))
+      (efrit-supervisor-forget id)
+      (efrit-sessions--change method nil))))
 
 (defun efrit-sessions--change (method params)
   "Call METHOD with PARAMS for the session at point, then refresh the list."
@@ -316,23 +311,6 @@ Its line stays in the list."
      :timeout nil
      :success (lambda (_) (efrit-with-live-buffer buffer (efrit-sessions-refresh)))
      :error #'efrit-show-error)))
-
-(defun efrit-sessions--loop (session)
-  "Return the loop of SESSION in this Emacs, or nil."
-  (seq-find (lambda (loop) (equal (efrit-loop-id loop) (plist-get session :session_id)))
-            (efrit-loops)))
-
-(defun efrit-sessions--check-rest (session)
-  "Signal a `user-error' while SESSION is working in this Emacs."
-  (let ((loop (efrit-sessions--loop session)))
-    (when (and loop (not (efrit-loop-resting-p loop)))
-      (user-error "The session is working; stop it first"))))
-
-(defun efrit-sessions--release (session)
-  "Remove the loop of SESSION from this Emacs."
-  (when-let* ((loop (efrit-sessions--loop session)))
-    (efrit-do-forget loop))
-  (efrit-supervisor-forget (plist-get session :session_id)))
 
 ;;;; The list
 
@@ -371,7 +349,7 @@ Its line stays in the list."
 
 (defun efrit-sessions--state (session)
   "Return the state of SESSION as text."
-  (let ((loop (efrit-sessions--loop session)))
+  (let ((loop (efrit-loop-of-session (plist-get session :session_id))))
     (cond ((eq (plist-get session :purged) t) "purged")
           ((and loop (not (efrit-loop-resting-p loop))) "at work")
           (loop "here")

@@ -14,19 +14,12 @@
 ;; without a session goes to that of this machine, or to that of `:host', the
 ;; name of a remote one as `file-remote-p' gives it, or of
 ;; `efrit-host-default'.
-;;
-;; JSON objects are plists with keyword keys, arrays vectors, false
-;; `:json-false', true t, null nil, and so is the empty object when it is
-;; read; `efrit-json-empty-object' writes one.
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-remote)
 (require 'efrit-rpc)
-(require 'seq)
-(require 'subr-x)
 
 ;;; Hosts
 
@@ -316,10 +309,9 @@ A remote one is never started within TRAMP or a process filter."
   "Return the seconds to wait before starting the sidecar of HOST again.
 That is none after the first death in a minute, then 0.5, and twice as long
 each time, from the latest death on."
-  (let ((deaths (efrit-supervisor--recent-deaths host)))
-    (if deaths
-        (- (+ (car deaths) (efrit-supervisor--pause-after (length deaths))) (float-time))
-      0)))
+  (if-let* ((deaths (efrit-supervisor--recent-deaths host)))
+      (- (+ (car deaths) (efrit-supervisor--pause-after (length deaths))) (float-time))
+    0))
 
 (defun efrit-supervisor--pause-after (count)
   "Return the seconds to wait after the latest of COUNT deaths."
@@ -463,7 +455,8 @@ Without OTHERWISE, and for other errors, the start fails."
         (efrit-supervisor--ask host connection 'session/resume (list :session_id id)
                                next
                                (lambda (err)
-                                 (efrit-supervisor--not-resumed id err)
+                                 (efrit-supervisor-forget id)
+                                 (message "efrit: session %s is not resumed: %s" id (cadr err))
                                  (funcall next nil)))))))
 
 (defun efrit-supervisor-session-begun (answer host)
@@ -475,21 +468,14 @@ Show its warnings, such as of sessions that will be deleted."
     (efrit-defer #'mapc (lambda (warning) (display-warning 'efrit warning))
                  (plist-get answer :warnings))))
 
-(defun efrit-supervisor--not-resumed (id err)
-  "Forget the session ID, which the sidecar refused to resume with ERR."
-  (efrit-supervisor-forget id)
-  (message "efrit: session %s is not resumed: %s" id (cadr err)))
-
 (defun efrit-supervisor--ready (host)
   "Mark the sidecar of HOST as ready, and send what waited for it."
   (setf (efrit-host-state host) 'ready)
   (efrit-defer #'efrit-supervisor--run-hook host 'efrit-sidecar-started-functions
                (efrit-host-server host))
-  (let ((calls (reverse (efrit-host-queue host))))
-    (setf (efrit-host-queue host) nil)
-    (dolist (call calls)
-      (when (efrit-call-open-p call)
-        (efrit-supervisor-submit call)))))
+  (dolist (call (reverse (cl-shiftf (efrit-host-queue host) nil)))
+    (when (efrit-call-open-p call)
+      (efrit-supervisor-submit call))))
 
 (defun efrit-supervisor--run-hook (host hook &rest arguments)
   "Run HOOK with ARGUMENTS, about the sidecar of HOST."
@@ -519,10 +505,8 @@ Show its warnings, such as of sessions that will be deleted."
 
 (defun efrit-supervisor--fail-queue (host err)
   "End each queued call of HOST with the error ERR."
-  (let ((calls (reverse (efrit-host-queue host))))
-    (setf (efrit-host-queue host) nil)
-    (dolist (call calls)
-      (efrit-call-finish call 'failed err))))
+  (dolist (call (reverse (cl-shiftf (efrit-host-queue host) nil)))
+    (efrit-call-finish call 'failed err)))
 
 (defun efrit-supervisor--time-out (call)
   "End CALL with a time-out, and have the sidecar stop working on it."
@@ -540,12 +524,11 @@ Show its warnings, such as of sessions that will be deleted."
     (efrit-supervisor--mark-stopped host)
     (push (float-time) (efrit-host-deaths host))
     (efrit-supervisor--fail-queue host (list 'efrit-sidecar-died why))
-    (efrit-defer #'efrit-supervisor--announce-death host why (efrit-supervisor--give-up-p host))))
-
-(defun efrit-supervisor--give-up-p (host)
-  "Give up if the sidecar of HOST died too often; return non-nil then."
-  (when (>= (length (efrit-supervisor--recent-deaths host)) efrit-supervisor--crash-limit)
-    (setf (efrit-host-state host) 'given-up)))
+    (let ((too-often (>= (length (efrit-supervisor--recent-deaths host))
+                         efrit-supervisor--crash-limit)))
+      (when too-often
+        (setf (efrit-host-state host) 'given-up))
+      (efrit-defer #'efrit-supervisor--announce-death host why too-often))))
 
 (defun efrit-supervisor--announce-death (host why given-up)
   "Show that the sidecar of HOST died, WHY, and what follows.
@@ -757,9 +740,11 @@ vector of the tools that the model is not offered, or nil."
 If another Emacs has it, ask whether to take it over, or signal a `user-error'."
   (prog1 (or (efrit-session--resume-unless-in-use
               id remote (+ (float-time) efrit-session--release-seconds))
-             (progn
-               (efrit-session--ask-to-take-over id)
-               (efrit-session--resume id remote t)))
+             (if (and (not noninteractive)
+                      (yes-or-no-p (format "Session %s is in use by another Emacs.  \
+Take it over, and work in it here alone? " id)))
+                 (efrit-session--resume id remote t)
+               (user-error "Session %s is in use by another Emacs; end it there first" id)))
     (efrit-supervisor-remember id remote)))
 
 (defun efrit-session--resume (id remote take-over)
@@ -782,13 +767,6 @@ Try until the time UNTIL, since a dead Emacs's sidecar may not have ended yet."
      (when (< (float-time) until)
        (accept-process-output nil 0.2)
        (efrit-session--resume-unless-in-use id remote until)))))
-
-(defun efrit-session--ask-to-take-over (id)
-  "Ask whether to take the session ID over; signal a `user-error' if not."
-  (unless (and (not noninteractive)
-               (yes-or-no-p (format "Session %s is in use by another Emacs.  \
-Take it over, and work in it here alone? " id)))
-    (user-error "Session %s is in use by another Emacs; end it there first" id)))
 
 (provide 'efrit-sidecar)
 ;;; efrit-sidecar.el ends here

@@ -10,15 +10,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-loop)
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-run)
 (require 'efrit-sidecar)
-(require 'seq)
-(require 'subr-x)
 
 ;;; Words
 
@@ -205,12 +202,6 @@ Where space is short, leave out the tiers first, then the bar."
 (defconst efrit-budget-bars--margin 31
   "Most characters beside the bar on its line.")
 
-(defun efrit-budget-bars--name (tier)
-  "Return the name of TIER, a keyword."
-  (if (eq tier :user_message)
-      "requests"
-    (replace-regexp-in-string "_" " " (substring (symbol-name tier) 1))))
-
 (defun efrit-budget-bars (budget &optional columns)
   "Return lines of at most COLUMNS about BUDGET: tiers, total, estimate."
   (string-join
@@ -229,9 +220,11 @@ None is longer than COLUMNS."
                   efrit-budget-bars-width)))
     (append
      (cl-loop for (name tier) on tiers by #'cddr
+              for title = (if (eq name :user_message)
+                              "requests"
+                            (string-replace "_" " " (substring (symbol-name name) 1)))
               unless (eq name :response)
-              collect (efrit-budget-bars--line (efrit-budget-bars--name name)
-                                               (plist-get tier :used)
+              collect (efrit-budget-bars--line title (plist-get tier :used)
                                                (plist-get tier :limit) width))
      (list (efrit-budget-bars--line "whole prompt" (efrit-show-used-tokens budget)
                                     (efrit-show-prompt-limit budget) width)))))
@@ -260,13 +253,7 @@ None is longer than COLUMNS."
 
 (defun efrit-budget-bars--wrap (text columns)
   "Return TEXT filled to COLUMNS, or as it is if COLUMNS is nil."
-  (if (null columns)
-      text
-    (with-temp-buffer
-      (insert text)
-      (let ((fill-column columns))
-        (fill-region (point-min) (point-max)))
-      (string-trim-right (buffer-string)))))
+  (if columns (string-trim-right (string-fill text columns)) text))
 
 (defun efrit-budget-bars--remaining-text (budget)
   "Return a line about the tokens that BUDGET has left."
@@ -364,14 +351,13 @@ This is for `kill-emacs-query-functions'."
 (defun efrit-presence--announce-end (loop state buffer)
   "Announce that LOOP rests in STATE, unless BUFFER is visible."
   (when (and efrit-presence-notify
-             (not (and (efrit-presence--visible-p buffer) (efrit-presence--focused-p))))
+             (not (and (efrit-presence--visible-p buffer)
+                       ;; A terminal may not tell about its focus.
+                       (seq-some (lambda (frame) (memq (frame-focus-state frame) '(t unknown)))
+                                 (frame-list)))))
     (efrit-defer #'efrit-presence--notify
                  (format "%s: %s" (abbreviate-file-name (efrit-loop-root loop))
                          (if (eq state 'idle) "it has ended" (efrit-show-state state))))))
-
-(defun efrit-presence--focused-p ()
-  "Return non-nil unless no frame is known to have the focus."
-  (seq-some (lambda (frame) (memq (frame-focus-state frame) '(t unknown))) (frame-list)))
 
 (defun efrit-presence--notify (text)
   "Show TEXT as a desktop notification, or in the echo area."

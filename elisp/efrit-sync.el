@@ -10,7 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-loop)
@@ -18,7 +17,6 @@
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
-(require 'seq)
 
 ;;; Sending unsaved buffers
 
@@ -92,20 +90,14 @@ Requests sent after this are answered from the new texts."
 
 (defun efrit-sync--flush (due)
   "Send the unsaved buffers that satisfy DUE; withdraw obsolete texts."
-  (when efrit-sync--timer
-    (cancel-timer efrit-sync--timer)
-    (setq efrit-sync--timer nil))
-  (let ((buffers (efrit-sync--modified)))
+  (efrit-stop-timer efrit-sync--timer)
+  (let ((buffers (seq-filter (lambda (buffer)
+                               (and (not (eq buffer efrit-sync--killed-buffer))
+                                    (buffer-file-name buffer)
+                                    (buffer-modified-p buffer)))
+                             (buffer-list))))
     (dolist (loop (efrit-loops))
       (efrit-sync--update-loop loop buffers due))))
-
-(defun efrit-sync--modified ()
-  "Return the unsaved buffers that visit files."
-  (seq-filter (lambda (buffer)
-                (and (not (eq buffer efrit-sync--killed-buffer))
-                     (buffer-file-name buffer)
-                     (buffer-modified-p buffer)))
-              (buffer-list)))
 
 (defun efrit-sync--update-loop (loop buffers due)
   "Send those of BUFFERS that belong to LOOP's project; withdraw obsolete texts.
@@ -149,7 +141,9 @@ Skip buffers for which DUE, a function, returns nil."
   "Send BUFFER to the session ID, unless its state was sent before."
   (let* ((inhibit-quit t)
          (key (cons id (efrit-host-true-file buffer)))
-         (stale (efrit-sync--stale-p buffer))
+         ;; A remote file would have to be waited for.
+         (stale (not (or (file-remote-p (buffer-file-name buffer))
+                         (verify-visited-file-modtime buffer))))
          (state (cons (buffer-chars-modified-tick buffer) stale))
          (known (assoc key efrit-sync--sent)))
     (unless (equal (cdr known) state)
@@ -158,12 +152,6 @@ Skip buffers for which DUE, a function, returns nil."
                         (append (efrit-sync--text id buffer)
                                 (list :stale (if stale t :json-false)))))))
 
-(defun efrit-sync--stale-p (buffer)
-  "Return non-nil if the file of BUFFER has changed on disk since it was read.
-Return nil for a remote file, which would have to be waited for."
-  (not (or (file-remote-p (buffer-file-name buffer))
-           (verify-visited-file-modtime buffer))))
-
 (defun efrit-sync--text (id buffer)
   "Return the params that pass the text of BUFFER to the session ID.
 Leave a long text in a file if the sidecar can read that."
@@ -171,11 +159,7 @@ Leave a long text in a file if the sidecar can read that."
             ((null (efrit-host-of-session id)))
             (name (efrit-handover-leave buffer)))
       (list :text_file name)
-    (list :text (with-current-buffer buffer
-                  (save-restriction
-                    (widen)
-                    (efrit-json-replace-invalid
-                     (buffer-substring-no-properties (point-min) (point-max))))))))
+    (list :text (efrit-json-replace-invalid (efrit-file-text buffer)))))
 
 (defun efrit-sync--send (id file members)
   "Send MEMBERS about FILE to the session ID; a null text means it is saved."
@@ -243,17 +227,14 @@ If it died, do nothing: the next one is sent everything."
 (defun efrit-revert--observe (loop event)
   "Check buffers if EVENT of LOOP is the end of a call that may have changed files."
   (pcase event
-    ((and `(use ,use) (guard (efrit-revert--may-have-changed-p use)))
+    ((and `(use ,use)
+          (guard (and (eq (efrit-use-state use) 'done)
+                      (efrit-use-begun use)
+                      (efrit-use-effects use)
+                      (not (efrit-tool-get (efrit-use-name use))))))
      (efrit-revert-changed loop)
      (unless (efrit-use-result use)
        (run-at-time efrit-revert--after-stop nil #'efrit-revert-changed loop)))))
-
-(defun efrit-revert--may-have-changed-p (use)
-  "Return non-nil if USE has ended, and may have changed files."
-  (and (eq (efrit-use-state use) 'done)
-       (efrit-use-begun use)
-       (not (efrit-tool-get (efrit-use-name use)))
-       (efrit-use-effects use)))
 
 (defun efrit-revert--buffers (loop)
   "Return the buffers that visit files of the project of LOOP, remote ones last."

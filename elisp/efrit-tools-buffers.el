@@ -10,7 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-loop)
@@ -18,8 +17,11 @@
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
-(require 'seq)
-(require 'subr-x)
+;; They are loaded when they are used.
+(eval-when-compile
+  (require 'etags)
+  (require 'info)
+  (require 'recentf))
 
 ;;; Visiting files
 
@@ -71,12 +73,8 @@ Signal an error if there is no such file, or it usually holds secrets."
 A file in the project gets a relative name."
   (efrit-visit-one-line
    (if (efrit-visit-inside-p call file)
-       (efrit-visit-relative call file)
+       (file-relative-name (file-truename file) (efrit-visit-root call))
      (abbreviate-file-name file))))
-
-(defun efrit-visit-relative (call file)
-  "Return the name of FILE relative to the root of the project of CALL."
-  (file-relative-name (file-truename file) (efrit-visit-root call)))
 
 (defun efrit-visit-one-line (text)
   "Return TEXT with line breaks, control and hidden characters made visible."
@@ -94,11 +92,6 @@ A file in the project gets a relative name."
 
 ;;;; Buffers
 
-(defmacro efrit-visit-quietly (&rest body)
-  "Run BODY; opening a file in it asks nothing and cannot run code of the file."
-  (declare (indent 0) (debug t))
-  `(efrit-visit--quietly (lambda () ,@body)))
-
 (defun efrit-visit-open (file)
   "Return (BUFFER . OPENED) for FILE, a whole name.
 OPENED is non-nil if the buffer was opened now; `efrit-visit-release' is
@@ -110,7 +103,7 @@ to kill it then."
         (when (and size (> size efrit-visit-most-bytes))
           (user-error "%s has %d bytes, too many to open it in Emacs; use read_file, \
 search_content or list_symbols" (file-name-nondirectory file) size)))
-      (cons (efrit-visit-quietly (efrit-file-visit file)) t))))
+      (cons (efrit-visit-quietly #'efrit-file-visit file) t))))
 
 (defun efrit-visit-release (visit)
   "Kill the buffer of VISIT, from `efrit-visit-open', if it was opened for that."
@@ -118,34 +111,30 @@ search_content or list_symbols" (file-name-nondirectory file) size)))
     (when (and opened (buffer-live-p buffer))
       (efrit-file-kill-unused buffer))))
 
-(defmacro efrit-visit-with (file &rest body)
-  "Run BODY in a buffer that visits FILE; then kill the buffers it opened."
-  (declare (indent 1) (debug t))
-  `(efrit-visit--with ,file (lambda () ,@body)))
-
-(defmacro efrit-visit-and-release (&rest body)
-  "Run BODY; then kill the buffers of files that it opened."
-  (declare (indent 0) (debug t))
-  `(efrit-visit--and-release (lambda () ,@body)))
-
 (defun efrit-visit-buffers (call)
-  "Return the buffers that visit files of the project of CALL, sorted by name."
-  (sort (seq-filter (lambda (buffer)
-                      (let ((file (buffer-file-name buffer)))
-                        (and file
-                             (equal (file-remote-p file)
-                                    (file-remote-p (efrit-visit-root call)))
-                             (efrit-visit-inside-p call file))))
-                    (buffer-list))
-        (lambda (a b) (string< (buffer-file-name a) (buffer-file-name b)))))
+  "Return the buffers that visit files of the project of CALL, sorted by file."
+  (seq-sort-by #'buffer-file-name #'string<
+               (seq-filter (lambda (buffer)
+                             (when-let* ((file (buffer-file-name buffer)))
+                               (efrit-visit-inside-p call file)))
+                           (buffer-list))))
 
-;; Of libraries that may not be loaded.
-(defvar tags-revert-without-query)
-(defvar tags-add-tables)
-(defvar recentf-exclude)
+(defun efrit-visit-sort (call places file &rest numbers)
+  "Return PLACES without duplicates, sorted by file name for CALL, and NUMBERS.
+FILE and each of NUMBERS are functions of a place; a number may be nil."
+  (let ((sorted (delete-dups (copy-sequence places))))
+    (dolist (number (reverse numbers))
+      (setq sorted (seq-sort-by (lambda (place) (or (funcall number place) 0)) #'< sorted)))
+    (mapcar #'cdr
+            (seq-sort-by #'car #'string<
+                         (mapcar (lambda (place)
+                                   (cons (efrit-visit-name call (funcall file place)) place))
+                                 sorted)))))
 
-(defun efrit-visit--quietly (body)
-  "Call BODY; see `efrit-visit-quietly'."
+
+(defun efrit-visit-quietly (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS, and return its value.
+Opening a file in it asks nothing and cannot run code of the file."
   (let ((enable-remote-dir-locals nil)
         ;; TRAMP would ask whether root's files may be saved here.
         (auto-save-default nil)
@@ -154,25 +143,26 @@ search_content or list_symbols" (file-name-nondirectory file) size)))
         (recentf-exclude '(""))
         (inhibit-interaction t)
         (message-log-max nil))
-    (efrit-file-quietly (funcall body))))
+    (efrit-file-quietly (apply function arguments))))
 
-(defun efrit-visit--with (file body)
-  "Call BODY in a buffer that visits FILE; see `efrit-visit-with'.
-Point and narrowing are restored afterwards."
+(defun efrit-visit-with (file function &rest arguments)
+  "Call FUNCTION with ARGUMENTS in a buffer that visits FILE; return its value.
+Kill the buffers that it opened; restore point and narrowing of others."
   (let ((visit (efrit-visit-open file)))
     (unwind-protect
         (efrit-visit-and-release
-          (with-current-buffer (car visit)
-            (save-excursion
-              (save-restriction
-                (funcall body)))))
+         (lambda ()
+           (with-current-buffer (car visit)
+             (save-excursion
+               (save-restriction
+                 (apply function arguments))))))
       (efrit-visit-release visit))))
 
-(defun efrit-visit--and-release (body)
-  "Call BODY; see `efrit-visit-and-release'."
+(defun efrit-visit-and-release (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS, and kill the buffers of files that it opened."
   (let ((before (buffer-list)))
     (unwind-protect
-        (efrit-visit-quietly (funcall body))
+        (apply #'efrit-visit-quietly function arguments)
       (dolist (buffer (buffer-list))
         (when (and (buffer-file-name buffer) (not (memq buffer before)))
           (efrit-file-kill-unused buffer))))))
@@ -186,8 +176,10 @@ Point and narrowing are restored afterwards."
     ((pattern "string" "Part of name, mode or file" :optional t))
   "Open buffers: mode, lines, file. Those of the project come first."
   :policy allow
-  (let* ((listed (seq-filter (lambda (buffer) (efrit-buffer-tools--matches-p buffer pattern))
-                             (efrit-buffer-tools--visible-buffers)))
+  (let* ((listed (seq-sort-by #'buffer-name #'string<
+                              (seq-filter (lambda (buffer)
+                                            (efrit-buffer-tools--matches-p buffer pattern))
+                                          (buffer-list))))
          (inside (seq-filter (lambda (buffer) (efrit-buffer-tools--inside-p call buffer))
                              listed))
          (others (seq-difference listed inside))
@@ -232,20 +224,16 @@ a file of the project, and eval_sexp any buffer" (buffer-name))))))
 
 ;;;; Lists
 
-(defun efrit-buffer-tools--visible-buffers ()
-  "Return the buffers whose names do not begin with a blank, sorted by name."
-  (sort (seq-remove (lambda (buffer) (string-prefix-p " " (buffer-name buffer)))
-                    (buffer-list))
-        (lambda (a b) (string< (buffer-name a) (buffer-name b)))))
-
 (defun efrit-buffer-tools--matches-p (buffer pattern)
-  "Return non-nil if PATTERN is nil, or part of name, mode or file of BUFFER."
-  (or (null pattern)
-      (let ((case-fold-search t))
-        (string-match-p (regexp-quote pattern)
-                        (format "%s\n%s\n%s" (buffer-name buffer)
-                                (buffer-local-value 'major-mode buffer)
-                                (or (buffer-file-name buffer) ""))))))
+  "Return non-nil if PATTERN is nil, or part of name, mode or file of BUFFER.
+Return nil for a buffer whose name begins with a blank."
+  (and (not (string-prefix-p " " (buffer-name buffer)))
+       (or (null pattern)
+           (let ((case-fold-search t))
+             (string-match-p (regexp-quote pattern)
+                             (format "%s\n%s\n%s" (buffer-name buffer)
+                                     (buffer-local-value 'major-mode buffer)
+                                     (or (buffer-file-name buffer) "")))))))
 
 (defun efrit-buffer-tools--inside-p (call buffer)
   "Return non-nil if BUFFER belongs to the project of CALL.
@@ -394,11 +382,11 @@ START, END and TAIL are the tool's arguments; a nil LAST means the end."
 
 (defun efrit-buffer-tools--numbered-lines (first begin end)
   "Return the lines between BEGIN and END with their numbers, FIRST and so on."
-  (let ((number (1- first)))
-    (mapcar (lambda (line) (format "%d\t%s" (setq number (1+ number)) line))
-            (split-string (string-remove-suffix
-                           "\n" (buffer-substring-no-properties begin end))
-                          "\n"))))
+  (cl-loop for line in (split-string (string-remove-suffix
+                                      "\n" (buffer-substring-no-properties begin end))
+                                     "\n")
+           for number from first
+           collect (format "%d\t%s" number line)))
 
 (defun efrit-buffer-tools--truncation-note (end)
   "Return a list with a note if reading stopped at END, before point; else nil."
@@ -573,9 +561,6 @@ Show numbers and symbols only, which cannot be secret."
 
 ;;;; Manuals
 
-(defvar Info-history)
-(defvar Info-history-list)
-(defvar Info-selection-hook)
 (declare-function Info-find-node "info" (filename nodename &optional no-going-back strict-case))
 
 (defun efrit-docs--node (name)
@@ -711,7 +696,9 @@ otherwise NAME could be any function."
 
 (defun efrit-show-tool--text (call text mode title)
   "Show TEXT in MODE, nil for a guess, for CALL, under TITLE; return a note."
-  (let* ((mode (or mode (efrit-show-tool--guess-mode text)))
+  (let* ((mode (or mode (if (string-match-p "^--- .*\n\\+\\+\\+ .*\n@@ " text)
+                           'diff-mode
+                         'text-mode)))
          (name (efrit-visit-one-line
                 (format "*efrit: %s*" (truncate-string-to-width (or title "shown") 60
                                                                 nil nil "…"))))
@@ -737,10 +724,6 @@ Signal an error if it is another buffer, such as that of a session."
     (with-current-buffer (get-buffer-create name)
       (setq efrit-show-tool--own t)
       (current-buffer))))
-
-(defun efrit-show-tool--guess-mode (text)
-  "Return the major mode for TEXT: that of diffs, or plain text."
-  (if (string-match-p "^--- .*\n\\+\\+\\+ .*\n@@ " text) 'diff-mode 'text-mode))
 
 (defun efrit-show-tool--fill (text mode root)
   "Replace the text of this buffer with TEXT, in MODE, with ROOT as directory.

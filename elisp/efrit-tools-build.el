@@ -9,7 +9,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-edit)
@@ -17,24 +16,12 @@
 (require 'efrit-sidecar)
 (require 'efrit-tools)
 (require 'efrit-tools-buffers)
-(require 'seq)
-(require 'subr-x)
 
-;; Of libraries that are loaded when they are used.
-(defvar compilation-arguments)
-(defvar compilation-error-regexp-alist)
-(defvar compilation-error-regexp-alist-alist)
-(defvar compilation-error-case-fold-search)
-(defvar compilation-directory-matcher)
-(defvar compilation-transform-file-match-alist)
-(defvar compilation-parse-errors-filename-function)
-(defvar compilation-auto-jump-to-first-error)
-(defvar compilation-scroll-output)
-(defvar flymake-mode)
-(defvar flymake-start-on-flymake-mode)
-(defvar flymake-diagnostic-functions)
-(defvar flymake-list-only-diagnostics)
-(defvar url-path-allowed-chars)
+;; These libraries are loaded when they are used.
+(eval-when-compile
+  (require 'compile)
+  (require 'flymake)
+  (require 'url-util))
 (declare-function ansi-color-filter-apply "ansi-color" (string))
 (declare-function compilation-start "compile" (command &optional mode name highlight continue))
 (declare-function flymake-diagnostic-backend "flymake" (diagnostic))
@@ -101,7 +88,8 @@ SOURCE is the name of the checker or compilation buffer."
 (defun efrit-findings-lines (call findings)
   "Return lines about FINDINGS for CALL, grouped by file."
   (cl-loop with last = nil
-           for finding in (efrit-findings--sorted call findings)
+           for finding in (efrit-visit-sort call findings #'efrit-finding-file
+                                            #'efrit-finding-line #'efrit-finding-column)
            for name = (efrit-visit-name call (efrit-finding-file finding))
            unless (equal name last) collect name
            do (setq last name)
@@ -213,27 +201,6 @@ If PART matched nothing, return the file of the finding before."
             (buffer-substring (line-beginning-position) line-end)
           text)))))
 
-(defun efrit-findings--sorted (call findings)
-  "Return FINDINGS without duplicates, sorted by file name for CALL and place."
-  (mapcar #'cdr
-          (sort (mapcar (lambda (finding)
-                          (cons (efrit-visit-name call (efrit-finding-file finding))
-                                finding))
-                        (delete-dups (copy-sequence findings)))
-                (lambda (a b)
-                  (if (string= (car a) (car b))
-                      (efrit-findings--less-p (cdr a) (cdr b))
-                    (string< (car a) (car b)))))))
-
-(defun efrit-findings--less-p (one other)
-  "Return non-nil if ONE is before OTHER in their file."
-  (let ((line (or (efrit-finding-line one) 0))
-        (other-line (or (efrit-finding-line other) 0)))
-    (or (< line other-line)
-        (and (= line other-line)
-             (< (or (efrit-finding-column one) 0)
-                (or (efrit-finding-column other) 0))))))
-
 (defun efrit-findings--line (finding)
   "Return a line about FINDING, without its file."
   (format "  %s%s %s: %s [%s]"
@@ -285,12 +252,14 @@ If PART matched nothing, return the file of the finding before."
 
 (defun efrit-compile-command (root)
   "Return the default of \\[compile] in the project at ROOT."
-  (let ((command (efrit-visit-quietly
-                   (with-temp-buffer
-                     (setq default-directory root)
-                     (efrit-file-take-variables #'hack-dir-local-variables-non-file-buffer)
-                     ;; The person may have set it to an expression.
-                     (if (stringp compile-command) compile-command (eval compile-command t))))))
+  (let ((command
+         (efrit-visit-quietly
+          (lambda ()
+            (with-temp-buffer
+              (setq default-directory root)
+              (efrit-file-take-variables #'hack-dir-local-variables-non-file-buffer)
+              ;; The person may have set it to an expression.
+              (if (stringp compile-command) compile-command (eval compile-command t)))))))
     (when (string-blank-p command)
       (user-error "The project has no compile command; give one"))
     (string-trim command)))
@@ -333,14 +302,15 @@ project changes its own meanwhile."
   "Start COMMAND as a compilation in ROOT, in no window; return its buffer."
   (require 'compile)
   (let* ((default-directory root)
-         (process-environment (efrit-compile--environment))
+         (process-environment
+          (append '("TERM=dumb" "PAGER=cat" "GIT_PAGER=cat" "GIT_TERMINAL_PROMPT=0")
+                  (seq-remove #'efrit-compile--holds-key-p process-environment)))
          (compilation-auto-jump-to-first-error nil)
          (compilation-scroll-output nil)
          (display-buffer-overriding-action
           '(display-buffer-no-window . ((allow-no-window . t))))
          (name (efrit-compile--buffer-name root))
-         (buffer (efrit-remote-unshared
-                   (compilation-start command nil (lambda (_) name)))))
+         (buffer (efrit-remote-unshared #'compilation-start command nil (lambda (_) name))))
     (with-current-buffer buffer
       (setq efrit-compile--output-start (point-max)))
     buffer))
@@ -358,11 +328,6 @@ Do not reuse a buffer with a running process, or of another project."
                              (not (equal root (buffer-local-value 'compilation-directory
                                                                   buffer)))))
              return name)))
-
-(defun efrit-compile--environment ()
-  "Return the environment of a compilation, without keys, pagers and questions."
-  (append '("TERM=dumb" "PAGER=cat" "GIT_PAGER=cat" "GIT_TERMINAL_PROMPT=0")
-          (seq-remove #'efrit-compile--holds-key-p process-environment)))
 
 (defun efrit-compile--holds-key-p (variable)
   "Return non-nil if VARIABLE, a name with a value, is probably a key.
@@ -548,13 +513,12 @@ Return the inquiries."
 
 (defun efrit-diagnostics--backends ()
   "Return the backends of Flymake for this buffer."
-  (let ((local (remq t flymake-diagnostic-functions)))
-    ;; The legacy backend runs make.  It is in every buffer, and seldom works.
-    (remq 'flymake-proc-legacy-flymake
-          (seq-uniq (append local
-                            (and (or (not (local-variable-p 'flymake-diagnostic-functions))
-                                     (memq t flymake-diagnostic-functions))
-                                 (remq t (default-value 'flymake-diagnostic-functions))))))))
+  ;; The legacy backend runs make.  It is in every buffer, and seldom works.
+  (seq-difference
+   (seq-uniq (append flymake-diagnostic-functions
+                     (and (memq t flymake-diagnostic-functions)
+                          (default-value 'flymake-diagnostic-functions))))
+   '(t flymake-proc-legacy-flymake)))
 
 (defun efrit-diagnostics--release (inquiry)
   "Restore the buffer of INQUIRY, or kill it if it was opened for that."
@@ -573,17 +537,15 @@ Return the inquiries."
 
 (defun efrit-diagnostics--unreported (inquiry)
   "Return the names of the checkers that have not reported for INQUIRY."
-  (let ((buffer (car (efrit-diagnostics--inquiry-visit inquiry))))
-    (when (buffer-live-p buffer)
-      (with-current-buffer buffer
-        (append
-         (and flymake-mode
-              (mapcar #'symbol-name (seq-difference (flymake-running-backends)
-                                                    (flymake-reporting-backends))))
-         (and (efrit-diagnostics--flycheck-p buffer)
-              (fboundp 'flycheck-running-p)
-              (flycheck-running-p)
-              (list "flycheck")))))))
+  (efrit-with-live-buffer (car (efrit-diagnostics--inquiry-visit inquiry))
+    (append
+     (and flymake-mode
+          (mapcar #'symbol-name (seq-difference (flymake-running-backends)
+                                                (flymake-reporting-backends))))
+     (and (efrit-diagnostics--flycheck-p (current-buffer))
+          (fboundp 'flycheck-running-p)
+          (flycheck-running-p)
+          (list "flycheck")))))
 
 (defun efrit-diagnostics--wait (call inquiries until severity file)
   "Finish CALL when all INQUIRIES have reported, at the latest at the time UNTIL.
@@ -631,26 +593,28 @@ If FILE is non-nil, leave out findings about other files."
 
 (defun efrit-diagnostics--of-inquiry (inquiry)
   "Return the findings of INQUIRY."
-  (let ((buffer (car (efrit-diagnostics--inquiry-visit inquiry))))
-    (when (buffer-live-p buffer)
-      (with-current-buffer buffer
-        (save-restriction
-          (widen)
-          (append (and flymake-mode (mapcar #'efrit-diagnostics--of-flymake
-                                            (flymake-diagnostics)))
-                  (and (efrit-diagnostics--flycheck-p buffer)
-                       (efrit-diagnostics--of-flycheck))))))))
+  (efrit-with-live-buffer (car (efrit-diagnostics--inquiry-visit inquiry))
+    (save-restriction
+      (widen)
+      (append (and flymake-mode (mapcar #'efrit-diagnostics--of-flymake
+                                        (flymake-diagnostics)))
+              (and (efrit-diagnostics--flycheck-p (current-buffer))
+                   (efrit-diagnostics--of-flycheck))))))
 
 (defun efrit-diagnostics--of-flymake (diagnostic)
   "Return the finding for DIAGNOSTIC, of Flymake, in this buffer."
-  (let ((begin (flymake-diagnostic-beg diagnostic)))
-    (efrit-finding-create
-     :file (buffer-file-name)
-     :line (line-number-at-pos begin t)
-     :column (save-excursion (goto-char begin) (1+ (- begin (line-beginning-position))))
-     :severity (efrit-diagnostics--flymake-severity (flymake-diagnostic-type diagnostic))
-     :source (symbol-name (or (flymake-diagnostic-backend diagnostic) 'flymake))
-     :text (flymake-diagnostic-text diagnostic))))
+  (save-excursion
+    (goto-char (flymake-diagnostic-beg diagnostic))
+    (efrit-diagnostics--finding diagnostic (buffer-file-name) (line-number-at-pos nil t)
+                                (1+ (- (point) (line-beginning-position))))))
+
+(defun efrit-diagnostics--finding (diagnostic file line column)
+  "Return the finding for DIAGNOSTIC, of Flymake, at LINE and COLUMN of FILE."
+  (efrit-finding-create
+   :file file :line line :column column
+   :severity (efrit-diagnostics--flymake-severity (flymake-diagnostic-type diagnostic))
+   :source (format "%s" (or (flymake-diagnostic-backend diagnostic) 'flymake))
+   :text (flymake-diagnostic-text diagnostic)))
 
 (defun efrit-diagnostics--flymake-severity (type)
   "Return the severity for TYPE, of Flymake."
@@ -666,15 +630,8 @@ If FILE is non-nil, leave out findings about other files."
   (cl-loop for (file . diagnostics) in flymake-list-only-diagnostics
            append (cl-loop for diagnostic in diagnostics
                            for begin = (flymake-diagnostic-beg diagnostic)
-                           collect (efrit-finding-create
-                                    :file file
-                                    :line (if (consp begin) (car begin) begin)
-                                    :column (and (consp begin) (cdr begin))
-                                    :severity (efrit-diagnostics--flymake-severity
-                                               (flymake-diagnostic-type diagnostic))
-                                    :source (format "%s" (flymake-diagnostic-backend
-                                                          diagnostic))
-                                    :text (flymake-diagnostic-text diagnostic)))))
+                           for (line . column) = (if (consp begin) begin (list begin))
+                           collect (efrit-diagnostics--finding diagnostic file line column))))
 
 (defun efrit-diagnostics--of-flycheck ()
   "Return the findings of Flycheck in this buffer."
@@ -698,8 +655,7 @@ If FILE is non-nil, leave out findings about other files."
                            (bound-and-true-p compilation-shell-minor-mode))
                        (not (derived-mode-p 'grep-mode))
                        (efrit-visit-inside-p call default-directory))))
-              (sort (buffer-list)
-                    (lambda (a b) (string< (buffer-name a) (buffer-name b))))))
+              (seq-sort-by #'buffer-name #'string< (buffer-list))))
 
 ;;;; Reporting
 
@@ -773,8 +729,7 @@ EDITS is nil, or a language server's: (TEXT . FUNCTION), where FUNCTION
 returns TEXT formatted."
   (let* ((path (plist-get arguments :path))
          (change (progn
-                   (unless (eq t (plist-get (efrit-plan-file path files) :exists))
-                     (efrit-plan-refuse "there is no file %s" path))
+                   (efrit-edit-existing path files)
                    (efrit-plan-change 'edit path files)))
          (done nil))
     (unwind-protect

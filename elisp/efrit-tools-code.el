@@ -9,15 +9,14 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-tools)
 (require 'efrit-tools-buffers)
-(require 'seq)
-(require 'subr-x)
 
-;; Of libraries that are loaded when they are used.
-(defvar project-find-functions)
+;; These libraries are loaded when they are used.
+(eval-when-compile
+  (require 'etags)
+  (require 'project))
 (declare-function xref-backend-definitions "xref" (backend identifier))
 (declare-function xref-backend-references "xref" (backend identifier))
 (declare-function xref-item-location "xref" (item))
@@ -31,14 +30,6 @@
 ;; Uses the TAGS file of a project temporarily, without a question, and without
 ;; trusting it: it may name any file.
 
-(defvar tags-file-name)
-(defvar tags-table-list)
-(defvar tags-table-computed-list)
-(defvar tags-table-computed-list-for)
-(defvar tags-table-list-pointer)
-(defvar tags-table-list-started-at)
-(defvar tags-table-set-list)
-(defvar default-tags-table-function)
 (declare-function tag-exact-match-p "etags" (tag))
 (declare-function tag-implicit-name-match-p "etags" (tag))
 (declare-function etags-snarf-tag "etags" (&optional use-explicit))
@@ -131,9 +122,8 @@ A pattern in a .gitignore of the project may need memory without end.")
     (if buffer
         (with-current-buffer buffer
           (efrit-buffer-tools-check)
-          (efrit-visit-quietly (efrit-code--outline path)))
-      (efrit-visit-with (efrit-visit-existing-file call path)
-        (efrit-code--outline path)))))
+          (efrit-visit-quietly #'efrit-code--outline path))
+      (efrit-visit-with (efrit-visit-existing-file call path) #'efrit-code--outline path))))
 
 ;;;; Asking xref
 
@@ -147,8 +137,9 @@ the backend would search folders."
   (require 'xref)
   (if path
       (efrit-visit-with (efrit-visit-existing-file call path)
-        (efrit-code--go-to symbol path line)
-        (efrit-code--ask-here call symbol query))
+                        (lambda ()
+                          (efrit-code--go-to symbol path line)
+                          (efrit-code--ask-here call symbol query)))
     (when line
       (user-error "Give a path with line %d" line))
     (efrit-code--ask-each call symbol query)))
@@ -178,13 +169,13 @@ Return as `efrit-code--ask' does."
           (let ((found (save-excursion
                          (save-restriction
                            (efrit-visit-and-release
-                             (efrit-code--ask-here call symbol query))))))
+                            #'efrit-code--ask-here call symbol query)))))
             (when (or (null answer) (cdr found))
               (setq answer found))))))
     (or answer
         (let ((default-directory (efrit-visit-root call)))
           (with-temp-buffer
-            (efrit-visit-and-release (efrit-code--ask-here call symbol query)))))))
+            (efrit-visit-and-release #'efrit-code--ask-here call symbol query))))))
 
 (defun efrit-code--ask-here (call symbol query)
   "Ask the backend of this buffer by QUERY about SYMBOL for CALL.
@@ -197,10 +188,14 @@ Return as `efrit-code--ask' does."
              (backend (xref-find-backend)))
         (if (and (eq backend 'etags) (not has-tags))
             (cons nil (and (eq query #'efrit-code--references) 'search))
-          (let ((found (efrit-code--query backend query
-                                          (efrit-code--identifier backend symbol))))
+          (let* ((here (ignore-errors (xref-backend-identifier-at-point backend)))
+                 ;; It may have properties that the backend needs.
+                 (identifier (if (and here (string= here symbol)) here symbol))
+                 (found (efrit-code--query backend query identifier)))
             (cons backend (if (eq found 'search) 'search
-                            (efrit-code--places call found)))))))))
+                            (efrit-code--sorted
+                             call (mapcar (lambda (item) (efrit-code--place call item))
+                                          (seq-take found efrit-code-most-places)))))))))))
 
 (defun efrit-code--query (backend query identifier)
   "Call QUERY with BACKEND and IDENTIFIER within `efrit-code-seconds'.
@@ -213,11 +208,6 @@ Prevent project.el from remembering the project."
           (efrit-tags-definitions identifier)
         (funcall query backend identifier)))))
 
-(defun efrit-code--identifier (backend symbol)
-  "Return the identifier of BACKEND at point if it equals SYMBOL, else SYMBOL."
-  (let ((here (ignore-errors (xref-backend-identifier-at-point backend))))
-    (if (and here (string= here symbol)) here symbol)))
-
 (defun efrit-code--references (backend identifier)
   "Return the references to IDENTIFIER known to BACKEND.
 Return `search' if it would search folders."
@@ -228,23 +218,9 @@ Return `search' if it would search folders."
 
 ;;;; Places
 
-(defun efrit-code--places (call items)
-  "Return the places of ITEMS, of xref, for CALL, sorted and without duplicates."
-  (efrit-code--sort-places
-   call (mapcar (lambda (item) (efrit-code--place call item))
-                (seq-take items efrit-code-most-places))))
-
-(defun efrit-code--sort-places (call places)
-  "Return PLACES sorted by file, as named for CALL, and line."
-  (let ((named (mapcar (lambda (place)
-                         (cons (efrit-visit-name call (efrit-code-place-file place)) place))
-                       places)))
-    (mapcar #'cdr
-            (cl-sort (delete-dups named) (lambda (a b)
-                                        (or (string< (car a) (car b))
-                                            (and (string= (car a) (car b))
-                                                 (< (or (efrit-code-place-line (cdr a)) 0)
-                                                    (or (efrit-code-place-line (cdr b)) 0)))))))))
+(defun efrit-code--sorted (call places)
+  "Return PLACES without duplicates, sorted by file, as named for CALL, and line."
+  (efrit-visit-sort call places #'efrit-code-place-file #'efrit-code-place-line))
 
 (defun efrit-code--place (call item)
   "Return the place of ITEM, of xref, for CALL."
@@ -314,7 +290,7 @@ THING is the noun for a place: definition or reference."
 The syntax table of the file PATH, or the standard one, delimits symbols;
 BACKEND is the xref backend without an index, or nil."
   (let ((syntax (if path
-                    (efrit-visit-with (efrit-visit-existing-file call path) (syntax-table))
+                    (efrit-visit-with (efrit-visit-existing-file call path) #'syntax-table)
                   (standard-syntax-table))))
     (efrit-child-run
      call (let ((default-directory (efrit-visit-root call)))
@@ -362,7 +338,7 @@ SYNTAX is the syntax table that delimits symbols."
                       (format "\\_<%s\\_>" (regexp-quote symbol))
                     (regexp-quote symbol)))
           (case-fold-search nil))
-      (efrit-code--sort-places
+      (efrit-code--sorted
        call
        (seq-take
         (cl-loop for line in (split-string output "\n" t)

@@ -10,12 +10,9 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-backend)
 (require 'efrit-tools)
-(require 'seq)
-(require 'subr-x)
 
 ;; Of libraries that are loaded when they are used.
 (declare-function puny-encode-domain "puny" (domain))
@@ -159,7 +156,6 @@ Call THEN if there is none, or if it leads to another site."
 
 ;;; Tools
 
-
 (efrit-define-tool fetch_url
     ((url "string" "")
      (links "boolean" "" :optional t))
@@ -255,20 +251,16 @@ Call THEN if there is none, or if it leads to another site."
              (coding (intern-soft (if (equal name "utf8") "utf-8" name))))
         (and coding (coding-system-p coding) coding)))))
 
-(defun efrit-web--layout-command (file url links)
-  "Return the command that prints the page in FILE, from URL, as text.
-With LINKS, print the address of each link behind it."
-  (list (expand-file-name invocation-name invocation-directory)
-        "-Q" "--batch" "-l" (locate-library "efrit-web-page")
-        "-f" "efrit-web-page-print" file url (if links "links" "text")))
-
 (defun efrit-web--render (call fetched html links)
   "Finish CALL with HTML, from FETCHED, laid out as text, with LINKS if non-nil."
   (let ((file (make-temp-file "efrit-page-" nil ".html"))
         (coding-system-for-write 'utf-8-unix))
     (write-region html nil file nil 'silent)
     (efrit-child-run
-     call (efrit-web--layout-command file (efrit-fetched-url fetched) links)
+     call (list (expand-file-name invocation-name invocation-directory)
+                "-Q" "--batch" "-l" (locate-library "efrit-web-page")
+                "-f" "efrit-web-page-print" file (efrit-fetched-url fetched)
+                (if links "links" "text"))
      (lambda (output end)
        (let ((text (decode-coding-string output 'utf-8-unix)))
          (if (eql end 0)

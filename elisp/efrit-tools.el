@@ -10,13 +10,10 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-loop)
 (require 'efrit-remote)
 (require 'efrit-rpc)
-(require 'seq)
-(require 'subr-x)
 
 ;;; Defining tools
 
@@ -188,32 +185,22 @@ The first line of an error is one of them."
 (defun efrit-tool-resolve-arguments (name loop arguments)
   "Return ARGUMENTS, a JSON text, as the tool NAME resolves them in LOOP.
 Return them unchanged if that fails; the tool then reports the problem."
-  (let* ((tool (efrit-tool-get name))
-         (resolve (and tool (efrit-tool-resolve tool))))
-    (or (and resolve
-             (ignore-errors
-               (decode-coding-string
-                (efrit-json-write
-                 (efrit-tools--call-in-temp-buffer loop resolve (efrit-json-plist arguments)))
-                'utf-8)))
-        arguments)))
+  (or (ignore-errors
+        (when-let* ((resolved (efrit-tools--call-slot #'efrit-tool-resolve name loop arguments)))
+          (decode-coding-string (efrit-json-write resolved) 'utf-8)))
+      arguments))
 
 (defun efrit-tool-ask-text (name loop arguments)
   "Return the question of the tool NAME in LOOP about ARGUMENTS, or nil."
-  (when-let* ((tool (efrit-tool-get name))
-              (question (efrit-tool-question tool)))
-    (ignore-errors
-      (efrit-tools--call-in-temp-buffer loop question (efrit-json-plist arguments)))))
+  (ignore-errors (efrit-tools--call-slot #'efrit-tool-question name loop arguments)))
 
 (defun efrit-tool-guard-reason (name loop arguments)
   "Return the reason of the tool NAME to ask in LOOP about ARGUMENTS, or nil.
 The person is then asked whatever rules there are.  An error in the guard
 is a reason, too."
-  (when-let* ((tool (efrit-tool-get name))
-              (guard (efrit-tool-guard tool)))
-    (condition-case err
-        (efrit-tools--call-in-temp-buffer loop guard (efrit-json-plist arguments))
-      (error (error-message-string err)))))
+  (condition-case err
+      (efrit-tools--call-slot #'efrit-tool-guard name loop arguments)
+    (error (error-message-string err))))
 
 (defun efrit-tools-schemas ()
   "Return the schemas of all tools of this Emacs, a vector of plists."
@@ -260,11 +247,14 @@ errors, except TRAMP's for passwords."
             (inhibit-interaction (or inhibit-interaction (not (file-remote-p directory)))))
         (funcall (efrit-tool-function tool) given call)))))
 
-(defun efrit-tools--call-in-temp-buffer (loop function given)
-  "Call FUNCTION with LOOP and GIVEN in an empty buffer.
-No buffer-local options apply there, as when the tool itself runs."
-  (with-temp-buffer
-    (funcall function loop given)))
+(defun efrit-tools--call-slot (slot name loop arguments)
+  "Call the function in SLOT of the tool NAME with LOOP and ARGUMENTS, a JSON text.
+Return nil if there is no such tool or function.  Call it in an empty buffer:
+no buffer-local options apply there, as when the tool itself runs."
+  (when-let* ((tool (efrit-tool-get name))
+              (function (funcall slot tool)))
+    (with-temp-buffer
+      (funcall function loop (efrit-json-plist arguments)))))
 
 (defun efrit-tools--normalize-result (result)
   "Return RESULT, the value of a tool's body, as a plist for the sidecar.
@@ -275,10 +265,9 @@ Cut its summary, and replace characters that JSON cannot hold."
                    (efrit-tool-result (if (stringp result) result (format "%S" result))))))
          (summary (plist-get plist :summary)))
     (when summary
-      (setq plist (plist-put plist :summary
-                             (efrit-json-replace-invalid
-                              (truncate-string-to-width summary efrit-tools--most-summary
-                                                        nil nil "…")))))
+      (plist-put plist :summary
+                 (efrit-json-replace-invalid
+                  (truncate-string-to-width summary efrit-tools--most-summary nil nil "…"))))
     (plist-put plist :text (efrit-json-replace-invalid (plist-get plist :text)))))
 
 ;;; Programs that tools run
@@ -304,10 +293,10 @@ CLEAN-UP is called without arguments when it has ended for any reason."
          (exec-path (efrit-exec-path))
          (output (generate-new-buffer " *efrit-child*" t))
          (process (efrit-remote-unshared
-                    (make-process :name "efrit-child" :buffer output :command command
-                                  :connection-type 'pipe :coding 'no-conversion
-                                  :noquery t :file-handler t
-                                  :filter (efrit-child--filter most)))))
+                   #'make-process :name "efrit-child" :buffer output :command command
+                   :connection-type 'pipe :coding 'no-conversion
+                   :noquery t :file-handler t
+                   :filter (efrit-child--filter most))))
     (with-current-buffer output
       (set-buffer-multibyte nil))
     (when seconds
@@ -334,13 +323,12 @@ CLEAN-UP is called without arguments when it has ended for any reason."
 (defun efrit-child--filter (most)
   "Return a process filter to keep MOST bytes, nil for all, and then kill."
   (lambda (process data)
-    (when (buffer-live-p (process-buffer process))
-      (with-current-buffer (process-buffer process)
-        (goto-char (point-max))
-        (insert data)
-        (when (and most (> (buffer-size) most))
-          (delete-region (+ (point-min) most) (point-max))
-          (efrit-child--end process 'long))))))
+    (efrit-with-live-buffer (process-buffer process)
+      (goto-char (point-max))
+      (insert data)
+      (when (and most (> (buffer-size) most))
+        (delete-region (+ (point-min) most) (point-max))
+        (efrit-child--end process 'long)))))
 
 (defun efrit-child--end (process why)
   "Kill PROCESS and its children, and note the reason WHY."
@@ -354,9 +342,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
   (when (timerp (process-get process 'timer))
     (cancel-timer (process-get process 'timer)))
   (let* ((buffer (process-buffer process))
-         (output (if (buffer-live-p buffer)
-                     (with-current-buffer buffer (buffer-string))
-                   ""))
+         (output (or (efrit-with-live-buffer buffer (buffer-string)) ""))
          (end (or (process-get process 'why) (process-exit-status process))))
     (when (buffer-live-p buffer)
       (kill-buffer buffer))
@@ -520,33 +506,28 @@ the timers are always cleaned up."
 (defun efrit-eval--backtrace ()
   "Return the frames of the code under evaluation, innermost first, as strings."
   (let ((signal-hook-function nil)
-        (inhibit-quit t)
-        (frames nil)
-        (depth 0)
-        (inside t))
+        (inhibit-quit t))
+    (mapcar (apply-partially #'apply #'efrit-eval--frame)
+            (seq-take (seq-remove (lambda (frame) (efrit-eval--own-frame-p (cadr frame)))
+                                  (efrit-eval--stack))
+                      efrit-eval--frames))))
+
+(defun efrit-eval--stack ()
+  "Return what the code under evaluation is calling, innermost first.
+Each is a list of the arguments of `efrit-eval--frame'."
+  (let ((inside t)
+        (calls nil))
     (mapbacktrace
      (lambda (evaluated function arguments _flags)
        (cond ((eq function 'efrit-eval--read-and-eval) (setq inside nil))
-             ((and inside (< depth efrit-eval--frames)
-                   (not (efrit-eval--own-frame-p function)))
-              (setq depth (1+ depth))
-              (push (efrit-eval--frame evaluated function arguments) frames)))))
-    (nreverse frames)))
-
-(defun efrit-eval--inside-p (functions)
-  "Return non-nil if the code under evaluation is calling one of FUNCTIONS."
-  (let ((inside t)
-        (found nil))
-    (mapbacktrace
-     (lambda (_evaluated function _arguments _flags)
-       (cond ((eq function 'efrit-eval--read-and-eval) (setq inside nil))
-             ((and inside (memq function functions)) (setq found t)))))
-    found))
+             (inside (push (list evaluated function arguments) calls)))))
+    (nreverse calls)))
 
 (defun efrit-eval--own-frame-p (function)
   "Return non-nil if FUNCTION belongs to error handling, and not to the code."
   (or (not (symbolp function))
-      (memq function '(signal error apply mapbacktrace efrit-eval--backtrace eval progn))))
+      (memq function '(signal error apply mapbacktrace efrit-eval--backtrace efrit-eval--stack
+                              eval progn))))
 
 (defun efrit-eval--frame (evaluated function arguments)
   "Return one frame of a backtrace as a line.
@@ -563,10 +544,9 @@ FUNCTION is called with ARGUMENTS, which are values if EVALUATED is non-nil."
 
 (defun efrit-eval--abort-prompt ()
   "Abort the evaluation if it is waiting for a key or a menu choice."
-  (when (efrit-eval--inside-p efrit-eval--prompts)
+  (when (seq-some (lambda (frame) (memq (cadr frame) efrit-eval--prompts)) (efrit-eval--stack))
     (throw 'efrit-eval--abort
            (cons 'error (efrit-tools-error-text '(inhibited-interaction))))))
-
 
 (defun efrit-eval--watch ()
   "Start the process that enforces the limit of time; return it, or nil."
@@ -582,9 +562,8 @@ FUNCTION is called with ARGUMENTS, which are values if EVALUATED is non-nil."
 (defun efrit-eval--abort (&rest reason)
   "Abort the evaluation; this is its `debugger'.
 REASON is why the debugger is entered; ignore errors other than quits."
-  (if (and (eq (car reason) 'error)
-           (not (eq (car-safe (cadr reason)) 'quit)))
-      nil
+  (unless (and (eq (car reason) 'error)
+               (not (eq (car-safe (cadr reason)) 'quit)))
     (setq quit-flag nil)
     (throw 'efrit-eval--abort (cons 'error (efrit-eval--timeout-text)))))
 

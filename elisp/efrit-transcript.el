@@ -9,10 +9,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-do)
-(require 'subr-x)
 
 ;;; Items
 
@@ -111,7 +109,8 @@ applies before the reply box."
     (setf (efrit-item-open item) (not (efrit-item-open item)))
     (efrit-item-refresh item)
     (if (efrit-item-open item)
-        (efrit-item-append item (efrit-item-body-text item))
+        (let ((body (efrit-item-body item)))
+          (efrit-item-append item (if (functionp body) (funcall body item) body)))
       (efrit-transcript--splice (efrit-item--body-start item) (efrit-item-end item) "")
       (setf (efrit-item-body-size item) 0))
     t))
@@ -129,15 +128,6 @@ applies before the reply box."
 (defun efrit-item-at (position)
   "Return the item at POSITION, or nil."
   (get-text-property position 'efrit-item))
-
-(defun efrit-item-body-text (item)
-  "Return the body of ITEM, a string."
-  (let ((body (efrit-item-body item)))
-    (if (functionp body) (funcall body item) body)))
-
-(defun efrit-item-fold-sign (item)
-  "Return the sign before the head of ITEM: open or folded."
-  (if (efrit-item-open item) "▾ " "▸ "))
 
 (defun efrit-transcript-in-box-p (&optional position)
   "Return non-nil if POSITION, by default point, is in the reply box."

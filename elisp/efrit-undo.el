@@ -9,15 +9,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-change)
 (require 'efrit-edit)
 (require 'efrit-loop)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
-(require 'seq)
-(require 'subr-x)
 (require 'tabulated-list)
 
 ;;; Undoing
@@ -37,7 +34,13 @@
   "Mark the state of your edits, to return to with restore_checkpoint."
   :policy allow
   :async t
-  (efrit-undo--checkpoint call label))
+  (efrit-loop-ask-sidecar
+   (efrit-tool-call-owner call) 'changes/checkpoint (and label (list :label label))
+   (lambda (made)
+     (efrit-tool-finish
+      call (efrit-tool-mark-own (format "Checkpoint %s%s." (plist-get made :checkpoint)
+                                        (if label (format " (%s)" label) "")))))
+   (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 (efrit-define-tool restore_checkpoint
     ((checkpoint "string" ""))
@@ -118,10 +121,9 @@ CHANGE is the sidecar's plist; FORCE and THEN are as in `efrit-undo--one'."
 
 (defun efrit-undo--buffer (loop change)
   "Return the buffer of the file that CHANGE of LOOP left, or nil."
-  (let ((to (plist-get change :to)))
-    (efrit-file-buffer (if to
-                           (expand-file-name to (efrit-loop-root loop))
-                         (efrit-undo--file loop (plist-get change :file))))))
+  (efrit-file-buffer (if-let* ((to (plist-get change :to)))
+                         (expand-file-name to (efrit-loop-root loop))
+                       (efrit-undo--file loop (plist-get change :file)))))
 
 (defun efrit-undo--refusal (loop change)
   "Return why the buffer of CHANGE of LOOP prevents undoing it, or nil.
@@ -157,21 +159,18 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
         (file (efrit-undo--file loop (plist-get undone :file)))
         (text (plist-get change :buffer_text_before)))
     (efrit-read-files-note loop file)
-    (when buffer
-      (cond
-       ((not (eq (plist-get undone :exists) t))
-        (with-current-buffer buffer
-          (set-buffer-modified-p nil))
-        (efrit-file-kill-unused buffer))
-       (t (with-current-buffer buffer
-            (unless (equal (file-truename buffer-file-name) (file-truename file))
-              (efrit-file-visit-as file))
-            (unless (eq (plist-get undone :disk) :json-false)
-              (set-buffer-modified-p nil)
-              (efrit-file-reload buffer buffer-file-coding-system))
-            (when text
-              (efrit-file-set-text buffer text)
-              (efrit-file-set-modified (not (equal text (efrit-undo--disk-text buffer)))))))))))
+    (efrit-with-live-buffer buffer
+      (if (not (eq (plist-get undone :exists) t))
+          (progn (set-buffer-modified-p nil)
+                 (efrit-file-kill-unused buffer))
+        (unless (equal (file-truename buffer-file-name) (file-truename file))
+          (efrit-file-visit-as file))
+        (unless (eq (plist-get undone :disk) :json-false)
+          (set-buffer-modified-p nil)
+          (efrit-file-reload buffer buffer-file-coding-system))
+        (when text
+          (efrit-file-set-text buffer text)
+          (efrit-file-set-modified (not (equal text (efrit-undo--disk-text buffer)))))))))
 
 ;;;; Plans of the tools
 
@@ -282,16 +281,6 @@ CHANGES are the sidecar's plists of these, in the same order."
                        number path))
               (car more)))
      (t (efrit-tool-mark-own (format "Undid c%d of %s." number path))))))
-
-(defun efrit-undo--checkpoint (call label)
-  "Create a checkpoint with LABEL, and finish CALL with its name."
-  (efrit-loop-ask-sidecar
-   (efrit-tool-call-owner call) 'changes/checkpoint (and label (list :label label))
-   (lambda (made)
-     (efrit-tool-finish
-      call (efrit-tool-mark-own (format "Checkpoint %s%s." (plist-get made :checkpoint)
-                                        (if label (format " (%s)" label) "")))))
-   (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 ;;; Commands
 

@@ -10,7 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-ask)
@@ -23,9 +22,7 @@
 (require 'efrit-status)
 (require 'efrit-tools)
 (require 'efrit-transcript)
-(require 'seq)
 (require 'so-long)
-(require 'subr-x)
 (require 'transient)
 
 ;;; Output of running tools
@@ -57,15 +54,26 @@
   "Stop the tool at point, or the only one that is running.
 The model continues with its partial result."
   (interactive)
-  (let ((loop (efrit-loop-current)))
-    (efrit-output--stop loop (efrit-output--stoppable-use loop))))
+  (let* ((loop (efrit-loop-current))
+         (use (efrit-output--stoppable-use loop))
+         (name (efrit-use-name use))
+         (call (efrit-use-call use)))
+    (cond
+     ((null call)
+      (efrit-sidecar-request-async
+       'tools/stop (list :session_id (efrit-loop-id loop) :tool_use_id (efrit-use-id use))
+       :success (lambda (answer)
+                  (unless (eq (plist-get answer :stopped) t)
+                    (message "%s has already ended" name)))
+       :error (lambda (err) (message "%s was not stopped: %s" name (efrit-error-text err)))))
+     ((efrit-tool-call-stop call) (efrit-tool-stop call))
+     (t (user-error "%s cannot be stopped alone; `efrit-stop' stops the session" name)))))
 
 (defun efrit-output--notify (call params)
   "Notify the loop of CALL of the output in PARAMS, if there is any."
   (when-let* ((output (plist-get (plist-get params :value) :output))
               (session (and call (plist-get (efrit-call-params call) :session_id)))
-              (loop (seq-find (lambda (loop) (equal (efrit-loop-id loop) session))
-                              (efrit-loops))))
+              (loop (efrit-loop-of-session session)))
     (efrit-loop-notify loop 'output (plist-get params :tool_use_id) output)))
 
 (defun efrit-output--stoppable-use (loop)
@@ -78,24 +86,6 @@ The model continues with its partial result."
           ((memq here running) here)
           ((cdr running) (user-error "%d tools are running; move point to the one to stop" (length running)))
           (t (car running)))))
-
-(defun efrit-output--stop (loop use)
-  "Stop USE of LOOP, and give its partial result to the model."
-  (let ((call (efrit-use-call use)))
-    (cond ((null call) (efrit-output--stop-in-sidecar loop use))
-          ((efrit-tool-call-stop call) (efrit-tool-stop call))
-          (t (user-error "%s cannot be stopped alone; `efrit-stop' stops the session"
-                         (efrit-use-name use))))))
-
-(defun efrit-output--stop-in-sidecar (loop use)
-  "Stop USE of LOOP, a tool call in the sidecar."
-  (efrit-sidecar-request-async
-   'tools/stop (list :session_id (efrit-loop-id loop) :tool_use_id (efrit-use-id use))
-   :success (lambda (answer)
-              (unless (eq (plist-get answer :stopped) t)
-                (message "%s has already ended" (efrit-use-name use))))
-   :error (lambda (err)
-            (message "%s was not stopped: %s" (efrit-use-name use) (efrit-error-text err)))))
 
 (add-hook 'efrit-sidecar-progress-functions #'efrit-output--notify)
 
@@ -141,9 +131,7 @@ The model continues with its partial result."
 (defun efrit-live-end-count ()
   "Stop the count-down to a retry."
   (setq efrit-live--next-retry nil)
-  (when efrit-live--timer
-    (cancel-timer efrit-live--timer)
-    (setq efrit-live--timer nil)))
+  (efrit-stop-timer efrit-live--timer))
 
 (defun efrit-live-unqueue (loop blocks)
   "Remove BLOCKS, a queued message, from LOOP, and put its text into the reply box.
@@ -203,7 +191,8 @@ Text in the box moves behind it."
    ((and (eq state 'retrying) efrit-live--next-retry)
     (format "%s; again in %d s" (cdr efrit-live--next-retry)
             (max 0 (ceiling (- (car efrit-live--next-retry) (float-time))))))
-   ((and (eq state 'running) (efrit-ask-pending-p loop)) "waiting for your answer")
+   ((and (eq state 'running) (or (efrit-run-pending-use loop) (efrit-ask-open-p)))
+    "waiting for your answer")
    ((and (eq state 'limited) (efrit-turn-limit loop))
     (format "the limit of %s was reached; continue?" (efrit-turn-limit loop)))
    (t (efrit-show-state state))))
@@ -543,7 +532,7 @@ TEXT may be a function of the item that returns it."
   (efrit-item-add
    kind
    (lambda (item)
-     (propertize (format "%s%s  %d characters\n" (efrit-item-fold-sign item) title
+     (propertize (format "%s %s  %d characters\n" (if (efrit-item-open item) "▾" "▸") title
                          (length (efrit-view--data-text item)))
                  'face face))
    :data text
@@ -566,18 +555,13 @@ TEXT may be a function of the item that returns it."
      loop 'session/transcript nil
      (lambda (transcript)
        (efrit-transcript-in buffer
-         (efrit-history-insert (plist-get transcript :turns))))
+         (let ((efrit-transcript-place efrit-transcript-begin))
+           (mapc #'efrit-history--insert-entry (plist-get transcript :turns)))))
      (lambda (err)
        (efrit-transcript-in buffer
          (efrit-view-note (concat "✗ The transcript could not be fetched: "
                                   (efrit-error-text err))
                           'efrit-failed))))))
-
-(defun efrit-history-insert (entries)
-  "Insert ENTRIES of a transcript at its beginning."
-  (let ((efrit-transcript-place efrit-transcript-begin))
-    (seq-doseq (entry entries)
-      (efrit-history--insert-entry entry))))
 
 (defun efrit-history--insert-entry (entry)
   "Insert ENTRY of a transcript."
@@ -585,8 +569,7 @@ TEXT may be a function of the item that returns it."
     ("request" (efrit-view-message (efrit-history--text-blocks entry)))
     ("notice" (dolist (block (efrit-history--text-blocks entry))
                 (efrit-view-note (concat "— " (plist-get block :text)))))
-    ("reply" (seq-doseq (block (plist-get entry :content))
-               (efrit-history--insert-block block)))
+    ("reply" (mapc #'efrit-history--insert-block (plist-get entry :content)))
     ("result" (efrit-history--insert-result entry))))
 
 (defun efrit-history--text-blocks (entry)
@@ -938,7 +921,7 @@ Do not scroll a window whose point is on a question."
   (dolist (window (efrit-transcript-windows))
     (when (and (not noninteractive)
                (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
-               (not (efrit-ask-at-p (window-point window)))
+               (not (get-text-property (window-point window) 'efrit-question))
                (not (pos-visible-in-window-p (point-max) window)))
       (with-selected-window window
         (save-excursion

@@ -15,10 +15,14 @@
 ;; need only files and git.
 ;;
 ;; This file has the version, all options, groups, faces and errors, and the
-;; autoloads of the commands.  Every other file requires it; the order of the
-;; files is in docs/architecture.md.
+;; autoloads of the commands.  Every other file requires it, and has cl-lib,
+;; seq and subr-x from it; the order of the files is in docs/architecture.md.
 
 ;;; Code:
+
+(require 'cl-lib)
+(require 'seq)
+(require 'subr-x)
 
 (defconst efrit-version "0.1.0"
   "Version of this client.")
@@ -622,71 +626,31 @@ Tiers that have no option set scale with it."
   :group 'efrit
   :group 'faces)
 
-(defface efrit-title '((t :inherit (bold font-lock-doc-face)))
-  "Face for the first line of a session.")
-
-(defface efrit-person '((t :inherit (bold font-lock-keyword-face)))
-  "Face for the line above the person's message.")
-
-(defface efrit-said '((t :inherit default))
-  "Face for the person's messages.")
-
-(defface efrit-text '((t :inherit default))
-  "Face for the model's text.")
-
-(defface efrit-thinking '((t :inherit (italic shadow)))
-  "Face for the model's thinking and its heading.")
-
-(defface efrit-tool '((t :inherit (bold font-lock-function-name-face)))
-  "Face for the name of a tool in its line.")
-
-(defface efrit-arguments '((t :inherit font-lock-string-face))
-  "Face for the arguments of a tool in its line.")
-
-(defface efrit-figures '((t :inherit shadow))
-  "Face for tokens, times and prices.")
-
-(defface efrit-delivered '((t :inherit shadow))
-  "Face for text that a tool returned to the model.")
-
-(defface efrit-done '((t :inherit success))
-  "Face for the sign of a success.")
-
-(defface efrit-failed '((t :inherit error))
-  "Face for the sign of a failure, and its reason.")
-
-(defface efrit-busy '((t :inherit warning))
-  "Face for the sign of work in progress.")
-
-(defface efrit-note '((t :inherit shadow))
-  "Face for notes of efrit itself.")
-
-(defface efrit-question '((t :inherit (bold warning)))
-  "Face for questions to the person.")
-
-(defface efrit-question-body '((t :inherit font-lock-constant-face))
-  "Face for the arguments of a tool call that asks for permission.")
-
-(defface efrit-key '((t :inherit (bold link)))
-  "Face for keys and buttons.")
-
-(defface efrit-prompt '((t :inherit minibuffer-prompt))
-  "Face for the prompt of the reply box.")
-
-(defface efrit-band-ample '((t :inherit success))
-  "Face for the gauge while there is room.")
-
-(defface efrit-band-low '((t :inherit warning))
-  "Face for the gauge when little will be left even after a rewrite.")
-
-(defface efrit-band-critical '((t :inherit error))
-  "Face for the gauge when hardly anything will be left.")
-
-(defface efrit-budget-pinned '((t :inherit font-lock-keyword-face))
-  "Face for pinned results.")
-
-(defface efrit-shown '((t :inherit highlight))
-  "Face for lines that the model shows.")
+(pcase-dolist (`(,face ,parent ,use)
+               '((efrit-title (bold font-lock-doc-face) "the first line of a session")
+                 (efrit-person (bold font-lock-keyword-face) "the line above the person's message")
+                 (efrit-said default "the person's messages")
+                 (efrit-text default "the model's text")
+                 (efrit-thinking (italic shadow) "the model's thinking and its heading")
+                 (efrit-tool (bold font-lock-function-name-face) "the name of a tool in its line")
+                 (efrit-arguments font-lock-string-face "the arguments of a tool in its line")
+                 (efrit-figures shadow "tokens, times and prices")
+                 (efrit-delivered shadow "text that a tool returned to the model")
+                 (efrit-done success "the sign of a success")
+                 (efrit-failed error "the sign of a failure, and its reason")
+                 (efrit-busy warning "the sign of work in progress")
+                 (efrit-note shadow "notes of efrit itself")
+                 (efrit-question (bold warning) "questions to the person")
+                 (efrit-question-body font-lock-constant-face
+                                      "the arguments of a tool call that asks for permission")
+                 (efrit-key (bold link) "keys and buttons")
+                 (efrit-prompt minibuffer-prompt "the prompt of the reply box")
+                 (efrit-band-ample success "the gauge while there is room")
+                 (efrit-band-low warning "the gauge when little will be left even after a rewrite")
+                 (efrit-band-critical error "the gauge when hardly anything will be left")
+                 (efrit-budget-pinned font-lock-keyword-face "pinned results")
+                 (efrit-shown highlight "lines that the model shows")))
+  (custom-declare-face face `((t :inherit ,parent)) (format "Face for %s." use)))
 
 ;;; Errors
 
@@ -745,6 +709,20 @@ KEYS are as for `kbd'."
     (pcase-dolist (`(,keys ,command) bindings)
       (define-key map (kbd keys) command))
     map))
+
+(defmacro efrit-stop-timer (place)
+  "Cancel the timer in PLACE, a generalized variable, and set that to nil."
+  (declare (debug (gv-place)))
+  `(when ,place
+     (cancel-timer ,place)
+     (setf ,place nil)))
+
+(defun efrit-set-buffer-text (text)
+  "Replace the text of this buffer with TEXT, and move to its beginning."
+  (let ((inhibit-read-only t))
+    (erase-buffer)
+    (insert text)
+    (goto-char (point-min))))
 
 (defun efrit-show-error (err)
   "Show the error condition ERR in the echo area."
