@@ -215,10 +215,6 @@ Some servers do not end each block."
 ;; A local server that speaks the same API works too: set
 ;; `efrit-claude-url' and `efrit-claude-model'; no key is needed there.
 
-(defconst efrit-claude--transient-errors
-  '("overloaded_error" "api_error" "rate_limit_error" "timeout_error")
-  "Kinds of errors after which a request may be sent again.")
-
 (defconst efrit-claude--most-raw 1000000
   "Most bytes that are kept of a reply without events.")
 
@@ -408,7 +404,9 @@ In a process filter or sentinel it would be lost, and the loop wait for ever."
         (received (cl-incf (efrit-claude-received request) (length bytes))))
     (cond
      ((not (and (eql (efrit-http-status http) 200)
-                (string-match-p "event-stream" (or (efrit-http-header http "content-type") ""))))
+                (string-match-p "event-stream"
+                                (alist-get "content-type" (efrit-http-headers http) ""
+                                           nil #'equal))))
       (push bytes (efrit-claude-raw request))
       (when (> received efrit-claude--most-raw)
         (efrit-http-cancel http)
@@ -498,7 +496,7 @@ The usage of the attempt is kept."
                 (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
          (object (ignore-errors (efrit-json-parse said)))
          (after (efrit-claude--retry-after
-                 (efrit-http-header (efrit-claude-http request) "retry-after")
+                 (cdr (assoc "retry-after" (efrit-http-headers (efrit-claude-http request))))
                  (efrit-claude-after-most request))))
     (append (efrit-claude--api-problem
              request (and (hash-table-p object) (gethash "error" object)) status)
@@ -531,7 +529,9 @@ STATUS, which may be nil, came with it, for REQUEST."
                            (and advice (concat "  " advice)))
           :passing (or (memql status '(408 429))
                        (and status (>= status 500))
-                       (and (null status) (member kind efrit-claude--transient-errors))))))
+                       (and (null status)
+                            (member kind '("overloaded_error" "api_error" "rate_limit_error"
+                                           "timeout_error")))))))
 
 (defun efrit-claude--advice (request status said)
   "Return advice about an error of REQUEST with STATUS, or nil.

@@ -26,13 +26,6 @@
 (defconst efrit-endpoint--vendor "api.anthropic.com"
   "The host of the vendor's own endpoint.")
 
-(defconst efrit-endpoint--all-features
-  '(cache thinking effort task-budget binding diagnostics)
-  "All members that `efrit-claude-features' can have.")
-
-(defconst efrit-endpoint--secret-headers '("x-api-key" "authorization" "proxy-authorization")
-  "Headers that contain a key.")
-
 (defun efrit-endpoint-host ()
   "Return the host of the endpoint.
 Signal a `user-error' if `efrit-claude-url' has none."
@@ -65,7 +58,8 @@ into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
   "Return non-nil if the endpoint has FEATURE, and MODEL supports it.
 MODEL is a plist of capabilities, from the sidecar."
   (and (memq feature (if (eq efrit-claude-features 'auto)
-                         (and (efrit-endpoint--own-api-p) efrit-endpoint--all-features)
+                         (and (equal (efrit-endpoint-host) efrit-endpoint--vendor)
+                              '(cache thinking effort task-budget binding diagnostics))
                        efrit-claude-features))
        (pcase feature
          ('thinking (eq (plist-get model :adaptive_thinking) t))
@@ -76,14 +70,10 @@ MODEL is a plist of capabilities, from the sidecar."
 (defun efrit-endpoint-note ()
   "Return a note about an endpoint with plain messages alone, or nil."
   (and (eq efrit-claude-features 'auto)
-       (not (efrit-endpoint--own-api-p))
+       (not (equal (efrit-endpoint-host) efrit-endpoint--vendor))
        (format "%s gets plain messages: no prompt cache, no thinking, no effort; \
 `efrit-claude-features' says what it knows"
                (efrit-endpoint-host))))
-
-(defun efrit-endpoint--own-api-p ()
-  "Return non-nil if the endpoint is the vendor's own."
-  (equal (efrit-endpoint-host) efrit-endpoint--vendor))
 
 (defun efrit-endpoint--key (host)
   "Return the key for HOST, or nil."
@@ -109,9 +99,9 @@ A negative answer is cached there, so forget it: the key may be new."
 
 (defun efrit-endpoint-own-secret-p ()
   "Return non-nil if `efrit-claude-headers' has a key."
-  (cl-some (lambda (header)
-             (member (downcase (car header)) efrit-endpoint--secret-headers))
-           efrit-claude-headers))
+  (seq-some (lambda (header)
+              (member (downcase (car header)) '("x-api-key" "authorization" "proxy-authorization")))
+            efrit-claude-headers))
 
 (defun efrit-endpoint--check-secret (host)
   "Signal a `user-error' if a secret for HOST would be sent unencrypted."
@@ -186,10 +176,6 @@ struct.  Signal a `user-error' if there is no curl."
   (when (process-live-p (efrit-http-process request))
     (delete-process (efrit-http-process request)))
   (efrit-http--clean request))
-
-(defun efrit-http-header (request name)
-  "Return the header NAME, in lower case, of the reply to REQUEST, or nil."
-  (cdr (assoc name (efrit-http-headers request))))
 
 (declare-function server-ensure-safe-dir "server" (dir))
 

@@ -300,8 +300,7 @@ are those in full, and behind the arrow those in the window.
               default-directory (efrit-loop-root loop)))
       (efrit-loop-observe loop #'efrit-budget-view--event)
       (efrit-budget-view-refresh))
-    (pop-to-buffer buffer)
-    buffer))
+    (pop-to-buffer buffer)))
 
 (defun efrit-budget-view-refresh (&rest _)
   "Fetch the budget from the sidecar, and show it."

@@ -430,42 +430,33 @@ Raw bytes are kept as they are."
 
 (defun efrit-change--edit (change)
   "Edit the file of CHANGE in its buffer, and save it unless SAVE is nil there."
-  (let ((buffer (efrit-change-buffer change))
-        (done nil))
+  (let ((buffer (efrit-change-buffer change)))
     (with-current-buffer buffer
       (efrit-change--check-encodable change)
-      (unwind-protect
-          (progn
-            (efrit-file-set-text buffer (efrit-change-after change))
-            (unless (string= (efrit-file-text buffer) (efrit-change-after change))
-              (efrit-change--refuse "%s cannot hold this text" (efrit-change-path change)))
-            (when (efrit-change-save change)
-              (efrit-file-save buffer))
-            (setq done t))
-        (unless done
-          (efrit-change-restore-buffer change))))))
+      (efrit-on-failure (efrit-change-restore-buffer change)
+        (efrit-file-set-text buffer (efrit-change-after change))
+        (unless (string= (efrit-file-text buffer) (efrit-change-after change))
+          (efrit-change--refuse "%s cannot hold this text" (efrit-change-path change)))
+        (when (efrit-change-save change)
+          (efrit-file-save buffer))))))
 
 (defun efrit-change--create (change)
   "Create the file of CHANGE, and its missing parent folders."
-  (let ((file (efrit-change-file change))
-        (done nil))
+  (let ((file (efrit-change-file change)))
     (when (file-exists-p file)
       (efrit-change--refuse "%s was created by somebody else; read it" (efrit-change-path change)))
     (make-directory (file-name-directory file) t)
     (setf (efrit-change-buffer change) (efrit-file-open file)
           (efrit-change-opened change) t)
     (with-current-buffer (efrit-change-buffer change)
-      (unwind-protect
-          (let ((inhibit-read-only t))
-            (efrit-file-set-text (current-buffer) (efrit-change-after change))
-            (when (unencodable-char-position (point-min) (point-max) (efrit-file-coding))
-              (set-buffer-file-coding-system 'utf-8-unix t t))
-            (set-buffer-modified-p t)
-            (efrit-file-save (current-buffer))
-            (setq done t))
-        (unless done
-          (set-buffer-modified-p nil)
-          (kill-buffer))))))
+      (efrit-on-failure (progn (set-buffer-modified-p nil)
+                               (kill-buffer))
+        (let ((inhibit-read-only t))
+          (efrit-file-set-text (current-buffer) (efrit-change-after change))
+          (when (unencodable-char-position (point-min) (point-max) (efrit-file-coding))
+            (set-buffer-file-coding-system 'utf-8-unix t t))
+          (set-buffer-modified-p t)
+          (efrit-file-save (current-buffer)))))))
 
 (defun efrit-change--delete (change)
   "Delete the file of CHANGE; move it to the trash if the person's Emacs does so."

@@ -187,7 +187,7 @@ The home folder is confirmed even if it is a project."
       (efrit-loop-add loop)
     (efrit-session-resume id (file-remote-p root))
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
-      (efrit-loop-restore loop)
+      (setf (efrit-loop-stale loop) t)
       (efrit-do--load-status loop)
       (efrit-undo-delete-leftovers loop)
       loop)))
@@ -477,8 +477,7 @@ Register the tools first, since they are part of the prompt."
   "Select a preview buffer for LOOP, and return it."
   (let ((buffer (efrit-preview--buffer loop)))
     (efrit-preview--fill buffer "Asking what this would send...\n")
-    (pop-to-buffer buffer)
-    buffer))
+    (pop-to-buffer buffer)))
 
 (defun efrit-preview--notify (loop)
   "Display a preview buffer for LOOP without selecting it, and return it."
@@ -573,10 +572,6 @@ at most $%.4f for the reply." prompt expired reply))
 ;; budget at the end.  Nobody can be asked: what permissions do not allow is
 ;; denied, and said so.
 
-(defconst efrit-batch--no-person-reason
-  "it has to be asked about, and this is a batch job with nobody to ask"
-  "Reason for denying what would have to be asked about.")
-
 ;;;###autoload
 (defun efrit-batch-do ()
   "Have the model do the task on the command line, and exit.
@@ -651,7 +646,8 @@ Line breaks and tabs stay."
        (efrit-batch--print "%s\n" (efrit-show-use use))))
     (`(ask ,use)
      (efrit-batch--print "! %s\n" (efrit-show-question use))
-     (efrit-defer #'efrit-run-answer loop use 'deny nil efrit-batch--no-person-reason))
+     (efrit-defer #'efrit-run-answer loop use 'deny nil
+                  "it has to be asked about, and this is a batch job with nobody to ask"))
     (`(question ,call ,question ,_)
      (efrit-batch--print "? %s\n" question)
      (efrit-tool-finish call (efrit-tool-result "Nobody is there to answer." :status 'error)))

@@ -27,9 +27,6 @@
 OK is nil for a problem; then FIX says what to do about it."
   ok name found fix)
 
-(defconst efrit-doctor--buffer "*efrit doctor*"
-  "The name of the buffer that shows the checks.")
-
 (defconst efrit-doctor--seconds 10
   "Seconds that the endpoint may take to answer.")
 
@@ -278,7 +275,7 @@ PROBLEM is the text of the problem, or nil."
 
 (defun efrit-doctor--show (report)
   "Show REPORT in a buffer of its own."
-  (with-current-buffer (get-buffer-create efrit-doctor--buffer)
+  (with-current-buffer (get-buffer-create "*efrit doctor*")
     (efrit-set-buffer-text report)
     (special-mode)
     (display-buffer (current-buffer))))

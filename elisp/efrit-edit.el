@@ -261,9 +261,21 @@ Visit the file if it exists."
 ;;;; Carrying out
 
 (defun efrit-plan-carry-out (call)
-  "Make every change of the plan of CALL, and finish CALL."
-  (efrit-plan--ask-about-saving
-   call (lambda () (efrit-plan--begin call))))
+  "Make every change of the plan of CALL, and finish CALL.
+Decide first which files with unsaved changes are saved."
+  (let* ((unsaved (seq-filter #'efrit-change-unsaved
+                              (efrit-plan-changes (efrit-tool-call-plan call))))
+         (begin (lambda (save)
+                  (dolist (change unsaved)
+                    (setf (efrit-change-save change) save))
+                  (efrit-plan--begin call))))
+    (if (and unsaved (eq efrit-edit-unsaved-buffers 'ask))
+        (efrit-plan--ask
+         call (format "%s had unsaved changes of yours.  Save with the edit?"
+                      (mapconcat #'efrit-change-path unsaved ", "))
+         '("Save" "Leave it unsaved")
+         (lambda (answer) (funcall begin (equal answer "Save"))))
+      (funcall begin (eq efrit-edit-unsaved-buffers 'save)))))
 
 (defun efrit-plan--with-files (loop paths then refused)
   "Check PATHS in LOOP; call THEN with an alist of them, or REFUSED.
@@ -315,22 +327,6 @@ Call THEN with the plan, or REFUSED with the reason."
       (format "rename from %s\nrename to %s\n" (efrit-change-path change)
               (efrit-change-to change))
     (efrit-diff (efrit-change-before change) after (efrit-change-path change))))
-
-(defun efrit-plan--ask-about-saving (call then)
-  "Decide whether to save each file of the plan of CALL, then call THEN."
-  (let ((unsaved (seq-filter #'efrit-change-unsaved
-                             (efrit-plan-changes (efrit-tool-call-plan call))))
-        (settle (lambda (save changes)
-                  (dolist (change changes)
-                    (setf (efrit-change-save change) save))
-                  (funcall then))))
-    (if (and unsaved (eq efrit-edit-unsaved-buffers 'ask))
-        (efrit-plan--ask
-         call (format "%s had unsaved changes of yours.  Save with the edit?"
-                      (mapconcat #'efrit-change-path unsaved ", "))
-         '("Save" "Leave it unsaved")
-         (lambda (answer) (funcall settle (equal answer "Save") unsaved)))
-      (funcall settle (eq efrit-edit-unsaved-buffers 'save) unsaved))))
 
 (defun efrit-plan--ask (call question options then)
   "Ask the person QUESTION with OPTIONS for CALL, and call THEN with the answer."
@@ -517,21 +513,16 @@ not on disk, where commands would see it." (efrit-change-path change)))))
 (defun efrit-edit--plan-edits (edits files)
   "Return the plan of EDITS, plists; see `efrit-plan-of-files' for FILES."
   (let ((changes nil)
-        (reports nil)
-        (done nil))
+        (reports nil))
     (unless edits
       (efrit-plan-refuse "edits is empty"))
-    (unwind-protect
-        (progn
-          (cl-loop for edit in edits
-                   for number from 1
-                   for prefix = (if (cdr edits) (format "edit %d: " number) "")
-                   for change = (efrit-edit--change edit files prefix changes)
-                   do (cl-pushnew change changes)
-                   (push (efrit-edit--apply change edit prefix) reports))
-          (setq done t))
-      (unless done
-        (mapc #'efrit-change-release changes)))
+    (efrit-on-failure (mapc #'efrit-change-release changes)
+      (cl-loop for edit in edits
+               for number from 1
+               for prefix = (if (cdr edits) (format "edit %d: " number) "")
+               for change = (efrit-edit--change edit files prefix changes)
+               do (cl-pushnew change changes)
+               (push (efrit-edit--apply change edit prefix) reports)))
     (efrit-plan-create :changes (nreverse changes)
                        :report (string-join (nreverse reports) "\n"))))
 

@@ -257,13 +257,9 @@ A person can quit where, for example, a passphrase is read."
       (apply function arguments)
     ((error quit)
      (cl-incf (efrit-loop-step loop))
-     (efrit-loop-restore loop)
+     (setf (efrit-loop-stale loop) t)
      (unless (efrit-loop-handle loop 'failed (error-message-string err))
        (message "efrit: %s" (error-message-string err))))))
-
-(defun efrit-loop-restore (loop)
-  "Have LOOP load its conversation from the sidecar before the next turn."
-  (setf (efrit-loop-stale loop) t))
 
 (defun efrit-loop--run (hook loop)
   "Call the functions of HOOK with LOOP; show their errors."
@@ -342,7 +338,7 @@ has begun meanwhile.  Without FAILURE an error stops the loop."
 
 (defun efrit-loop--sidecar-failed (loop err)
   "Stop LOOP because a call of the sidecar failed with ERR."
-  (efrit-loop-restore loop)
+  (setf (efrit-loop-stale loop) t)
   (unless (and (efrit-loop-stopping loop)
                (efrit-loop-handle loop 'halted))
     (efrit-loop-handle loop 'failed (efrit-error-text err))))

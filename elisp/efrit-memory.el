@@ -267,8 +267,7 @@ keep Fido's keys."
       (setq efrit-memory--id id
             default-directory folder)
       (efrit-set-buffer-text text))
-    (pop-to-buffer buffer)
-    buffer))
+    (pop-to-buffer buffer)))
 
 ;; Packing
 

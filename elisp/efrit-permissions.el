@@ -159,7 +159,7 @@ decisions the strictest counts."
 
 (defun efrit-permissions-of (root)
   "Return the rules stored for the project ROOT."
-  (cdr (assoc (efrit-permissions--key root) (efrit-permissions--read))))
+  (cdr (assoc (directory-file-name (expand-file-name root)) (efrit-permissions--read))))
 
 (defun efrit-permissions-remember (root rule)
   "Store RULE for the project ROOT."
@@ -478,14 +478,10 @@ For an unknown tool, that is its whole input."
 
 ;;; The file
 
-(defun efrit-permissions--key (root)
-  "Return the name under which the rules of ROOT are stored."
-  (directory-file-name (expand-file-name root)))
-
 (defun efrit-permissions--change (root change)
   "Apply the function CHANGE to the rules of the project ROOT, and store them."
   (let* ((all (efrit-permissions--read))
-         (key (efrit-permissions--key root))
+         (key (directory-file-name (expand-file-name root)))
          (rules (funcall change (cdr (assoc key all))))
          (others (assoc-delete-all key all)))
     (efrit-permissions--write (if rules (cons (cons key rules) others) others))))

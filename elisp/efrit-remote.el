@@ -37,9 +37,6 @@ there, or nil.  MISSING are the names of programs that tools need."
 
 ;;; The scripts
 
-(defconst efrit-remote--wrong-host-code 99
-  "Exit code of a script that runs on another machine than it should.")
-
 (defconst efrit-remote--look
   (concat "[ \"$(pwd)\" = / ] || exit 99; PATH=$PATH:$HOME/.local/bin; "
           "p=$(command -v \"$1\"); echo \"program $p\"; "
@@ -53,7 +50,8 @@ there, or nil.  MISSING are the names of programs that tools need."
           "[ \"$f\" ] || echo 'missing rg'")
   "A script that tells what is there of the command in its arguments.
 Each line is a word and what was found: the program's file, what it says
-of its version, the version of Python, a program that is missing.")
+of its version, the version of Python, a program that is missing.  It exits
+with 99 on another machine than it should run on.")
 
 (defconst efrit-remote--ready-line "\0efrit ready\0"
   "Line that the remote script prints before the sidecar begins.")
@@ -219,7 +217,7 @@ Of an option given twice, ssh takes the first."
       (let* ((coding-system-for-read 'utf-8-unix)
              (code (apply #'process-file "sh" nil t nil "-c" efrit-remote--look "sh"
                           command)))
-        (cond ((eql code efrit-remote--wrong-host-code) (signal 'efrit-remote-busy (list remote)))
+        (cond ((eql code 99) (signal 'efrit-remote-busy (list remote)))
               ;; Without a connection process-file gives a code like any other.
               ((not (string-prefix-p "program " (buffer-string)))
                (user-error "The shell of %s does not answer: %s" remote

@@ -265,9 +265,6 @@ checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
 ;; missed, and where its standard error goes: to the buffer
 ;; " *efrit sidecar stderr*".
 
-(defconst efrit-process--seconds 1
-  "Seconds between two checks of whether a process has ended.")
-
 (defun efrit-process-name (&optional remote)
   "Return the process name of the sidecar on the host REMOTE, or here."
   (concat "efrit sidecar" (and remote (concat " " remote))))
@@ -296,10 +293,11 @@ model could read."
 
 (defun efrit-process-watch (process over)
   "Call OVER once PROCESS has ended and its output was read.
-This takes a timer: Emacs never calls the sentinel if a person quits while it
-reads the last output of a process with its own standard error."
+This takes a timer, which looks each second: Emacs never calls the sentinel
+if a person quits while it reads the last output of a process with its own
+standard error."
   (process-put process 'efrit-watch
-               (run-at-time 0 efrit-process--seconds #'efrit-process--check process over)))
+               (run-at-time 0 1 #'efrit-process--check process over)))
 
 (defun efrit-process-unwatch (process)
   "Stop checking whether PROCESS has ended."
@@ -430,9 +428,9 @@ Return nil if it had ended."
       (when (efrit-connection-live-p connection)
         (let ((call (efrit-call-create :method 'shutdown)))
           (efrit-connection-send connection call)
-          (efrit-connection--wait-while (lambda () (efrit-call-open-p call))))
+          (efrit-connection--wait-while 1.0 (lambda () (efrit-call-open-p call))))
         (ignore-errors (efrit-connection-notify connection 'exit nil))
-        (efrit-connection--wait-while (lambda () (efrit-connection-live-p connection))))
+        (efrit-connection--wait-while 1.0 (lambda () (efrit-connection-live-p connection))))
     (efrit-connection-kill connection)))
 
 (defun efrit-connection-kill (connection)
@@ -614,9 +612,9 @@ Return the least size of the buffer that holds the whole message."
                        (efrit-process-last-words process)))
        ": "))))
 
-(defun efrit-connection--wait-while (busy)
-  "Wait while the function BUSY gives non-nil, for at most a second."
-  (let ((end (1+ (float-time))))
+(defun efrit-connection--wait-while (seconds busy)
+  "Wait while the function BUSY gives non-nil, for at most SECONDS."
+  (let ((end (+ (float-time) seconds)))
     (while (and (funcall busy) (< (float-time) end))
       (accept-process-output nil 0.02))))
 

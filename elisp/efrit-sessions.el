@@ -81,8 +81,8 @@ the document, which visits no file."
                             format)
      (format "Session %s on %s, %s to %s.\n\n"
              (plist-get session :session_id) (plist-get session :root)
-             (efrit-export--time (plist-get session :created))
-             (efrit-export--time (plist-get session :touched))))))
+             (format-time-string "%F %R" (plist-get session :created))
+             (format-time-string "%F %R" (plist-get session :touched))))))
 
 (defun efrit-export--title (entry)
   "Return the title of ENTRY: its speaker, and its state in the window."
@@ -148,11 +148,6 @@ A nil VALUE is an empty object."
       (decode-coding-string (efrit-json-write value) 'utf-8)
     "{}"))
 
-(defun efrit-export--time (seconds)
-  "Return the time SECONDS as text."
-  (format-time-string "%F %R" seconds))
-
-
 ;;; Listing and resuming
 
 ;; Sessions stay in the sidecar's database when Emacs or the sidecar ends.
@@ -211,8 +206,7 @@ A nil VALUE is an empty object."
       (setq efrit-sessions--root root
             efrit-sessions--host host)
       (efrit-sessions-refresh))
-    (pop-to-buffer buffer)
-    buffer))
+    (pop-to-buffer buffer)))
 
 ;;;###autoload
 (defun efrit-resume (id)

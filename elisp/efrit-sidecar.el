@@ -276,10 +276,6 @@ Typing does not interrupt this, not even in `while-no-input'."
   (when seconds
     (setf (efrit-call-timer call) (run-at-time seconds nil #'efrit-supervisor--time-out call))))
 
-(defun efrit-supervisor-connection (&optional remote)
-  "Return the connection to the sidecar here, or on the host REMOTE, or nil."
-  (efrit-host-connection (efrit-host-at remote)))
-
 (defun efrit-supervisor-remember (session-id &optional remote)
   "Resume SESSION-ID in every new process, here or on the host REMOTE."
   (efrit-host-set-session session-id remote)
@@ -551,7 +547,7 @@ GIVEN-UP is non-nil if it is not started again."
   "Have the sidecar here end with Emacs, by closing its input.
 This does not wait: after a signal, waiting in `kill-emacs-hook' never ends.
 The input of a remote one is a terminal, which ends with Emacs."
-  (when-let* ((connection (efrit-supervisor-connection)))
+  (when-let* ((connection (efrit-host-connection (efrit-host-at nil))))
     (ignore-errors
       (process-send-eof (efrit-connection-process connection)))))
 
@@ -606,7 +602,7 @@ Return its reply to `initialize': a plist of `:server' (`:name', `:version'),
 
 (defun efrit-sidecar-process (&optional host)
   "Return the process of the sidecar here, or of HOST, or nil while there is none."
-  (when-let* ((connection (efrit-supervisor-connection host)))
+  (when-let* ((connection (efrit-host-connection (efrit-host-at host))))
     (efrit-connection-process connection)))
 
 ;;;; Commands

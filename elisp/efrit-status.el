@@ -106,10 +106,6 @@ Where space is short, leave out the tiers first, then the bar."
   (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
            sum (or (plist-get tier :used) 0)))
 
-(defun efrit-show-prompt-limit (budget)
-  "Return the largest prompt possible in BUDGET, a snapshot, in tokens."
-  (or (plist-get budget :prompt_limit) 0))
-
 (defun efrit-show-bar (used limit width)
   "Return a bar of WIDTH characters for USED of LIMIT."
   (let ((full (if (> limit 0) (min width (round (* width used) limit)) 0)))
@@ -183,7 +179,7 @@ Where space is short, leave out the tiers first, then the bar."
 
 (defun efrit-show--prompt (budget width)
   "Return the size of the prompt of BUDGET, behind a bar of WIDTH characters."
-  (let ((limit (efrit-show-prompt-limit budget))
+  (let ((limit (or (plist-get budget :prompt_limit) 0))
         (used (efrit-show-used-tokens budget)))
     (propertize (concat (efrit-show-bar used limit width) (if (> width 0) " " "")
                         (efrit-show-tokens used) "/" (efrit-show-tokens limit))
@@ -227,7 +223,7 @@ None is longer than COLUMNS."
               collect (efrit-budget-bars--line title (plist-get tier :used)
                                                (plist-get tier :limit) width))
      (list (efrit-budget-bars--line "whole prompt" (efrit-show-used-tokens budget)
-                                    (efrit-show-prompt-limit budget) width)))))
+                                    (or (plist-get budget :prompt_limit) 0) width)))))
 
 (defun efrit-budget-bars-error (budget)
   "Return a line about the recent error of the estimate in BUDGET."

@@ -730,24 +730,20 @@ returns TEXT formatted."
   (let* ((path (plist-get arguments :path))
          (change (progn
                    (efrit-edit-existing path files)
-                   (efrit-plan-change 'edit path files)))
-         (done nil))
-    (unwind-protect
-        (pcase-let* ((before (efrit-change-before change))
-                     (`(,formatter . ,after)
-                      (cond ((null edits) (efrit-format--by-mode change))
-                            ((string= before (car edits))
-                             (cons "its language server" (funcall (cdr edits) before)))
-                            (t (efrit-plan-refuse "%s was changed while its language server \
+                   (efrit-plan-change 'edit path files))))
+    (efrit-on-failure (efrit-change-release change)
+      (pcase-let* ((before (efrit-change-before change))
+                   (`(,formatter . ,after)
+                    (cond ((null edits) (efrit-format--by-mode change))
+                          ((string= before (car edits))
+                           (cons "its language server" (funcall (cdr edits) before)))
+                          (t (efrit-plan-refuse "%s was changed while its language server \
 formatted it; try again" path)))))
-          (when (string= before after)
-            (efrit-plan-refuse "%s is already formatted as %s does it" path formatter))
-          (setf (efrit-change-after change) after)
-          (setq done t)
-          (efrit-plan-create :changes (list change)
-                             :report (format "Formatted %s by %s." path formatter)))
-      (unless done
-        (efrit-change-release change)))))
+        (when (string= before after)
+          (efrit-plan-refuse "%s is already formatted as %s does it" path formatter))
+        (setf (efrit-change-after change) after)
+        (efrit-plan-create :changes (list change)
+                           :report (format "Formatted %s by %s." path formatter))))))
 
 ;;;; Language servers
 

@@ -58,15 +58,6 @@ it redirects to, or nil."
             (puny-encode-domain (substring url begin end))
             (substring url end))))
 
-(defun efrit-fetch (call url then)
-  "Get URL, from `efrit-fetch-url', for CALL; call THEN with an `efrit-fetched'.
-If there is no answer, finish CALL with the reason."
-  (efrit-fetch--step call url then efrit-fetch-most-redirects))
-
-(defun efrit-fetch-header (fetched name)
-  "Return the header NAME, in lower case, of FETCHED, or nil."
-  (cdr (assoc name (efrit-fetched-headers fetched))))
-
 (defconst efrit-fetch--problems
   '((1 . "the protocol is not http or https") (3 . "the address is malformed")
     (5 . "the name of the proxy is unknown") (6 . "the host is unknown")
@@ -76,8 +67,10 @@ If there is no answer, finish CALL with the reason."
     (60 . "the certificate is not trusted") (61 . "the content encoding is unknown"))
   "Meanings of curl's exit codes.")
 
-(defun efrit-fetch--step (call url then redirects)
-  "Get URL for CALL, then THEN; follow at most REDIRECTS redirects."
+(defun efrit-fetch (call url then &optional redirects)
+  "Get URL, from `efrit-fetch-url', for CALL; call THEN with an `efrit-fetched'.
+If there is no answer, finish CALL with the reason.  Follow REDIRECTS redirects
+at most, by default `efrit-fetch-most-redirects'."
   (unless (executable-find (default-value 'efrit-http-program))
     (user-error "%s was not found; install curl, or set `efrit-http-program'"
                 (default-value 'efrit-http-program)))
@@ -86,7 +79,8 @@ If there is no answer, finish CALL with the reason."
    (lambda (output end)
      (let ((fetched (efrit-fetch--read url output end)))
        (if fetched
-           (efrit-fetch--follow-redirect call fetched then redirects)
+           (efrit-fetch--follow-redirect call fetched then
+                                         (or redirects efrit-fetch-most-redirects))
          (efrit-tool-fail call (efrit-fetch--problem url end)))))
    :input (efrit-fetch--config url)
    :seconds efrit-fetch-seconds
@@ -132,12 +126,12 @@ Call THEN if there is none, or if it leads to another site."
           ((< redirects 1)
            (user-error "There were more than %d redirects, the last to %s"
                        efrit-fetch-most-redirects (efrit-fetched-url fetched)))
-          (t (efrit-fetch--step call next then (1- redirects))))))
+          (t (efrit-fetch call next then (1- redirects))))))
 
 (defun efrit-fetch--next (fetched)
   "Return the address that FETCHED redirects to, or nil."
   (when-let* ((location (and (memq (efrit-fetched-status fetched) '(301 302 303 307 308))
-                             (efrit-fetch-header fetched "location"))))
+                             (cdr (assoc "location" (efrit-fetched-headers fetched))))))
     (require 'url-expand)
     (efrit-fetch-url (url-expand-file-name (decode-coding-string location 'utf-8)
                                            (efrit-fetched-url fetched)))))
@@ -227,12 +221,12 @@ Call THEN if there is none, or if it leads to another site."
 (defun efrit-web--type (fetched)
   "Return the content type of FETCHED, in lower case, or \"\"."
   (downcase (string-trim (car (split-string
-                               (or (efrit-fetch-header fetched "content-type") "") ";")))))
+                               (or (cdr (assoc "content-type" (efrit-fetched-headers fetched))) "") ";")))))
 
 (defun efrit-web--text (fetched is-page)
   "Return the decoded body of FETCHED, which is HTML if IS-PAGE."
   (let* ((body (efrit-fetched-body fetched))
-         (charset (or (efrit-web--charset (efrit-fetch-header fetched "content-type"))
+         (charset (or (efrit-web--charset (cdr (assoc "content-type" (efrit-fetched-headers fetched))))
                       (and is-page
                            (efrit-web--charset
                             (substring body 0 (min 2000 (length body)))))))

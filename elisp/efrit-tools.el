@@ -506,28 +506,33 @@ the timers are always cleaned up."
 (defun efrit-eval--backtrace ()
   "Return the frames of the code under evaluation, innermost first, as strings."
   (let ((signal-hook-function nil)
-        (inhibit-quit t))
-    (mapcar (apply-partially #'apply #'efrit-eval--frame)
-            (seq-take (seq-remove (lambda (frame) (efrit-eval--own-frame-p (cadr frame)))
-                                  (efrit-eval--stack))
-                      efrit-eval--frames))))
-
-(defun efrit-eval--stack ()
-  "Return what the code under evaluation is calling, innermost first.
-Each is a list of the arguments of `efrit-eval--frame'."
-  (let ((inside t)
-        (calls nil))
+        (inhibit-quit t)
+        (frames nil)
+        (depth 0)
+        (inside t))
     (mapbacktrace
      (lambda (evaluated function arguments _flags)
        (cond ((eq function 'efrit-eval--read-and-eval) (setq inside nil))
-             (inside (push (list evaluated function arguments) calls)))))
-    (nreverse calls)))
+             ((and inside (< depth efrit-eval--frames)
+                   (not (efrit-eval--own-frame-p function)))
+              (setq depth (1+ depth))
+              (push (efrit-eval--frame evaluated function arguments) frames)))))
+    (nreverse frames)))
+
+(defun efrit-eval--inside-p (functions)
+  "Return non-nil if the code under evaluation is calling one of FUNCTIONS."
+  (let ((inside t)
+        (found nil))
+    (mapbacktrace
+     (lambda (_evaluated function _arguments _flags)
+       (cond ((eq function 'efrit-eval--read-and-eval) (setq inside nil))
+             ((and inside (memq function functions)) (setq found t)))))
+    found))
 
 (defun efrit-eval--own-frame-p (function)
   "Return non-nil if FUNCTION belongs to error handling, and not to the code."
   (or (not (symbolp function))
-      (memq function '(signal error apply mapbacktrace efrit-eval--backtrace efrit-eval--stack
-                              eval progn))))
+      (memq function '(signal error apply mapbacktrace efrit-eval--backtrace eval progn))))
 
 (defun efrit-eval--frame (evaluated function arguments)
   "Return one frame of a backtrace as a line.
@@ -544,7 +549,7 @@ FUNCTION is called with ARGUMENTS, which are values if EVALUATED is non-nil."
 
 (defun efrit-eval--abort-prompt ()
   "Abort the evaluation if it is waiting for a key or a menu choice."
-  (when (seq-some (lambda (frame) (memq (cadr frame) efrit-eval--prompts)) (efrit-eval--stack))
+  (when (efrit-eval--inside-p efrit-eval--prompts)
     (throw 'efrit-eval--abort
            (cons 'error (efrit-tools-error-text '(inhibited-interaction))))))
 

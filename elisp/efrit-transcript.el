@@ -133,10 +133,6 @@ applies before the reply box."
   "Return non-nil if POSITION, by default point, is in the reply box."
   (>= (or position (point)) efrit-transcript-box))
 
-(defun efrit-transcript-windows ()
-  "Return the windows, on all frames, with this buffer."
-  (get-buffer-window-list (current-buffer) nil t))
-
 ;;;; Commands
 
 (defun efrit-item-next (&optional count)
@@ -202,7 +198,7 @@ in the text, or stays near it."
                         (t (min position (+ start (length text)))))))
          (here (point))
          (points (mapcar (lambda (window) (cons window (window-point window)))
-                         (efrit-transcript-windows)))
+                         (get-buffer-window-list nil nil t)))
          (live-end (+ efrit-transcript-live-end delta))
          (transcript-end (+ efrit-transcript-end (if live 0 delta))))
     (save-restriction

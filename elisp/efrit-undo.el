@@ -115,15 +115,12 @@ CHANGE is the sidecar's plist; FORCE and THEN are as in `efrit-undo--one'."
        (funcall then (list number path (efrit-error-text err)
                            (plist-get (efrit-rpc-error-data err) :since)))))))
 
-(defun efrit-undo--file (loop name)
-  "Return the file name in Emacs of NAME, a file as the sidecar of LOOP writes it."
-  (efrit-file-local-to-emacs (efrit-loop-root loop) name))
-
 (defun efrit-undo--buffer (loop change)
   "Return the buffer of the file that CHANGE of LOOP left, or nil."
   (efrit-file-buffer (if-let* ((to (plist-get change :to)))
                          (expand-file-name to (efrit-loop-root loop))
-                       (efrit-undo--file loop (plist-get change :file)))))
+                       (efrit-file-local-to-emacs (efrit-loop-root loop)
+                                                  (plist-get change :file)))))
 
 (defun efrit-undo--refusal (loop change)
   "Return why the buffer of CHANGE of LOOP prevents undoing it, or nil.
@@ -156,7 +153,7 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
 (defun efrit-undo--update-buffer (loop change undone)
   "Update the buffer of CHANGE of LOOP after the sidecar's reply UNDONE."
   (let ((buffer (efrit-undo--buffer loop change))
-        (file (efrit-undo--file loop (plist-get undone :file)))
+        (file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file)))
         (text (plist-get change :buffer_text_before)))
     (efrit-read-files-note loop file)
     (efrit-with-live-buffer buffer

@@ -332,7 +332,7 @@ Text in the box moves behind it."
 
 (defun efrit-view--append-piece (block string)
   "Append STRING, the next piece of BLOCK, to its item."
-  (let ((item (alist-get block efrit-view--streaming-items nil nil #'eq)))
+  (let ((item (alist-get block efrit-view--streaming-items)))
     (pcase (efrit-block-type block)
       ("text" (if item
                   (efrit-item-append item (propertize string 'face 'efrit-text) 1)
@@ -350,7 +350,7 @@ Counting its length takes time, so update that only now and then."
 
 (defun efrit-view--end-block (block)
   "Update the item of BLOCK, which is complete."
-  (when-let* ((item (alist-get block efrit-view--streaming-items nil nil #'eq)))
+  (when-let* ((item (alist-get block efrit-view--streaming-items)))
     (pcase (efrit-block-type block)
       ("thinking" (efrit-item-refresh item))
       ("tool_use"
@@ -918,7 +918,7 @@ Everywhere:
 (defun efrit-session-view--keep-end ()
   "Scroll to the end in windows whose point is in the live part.
 Do not scroll a window whose point is on a question."
-  (dolist (window (efrit-transcript-windows))
+  (dolist (window (get-buffer-window-list nil nil t))
     (when (and (not noninteractive)
                (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
                (not (get-text-property (window-point window) 'efrit-question))

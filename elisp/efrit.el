@@ -701,6 +701,16 @@ For a refused parameter, `:fields' in it gives its name and the reason."
          (with-current-buffer ,name
            ,@body)))))
 
+(defmacro efrit-on-failure (cleanup &rest body)
+  "Run BODY and return its value; evaluate CLEANUP if BODY is left early."
+  (declare (indent 1) (debug t))
+  (let ((done (make-symbol "done")))
+    `(let ((,done nil))
+       (unwind-protect (prog1 (progn ,@body)
+                         (setq ,done t))
+         (unless ,done
+           ,cleanup)))))
+
 (defun efrit-make-keymap (bindings &optional parent)
   "Return a keymap of BINDINGS, a list of (KEYS COMMAND), with PARENT.
 KEYS are as for `kbd'."
