@@ -43,11 +43,11 @@ an alist of other things the API reported."
   "Add EVENT, a hash table, to REPLY, and return what it changed.
 That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
   (pcase (gethash "type" event)
-    ("message_start" (efrit-reply--start reply (gethash "message" event)))
+    ("message_start" (efrit-reply--start reply (gethash "message" event)) nil)
     ("content_block_start" (efrit-reply--begin reply (gethash "content_block" event)))
     ("content_block_delta" (efrit-reply--add-delta reply (gethash "delta" event)))
     ("content_block_stop" (efrit-reply--end reply))
-    ("message_delta" (efrit-reply--delta reply event))
+    ("message_delta" (efrit-reply--delta reply event) nil)
     ("message_stop" (efrit-reply--finish reply) nil)
     ("error" (setf (efrit-reply-problem reply) (gethash "error" event "")) nil)))
 
@@ -112,8 +112,7 @@ it may be no JSON."
   "Store id and usage from MESSAGE, the beginning of REPLY."
   (setf (efrit-reply-id reply) (gethash "id" message))
   (efrit-reply--count reply (gethash "usage" message))
-  (efrit-reply--take-extras reply message)
-  nil)
+  (efrit-reply--take-extras reply message))
 
 (defun efrit-reply--count (reply usage)
   "Add USAGE, a hash table or nil, to REPLY; later counts replace earlier ones."
@@ -182,8 +181,7 @@ Some servers do not end each block."
     (when (stringp reason)
       (setf (efrit-reply-stop-reason reply) reason))
     (efrit-reply--count reply (gethash "usage" event))
-    (efrit-reply--take-extras reply event)
-    nil))
+    (efrit-reply--take-extras reply event)))
 
 (defun efrit-reply--block-json (block)
   "Return BLOCK as JSON text, or nil if it cannot be sent back."

@@ -116,17 +116,16 @@ STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
   "Print the list below the bars of BUDGET, a snapshot.
 In every window, keep point on its item, or move it to the first one."
   (setq efrit-budget-print--budget budget)
-  (let ((windows (get-buffer-window-list nil nil t))
-        (buffer-place (efrit-budget-print--place (point) nil)))
-    (let ((places (mapcar (lambda (window)
-                            (cons window (efrit-budget-print--place
-                                          (window-point window) (window-start window))))
-                          windows)))
-      (tabulated-list-print)
-      (efrit-budget-print--bars)
-      (efrit-budget-print--go buffer-place)
-      (pcase-dolist (`(,window . ,place) places)
-        (efrit-budget-print--restore-point window place)))))
+  (let ((buffer-place (efrit-budget-print--place (point) nil))
+        (places (mapcar (lambda (window)
+                          (cons window (efrit-budget-print--place
+                                        (window-point window) (window-start window))))
+                        (get-buffer-window-list nil nil t))))
+    (tabulated-list-print)
+    (efrit-budget-print--bars)
+    (efrit-budget-print--go buffer-place)
+    (pcase-dolist (`(,window . ,place) places)
+      (efrit-budget-print--restore-point window place))))
 
 (defun efrit-budget-print-line (id columns)
   "Insert the line of the item ID with COLUMNS, a vector of strings.
@@ -336,35 +335,27 @@ are those in full, and behind the arrow those in the window.
 (defun efrit-budget-view-pin ()
   "Pin the result at point, to keep it in full through rewrites, or unpin it."
   (interactive nil efrit-budget-view-mode)
-  (let* ((row (efrit-budget-view--row-of-result))
-         (handle (efrit-budget-view--handle row)))
+  (let ((row (efrit-budget-view--row-of-result)))
     (if (plist-get row :pinned)
-        (efrit-budget-view--change (format "unpinned %s" handle) 'worklog/unpin handle
-                                   `((worklog/pin . ,handle)))
-      (efrit-budget-view--change (format "pinned %s" handle) 'worklog/pin handle
-                                 `((worklog/unpin . ,handle))))))
+        (efrit-budget-view--change row "unpinned" 'worklog/unpin 'worklog/pin)
+      (efrit-budget-view--change row "pinned" 'worklog/pin 'worklog/unpin))))
 
 (defun efrit-budget-view-drop ()
   "Compress the result at point to its line; it stays stored."
   (interactive nil efrit-budget-view-mode)
-  (let* ((row (efrit-budget-view--row-of-result))
-         (handle (efrit-budget-view--handle row)))
+  (let ((row (efrit-budget-view--row-of-result)))
     (unless (equal (plist-get row :state) "full")
-      (user-error "%s is already compressed or evicted" handle))
-    (efrit-budget-view--change (format "dropped %s" handle) 'worklog/drop handle
-                               `((worklog/restore . ,handle)
-                                 ,@(and (plist-get row :pinned)
-                                        `((worklog/pin . ,handle)))))))
+      (user-error "%s is already compressed or evicted" (efrit-budget-view--handle row)))
+    (apply #'efrit-budget-view--change row "dropped" 'worklog/drop
+           'worklog/restore (and (plist-get row :pinned) '(worklog/pin)))))
 
 (defun efrit-budget-view-restore ()
   "Bring the result at point back in full, with its turn."
   (interactive nil efrit-budget-view-mode)
-  (let* ((row (efrit-budget-view--row-of-result))
-         (handle (efrit-budget-view--handle row)))
+  (let ((row (efrit-budget-view--row-of-result)))
     (when (equal (plist-get row :state) "full")
-      (user-error "%s is already in the window in full" handle))
-    (efrit-budget-view--change (format "restored %s" handle) 'worklog/restore handle
-                               `((worklog/drop . ,handle)))))
+      (user-error "%s is already in the window in full" (efrit-budget-view--handle row)))
+    (efrit-budget-view--change row "restored" 'worklog/restore 'worklog/drop)))
 
 (defun efrit-budget-view-undo ()
   "Undo the last pin, drop or restore that was done here."
@@ -378,13 +369,17 @@ are those in full, and behind the arrow those in the window.
 
 ;;;; Changes
 
-(defun efrit-budget-view--change (text method handle undo)
-  "Call METHOD for HANDLE, as described by TEXT; UNDO is the way back."
-  (efrit-budget-view--apply-edits
-   (list (cons method handle))
-   (lambda ()
-     (push (cons text undo) efrit-budget-view--changes)
-     (message "Efrit %s; this takes effect with the next turn" text))))
+(defun efrit-budget-view--change (row verb method &rest back)
+  "Call METHOD for the result of ROW; VERB describes that.
+The methods BACK undo it, in this order."
+  (let* ((handle (efrit-budget-view--handle row))
+         (text (format "%s %s" verb handle)))
+    (efrit-budget-view--apply-edits
+     (list (cons method handle))
+     (lambda ()
+       (push (cons text (mapcar (lambda (undo) (cons undo handle)) back))
+             efrit-budget-view--changes)
+       (message "Efrit %s; this takes effect with the next turn" text)))))
 
 (defun efrit-budget-view--apply-edits (edits then)
   "Make each of EDITS, conses (METHOD . HANDLE); then call THEN, and refresh."

@@ -12,6 +12,7 @@
 
 (require 'diff)
 (require 'efrit)
+(require 'efrit-remote)
 
 ;;; Files and their buffers
 

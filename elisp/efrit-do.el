@@ -552,9 +552,8 @@ at most $%.4f for the reply." prompt expired reply))
      (shrinking
       (cons (format "Before it, %s with %s tokens would shrink to a line each:"
                     (efrit-count-text (length shrinking) "result")
-                    (efrit-show-number
-                     (apply #'+ (mapcar (lambda (entry) (plist-get entry :tokens))
-                                        shrinking))))
+                    (efrit-show-number (cl-loop for entry in shrinking
+                                                sum (plist-get entry :tokens))))
             (mapcar (lambda (entry)
                       (format "  %-6s %-18s %7s"
                               (plist-get entry :handle) (plist-get entry :tool)

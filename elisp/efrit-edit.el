@@ -33,23 +33,19 @@
 
 (defun efrit-match-all (old text)
   "Return the offsets of OLD in TEXT, ascending, without overlaps."
-  (let ((found nil)
-        (start 0))
-    (while (and (not (string-empty-p old))
-                (setq start (string-search old text start)))
-      (push start found)
-      (setq start (+ start (length old))))
-    (nreverse found)))
+  (unless (string-empty-p old)
+    (cl-loop for start = (string-search old text)
+             then (string-search old text (+ start (length old)))
+             while start collect start)))
 
 (defun efrit-match-closest (old text)
   "Return the lines of TEXT most like OLD, numbered, or nil."
-  (let* ((lines (split-string text "\n"))
-         (wanted (split-string (string-trim-right old "\n+") "\n"))
-         (start (or (efrit-match--by-lines wanted lines)
-                    (efrit-match--by-letters wanted lines))))
-    (when start
-      (efrit-match--number-lines lines start
-                                 (min (length wanted) efrit-match--most-lines)))))
+  (when-let* ((lines (split-string text "\n"))
+              (wanted (split-string (string-trim-right old "\n+") "\n"))
+              (start (or (efrit-match--by-lines wanted lines)
+                         (efrit-match--by-letters wanted lines))))
+    (efrit-match--number-lines lines start
+                               (min (length wanted) efrit-match--most-lines))))
 
 (defun efrit-match--ignore-blanks (line)
   "Return LINE without blanks."

@@ -24,7 +24,11 @@
 
 ;;; Code:
 
+;; Every file that follows has these three from here.
+(require 'cl-lib)
 (require 'efrit)
+(require 'seq)
+(require 'subr-x)
 
 (defvar tramp-methods)
 
@@ -258,29 +262,26 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
 
 (defun efrit-remote--await (process remote end)
   "Wait until PROCESS on REMOTE has begun, at most until the time END."
-  (let ((ended nil) (begun nil))
-    (unwind-protect
-        (while (not (setq begun (efrit-remote--begun-p process)))
-          (when (or ended (> (float-time) end))
-            (user-error "The shell of %s does not run the sidecar: %s" remote
-                        (string-trim (decode-coding-string
-                                      (or (process-get process 'efrit-written) "")
-                                      'utf-8-unix))))
-          (if (process-live-p process)
-              (accept-process-output process 0.05)
-            (setq ended t)
-            (while (accept-process-output process 0 nil t))))
-      (unless begun
-        (delete-process process)))))
+  (let ((ended nil))
+    (efrit-on-failure (delete-process process)
+      (while (not (efrit-remote--begun-p process))
+        (when (or ended (> (float-time) end))
+          (user-error "The shell of %s does not run the sidecar: %s" remote
+                      (string-trim (decode-coding-string
+                                    (or (process-get process 'efrit-written) "")
+                                    'utf-8-unix))))
+        (if (process-live-p process)
+            (accept-process-output process 0.05)
+          (setq ended t)
+          (while (accept-process-output process 0 nil t)))))))
 
 (defun efrit-remote--begun-p (process)
   "Return non-nil if PROCESS has begun; keep what it wrote behind that."
-  (let* ((written (or (process-get process 'efrit-written) ""))
-         (ready (string-search efrit-remote--ready-line written)))
-    (when ready
-      (process-put process 'efrit-written
-                   (substring written (+ ready (length efrit-remote--ready-line))))
-      t)))
+  (when-let* ((written (process-get process 'efrit-written))
+              (ready (string-search efrit-remote--ready-line written)))
+    (process-put process 'efrit-written
+                 (substring written (+ ready (length efrit-remote--ready-line))))
+    t))
 
 (provide 'efrit-remote)
 ;;; efrit-remote.el ends here

@@ -183,11 +183,10 @@ TRAMP's cache is off for it."
 
 (defun efrit-call--notify (call)
   "Call the success or failure function of CALL."
-  (let ((told (pcase (efrit-call-state call)
-                ('done (efrit-call-success call))
-                ('failed (efrit-call-failure call)))))
-    (when told
-      (funcall told (efrit-call-value call)))))
+  (when-let* ((told (pcase (efrit-call-state call)
+                      ('done (efrit-call-success call))
+                      ('failed (efrit-call-failure call)))))
+    (funcall told (efrit-call-value call))))
 
 ;;; The program
 
@@ -316,11 +315,13 @@ process has ended."
   "Return an empty buffer for the stderr of a process on REMOTE, or here.
 Keep the buffer of the process before, if it has text."
   (let ((name (efrit-process--stderr-name remote))
-        (before (efrit-process--stderr-name remote "before")))
+        (before (efrit-process--stderr-name remote "before"))
+        (kill-buffer-query-functions nil))
     (when-let* ((latest (get-buffer name)))
       (if (zerop (buffer-size latest))
-          (efrit-process--kill-buffer latest)
-        (efrit-process--kill-buffer (get-buffer before))
+          (kill-buffer latest)
+        (when (get-buffer before)
+          (kill-buffer before))
         (with-current-buffer latest
           (rename-buffer before))))
     (get-buffer-create name)))
@@ -342,12 +343,6 @@ Keep the buffer of the process before, if it has text."
     (efrit-process-unwatch process)
     (while (accept-process-output process 0 nil t))
     (funcall over)))
-
-(defun efrit-process--kill-buffer (buffer)
-  "Kill BUFFER without asking; it may be nil."
-  (let ((kill-buffer-query-functions nil))
-    (when buffer
-      (kill-buffer buffer))))
 
 (defun efrit-process--stderr-name (remote &optional which)
   "Return the stderr buffer's name for the process WHICH on the host REMOTE."

@@ -171,10 +171,7 @@ Calls that store something have no time limit."
 
 (defun efrit-turn--event (loop event)
   "Notify the observers of EVENT of the reply that LOOP receives."
-  (pcase (car event)
-    ('retry (efrit-loop-handle loop 'retry))
-    ('again (efrit-loop-handle loop 'again))
-    (_ (efrit-loop-handle loop 'event)))
+  (efrit-loop-handle loop (if (memq (car event) '(retry again)) (car event) 'event))
   (apply #'efrit-loop-notify loop event))
 
 (defun efrit-turn--request-ended (loop reply problem)
@@ -473,20 +470,18 @@ A use with a plan is asked about when it comes up, since earlier ones may
 change the same file."
   (dolist (use (efrit-loop-run loop))
     (setf (efrit-use-effects use) (efrit-run--effects-p loop use))
-    (pcase (cond ((efrit-use-problem use) 'unreadable)
-                 ((efrit-use-misfit use) 'misfit)
-                 (t (efrit-run--decide loop use)))
-      ('unreadable
-       (efrit-run--refuse-input loop use (efrit-use-problem use)
-                                "Call it again with one whole object, each key once; \
+    (cond
+     ((efrit-use-problem use)
+      (efrit-run--refuse-input loop use (efrit-use-problem use)
+                               "Call it again with one whole object, each key once; \
 in smaller parts if it was cut off."))
-      ('misfit
-       (efrit-run--refuse-input loop use (efrit-use-misfit use)
-                                "Call it again with arguments that fit its schema."))
-      ('deny (efrit-run--deny loop use))
-      ((and 'ask (guard (not (efrit-run--plans-p use))))
-       (efrit-run--ask loop use))
-      (_ (setf (efrit-use-ready use) t))))
+     ((efrit-use-misfit use)
+      (efrit-run--refuse-input loop use (efrit-use-misfit use)
+                               "Call it again with arguments that fit its schema."))
+     (t (pcase (efrit-run--decide loop use)
+          ('deny (efrit-run--deny loop use))
+          ((and 'ask (guard (not (efrit-run--plans-p use)))) (efrit-run--ask loop use))
+          (_ (setf (efrit-use-ready use) t))))))
   (efrit-run--next loop))
 
 (defun efrit-run--decide-again (loop)

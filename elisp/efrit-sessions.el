@@ -399,12 +399,11 @@ Its line stays in the list."
 
 (defun efrit-sessions--resume-message (session)
   "Return a message that SESSION was resumed."
-  (cond ((eq (plist-get session :purged) t)
-         (format "Session %s was resumed, but is empty: %s"
-                 (plist-get session :session_id) (plist-get session :note)))
-        ((equal (plist-get session :state) "closed")
-         (format "Session %s was closed, and is open again" (plist-get session :session_id)))
-        (t (format "Session %s was resumed" (plist-get session :session_id)))))
+  (concat (format "Session %s was " (plist-get session :session_id))
+          (cond ((eq (plist-get session :purged) t)
+                 (concat "resumed, but is empty: " (plist-get session :note)))
+                ((equal (plist-get session :state) "closed") "closed, and is open again")
+                (t "resumed"))))
 
 (provide 'efrit-sessions)
 ;;; efrit-sessions.el ends here

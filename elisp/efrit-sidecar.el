@@ -119,13 +119,11 @@ Use the list of its machine, or that of another one if it is not known."
   (let ((case-fold-search t)
         (name (file-local-name file))
         (known (seq-some #'efrit-host-secret-files
-                         (cons (efrit-host-at (file-remote-p file)) efrit-host--hosts)))
-        secret)
-    (when (and known (string-match-p (car known) name))
-      (pcase-dolist (`(,regexp . ,is-secret) (cdr known))
-        (when (string-match-p regexp name)
-          (setq secret is-secret))))
-    secret))
+                         (cons (efrit-host-at (file-remote-p file)) efrit-host--hosts))))
+    (and known
+         (string-match-p (car known) name)
+         (cdr (seq-find (lambda (rule) (string-match-p (car rule) name))
+                        (reverse (cdr known)))))))
 
 (defun efrit-host--secrets (patterns)
   "Return PATTERNS, from the sidecar, as rules for `efrit-host-secret-p'.
@@ -691,12 +689,10 @@ which a person can quit even where a timer waits."
 
 (defun efrit-limits ()
   "Return the limits of a new session, a plist, or nil for the defaults."
-  (let (limits)
-    (pcase-dolist (`(,option . ,name) efrit-limits--wire-names)
-      (let ((value (default-value option)))
-        (unless (equal value (eval (car (get option 'standard-value)) t))
-          (setq limits (plist-put limits name value)))))
-    limits))
+  (cl-loop for (option . name) in efrit-limits--wire-names
+           for value = (default-value option)
+           unless (equal value (eval (car (get option 'standard-value)) t))
+           append (list name value)))
 
 (defun efrit-limits-denied ()
   "Return the names of the tools denied to a new session, a vector, or nil."

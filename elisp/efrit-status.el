@@ -273,18 +273,13 @@ None is longer than COLUMNS."
 
 (defun efrit-presence-observe (loop event buffer)
   "Announce EVENT of LOOP, if its buffer BUFFER is not visible."
+  (when (memq (car event) '(state ask question use))
+    (efrit-presence--refresh))
   (pcase event
-    (`(state ,state ,_)
-     (efrit-presence--refresh)
-     (when (memq state efrit-loop-resting)
-       (efrit-presence--announce-end loop state buffer)))
-    (`(ask ,use)
-     (efrit-presence--refresh)
-     (efrit-presence--announce-question buffer (efrit-use-name use)))
-    (`(question . ,_)
-     (efrit-presence--refresh)
-     (efrit-presence--announce-question buffer "the model"))
-    (`(use ,_) (efrit-presence--refresh))))
+    ((and `(state ,state ,_) (guard (memq state efrit-loop-resting)))
+     (efrit-presence--announce-end loop state buffer))
+    (`(ask ,use) (efrit-presence--announce-question buffer (efrit-use-name use)))
+    (`(question . ,_) (efrit-presence--announce-question buffer "the model"))))
 
 (defun efrit-presence-working ()
   "Return the loops that are not resting."

@@ -524,16 +524,14 @@ Return the inquiries."
   "Restore the buffer of INQUIRY, or kill it if it was opened for that."
   (pcase-let* ((visit (efrit-diagnostics--inquiry-visit inquiry))
                (`(,buffer . ,opened) visit))
-    (when (buffer-live-p buffer)
-      (if opened
-          (efrit-visit-release visit)
-        (when (efrit-diagnostics--inquiry-started inquiry)
-          (with-current-buffer buffer
-            (flymake-mode -1)
-            (if (efrit-diagnostics--inquiry-functions inquiry)
-                (setq-local flymake-diagnostic-functions
-                            (car (efrit-diagnostics--inquiry-functions inquiry)))
-              (kill-local-variable 'flymake-diagnostic-functions))))))))
+    (efrit-with-live-buffer buffer
+      (cond (opened (efrit-visit-release visit))
+            ((efrit-diagnostics--inquiry-started inquiry)
+             (flymake-mode -1)
+             (if (efrit-diagnostics--inquiry-functions inquiry)
+                 (setq-local flymake-diagnostic-functions
+                             (car (efrit-diagnostics--inquiry-functions inquiry)))
+               (kill-local-variable 'flymake-diagnostic-functions)))))))
 
 (defun efrit-diagnostics--unreported (inquiry)
   "Return the names of the checkers that have not reported for INQUIRY."
@@ -661,17 +659,17 @@ If FILE is non-nil, leave out findings about other files."
 
 (defun efrit-diagnostics--sources (inquiries compilations)
   "Return the number of INQUIRIES and the names of COMPILATIONS, as text."
-  (let ((compilers (mapconcat (lambda (buffer)
-                                (with-current-buffer buffer
-                                  (concat (buffer-name)
-                                          (if (process-live-p (get-buffer-process buffer))
-                                              " (running)" ""))))
-                              compilations ", ")))
-    (cond ((and inquiries compilations)
-           (concat (efrit-count-text (length inquiries) "checked file") ", " compilers))
-          (inquiries (efrit-count-text (length inquiries) "checked file"))
-          (compilations compilers)
-          (t "no source: no open file of the project has a checker, and nothing was compiled"))))
+  (or (and (or inquiries compilations)
+           (string-join
+            (append (and inquiries
+                         (list (efrit-count-text (length inquiries) "checked file")))
+                    (mapcar (lambda (buffer)
+                              (concat (buffer-name buffer)
+                                      (if (process-live-p (get-buffer-process buffer))
+                                          " (running)" "")))
+                            compilations))
+            ", "))
+      "no source: no open file of the project has a checker, and nothing was compiled"))
 
 (defun efrit-diagnostics--notes (inquiry)
   "Return lines about checkers that did not contribute to INQUIRY."

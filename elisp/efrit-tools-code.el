@@ -18,10 +18,13 @@
   (require 'etags)
   (require 'project))
 (declare-function xref-backend-definitions "xref" (backend identifier))
+(declare-function xref-backend-identifier-at-point "xref" (backend))
 (declare-function xref-backend-references "xref" (backend identifier))
 (declare-function xref-item-location "xref" (item))
 (declare-function xref-item-summary "xref" (item))
+(declare-function xref-location-group "xref" (location))
 (declare-function xref-location-line "xref" (location))
+(declare-function xref-location-marker "xref" (location))
 (declare-function xref-make "xref" (summary location))
 (declare-function xref-match-item-p "xref" (object))
 

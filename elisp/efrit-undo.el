@@ -194,13 +194,10 @@ Call THEN with the plan, or REFUSED with the reason."
 (defun efrit-undo--same-call-numbers (last changes)
   "Return the number of each change of the call that made LAST, latest first.
 CHANGES are those of the session."
-  (nreverse
-   (mapcar (lambda (change) (plist-get change :number))
-           (seq-filter (lambda (change)
-                         (and (efrit-undo-open-p change)
-                              (equal (plist-get change :tool_use_id)
-                                     (plist-get last :tool_use_id))))
-                       changes))))
+  (cl-loop with call = (plist-get last :tool_use_id)
+           for change in (reverse changes)
+           when (and (efrit-undo-open-p change) (equal call (plist-get change :tool_use_id)))
+           collect (plist-get change :number)))
 
 (defun efrit-undo--plan-checkpoint (loop given then refused)
   "Plan to return to a checkpoint in LOOP; GIVEN are the tool's arguments.

@@ -15,14 +15,12 @@
 ;; need only files and git.
 ;;
 ;; This file has the version, all options, groups, faces and errors, and the
-;; autoloads of the commands.  Every other file requires it, and has cl-lib,
-;; seq and subr-x from it; the order of the files is in docs/architecture.md.
+;; autoloads of the commands.  Every other file requires it; the order of the
+;; files is in docs/architecture.md.  It is loaded when Emacs starts, so it
+;; requires nothing; efrit-remote requires cl-lib, seq and subr-x for all files
+;; that follow.
 
 ;;; Code:
-
-(require 'cl-lib)
-(require 'seq)
-(require 'subr-x)
 
 (defconst efrit-version "0.1.0"
   "Version of this client.")
