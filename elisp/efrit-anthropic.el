@@ -126,7 +126,7 @@ it may be no JSON."
   "Store in REPLY what OBJECT, a hash table, reports besides the reply."
   (dolist (name '("input_transformations" "diagnostics"))
     (let ((value (gethash name object)))
-      (when (and value (not (memq value '(:null))) (not (equal value [])))
+      (unless (member value '(nil :null []))
         (setf (alist-get name (efrit-reply-extras reply) nil nil #'equal) value)))))
 
 (defun efrit-reply--begin (reply object)

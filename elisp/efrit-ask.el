@@ -12,7 +12,6 @@
 
 (require 'efrit)
 (require 'efrit-change)
-(require 'efrit-do)
 (require 'efrit-edit)
 (require 'efrit-permissions)
 (require 'efrit-rpc)

@@ -10,10 +10,7 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-do)
 (require 'efrit-loop)
-(require 'efrit-rpc)
-(require 'efrit-run)
 (require 'efrit-sidecar)
 (require 'efrit-status)
 (require 'efrit-view)

@@ -147,7 +147,7 @@ Points, marks and windows keep their places."
 Point, windows and the undo history are kept.  CODING is the file's coding
 system; nil means detect it."
   (with-current-buffer buffer
-    (pcase-let ((`(,text ,modtime ,coding) (efrit-file--read buffer-file-name coding))
+    (pcase-let ((`(,text ,modtime ,coding) (efrit-file-read buffer-file-name coding))
                 (inhibit-read-only t))
       ;; Without a file name, Emacs asks nothing about a file that changed on
       ;; disk.  Set the file's time after the text, so that undo marks the
@@ -264,7 +264,7 @@ not auto-save that."
   "Return the beginning of the name of a temporary file for writing FILE."
   (format ".%s.efrit-" (file-name-nondirectory file)))
 
-(defun efrit-file--read (file coding)
+(defun efrit-file-read (file coding)
   "Return the text of FILE, its modification time and its coding system.
 Read it with CODING, or detect that if it is nil."
   (let ((coding-system-for-read coding))
@@ -345,8 +345,7 @@ of the change in the sidecar."
 Signal `efrit-change-refused' or another error if that fails; the file and
 its buffer are then unchanged."
   (unless (equal (efrit-change-stamp change) (efrit-file-stamp (efrit-change-file change)))
-    (efrit-change--refuse "%s was just changed by somebody else; read it again"
-                          (efrit-change-path change)))
+    (efrit-change--refuse change "%s was just changed by somebody else; read it again"))
   (pcase (efrit-change-kind change)
     ('edit (efrit-change--edit change))
     ('create (efrit-change--create change))
@@ -370,23 +369,24 @@ its buffer are then unchanged."
 
 ;;;; Checks
 
-(defun efrit-change--refuse (format &rest arguments)
-  "Signal `efrit-change-refused'; FORMAT and ARGUMENTS give the reason."
-  (signal 'efrit-change-refused (list (apply #'format format arguments))))
+(defun efrit-change--refuse (change format &rest arguments)
+  "Signal `efrit-change-refused' for CHANGE.
+FORMAT gives the reason, with the path of CHANGE and ARGUMENTS."
+  (signal 'efrit-change-refused
+          (list (apply #'format format (efrit-change-path change) arguments))))
 
 (defun efrit-change--check-size (change)
   "Refuse CHANGE if its file is too large to be edited."
   (let ((size (file-attribute-size (file-attributes (efrit-change-file change)))))
     (when (> (or size 0) efrit-change-most-bytes)
-      (efrit-change--refuse "%s has %d bytes, more than the %d that can be edited; \
-use a command" (efrit-change-path change) size efrit-change-most-bytes))))
+      (efrit-change--refuse change "%s has %d bytes, more than the %d that can be edited; \
+use a command" size efrit-change-most-bytes))))
 
 (defun efrit-change--check-plain (change)
   "Refuse CHANGE if Emacs would uncompress or decrypt its file."
   (let ((handler (find-file-name-handler (efrit-change-file change) 'insert-file-contents)))
     (when (and handler (not (file-remote-p (efrit-change-file change))))
-      (efrit-change--refuse "%s is compressed or encrypted and cannot be edited"
-                            (efrit-change-path change)))))
+      (efrit-change--refuse change "%s is compressed or encrypted and cannot be edited"))))
 
 (defun efrit-change--check-buffer (change buffer)
   "Refuse CHANGE if BUFFER, which visits its file, must not be edited.
@@ -394,26 +394,25 @@ Reload an unmodified BUFFER whose file has changed on disk."
   (with-current-buffer buffer
     (unless (efrit-file-current-p buffer)
       (when (buffer-modified-p)
-        (efrit-change--refuse "%s has unsaved changes in Emacs, and its file has changed \
-on disk; ask the person to resolve that first" (efrit-change-path change)))
+        (efrit-change--refuse change "%s has unsaved changes in Emacs, and its file has changed \
+on disk; ask the person to resolve that first"))
       (efrit-file-reload buffer buffer-file-coding-system))
     (when (buffer-base-buffer)
-      (efrit-change--refuse "%s is in an indirect buffer and cannot be edited"
-                            (efrit-change-path change)))))
+      (efrit-change--refuse change "%s is in an indirect buffer and cannot be edited"))))
 
 (defun efrit-change--check-content (change)
   "Refuse CHANGE if this buffer, which visits its file, cannot be edited."
-  (let ((path (efrit-change-path change)))
+  (let ((file (efrit-change-file change)))
     (cond
-     ((not (file-writable-p (efrit-change-file change)))
-      (efrit-change--refuse "%s is read-only; ask the person to make it writable" path))
+     ((not (file-writable-p file))
+      (efrit-change--refuse change "%s is read-only; ask the person to make it writable"))
      (buffer-read-only
-      (efrit-change--refuse "%s is in a buffer that the person made read-only" path))
-     ((stringp (file-locked-p (efrit-change-file change)))
-      (efrit-change--refuse "%s is being edited by %s in another Emacs" path
-                            (file-locked-p (efrit-change-file change))))
+      (efrit-change--refuse change "%s is in a buffer that the person made read-only"))
+     ((stringp (file-locked-p file))
+      (efrit-change--refuse change "%s is being edited by %s in another Emacs"
+                            (file-locked-p file)))
      ((string-search "\0" (efrit-change-before change))
-      (efrit-change--refuse "%s is binary and cannot be edited as text" path)))))
+      (efrit-change--refuse change "%s is binary and cannot be edited as text")))))
 
 (defun efrit-change--check-encodable (change)
   "Refuse CHANGE if the file's coding system lacks a character of its new text.
@@ -423,9 +422,8 @@ Raw bytes are kept as they are."
                                          (efrit-change-after change) t t))
          (place (car (unencodable-char-position 0 (length text) coding 1 text))))
     (when place
-      (efrit-change--refuse "%s is encoded in %s, which has no %s (U+%04X)"
-                            (efrit-change-path change) coding
-                            (string (aref text place)) (aref text place)))))
+      (efrit-change--refuse change "%s is encoded in %s, which has no %s (U+%04X)"
+                            coding (string (aref text place)) (aref text place)))))
 
 ;;;; Kinds of changes
 
@@ -437,7 +435,7 @@ Raw bytes are kept as they are."
       (efrit-on-failure (efrit-change-restore-buffer change)
         (efrit-file-set-text buffer (efrit-change-after change))
         (unless (string= (efrit-file-text buffer) (efrit-change-after change))
-          (efrit-change--refuse "%s cannot hold this text" (efrit-change-path change)))
+          (efrit-change--refuse change "%s cannot hold this text"))
         (when (efrit-change-save change)
           (efrit-file-save buffer))))))
 
@@ -445,7 +443,7 @@ Raw bytes are kept as they are."
   "Create the file of CHANGE, and its missing parent folders."
   (let ((file (efrit-change-file change)))
     (when (file-exists-p file)
-      (efrit-change--refuse "%s was created by somebody else; read it" (efrit-change-path change)))
+      (efrit-change--refuse change "%s was created by somebody else; read it"))
     (make-directory (file-name-directory file) t)
     (setf (efrit-change-buffer change) (efrit-file-open file)
           (efrit-change-opened change) t)

@@ -12,8 +12,6 @@
 
 (require 'efrit)
 (require 'efrit-anthropic)
-(require 'efrit-backend)
-(require 'efrit-edit)
 (require 'efrit-loop)
 (require 'efrit-permissions)
 (require 'efrit-remote)
@@ -411,20 +409,19 @@ A message, a result or a failed request is not answered yet."
   "Show what BLOCKS in LOOP would send and cost, and ask whether to send it.
 If BLOCKS is nil, LOOP goes on.  With ABOVE, a number, send at once unless the
 prompt is above that, and do not select the window."
-  (let ((buffer (unless above (efrit-preview--begin loop)))
-        (send (if blocks (lambda () (efrit-loop-say loop blocks))
-                (lambda () (efrit-loop-go loop)))))
+  (let* ((buffer (unless above (efrit-preview--begin loop)))
+         (send (if blocks (lambda () (efrit-loop-say loop blocks))
+                 (lambda () (efrit-loop-go loop))))
+         (show (lambda (text)
+                 (efrit-preview--show (or buffer (efrit-preview--notify loop)) send text))))
     (efrit-preview--ask
      loop blocks
      (lambda (told)
        (if (and above (<= (plist-get told :prompt) above))
            (funcall send)
-         (efrit-preview--show (or buffer (efrit-preview--notify loop)) send
-                              (efrit-preview--text loop blocks told))))
+         (funcall show (efrit-preview--text loop blocks told))))
      (lambda (err)
-       (efrit-preview--show (or buffer (efrit-preview--notify loop)) send
-                            (concat "There is no preview:\n  "
-                                    (efrit-error-text err) "\n"))))))
+       (funcall show (concat "There is no preview:\n  " (efrit-error-text err) "\n"))))))
 
 ;;;; Commands
 

@@ -13,7 +13,6 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-anthropic)
 (require 'efrit-backend)
 (require 'efrit-remote)
 (require 'efrit-rpc)

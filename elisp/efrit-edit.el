@@ -231,9 +231,7 @@ Visit the file if it exists."
   "Return the diff of PLAN."
   (or (efrit-plan-diff plan)
       (setf (efrit-plan-diff plan)
-            (mapconcat (lambda (change)
-                         (efrit-plan--change-diff change (efrit-change-after change)))
-                       (efrit-plan-changes plan) ""))))
+            (mapconcat #'efrit-plan--change-diff (efrit-plan-changes plan) ""))))
 
 (defun efrit-plan-prompt (plan)
   "Return the question to the person about PLAN, one line."
@@ -310,19 +308,19 @@ Call THEN with the plan, or REFUSED with the reason."
 
 (defun efrit-plan--change-line (change)
   "Return CHANGE as a line, with the numbers of lines added and removed."
-  (let ((counts (efrit-diff-counts
-                 (efrit-plan--change-diff change (efrit-change-after change)))))
+  (let ((counts (efrit-diff-counts (efrit-plan--change-diff change))))
     (format "%s %s%s (+%d −%d)" (capitalize (symbol-name (efrit-change-kind change)))
             (efrit-change-path change)
             (if (efrit-change-to change) (concat " to " (efrit-change-to change)) "")
             (car counts) (cdr counts))))
 
-(defun efrit-plan--change-diff (change after)
-  "Return the diff of CHANGE with the new text AFTER."
+(defun efrit-plan--change-diff (change)
+  "Return the diff of CHANGE."
   (if (eq (efrit-change-kind change) 'rename)
       (format "rename from %s\nrename to %s\n" (efrit-change-path change)
               (efrit-change-to change))
-    (efrit-diff (efrit-change-before change) after (efrit-change-path change))))
+    (efrit-diff (efrit-change-before change) (efrit-change-after change)
+                (efrit-change-path change))))
 
 (defun efrit-plan--ask (call question options then)
   "Ask the person QUESTION with OPTIONS for CALL, and call THEN with the answer."

@@ -11,7 +11,6 @@
 ;;; Code:
 
 (require 'efrit)
-(require 'efrit-do)
 (require 'efrit-sidecar)
 (require 'icomplete)
 (require 'project)

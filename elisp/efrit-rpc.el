@@ -355,13 +355,13 @@ Keep the buffer of the process before, if it has text."
 
 (cl-defstruct (efrit-connection (:constructor efrit-connection--create) (:copier nil))
   "A running sidecar.
-PROCESS is its process, of the name NAME.  PIECES are bytes that are
+PROCESS is its process.  PIECES are bytes that are
 not read yet, unibyte strings, the latest first; SIZE is their length, and
 NEED the length from which on there is a message to read.  CALLS are the
 requests that were sent and have not ended, by their ids; ID is the latest
 of these.  ON-PROGRESS and ON-END are as in `efrit-connection-open'; ON-END
 is nil once it was called.  LOG is how many characters of messages to keep."
-  process name pieces (size 0) (need 1) (calls (make-hash-table)) (id 0)
+  process pieces (size 0) (need 1) (calls (make-hash-table)) (id 0)
   on-progress on-end log)
 
 (defun efrit-connection-open (process on-progress on-end)
@@ -370,8 +370,7 @@ ON-PROGRESS is called with a call, or nil, and the params of a progress
 notification; ON-END with the connection and the reason, a text, once the
 process has ended."
   (let ((connection (efrit-connection--create
-                     :process process :name (process-name process)
-                     :on-progress on-progress :on-end on-end
+                     :process process :on-progress on-progress :on-end on-end
                      :log efrit-sidecar-log-events)))
     (efrit-connection--fit process connection)
     (efrit-process-watch process (lambda () (efrit-connection--process-ended connection)))
@@ -478,7 +477,8 @@ Return nil if it had ended."
   (let ((most (efrit-connection-log connection)))
     (when (> most 0)
       (with-current-buffer (get-buffer-create
-                            (format "*%s events*" (efrit-connection-name connection)))
+                            (format "*%s events*"
+                                    (process-name (efrit-connection-process connection))))
         (buffer-disable-undo)
         (goto-char (point-max))
         (insert sign " " (decode-coding-string json 'utf-8-unix) "\n")

@@ -14,7 +14,6 @@
 (require 'efrit-loop)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
-(require 'efrit-status)
 (require 'tabulated-list)
 
 ;;; Exporting a session

@@ -15,7 +15,6 @@
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-run)
-(require 'efrit-sidecar)
 
 ;;; Words
 

@@ -14,7 +14,6 @@
 (require 'efrit-change)
 (require 'efrit-loop)
 (require 'efrit-permissions)
-(require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
 ;; They are loaded when they are used.
@@ -565,12 +564,10 @@ Show numbers and symbols only, which cannot be secret."
 
 (defun efrit-docs--node (name)
   "Return the node NAME, (manual)node or manual; a mere node is of (elisp)."
-  (unless (string-match "\\`\\(?:(\\([[:alnum:]_.+-]+\\))\\)?\\(.*\\)\\'" name)
+  (unless (string-match "\\`\\(?:(\\([[:alnum:]_.+-]+\\))\\)?\\([^(/*\n]*\\)\\'" name)
     (user-error "Give a node as (elisp)Buffers"))
   (let ((manual (or (match-string 1 name) "elisp"))
         (node (string-trim (match-string 2 name))))
-    (when (string-match-p "[(/*]" node)
-      (user-error "Give a node as (elisp)Buffers"))
     (require 'info)
     (with-temp-buffer
       (let ((Info-history nil)

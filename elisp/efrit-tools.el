@@ -66,18 +66,15 @@ relative file names begin there."
 
   (defun efrit-tools--schema (arguments)
     "Return the schema of ARGUMENTS, as `efrit-define-tool' takes them."
-    (let ((required (cl-remove-if (lambda (argument) (plist-get (cdddr argument) :optional))
-                                  arguments)))
+    (let ((required (cl-loop for (name _ _ . more) in arguments
+                             unless (plist-get more :optional) collect (symbol-name name))))
       `(:type "object"
               :properties ,(or (cl-mapcan (lambda (argument)
                                             (list (efrit-tools--keyword (car argument))
                                                   (efrit-tools--property argument)))
                                           arguments)
                                efrit-json-empty-object)
-              ,@(and required
-                     (list :required (vconcat (mapcar (lambda (argument)
-                                                        (symbol-name (car argument)))
-                                                      required)))))))
+              ,@(and required (list :required (vconcat required))))))
 
   (defun efrit-tools--property (argument)
     "Return the schema of ARGUMENT, as `efrit-define-tool' takes it."
@@ -205,14 +202,12 @@ is a reason, too."
 (defun efrit-tools-schemas ()
   "Return the schemas of all tools of this Emacs, a vector of plists."
   (vconcat
-   (mapcar (lambda (entry)
-             (let ((tool (cdr entry)))
-               (list :name (efrit-tool-name tool)
-                     :description (efrit-tool-description tool)
-                     :input_schema (efrit-tool-parameters tool)
-                     :policy (symbol-name (efrit-tool-policy tool)))))
-           (sort (copy-sequence efrit-tools--by-name)
-                 (lambda (a b) (string< (car a) (car b)))))))
+   (mapcar (lambda (tool)
+             (list :name (efrit-tool-name tool)
+                   :description (efrit-tool-description tool)
+                   :input_schema (efrit-tool-parameters tool)
+                   :policy (symbol-name (efrit-tool-policy tool))))
+           (seq-sort-by #'efrit-tool-name #'string< (mapcar #'cdr efrit-tools--by-name)))))
 
 (defun efrit-tools-run (call arguments)
   "Run CALL with ARGUMENTS, a JSON text, and finish it with the result.

@@ -13,7 +13,6 @@
 (require 'efrit-change)
 (require 'efrit-edit)
 (require 'efrit-loop)
-(require 'efrit-sidecar)
 (require 'efrit-tools)
 (require 'tabulated-list)
 
@@ -142,13 +141,10 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
 
 (defun efrit-undo--disk-text (buffer)
   "Return the text of the file of BUFFER on disk, decoded as in BUFFER."
-  (let ((file (buffer-file-name buffer))
-        (coding (buffer-local-value 'buffer-file-coding-system buffer)))
-    (with-temp-buffer
-      (let ((coding-system-for-read coding))
-        (when (file-exists-p file)
-          (insert-file-contents file)))
-      (buffer-string))))
+  (with-current-buffer buffer
+    (if (file-exists-p buffer-file-name)
+        (car (efrit-file-read buffer-file-name buffer-file-coding-system))
+      "")))
 
 (defun efrit-undo--update-buffer (loop change undone)
   "Update the buffer of CHANGE of LOOP after the sidecar's reply UNDONE."
