@@ -17,9 +17,9 @@ from math import ceil
 from unicodedata import normalize
 
 from efrit_budget.budget import weights
-from efrit_budget.budget.shapes import counted, odd_cost, ones, parts_cost
+from efrit_budget.budget.shapes import BLANKS_AND_DIGITS, PATTERNS, odd_cost, ones, parts_cost
 from efrit_budget.budget.thin import RULERS, stretches
-from efrit_budget.budget.words import divided, made_of_few, skeleton
+from efrit_budget.budget.words import CONTINUING, divided, made_of_few
 
 SAMPLE = 2048
 SLICES = 16
@@ -91,15 +91,16 @@ def foreign_cost(classes: bytes, bones: bytes) -> float:
 def measure(text: str) -> float:
     """Return the tokens that end within a text."""
     text, raw = joined(text)
-    bones = skeleton(raw)
+    bones = raw.translate(None, CONTINUING)
     unknown = divided(bones)
     in_words = weights.UNKNOWN.cost(unknown.rest) + FEW_LETTERS_COST * made_of_few(unknown.rest)
     odd = odd_cost(bones)
     found = weights.JOINTS.cost(bones) + in_words + odd
     found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken
-    found += sum(weights.COSTS[name] * number for name, number in counted(bones).items())
+    shape = bones.translate(BLANKS_AND_DIGITS)
+    found += sum(weights.COSTS[name] * shape.count(each) for name, each in PATTERNS.items())
     least = parts_cost(bones) + odd + WORDS_LEAST * in_words + PIECES_LEAST * unknown.pieces
-    if bones is raw:
+    if len(bones) == len(raw):
         return max(found, LEAST_SHARE * least)
     classes = foreign_classes(raw)
     own: float = ones(classes.translate(weights.EXTRA)) + SENTENCE_MORE * text.count(SENTENCE)

@@ -97,12 +97,6 @@ def every(byte: int, size: int) -> int:
     return int.from_bytes(bytes([byte]) * size, "little")
 
 
-def counted(bones: bytes) -> dict[str, int]:
-    """Count the patterns that are charged by themselves."""
-    shape = bones.translate(BLANKS_AND_DIGITS)
-    return {name: shape.count(pattern) for name, pattern in PATTERNS.items()}
-
-
 def parts_cost(bones: bytes) -> float:
     """Return the least tokens that end within a text: one for each part that no token exceeds.
 

@@ -13,7 +13,7 @@ from unicodedata import normalize
 
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import DEAR_MARKS, ones, parts_cost
-from efrit_budget.budget.words import BLANK, known_words, skeleton, words
+from efrit_budget.budget.words import BLANK, CONTINUING, known_words, parted
 
 RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 """Characters that lines are drawn with, of which several are one token."""
@@ -127,8 +127,9 @@ def least_cost(thin: str) -> float:
     """Return the least that thin stretches cost; words that are one token cost no more."""
     if not thin or BASES <= set(thin.upper()) <= BASES | {"N", "\n"}:
         return 0.0
-    bones = skeleton(thin.encode("utf-8", "surrogatepass"))
-    known = list(filter(known_words().__contains__, words(bones)))
+    bones = thin.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
+    _, in_words = parted(bones)
+    known = list(filter(known_words().__contains__, in_words.decode("ascii").split()))
     in_known = len("".join(known).replace(BLANK, ""))
     drawn = thin
     for line in LINES:

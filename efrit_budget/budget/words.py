@@ -39,20 +39,6 @@ def known_words() -> frozenset[str]:
     return frozenset([*listed.split(), BLANK])
 
 
-def skeleton(raw: bytes) -> bytes:
-    """Return a byte for each character of UTF-8: itself, or the first of its several bytes."""
-    return raw if raw.isascii() else raw.translate(None, CONTINUING)
-
-
-def words(bones: bytes) -> list[str]:
-    """Return the words of ASCII letters, divided where capitals begin or end within them.
-
-    Those right behind a space have a `_` before them; a space that stands before something else
-    may be a word `_`.
-    """
-    return parted(bones)[1].decode("ascii").split()
-
-
 def parted(bones: bytes) -> tuple[bytes, bytes]:
     """Return the ASCII letters, and the same divided into words and at capitals by spaces.
 

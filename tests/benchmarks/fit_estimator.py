@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from efrit_budget.budget import estimate as estimator
 from efrit_budget.budget import weights
-from efrit_budget.budget.shapes import PATTERNS, Pairs, counted, ones
-from efrit_budget.budget.words import CONTINUING, divided, known_words, skeleton, words
+from efrit_budget.budget.shapes import BLANKS_AND_DIGITS, PATTERNS, Pairs, ones
+from efrit_budget.budget.words import CONTINUING, divided, known_words, parted
 from tests.benchmarks import fit_classes
 from tests.benchmarks.corpora import Chunk, build
 from tests.benchmarks.corpora_languages import language_texts
@@ -67,7 +67,7 @@ def listed_words(chunks: Sequence[Chunk], real: Sequence[int]) -> list[str]:
     use: dict[str, float] = defaultdict(float)
     for chunk, tokens in zip(chunks, real, strict=True):
         bones = chunk.text.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-        for word, times in Counter(words(bones)).items():
+        for word, times in Counter(parted(bones)[1].decode("ascii").split()).items():
             use[word] += times / tokens
     whole = claude_words()
     known = [word for word in sorted(use, key=lambda word: -use[word]) if word in whole]
@@ -252,17 +252,18 @@ def pair_counts(pairs: Pairs, coded: bytes) -> Numbers:
 def features(text: str) -> tuple[Numbers, float]:
     """Return the estimator's counts for a text, in the unknowns' order, and its fixed cost."""
     text, raw = estimator.joined(text)
-    bones = skeleton(raw)
+    bones = raw.translate(None, CONTINUING)
+    shape = bones.translate(BLANKS_AND_DIGITS)
     unknown = divided(bones)
     borders = cyrillic = np.zeros(256)
     certain = 1.0 + estimator.UNBROKEN_COST * unknown.unbroken
-    if bones is not raw:
+    if len(bones) < len(raw):
         borders = pair_counts(weights.BORDERS, bones)
         classes = estimator.foreign_classes(raw)
         certain += ones(classes.translate(weights.EXTRA))
         certain += estimator.SENTENCE_MORE * text.count(estimator.SENTENCE)
         cyrillic = pair_counts(weights.CYRILLIC, classes.translate(None, weights.NOT_CYRILLIC))
-    linear = [*counted(bones).values(), unknown.pieces]
+    linear = [*map(shape.count, PATTERNS.values()), unknown.pieces]
     tables = [
         pair_counts(weights.JOINTS, bones),
         borders,
