@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from efrit_budget.project.processes import orphans
 from tests import soak
 from tests.connection import Connection
 from tests.local_sidecar import TOOLS_FOR_TESTS, LocalSidecar
@@ -46,6 +47,16 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     # Each Emacs with a home of its own would compile the same files anew.
     monkeypatch.setenv("EMACS_INHIBIT_AUTOMATIC_NATIVE_COMPILATION", "1")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _guard() -> Iterator[None]:
+    """End the shell that guards the commands of this process when all tests have run."""
+    yield
+    shell = orphans._guard._shell
+    if shell is not None and shell.stdin is not None:
+        shell.stdin.close()
+        shell.wait()
 
 
 @pytest.fixture
