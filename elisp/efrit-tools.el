@@ -492,8 +492,8 @@ the timers are always cleaned up."
   (let ((most efrit-eval-most-characters))
     (if (<= (length text) most)
         text
-      (concat (substring text 0 most)
-              (efrit-tool-mark-own (format "\n[cut: %s more characters]\n"
+      (concat (substring text 0 most) "\n"
+              (efrit-tool-mark-own (format "[cut: %s more characters]\n"
                                            (- (length text) most)))))))
 
 ;;;; Backtraces

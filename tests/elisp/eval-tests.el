@@ -183,6 +183,15 @@ once; ERT, which needs it for a test that fails, is to have that here."
       (should (string-match-p "\\[cut: [0-9]+ more characters\\]" text))
       (should (< (length text) 200)))))
 
+(ert-deftest efrit-eval-the-note-of-a-cut-is-a-line-of-its-own ()
+  "The program's line says how much is missing, and nothing of the output does."
+  (let* ((efrit-eval-most-characters 10)
+         (result (efrit-eval-tests--run "(princ (make-string 20 ?x)) nil"))
+         (lines (split-string (plist-get result :text) "\n")))
+    (should (equal '("[cut: 10 more characters]" "=> nil")
+                   (mapcar (lambda (number) (nth number lines))
+                           (append (efrit-tool-own-lines result) nil))))))
+
 (ert-deftest efrit-eval-characters-that-json-cannot-hold-are-replaced ()
   "Raw bytes and half surrogates, in the output and in the value."
   (let ((text (efrit-eval-tests--text
