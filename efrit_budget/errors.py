@@ -11,6 +11,8 @@ else:
 
 JsonObject: TypeAlias = dict[str, Any]
 """An object whose members are known to the code that reads them, such as a block of the API."""
+MOST_LISTED, MOST_FIELDS = 5, 50
+"""The invalid fields that an error names in its message, and in its data."""
 
 
 class EfritError(Exception):
@@ -123,10 +125,12 @@ def field_error(field: str, problem: str) -> InvalidParamsError:
 
 
 def invalid_params(found: Iterable[Mapping[str, Any]]) -> InvalidParamsError:
-    """Return the error for pydantic's findings, without the given values."""
+    """Return the error for pydantic's findings, the first ones named, without the given values."""
     fields = [
         {"field": ".".join(map(str, each["loc"])) or "params", "problem": each["msg"]}
         for each in found
     ]
-    listed = "; ".join(f"{each['field']}: {each['problem']}" for each in fields[:5])
-    return InvalidParamsError(listed, data={"fields": fields})
+    listed = "; ".join(f"{each['field']}: {each['problem']}" for each in fields[:MOST_LISTED])
+    more = len(fields) - MOST_LISTED
+    message = f"{listed}; and {more:,} more" if more > 0 else listed
+    return InvalidParamsError(message, data={"fields": fields[:MOST_FIELDS]})

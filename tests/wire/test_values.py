@@ -61,6 +61,13 @@ def test_half_of_a_character_in_a_name_is_refused(client: Client, field: str) ->
     assert field in refusal(client, "memory/search", **{field: "\ud800"})
 
 
+def test_thousands_of_invalid_elements_get_a_short_error(client: Client) -> None:
+    said = refusal(client, "memory/search", tags=[1] * 5_000)
+    assert "tags.4" in said
+    assert "and 4,995 more" in said
+    assert len(said) < 10_000
+
+
 def test_half_of_a_character_in_the_id_of_a_call_is_refused(client: Client) -> None:
     call = {"session_id": client.session, "name": "file_info", "tool_use_id": "\ud800"}
     assert "tool_use_id" in refusal(client, "tools/call", **call)
