@@ -12,11 +12,11 @@ class Lane(Enum):
     """The kind of thread that runs a method, so that slow work never delays quick replies."""
 
     ORDERED = "ordered"
-    """On the reading thread: in force before the next message is looked at."""
+    """Runs on the reading thread, and ends before the next message is parsed."""
     QUICK = "quick"
-    """Reads, and soon has its answer."""
+    """Only reads, and ends soon."""
     WRITING = "writing"
-    """Writes, and may have to wait for another sidecar that does."""
+    """Writes to the database, and may have to wait for another sidecar's write."""
     SLOW = "slow"
 
 
@@ -28,14 +28,14 @@ class Progress:
     done: int | None = None
     total: int | None = None
     output: Callable[[], str] | None = None
-    """Gives the end of what the work has written so far."""
+    """Returns the end of the output that the work has written so far."""
 
     def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
-        """Say how far the work is; the wire passes it on when the work takes long."""
+        """Store the progress, which is sent to the client if the request takes long."""
         self.message, self.done, self.total = message, done, total
 
     def shows(self, output: Callable[[], str]) -> None:
-        """Have the end of what the work writes be passed on while it runs."""
+        """Let progress notifications carry what `output` returns: the end of the work's output."""
         self.output = output
 
 
@@ -46,4 +46,4 @@ class Call:
     cancellation: Cancellation = field(default_factory=Cancellation)
     progress: Progress = field(default_factory=Progress)
     handover: Path | None = None
-    """The folder in which the client leaves texts that are long for a message."""
+    """The folder in which the client leaves texts too long for a message; None without one."""

@@ -1,8 +1,8 @@
 """Dispatch a parsed request through jsonrpcserver.
 
 jsonrpcserver answers a whole batch at once, loses the id of an invalid request, and puts an
-exception's text into `data`. So every member comes here on its own and checked, and a method's
-exceptions are turned into errors before the library sees them.
+exception's text into `data`. So each request of a batch is dispatched alone and checked before,
+and a method's exceptions are turned into errors before the library sees them.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,25 +17,25 @@ from efrit_budget.wire.request import Request, error_reply, unexpected
 
 
 class Dispatcher:
-    """The methods by name."""
+    """Finds a request's method by its name, and runs it."""
 
     def __init__(self, methods: Mapping[str, Method]) -> None:
         self._methods = methods
         self._handlers = {name: _handler(method) for name, method in methods.items()}
 
     def lane(self, request: Request) -> Lane:
-        """Return the lane of a request."""
+        """Return the lane of a request's method, `ORDERED` for an unknown method."""
         method = self._methods.get(request.method)
         return Lane.ORDERED if method is None else method.lane
 
     def arrive(self, request: Request, call: Call) -> None:
-        """Tell the method of a request that is going to wait for its lane."""
+        """Call the `arrive` function of the request's method, if it has one."""
         method = self._methods.get(request.method)
         if method is not None and method.arrive is not None:
             method.arrive(request.member.get("params", {}), call)
 
     def reply(self, request: Request, call: Call) -> JsonObject | None:
-        """Run the request; None where it was a notification."""
+        """Run a request and return its reply, or None for a notification."""
         if request.method not in self._handlers:
             unknown = MethodNotFoundError(f"there is no method {request.method[:100]}")
             return None if request.is_notification else error_reply(unknown, request.id)
@@ -43,7 +43,7 @@ class Dispatcher:
             request.member,
             self._handlers,
             context=call,
-            deserializer=dict,  # this room has read and checked the member already
+            deserializer=dict,  # the member is parsed and checked already
             validator=bool,
         )
         return reply if isinstance(reply, dict) else None

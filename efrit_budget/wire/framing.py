@@ -2,7 +2,7 @@
 
 The first byte of a message tells its framing: a letter begins a header block, anything else
 a JSON text on a line of its own. The framer does no input or output of its own, and looks at
-each byte a bounded number of times, however small the pieces are in which it comes.
+each byte a bounded number of times, however few bytes it is fed at a time.
 """
 
 import re
@@ -22,7 +22,7 @@ LENGTH_AT_END = re.compile(
     rb"(?<!-)content-length[ \t]*:[ \t]*[0-9]{1,18}[ \t]*\r?\Z", re.IGNORECASE
 )
 LENGTH_LINE_BYTES = 128
-"""How far from the end of a line a header glued to something else is looked for."""
+"""The last bytes of a line in which a length header behind other text is searched for."""
 
 
 class Framing(Enum):
@@ -36,8 +36,8 @@ class Framing(Enum):
 class Message:
     """One delimited message, not parsed yet.
 
-    A `stray` one is a line that stood between a broken message and the next header: it counts
-    if it is a request, and is otherwise part of the breakage that was already reported.
+    A `stray` message is a line between a broken message and the next header. If it is not JSON,
+    it is ignored, as a part of the broken message, whose error was sent already.
     """
 
     body: bytes
@@ -57,7 +57,7 @@ Piece = Message | Malformed
 
 
 def dress(body: bytes, framing: Framing) -> bytes:
-    """Return `body` framed for the wire."""
+    """Return `body` with the header or the newline that delimits it on the wire."""
     if framing is Framing.LINE:
         return body + b"\n"
     return b"%s: %d\r\n\r\n%s" % (HEADER_NAME, len(body), body)
@@ -71,7 +71,7 @@ class _Header:
     lengths: tuple[bytes, ...] = ()
 
     def take(self, line: bytes) -> bool:
-        """Read one more line of it; false where the line is none of a header's."""
+        """Add a line to the header block; return False if the line is not a header."""
         found = HEADER_LINE.fullmatch(line)
         if found is None:
             return False
@@ -81,7 +81,7 @@ class _Header:
         return True
 
     def length(self) -> int:
-        """Return the stated length; raise `ParseError` if it is invalid."""
+        """Return the length of the body; raise `ParseError` if it is missing or invalid."""
         if not self.lengths:
             raise _header_error("it has no length")
         found = [LENGTH_VALUE.fullmatch(value) for value in self.lengths]
@@ -108,28 +108,28 @@ class Framer:
         self._last = Framing.LINE
 
     def lose_step(self) -> None:
-        """Say that the last header-framed body was not JSON, so its length may be wrong."""
+        """Mark the stream as out of step: the last body was not JSON; its length may be wrong."""
         self._out_of_step = True
 
     def regain_step(self) -> None:
-        """Say that the last stray message was one after all."""
+        """Mark the stream as in step again: the last stray message was JSON."""
         self._out_of_step = False
 
     def feed(self, data: bytes) -> Iterator[Piece]:
-        """Yield the messages that `data` completes."""
+        """Yield the messages, and the malformed parts, that `data` completes."""
         self._buffer += data
         while self._advance():
             yield from self._next()
 
     def finish(self) -> Iterator[Piece]:
-        """Yield what the end of the stream completes."""
+        """Yield a last line that has no newline, or an error if the stream ends in a message."""
         if self._body_length is None and not self._skip_bytes:
             yield from self.feed(b"\n")
         if self._body_length is not None or self._header is not None:
             yield Malformed(ParseError("the stream ended inside a message"), Framing.HEADER)
 
     def _advance(self) -> bool:
-        """Return whether a whole body or line is available."""
+        """Skip refused bytes and blanks; return whether a body, a line or too long a line waits."""
         if self._skip_bytes:
             self._skip_bytes -= len(self._take(min(self._skip_bytes, len(self._buffer))))
         if self._skip_line and self._line_end() >= 0:
@@ -145,7 +145,7 @@ class Framer:
         return self._line_end() >= 0 or len(self._buffer) > self._line_limit()
 
     def _next(self) -> Iterator[Piece]:
-        """Take one body or one line from the buffer."""
+        """Take one body or one line from the buffer; yield its message or error, if it has one."""
         if self._body_length is not None:
             length, self._body_length = self._body_length, None
             yield Message(self._take(length), Framing.HEADER)
@@ -159,7 +159,7 @@ class Framer:
     # Lines
 
     def _line_end(self) -> int:
-        """Return the index of the next newline, or -1, searching each byte once."""
+        """Return the buffer's index of the next newline, or -1; search each byte only once."""
         end = self._buffer.find(b"\n", self._scanned)
         self._scanned = len(self._buffer) if end < 0 else end
         return end
@@ -173,7 +173,7 @@ class Framer:
         return self._header is not None or (self._buffer[:1].isalpha() and not self._out_of_step)
 
     def _overlong(self) -> Iterator[Piece]:
-        """Refuse a line that is longer than its kind may be, and pass over the rest of it."""
+        """Skip a line that is too long; yield an error for it unless the stream is out of step."""
         self._skip_line = True
         if self._out_of_step:
             return
@@ -185,7 +185,7 @@ class Framer:
             yield self._too_big(f"a line of more than {self.max_bytes:,} bytes", Framing.LINE)
 
     def _first_line(self) -> Iterator[Piece]:
-        """Handle the line that begins a message."""
+        """Yield the message on a line outside a header block, or begin a header block."""
         end = self._line_end()
         header_at = self._length_header_at(end)
         if header_at is not None and header_at > 0:
@@ -200,10 +200,10 @@ class Framer:
             yield from self._line(self._take(end + 1).strip(BLANKS))
 
     def _length_header_at(self, end: int) -> int | None:
-        """Return where a length header begins on this line, or -1.
+        """Return the index at which this line's length header begins, or None if it has none.
 
-        No JSON text ends like that, so what is before it is a message without its newline, or
-        garbage; the header itself is where the stream is in step again.
+        No JSON text ends in such a header, so text before it is a message without its newline, or
+        garbage; at the header the stream is in step again.
         """
         start = max(0, end - LENGTH_LINE_BYTES)
         found = LENGTH_AT_END.search(self._buffer, start, end)
@@ -220,7 +220,7 @@ class Framer:
     # Headers
 
     def _header_line(self, header: _Header) -> Iterator[Piece]:
-        """Handle a line of a header block; an empty one ends it."""
+        """Add a line to the header block, which an empty line ends; yield an error if it is bad."""
         end = self._line_end()
         line = bytes(self._buffer[:end]).removesuffix(b"\r")
         if self._length_header_at(end) or (line and not header.take(line)):

@@ -1,4 +1,4 @@
-"""Strict JSON, read and written."""
+"""Parse JSON strictly, and serialize it."""
 
 import json
 import math
@@ -7,9 +7,9 @@ from typing import NoReturn
 from efrit_budget.errors import Json, JsonObject, ParseError
 
 MAX_DEPTH = 200
-"""What everything behind the parser can bear, on every version of Python."""
+"""The deepest nesting of arrays and objects: safe for recursion on every version of Python."""
 SHOWN_KEY = 60
-"""Characters of a key that an error names."""
+"""The most characters of a repeated key that the error message quotes."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -24,7 +24,7 @@ def _parse_finite(text: str) -> float:
 
 
 def _object(members: list[tuple[str, Json]]) -> JsonObject:
-    """Return an object; raise if a key repeats, because readers differ on it."""
+    """Return the members as an object; raise if a key repeats, as parsers differ on that."""
     value = dict(members)
     if len(value) < len(members):
         keys = [key for key, _ in members]
@@ -53,7 +53,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _refuse_lone_surrogates(value: Json) -> None:
-    """Raise for a string that no UTF-8 text can hold."""
+    """Raise if a string in `value` has a lone surrogate, which UTF-8 cannot encode."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def _refuse_lone_surrogates(value: Json) -> None:
 
 
 def _refuse_depth(value: Json) -> None:
-    """Raise where containers stand in one another too deeply."""
+    """Raise if arrays and objects are nested more than `MAX_DEPTH` deep."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         if not level:
@@ -81,7 +81,7 @@ def _containers_in(value: Json) -> list[Json]:
 def parse(raw: bytes, *, for_all: bool = False) -> Json:
     """Parse a UTF-8 JSON text; raise `ParseError` if it is invalid.
 
-    With `for_all` it has to be one that every program reads alike: integers fit 64 bits.
+    With `for_all`, integers must fit 64 bits, as some programs read no larger ones.
     """
     try:
         text = raw.decode()
@@ -102,7 +102,7 @@ def parse(raw: bytes, *, for_all: bool = False) -> Json:
 
 
 def serialize(value: Json) -> bytes:
-    """Return compact JSON of `value` in UTF-8 on one line."""
+    """Return `value` as JSON on one line in UTF-8, in ASCII if it has lone surrogates."""
     try:
         return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:

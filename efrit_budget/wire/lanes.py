@@ -1,7 +1,7 @@
 """Worker threads in lanes, so that slow work waits only behind slow work.
 
-Each lane has a backlog with an end: a client that sends without end, and reads no answer, is not
-read from any more until there is room.
+Each lane has a backlog of limited size: while a backlog is full, nothing more is read from the
+client.
 """
 
 import threading
@@ -13,9 +13,9 @@ Work = Callable[[], None]
 MOST_WAITING = 1_024
 """How many requests may wait in a lane before the reader waits too."""
 MOST_BYTES = 32 * 2**20
-"""How long their messages may be in all; a longer one has to wait alone."""
+"""The most bytes that may wait in a lane; a longer message enters only an empty backlog."""
 LOOK_SECONDS = 0.2
-"""How often who waits for room looks whether that is to end."""
+"""The seconds after which a thread that waits for room asks again whether to give up."""
 
 
 class Backlog:
@@ -29,7 +29,7 @@ class Backlog:
         self._bytes = 0
 
     def enter(self, size: int, give_up: Callable[[], bool]) -> bool:
-        """Wait for room for a message of that size; false where that was given up."""
+        """Wait for room for a message of `size` bytes; return False if `give_up` ends the wait."""
         with self._room:
             while not self._has_room(size):
                 if give_up():
@@ -40,7 +40,7 @@ class Backlog:
         return True
 
     def leave(self, size: int) -> None:
-        """Make room: the request is being worked on, or was refused."""
+        """Make room: a request whose message has `size` bytes waits no longer."""
         with self._room:
             self._waiting -= 1
             self._bytes -= size
@@ -65,7 +65,7 @@ class WorkLane:
         self._idle = threading.Condition(self._lock)
 
     def submit(self, work: Work) -> None:
-        """Have `work` run soon; it must not raise."""
+        """Queue `work` for a thread of this lane; `work` must not raise."""
         with self._lock:
             self._unfinished += 1
             grow = self._threads < min(self._size, self._unfinished)
@@ -75,18 +75,18 @@ class WorkLane:
             self._grow()
 
     def wait_until_idle(self, seconds: float) -> bool:
-        """Wait for all that was submitted; false when the time ran out first."""
+        """Wait up to `seconds` for all submitted work to end; return whether it has ended."""
         with self._idle:
             return self._idle.wait_for(lambda: self._unfinished == 0, seconds)
 
     def close(self) -> None:
-        """Let each thread end once it has done what was submitted before."""
+        """Let each thread end after the work that was submitted before."""
         with self._lock:
             for _ in range(self._threads):
                 self._queue.put(None)
 
     def _grow(self) -> None:
-        """Start a thread; where the system gives none, those there are have to do."""
+        """Start a thread; if the system allows none and the lane has no other, work once here."""
         try:
             threading.Thread(target=self._serve, name=self._name, daemon=True).start()
         except RuntimeError:
@@ -101,7 +101,7 @@ class WorkLane:
             pass
 
     def _work_once(self) -> bool:
-        """Do the next piece of work; return false where the lane is closed instead."""
+        """Do the next work of the queue; return False if the lane was closed instead."""
         work = self._queue.get()
         if work is None:
             return False

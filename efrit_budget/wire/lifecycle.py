@@ -1,7 +1,7 @@
 """The lifecycle of a connection from `initialize` to `exit`, as in LSP.
 
-What belongs to the connection itself is answered here, with nothing but the standard library, so
-that `initialize` has its reply before the application is loaded.
+The methods of the connection itself stand here and need only the standard library, so that
+`initialize` has its reply before the application is loaded.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ CANCEL = "$/cancelRequest"
 class Stage(Enum):
     """The stages of a connection.
 
-    A person's pipe never initializes, so requests are answered in FRESH too; what `initialize`
-    adds is that both sides know the other's version.
+    A person who pipes requests in sends no `initialize`, so requests are answered in FRESH too;
+    `initialize` tells each side the other's version.
     """
 
     FRESH = "fresh"
@@ -57,7 +57,7 @@ class Lifecycle:
         return 1 if self.exit_asked and self.stage is not Stage.SHUT_DOWN else 0
 
     def _initialize(self, params: dict[str, Json]) -> Json:
-        """Tell the versions; whether a mismatch matters is the client's to decide."""
+        """Return our versions; at a mismatch the client decides whether to go on."""
         if self.stage is not Stage.FRESH:
             raise InvalidRequestError("this connection is initialized already")
         version = params.get("protocol_version", PROTOCOL_VERSION)

@@ -9,10 +9,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from efrit_budget.errors import InvalidParamsError, Json, JsonObject, invalid_params
 from efrit_budget.wire.call import Call, Lane
 
-__all__ = ["Call", "Lane"]  # those who declare a method take them from here
+__all__ = ["Call", "Lane"]  # modules that declare methods import both from here
 
 Number = Annotated[int, Field(ge=1, lt=2**63)]
-"""What counts from one, and the database can hold."""
+"""A whole number from 1 that SQLite can store."""
 Offset = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -22,12 +22,12 @@ def as_object(value: Json) -> Json:
 
 
 Members = Annotated[JsonObject, BeforeValidator(as_object)]
-"""An object, such as a tool's arguments."""
+"""An object, such as a tool's arguments; null and [] are read as an empty object."""
 NAMES = (
     *("session_id", "tool_use_id", "name", "model", "continuation_token", "confirm_id"),
     *("tool", "checkpoint", "project", "scope", "kind", "tags"),
 )
-"""The fields that name something; in texts, half a character is replaced."""
+"""The fields that name something: a lone surrogate is refused in names, but replaced in texts."""
 
 
 class Params(BaseModel):
@@ -38,7 +38,7 @@ class Params(BaseModel):
     @field_validator(*NAMES, check_fields=False)
     @classmethod
     def _is_whole(cls, value: Any) -> Any:
-        """Refuse half of a character, which JSON can write and nothing can store."""
+        """Raise if a name has a lone surrogate, which JSON can write but UTF-8 cannot."""
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, str) and any("\ud800" <= letter <= "\udfff" for letter in name):
                 raise ValueError("it holds half of a character (a lone surrogate)")
@@ -58,10 +58,10 @@ class Method:
     run: Callable[[Any, Call], Json]
     lane: Lane = Lane.QUICK
     arrive: Callable[[dict[str, Json] | list[Json], Call], None] | None = None
-    """Called with the params, unchecked, before the request waits for its lane."""
+    """Called with the unchecked params before the request is queued in its lane."""
 
     def __call__(self, given: dict[str, Json] | list[Json], call: Call) -> Json:
-        """Validate the params and answer; positional ones take the fields in order."""
+        """Validate the params and run the method; positional params take the fields in order."""
         if isinstance(given, list) and not self.params.__pydantic_root_model__:
             given = _named(self.params, given)
         try:

@@ -20,9 +20,9 @@ from efrit_budget.errors import (
 log = logging.getLogger(__name__)
 
 LOGGED_NAME = re.compile(r"[\w.:/$-]{1,100}", re.ASCII)
-"""A name that may stand in the log; anything else could be somebody's text."""
+"""Names that are logged as they are; any other text could be private and is not logged."""
 ID_TYPES = (NoneType, str, int, float)
-"""The types of the ids that JSON-RPC allows; true is an int to Python alone."""
+"""The types of ids that JSON-RPC allows, without bool, which Python takes for an int."""
 TOOL_STATUSES = ("success", "error", "needs_confirmation")
 
 
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def tool_use_id(self) -> str | None:
-        """The tool call of this request, by which it can be cancelled."""
+        """The `tool_use_id` in the params, by which the request can be cancelled, or None."""
         params = self.member.get("params")
         found = params.get("tool_use_id") if isinstance(params, dict) else None
         return found if isinstance(found, str) else None
@@ -58,7 +58,7 @@ def success_reply(result: Json, request_id: Json) -> JsonObject:
 
 
 def request_of(member: Any) -> Request | JsonObject:
-    """Return the request of a member, or the error reply if it is invalid."""
+    """Return the request in a message or in a batch's member; if invalid, the error reply."""
     if not isinstance(member, dict):
         return error_reply(InvalidRequestError("not an object"))
     request_id, problem = member.get("id"), None
@@ -78,7 +78,7 @@ def request_of(member: Any) -> Request | JsonObject:
 
 
 def unexpected(error: BaseException, where: str) -> InternalError:
-    """Log a defect whole, and give the reply only a reference to it."""
+    """Log a defect with its traceback; return an error with only a reference to the log."""
     reference = secrets.token_hex(4)
     log.error("reference %s, in %s", reference, where, exc_info=error)
     return InternalError(
@@ -88,7 +88,7 @@ def unexpected(error: BaseException, where: str) -> InternalError:
 
 
 def log_request(request: Request, reply: JsonObject | None, seconds: float) -> None:
-    """Log how a request ended, by names and numbers alone: no text that anybody wrote."""
+    """Log a request's names, status and time, but no text that a person or a model wrote."""
     if not log.isEnabledFor(logging.INFO):
         return
     code = None if reply is None or "error" not in reply else reply["error"]["code"]
@@ -106,7 +106,7 @@ def log_request(request: Request, reply: JsonObject | None, seconds: float) -> N
 
 
 def _logged(name: Json) -> str:
-    """Return a name as the log has it: `-` for none, `?` for what is no name."""
+    """Return a name as it is logged: `-` for None, `?` if it does not match `LOGGED_NAME`."""
     if name is None:
         return "-"
     text = str(name)
@@ -114,7 +114,7 @@ def _logged(name: Json) -> str:
 
 
 def _status(reply: JsonObject | None) -> str:
-    """Return the status of a tool call, or `ok`."""
+    """Return the status of a tool call from its reply, or `ok` for any other reply."""
     result = None if reply is None else reply.get("result")
     status = result.get("status") if isinstance(result, dict) else None
     return status if status in TOOL_STATUSES else "ok"

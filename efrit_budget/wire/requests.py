@@ -12,7 +12,7 @@ from efrit_budget.wire.request import Request
 PROGRESS_AFTER_SECONDS = 0.5
 
 Reply = Callable[[dict[str, Json] | None], None]
-"""Takes the one reply to a request; None for a notification, which gets none."""
+"""Sends the reply to a request; takes None for a notification, which gets no reply."""
 
 
 @dataclass(eq=False)
@@ -22,26 +22,26 @@ class Job:
     request: Request
     reply: Reply
     say: Callable[[Json], None]
-    """Sends a notification about it."""
+    """Sends the client a notification about this request."""
     call: Call = field(default_factory=Call)
     size: int = 0
-    """How many bytes of a message it came in."""
+    """The bytes of the request's message, or of the request's share of a batch."""
     begun: float = field(default_factory=time.monotonic)
     next_progress: float = PROGRESS_AFTER_SECONDS
     shown: str = ""
-    """The output that was passed on last."""
+    """The output in the last progress notification that had one."""
     taken: bool = False
     answered: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> bool:
-        """Claim it, to run it or to refuse it; true for the first who asks."""
+        """Claim the request, to run or to refuse it; return True to the first caller alone."""
         with self.lock:
             was_taken, self.taken = self.taken, True
         return not was_taken
 
     def say_progress(self) -> None:
-        """Send `$/progress` when it is due; never once the reply is on its way."""
+        """Send `$/progress` if it is due, and the request has an id and no reply yet."""
         with self.lock:
             if self.answered or self.request.id is None:
                 return
@@ -53,7 +53,7 @@ class Job:
                 self.say({"jsonrpc": "2.0", "method": "$/progress", "params": params})
 
     def _new_output(self) -> str | None:
-        """Return new output that was not reported yet, or None."""
+        """Return the output if it has changed since the last report, or None."""
         newest = self.call.progress.output
         output = self.shown if newest is None else newest()
         if output == self.shown:
@@ -87,7 +87,7 @@ class RequestTable:
         self._ids: set[tuple[bool, Json]] = set()
 
     def admit(self, job: Job) -> None:
-        """Take a request in hand; its id must not be in use."""
+        """Add a request; raise if a request in progress has the same id."""
         with self._lock:
             if job.request.id is not None:
                 if _key(job.request.id) in self._ids:
@@ -96,7 +96,7 @@ class RequestTable:
             self._jobs.add(job)
 
     def release(self, job: Job) -> bool:
-        """Forget a request, whose reply comes next; false where it has one already."""
+        """Remove a request that is about to be answered; return False if it was answered before."""
         with job.lock:
             job.answered = True
         with self._lock:
@@ -112,7 +112,7 @@ class RequestTable:
             return list(self._jobs)
 
     def about(self, params: dict[str, Json]) -> Iterator[Job]:
-        """Return the requests with this `id` or `tool_use_id`."""
+        """Yield the requests with the `id` or the `tool_use_id` in these params."""
         use_id = params.get("tool_use_id")
         for job in self.all():
             own_id = job.request.id
@@ -122,7 +122,7 @@ class RequestTable:
 
 
 class Batch:
-    """Collects replies and sends them when the last has arrived."""
+    """Collects the replies of a batch, and sends them as one array after the last."""
 
     def __init__(self, members: int, send: Callable[[bytes], None]) -> None:
         self._missing = members
@@ -131,7 +131,7 @@ class Batch:
         self._replies: list[bytes] = []
 
     def take(self, reply: bytes | None) -> None:
-        """Take one member's reply as JSON text; None where it was a notification."""
+        """Add one request's reply as JSON text, or None for a notification."""
         with self._lock:
             self._missing -= 1
             if reply is not None:

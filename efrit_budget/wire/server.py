@@ -1,4 +1,4 @@
-"""The main loop: read, split, dispatch, reply, and shut down."""
+"""The main loop of a connection: read, parse and dispatch messages, reply, and shut down."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ QUICK_THREADS = 4
 WRITING_THREADS = 4
 SLOW_THREADS = 16
 QUICK_WAITING = 256
-"""How many quick requests may wait: all of them are answered when the input has ended."""
+"""The most requests that wait in the quick or writing lane: few enough to answer at the end."""
 
 QUICK_DRAIN_SECONDS = 30.0
-"""How long quick requests in hand may take on a busy machine after the input has ended."""
+"""The seconds after the end of input that the writing lane, then the quick lane, may still work."""
 DRAIN_SECONDS = 0.4
-"""How long slow work in hand may go on after that."""
+"""The seconds that slow requests may still run, once the quick lane has ended its work."""
 STOP_SECONDS = 0.2
-"""How long cancelled work may take to stop."""
+"""The seconds that cancelled requests get to stop, and then a half-written message to end."""
 END_SECONDS = 3.0
-"""How long the end may take once the quick requests are answered."""
+"""The seconds until the process is ended by force, once the quick requests are answered."""
 TERMINATE_SECONDS = 3.0
-"""The same after a signal, when what is half written is to be finished."""
+"""The seconds from a signal to an end by force; half of them are for a half-written message."""
 
 Send = Callable[[bytes], None]
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Application:
-    """The application behind the connection."""
+    """The dispatcher of the application's methods, and its limit for the size of a message."""
 
     dispatcher: Dispatcher
     max_message_bytes: int
@@ -89,9 +89,9 @@ class Server:
         self._watchdog = Watchdog(streams, self._leave)
 
     def run(self, on_exit: Callable[[], None]) -> int:
-        """Serve as a process of its own, which signals end and a watchdog ends in time.
+        """Serve until the connection or a signal ends it; return the exit code of the process.
 
-        `on_exit` stops what outlives a thread (child processes), last of all.
+        `on_exit` is called last, to stop child processes; a watchdog ends a process that hangs.
         """
         signal.set_wakeup_fd(self._streams.make_wakeable(), warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -102,7 +102,7 @@ class Server:
         return code
 
     def serve(self) -> int:
-        """Serve until the connection ends, and return the exit code that the client is due."""
+        """Serve until the connection ends; return the exit code of the process."""
         with passing_progress_on(self._table):
             self._read_until_end()
             self._finish()
@@ -115,13 +115,13 @@ class Server:
         self._watchdog.end_within(TERMINATE_SECONDS)
 
     def _leave(self) -> None:
-        """End because the client is gone; the reader may be stuck, so it has a deadline."""
+        """Stop serving, as the client is gone; set a deadline in case the reader is stuck."""
         self._terminated = True
         self._watchdog.end_within(END_SECONDS - DRAIN_SECONDS)
         self._streams.wake()
 
     def _finish(self) -> None:
-        """Let the work in hand end, then make it end; every request gets its reply."""
+        """End all requests: wait (not after a signal or `exit`), cancel, refuse the rest; close."""
         if not self._terminated and not self._lifecycle.exit_asked:
             self._lanes[Lane.WRITING].wait_until_idle(QUICK_DRAIN_SECONDS)
             self._lanes[Lane.QUICK].wait_until_idle(QUICK_DRAIN_SECONDS)
@@ -238,7 +238,7 @@ class Server:
             self._queue(self._lanes[lane], job, answer)
 
     def _queue(self, lane: WorkLane, job: Job, answer: Callable[[], None]) -> None:
-        """Have a lane answer; where its backlog is full, read nothing more until there is room."""
+        """Queue a request in a lane; while the lane's backlog is full, block the reading thread."""
 
         def leave_and_answer() -> None:
             lane.backlog.leave(job.size)
@@ -248,7 +248,7 @@ class Server:
             lane.submit(leave_and_answer)
 
     def _gives_up_waiting(self) -> bool:
-        """Tell whether to wait no more for room in a lane; who waits is no stuck reader."""
+        """Return whether to stop waiting for room in a lane; note that the reader is not stuck."""
         self._watchdog.reader_is_alive()
         return self._terminated
 
@@ -261,7 +261,7 @@ class Server:
             self._reply(job, reply_of(job.request, job.call))
 
     def _own_reply(self, request: Request, _: Call) -> dict[str, Json] | None:
-        """Return the reply of the connection's own methods."""
+        """Run a method of the connection itself, such as `initialize`; return its reply, if any."""
         params = request.member.get("params", {})
         try:
             if not isinstance(params, dict):
@@ -297,7 +297,7 @@ class Server:
             self._stop(job)
 
     def _stop(self, job: Job) -> None:
-        """Stop a request; one that no thread has begun on is answered at once."""
+        """Cancel a request; if no thread has begun to run it, send its error reply at once."""
         job.call.cancellation.cancel()
         if job.take():
             self._refuse(job)

@@ -13,14 +13,14 @@ from efrit_budget.errors import EfritError
 
 READ_BYTES = 256 * 1024
 WRITE_BYTES = 64 * 1024
-"""What is written at a time, so that a slow reader is told from one that is gone."""
+"""The most bytes of one write, so that a slow reader does not look like one that is gone."""
 
 
 def take_standard_streams() -> ProtocolStreams:
-    """Return the process's standard input and output, taken from everything else in it.
+    """Return streams of the process's stdin and stdout, which nothing else in it can use then.
 
-    Descriptor 0 is left at the null device and descriptor 1 at standard error, so that neither a
-    stray `print` nor a child process can put a byte into the protocol.
+    Descriptor 0 then reads the null device and descriptor 1 writes to standard error, so that
+    neither a stray `print` nor a child process can put a byte into the protocol.
     """
     for stream, name in ((sys.__stdin__, "input"), (sys.__stdout__, "output")):
         if stream is None:  # it was closed when Python started
@@ -46,14 +46,14 @@ class ProtocolStreams:
         self._writing_since: float | None = None
 
     def make_wakeable(self) -> int:
-        """Return a descriptor at which a byte interrupts `read`, for `signal.set_wakeup_fd`."""
+        """Return a descriptor for `signal.set_wakeup_fd`; a byte written to it ends `read`."""
         self._wakes = os.pipe()
         for end in self._wakes:
             os.set_blocking(end, False)
         return self._wakes[1]
 
     def read(self) -> bytes | None:
-        """Return the next bytes: empty at the end, None when woken."""
+        """Return the next bytes: empty at the end of input, None if woken or if none are there."""
         if self._wakes is not None and self._wakes[0] in _wait(self._input, self._wakes[0]):
             os.read(self._wakes[0], 4096)
             return None
@@ -65,7 +65,7 @@ class ProtocolStreams:
             return b""
 
     def wake(self) -> None:
-        """Make `read` return None, where it is wakeable."""
+        """Make `read` return None; do nothing unless `make_wakeable` was called."""
         if self._wakes is not None:
             with suppress(BlockingIOError):  # it is woken already
                 os.write(self._wakes[1], b"\0")
@@ -77,19 +77,19 @@ class ProtocolStreams:
         return any(event & select.POLLHUP for _, event in poll.poll(0))
 
     def stalled(self, seconds: float) -> bool:
-        """Return whether nobody has read our output for this long."""
+        """Return whether a write has waited for its reader for more than `seconds`."""
         since = self._writing_since
         return since is not None and time.monotonic() - since > seconds
 
     def write(self, data: bytes) -> None:
-        """Write one whole message; nothing more is tried once the reader is gone."""
+        """Write one whole message; do nothing once the reader is gone or the output is closed."""
         with self._lock:
             view = memoryview(data)
             while view and not self._closed:
                 view = view[self._written(view) :]
 
     def close(self, seconds: float) -> None:
-        """Write nothing from now on; a message half written is given `seconds` to be whole."""
+        """Close the output, after waiting up to `seconds` for a message that is being written."""
         whole = self._lock.acquire(timeout=seconds)
         self._closed = True
         if whole:
@@ -110,7 +110,7 @@ class ProtocolStreams:
 
 
 def _wait(*descriptors: int, until: int = select.POLLIN) -> list[int]:
-    """Return which of the descriptors can be read, or whatever `until` says."""
+    """Wait for the poll event `until` at a descriptor; return the descriptors with an event."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, until)

@@ -1,4 +1,4 @@
-"""Two threads: one reports progress, one ends the process in time."""
+"""Two threads: one reports progress, one ends a process that is abandoned or overdue."""
 
 import logging
 import os
@@ -14,18 +14,18 @@ log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.1
 STALLED_SECONDS = 0.4
-"""How long a client that has closed its end may leave our output unread."""
+"""The seconds that a write may wait for its reader once the client has closed our input."""
 STUCK_SECONDS = 60.0
-"""How long the reader may be stuck in anything else then."""
+"""The seconds that the reader may show no sign of life once the client has closed our input."""
 PROGRESS_SECONDS = 0.2
 LOG_SECONDS = 0.1
 
 
 class Watchdog:
-    """Ends the process when nobody is left to serve.
+    """Ends the process when its client is gone, or by force at a deadline.
 
-    It writes nothing to the protocol and waits for no lock of others, because it is what is left
-    when every other thread is stuck in a pipe that nobody reads.
+    It writes nothing to the client and takes no lock of other threads, because it has to work
+    when all of them are stuck in a pipe that nobody reads.
     """
 
     def __init__(self, streams: ProtocolStreams, leave: Callable[[], None]) -> None:
@@ -36,16 +36,16 @@ class Watchdog:
         self._exit_code = 0
 
     def start(self, on_exit: Callable[[], None]) -> None:
-        """Begin; `on_exit` is run before the process is ended by force."""
+        """Start the thread, which calls `on_exit` before it ends the process by force."""
         watch = threading.Thread(target=self._watch, args=(on_exit,), name="watchdog", daemon=True)
         watch.start()
 
     def reader_is_alive(self) -> None:
-        """Say that the reader has read something, or has dealt with a message."""
+        """Record that the reading thread is not stuck at this moment."""
         self._last_sign = time.monotonic()
 
     def end_within(self, seconds: float, exit_code: int = 0) -> None:
-        """Let the process live that long at most; an earlier deadline stands."""
+        """End the process by force after `seconds`, or at an earlier deadline if there is one."""
         moment = time.monotonic() + seconds
         self._exit_code = exit_code
         self._deadline = moment if self._deadline is None else min(moment, self._deadline)
@@ -71,7 +71,7 @@ class Watchdog:
 
 @contextmanager
 def passing_progress_on(table: RequestTable) -> Iterator[None]:
-    """Send what is to be said about long work from a thread, while the block runs."""
+    """Send progress notifications of the table's requests from a thread, while the block runs."""
     stop = threading.Event()
 
     def repeat() -> None:
