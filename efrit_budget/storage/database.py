@@ -17,16 +17,16 @@ from efrit_budget.storage.migrate import migrate
 T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 10_000
-"""How long a write waits for another sidecar's by default."""
+"""The milliseconds that a write waits by default for another sidecar's write."""
 CACHE_KIB = 8192
-"""The most that a connection keeps of the file in memory; a search of memory reads a few MiB."""
+"""The most KiB of the file that a connection caches; a search of observations reads a few MiB."""
 SHRINKING = "PRAGMA auto_vacuum = INCREMENTAL"
 """Lets the file shrink later; must be set before its first page is written, or before VACUUM."""
 JOURNAL_BYTES = 4 * 2**20
 """The size to which the journal is cut when it is reused."""
 LOCKED = "database is locked"
 MARGIN_SECONDS = 1.0
-"""How much longer than SQLite's timeout a writer waits for writers of its own process."""
+"""The seconds beyond SQLite's timeout that a writer waits for writers of its own process."""
 
 
 class Database:
@@ -63,7 +63,7 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Run the block in a read transaction, which sees one state of the database.
 
-        Within another block or transaction it reads the state of that one.
+        Inside a transaction of the same thread, it uses that transaction instead.
         """
         outer: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if outer is not None and outer.in_transaction:
@@ -81,7 +81,7 @@ class Database:
     def writing(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
         """Run the block in a transaction; commit at its end, roll back if it raises.
 
-        If another process writes, wait for it: `within_ms`, or as the settings say.
+        Wait for other writers for `within_ms`, or as long as the settings say; then raise.
         """
         with self.trying(within_ms) as connection:
             yield connection
@@ -89,7 +89,7 @@ class Database:
 
     @contextmanager
     def trying(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
-        """Run the block in a transaction that is rolled back at its end."""
+        """Run the block in a transaction for writing; roll it back unless the block commits it."""
         with self.alone(within_ms) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -100,9 +100,9 @@ class Database:
 
     @contextmanager
     def alone(self, within_ms: int | None = None) -> Iterator[sqlite3.Connection]:
-        """Return a connection without a transaction while no other thread of this process writes.
+        """Yield a connection without a transaction while no other thread of this process writes.
 
-        Its waits for other processes, and the one for the turn, take `within_ms` at the most.
+        Wait at most `within_ms` for those threads, and at most `within_ms` for other processes.
         """
         usual_seconds = self._busy_timeout_ms / 1000 + MARGIN_SECONDS
         seconds = usual_seconds if within_ms is None else within_ms / 1000
@@ -129,7 +129,7 @@ class Database:
         return reading
 
     def close(self) -> None:
-        """Close every connection; SQLite folds the journal into the file with the last one.
+        """Close every connection; with the last, SQLite writes the journal into the file.
 
         A thread that still uses its connection closes it when it is done.
         """
@@ -142,7 +142,7 @@ class Database:
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
-        """Mark this thread's connection as in use; may be nested. Errors of SQLite become ours."""
+        """Yield this thread's connection, marked as in use; turn most SQLite errors into ours."""
         try:
             connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
             if connection is None:
@@ -168,10 +168,10 @@ class Database:
             raise StorageError(_explanation(error, self.path)) from error
 
     def _make(self) -> None:
-        """Make the complete file under another name, readable by its owner alone, and rename it.
+        """Create the database under a temporary name, for its owner alone, and rename it.
 
-        So no process sees an empty file, which would mean that its content was lost.
-        The journal files inherit its mode.
+        So no process sees an empty file, which `_require_content` takes for a lost database.
+        SQLite gives the journal's files the same mode.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = self.path.with_name(f".{secrets.token_hex(8)}.unfinished")
@@ -206,7 +206,7 @@ class Database:
 
 
 def _link_in_place(unfinished: Path, path: Path) -> None:
-    """Rename the new file to `path`, unless another sidecar has made that meanwhile."""
+    """Rename the new file to `path`, unless another sidecar has created `path` meanwhile."""
     try:
         os.link(unfinished, path)
     except FileExistsError:
@@ -219,8 +219,8 @@ def _link_in_place(unfinished: Path, path: Path) -> None:
 def _require_content(path: Path) -> None:
     """Raise if the file is empty: SQLite would silently begin a new database in it.
 
-    It is not opened: closing it would take SQLite's locks on it from this whole process, and the
-    next process to end would remove the journal that is still written to.
+    The file is not opened: closing it would release SQLite's locks on it in this whole process,
+    and the next process to end would remove the journal while this process writes to it.
     """
     found = path.stat()
     if stat.S_ISREG(found.st_mode) and not found.st_size:
@@ -233,7 +233,7 @@ def _require_content(path: Path) -> None:
 def _make_private(path: Path) -> None:
     """Remove other users' permissions, which older versions gave, from a file of our own.
 
-    It is not opened, for the reason given at `_require_content`.
+    The file is not opened, for the reason given at `_require_content`.
     """
     found = path.stat()
     own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()

@@ -15,7 +15,7 @@ FOREIGN = "the database belongs to another program; name another file with --db,
 
 
 def migrations() -> list[tuple[int, Path]]:
-    """Return the migration files in order."""
+    """Return the migrations in order: the schema version that each makes, and its file."""
     return [(int(file.name.partition("_")[0]), file) for file in sorted(FOLDER.glob("*.sql"))]
 
 
@@ -30,7 +30,7 @@ def version(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the migrations that are missing, once even if two sidecars start together."""
+    """Apply the missing migrations; raise if the database is foreign, too new or incomplete."""
     found = version(connection)
     _require_own(connection, found)
     if found > newest():
@@ -54,7 +54,7 @@ def _require_own(connection: sqlite3.Connection, found: int) -> None:
 
 
 def application_id(connection: sqlite3.Connection) -> int:
-    """Return the mark of the program that made the database; 0 where none did."""
+    """Return the number by which the program that made the database marked it; 0 for none."""
     return int(connection.execute("PRAGMA application_id").fetchone()[0])
 
 
@@ -73,13 +73,13 @@ def _require_whole(connection: sqlite3.Connection) -> None:
 
 
 def missing_parts(connection: sqlite3.Connection) -> list[str]:
-    """Return the missing parts of the schema, such as "table calls"."""
+    """Return the missing tables, views, indices and triggers, such as "table calls"."""
     return sorted(_parts_of(version(connection)) - _parts(connection))
 
 
 @cache
 def _parts_of(schema: int) -> frozenset[str]:
-    """Return all parts of a database with this schema version."""
+    """Return the tables, views, indices and triggers of a database with this schema version."""
     with closing(sqlite3.connect(":memory:")) as whole:
         for number, file in migrations():
             if number <= schema:
@@ -88,7 +88,7 @@ def _parts_of(schema: int) -> frozenset[str]:
 
 
 def _parts(connection: sqlite3.Connection) -> frozenset[str]:
-    """Return the tables, views, indices and triggers, without SQLite's own."""
+    """Return the database's tables, views, indices and triggers, without SQLite's own."""
     rows = connection.execute(
         "SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
     )
@@ -101,7 +101,7 @@ def _run(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _apply(connection: sqlite3.Connection, number: int, file: Path) -> None:
-    """Run one migration and set the schema version, in one transaction."""
+    """Run one migration in a transaction, unless another sidecar has run it meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if version(connection) < number:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Owner:
-    """A process's mark: a locked file that the system unlocks when it dies."""
+    """The mark of this process: a locked file, which the system unlocks when the process dies."""
 
     def __init__(self, database: Path) -> None:
         self._folder = database.with_name(database.name + ".owners")
@@ -15,7 +15,7 @@ class Owner:
         self.name = secrets.token_hex(8)
         self._descriptor = self._lock_own()
         for file in self._folder.glob("[!.]*"):
-            if file.name != self.name and not _is_locked(file):  # its process is dead
+            if file.name != self.name and not _is_locked(file):  # the mark of a dead process
                 file.unlink(missing_ok=True)
 
     def alive(self, name: str) -> bool:
@@ -23,7 +23,7 @@ class Owner:
         return name == self.name or _is_locked(self._folder / name)
 
     def close(self) -> None:
-        """Remove the mark."""
+        """Remove the mark's file and unlock it."""
         (self._folder / self.name).unlink(missing_ok=True)
         os.close(self._descriptor)
 
@@ -37,7 +37,7 @@ class Owner:
 
 
 def _is_locked(file: Path) -> bool:
-    """Return whether a process holds the file's lock; processes that ask do not see each other."""
+    """Return whether a process has locked the file; test it by a lock that testers can share."""
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from efrit_budget.storage.database import SHRINKING, Database
 
 INCREMENTAL = 2
-"""SQLite's number for files that can shrink a part at a time."""
+"""SQLite's value of `auto_vacuum` for files that can shrink step by step."""
 PAGES = 200
-"""The number of pages given back at a time."""
+"""The most pages that one `give_back` frees."""
 CUT_WITHIN_MS = 50
-"""How long to wait for the journal while other writers wait."""
+"""The milliseconds that `cut` waits for other processes, while writers of this process wait."""
 WORTH_PAGES, WORTH_SHARE = 256, 5
-"""Shrinking is worthwhile above this many free pages, and above one part in so many."""
+"""Shrinking is worthwhile above `WORTH_PAGES` free pages and one page in `WORTH_SHARE`."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """The size of a database."""
+    """The numbers of all and of free pages of a database, and the bytes of a page."""
 
     pages: int
     free: int
     page_size: int
     can_shrink: bool
-    """Whether free pages can be given back; a file of an older version is rewritten once first."""
+    """True if `give_back` works; a file of an older version needs `rewrite` once before."""
 
     @property
     def size(self) -> int:
@@ -32,17 +32,17 @@ class Space:
 
     @property
     def used(self) -> int:
-        """The bytes in use."""
+        """The bytes of the pages that are not free."""
         return (self.pages - self.free) * self.page_size
 
     @property
     def is_worth_shrinking(self) -> bool:
-        """Return whether much of the file is free."""
+        """Return whether so many pages are free that shrinking the file is worthwhile."""
         return self.free > max(WORTH_PAGES, self.pages // WORTH_SHARE)
 
 
 def space_of(connection: sqlite3.Connection) -> Space:
-    """Return how large the database is."""
+    """Return the numbers of pages of a database."""
     pages, free, page_size, mode = (
         int(connection.execute(f"PRAGMA {name}").fetchone()[0])
         for name in ("page_count", "freelist_count", "page_size", "auto_vacuum")
@@ -51,7 +51,7 @@ def space_of(connection: sqlite3.Connection) -> Space:
 
 
 def give_back(database: Database) -> bool:
-    """Give up to `PAGES` free pages back to the disk; return false where there are none."""
+    """Give up to `PAGES` free pages back to the disk; return False if no page is free."""
     with database.alone() as connection:
         if not space_of(connection).free:
             return False
@@ -68,7 +68,7 @@ def rewrite(database: Database) -> None:
 
 
 def cut(database: Database) -> bool:
-    """Truncate the file and the journal; return false if they are in use."""
+    """Move the journal into the file and truncate both; return False if they are in use."""
     with database.alone(CUT_WITHIN_MS) as connection:
         is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     return not is_busy
