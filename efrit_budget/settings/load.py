@@ -39,7 +39,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     override_origin: str = "client",
 ) -> LoadedSettings:
-    """Return the settings from every source; the person's own mistakes raise `SettingsError`."""
+    """Return the settings of all sources; raise for a mistake, except in the project's file."""
     environ = os.environ if environ is None else environ
     own = [
         Given("storage.database", places.database_file(environ), "default"),
@@ -59,7 +59,7 @@ def load(
 
 
 def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[str]) -> None:
-    """Apply each setting of the project's file that is valid together with the person's."""
+    """Apply the project's settings to `values`, without outranked ones; refuse invalid ones."""
     for value in project.narrowed:
         if value.key in outranked_by:
             continue

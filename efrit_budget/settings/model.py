@@ -121,7 +121,7 @@ class _Budget(_Group):
 
 
 def _members_of(declared: type) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a dataclass, as pydantic takes the fields of a model."""
+    """Yield each field of a dataclass: its name, and its type and default for `create_model`."""
     kinds = get_type_hints(declared, include_extras=True)
     for each in fields(declared):
         if each.default_factory is MISSING:
@@ -131,7 +131,7 @@ def _members_of(declared: type) -> Iterator[tuple[str, Any]]:
 
 
 def _budget_members() -> Iterator[tuple[str, Any]]:
-    """Yield the members of the limits, with a member for each tier."""
+    """Yield the fields of `Limits` for `create_model`, with one per tier in place of `tiers`."""
     for name, member in _members_of(Limits):
         if name != "tiers":
             yield name, member
@@ -210,7 +210,7 @@ class Settings(_Group):
 
 @cache
 def known_settings() -> Mapping[str, FieldInfo]:
-    """Return every setting by its dotted key."""
+    """Return the pydantic field of every setting, by the setting's dotted key."""
     return {
         f"{group}.{name}": field
         for group, group_field in Settings.model_fields.items()

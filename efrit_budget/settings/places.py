@@ -43,7 +43,7 @@ def log_file(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that only its owner may enter; our own folders are made so if they exist."""
+    """Create a folder that only its owner may enter; restrict our own folders if they exist."""
     for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         missing.mkdir(mode=PRIVATE, exist_ok=True)
     if folder in (state_folder(), log_folder()):

@@ -28,12 +28,12 @@ class ProjectFile:
     _problems: list[str] = field(default_factory=list)
 
     def refuse(self, problem: str) -> None:
-        """Add a problem: why something in the file is ignored."""
+        """Add a problem: the reason why something in the file is ignored."""
         self._problems.append(problem)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The first problems, each with the file's name, and the number of further ones."""
+        """The first problems, each with the file's name, and the number of further problems."""
         shown_problems = [f"{self.path}: {problem}" for problem in self._problems[:_MAX_WARNINGS]]
         more = len(self._problems) - _MAX_WARNINGS
         return (*shown_problems, *([f"{self.path}: {more} more problems"] if more > 0 else []))

@@ -56,7 +56,7 @@ def _with_location(message: str, raw: bytes) -> tuple[str, int]:
 
 
 def from_file(path: Path) -> list[Given]:
-    """Return the settings in the person's file; relative paths start at its folder."""
+    """Return the settings in the person's file, if any; relative paths start at its folder."""
     try:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -95,7 +95,7 @@ def variable_of(key: str) -> str:
 
 
 def from_mapping(overrides: Mapping[str, object], origin: str) -> list[Given]:
-    """Return the settings in dotted keys or nested tables, those set to None left out."""
+    """Return the settings in `overrides`: dotted keys or nested tables; leave out None values."""
     dotted = {key: value for key, value in overrides.items() if "." in key}
     tables = {key: value for key, value in overrides.items() if "." not in key}
     for key in dotted:
