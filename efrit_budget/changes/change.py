@@ -43,13 +43,14 @@ class Role(StrEnum):
     BEFORE = "before"
     AFTER = "after"
     TEXT_BEFORE = "text_before"
-    """The text of the file's buffer, if that was modified and not saved."""
+    """The text of the file's buffer before the change, if the buffer was modified and not saved."""
     TEXT_AFTER = "text_after"
+    """The text of the file's buffer after the change, if the buffer was not saved."""
 
 
 IN_FORCE = (ChangeState.BEGUN, ChangeState.DONE)
 Contents = Mapping[str, str | None]
-"""The content of each path: its hash, or None where there is no file."""
+"""Maps each path to the hash of its content, or to None if it has no file."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Change:
     added: int | None
     removed: int | None
     hashes: Mapping[str, str]
-    """The names of its contents by their roles."""
+    """The hashes of the change's contents, by their roles."""
 
     @property
     def label(self) -> str:
@@ -92,24 +93,24 @@ class Change:
 
     @property
     def before(self) -> Contents:
-        """The content of each path before the change."""
+        """The hash of each path's content before the change, None for a path without a file."""
         gone = dict.fromkeys(self.paths)
         return {**gone, self.path: self.hashes.get(Role.BEFORE)}
 
     @property
     def after(self) -> Contents:
-        """The content of each path after the change."""
+        """The hash of each path's content after the change, None for a path without a file."""
         gone = dict.fromkeys(self.paths)
         return {**gone, self.path_after: self.hashes.get(Role.AFTER)}
 
     @property
     def before_facts(self) -> tuple[Json, ...]:
-        """The facts that are equal if another `changes/begin` is for the same change."""
+        """The facts by which a repeated `changes/begin` is recognized as the same change."""
         hashes = (self.hashes.get(role) for role in (Role.BEFORE, Role.TEXT_BEFORE))
         return (self.kind, self.path, self.moved_to, self.mode_before, *hashes)
 
     def summary(self) -> dict[str, Json]:
-        """Return the change as lists show it."""
+        """Return the facts of the change that lists show."""
         return {
             "number": self.number,
             "label": self.label,

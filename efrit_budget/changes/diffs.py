@@ -10,12 +10,12 @@ from efrit_budget.project.text.coding import guess_coding
 
 CONTEXT = 3
 BINARY_BYTES = 8000
-"""The first bytes of a file, in which a NUL makes it binary, as for git."""
+"""A NUL among this many first bytes makes a file binary, as for git."""
 MOST_BYTES = 16_000_000
-"""The most bytes that are compared line by line."""
+"""The most differing bytes of both contents that are compared line by line."""
 BLOCK = 1 << 16
 DiffRange = tuple[int, int, int, int]
-"""A range of lines of the old text, and the range of the new one that replaces it."""
+"""Begin and end of a range of old lines, then of the range of new lines that replaces it."""
 
 MOST_COMPARED = 250_000
 """The most pairs of lines for which every line is compared with every other."""
@@ -25,7 +25,7 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 @dataclass(frozen=True)
 class Version:
-    """The name and the content of a file; None if there is no file."""
+    """The name and the content of a file on one side of a diff; the data None means no file."""
 
     name: str
     data: bytes | None
@@ -33,12 +33,12 @@ class Version:
 
 @dataclass(frozen=True)
 class LineDifference:
-    """The differing lines of two contents, with context."""
+    """The differing lines of two contents, with context, and the ranges that differ in them."""
 
     old: Sequence[bytes]
     new: Sequence[bytes]
     first: int
-    """The number of equal lines before these."""
+    """The number of equal lines before the first of `old` and of `new`."""
     ranges: Sequence[DiffRange]
 
     @property
@@ -53,7 +53,7 @@ class LineDifference:
 
 
 def counts(old: bytes | None, new: bytes | None) -> tuple[int, int]:
-    """Return the lines added and removed; none for binary contents."""
+    """Return the numbers of lines added and removed: 0 for binary, all for too large contents."""
     if old == new or is_binary(old) or is_binary(new):
         return 0, 0
     found = _compare(old or b"", new or b"")
@@ -63,7 +63,7 @@ def counts(old: bytes | None, new: bytes | None) -> tuple[int, int]:
 
 
 def unified(old: Version, new: Version) -> str:
-    """Return the unified diff, empty for equal names and contents."""
+    """Return the unified diff, one line if binary or too large, empty if nothing differs."""
     if (old.data, old.name) == (new.data, new.name):
         return ""
     if is_binary(old.data) or is_binary(new.data):
@@ -85,7 +85,7 @@ def is_binary(data: bytes | None) -> bool:
 
 
 def as_buffer(data: bytes | None) -> bytes | None:
-    """Return a file's content as an Emacs buffer holds it: UTF-8 with LF line ends."""
+    """Return a file's content as its buffer has it, in UTF-8 with LF; a binary one unchanged."""
     if (
         data is None
         or (coding := guess_coding(lambda at, size: data[at : at + size], len(data))) is None
@@ -98,7 +98,7 @@ def as_buffer(data: bytes | None) -> bytes | None:
 
 
 def is_saved(text: bytes | None, data: bytes | None) -> bool:
-    """Return whether a file holds what an unsaved buffer held."""
+    """Return whether a file's content `data` is the buffer's `text`, saved."""
     return text is not None and data is not None and as_buffer(data) == text
 
 
@@ -121,7 +121,7 @@ def _prefix_lines(prefix: str, name: str) -> str:
 
 
 def _rename_lines(old: Version, new: Version) -> str:
-    """Return the header lines of a rename, as git writes them."""
+    """Return the header lines of a rename, as git writes them; empty without a rename."""
     if old.name == new.name or old.data is None or new.data is None:
         return ""
     names = f"{_prefix_lines('a', old.name)} {_prefix_lines('b', new.name)}"
@@ -142,7 +142,7 @@ def _compare(old: bytes, new: bytes) -> LineDifference | tuple[int, int]:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Split a content into lines that end in line feeds only."""
+    """Split a content into lines, which keep their line feeds; split at nothing else."""
     *whole, last = data.split(b"\n")
     lines = [line + b"\n" for line in whole]
     return [*lines, last] if last else lines
@@ -153,7 +153,7 @@ def _count(data: bytes) -> int:
 
 
 def _common_lines(old: bytes, new: bytes) -> int:
-    """Return where the context before the first difference begins."""
+    """Return the offset at which the context before the first difference begins."""
     at = _line_start(old, _common(old, new))
     for _ in range(CONTEXT):
         at = _line_start(old, at - 1) if at else 0
@@ -165,7 +165,7 @@ def _line_start(data: bytes, at: int) -> int:
 
 
 def _common_end(old: bytes, new: bytes) -> int:
-    """Return the size of the common ending, in whole lines outside the context."""
+    """Return the size of the equal end: whole lines behind the context of the last difference."""
     at = len(old) - _common(old[::-1], new[::-1])
     for _ in range(CONTEXT + 1):
         found = old.find(b"\n", at)
@@ -210,7 +210,7 @@ def _hunks(found: LineDifference) -> Iterator[str]:
 
 
 def _groups(ranges: Sequence[DiffRange]) -> Iterator[list[DiffRange]]:
-    """Return the differences grouped into hunks by overlapping context."""
+    """Yield the ranges of each hunk; ranges whose context meets are in one hunk."""
     group: list[DiffRange] = []
     for one_range in ranges:
         if group and one_range[0] - group[-1][1] > 2 * CONTEXT:
@@ -249,7 +249,7 @@ def differing_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[DiffRang
 def _differing_in(
     old: Sequence[bytes], new: Sequence[bytes], at: int, new_at: int
 ) -> Iterator[DiffRange]:
-    """Return the differing ranges of two parts that begin at these lines."""
+    """Yield the differing ranges of two lists of lines, numbered from `at` and `new_at` on."""
     begin = _common_start(old, new)
     end = _common_start(old[begin:][::-1], new[begin:][::-1])
     old, new = old[begin : len(old) - end], new[begin : len(new) - end]
@@ -282,7 +282,7 @@ def _match_blocks(
 
 
 def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return lines that occur once in each text and in the same order."""
+    """Return pairs of the old and new numbers of lines that are unique in both texts, in order."""
     counts, new_counts = Counter(old), Counter(new)
     places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
     pairs = [

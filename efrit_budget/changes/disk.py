@@ -60,7 +60,7 @@ def _read_open(descriptor: int, located: Located) -> DiskFile:
 
 @contextmanager
 def _explaining(located: Located, what: str) -> Iterator[None]:
-    """Raise errors of the system as ones that say what could not be done with the file."""
+    """Turn an `OSError` of the block into an error: the file cannot be `what`, such as read."""
     try:
         yield
     except OSError as error:
@@ -71,7 +71,7 @@ def _explaining(located: Located, what: str) -> Iterator[None]:
 
 
 def put(located: Located, data: bytes, mode: int, found: DiskFile | None, scratch: str) -> None:
-    """Replace the file that was read by these bytes, all of them or none."""
+    """Replace the file `found` by `data`, by renaming `scratch`; raise if the file has changed."""
     with _explaining(located, "put back"), _parent(located, made=True) as (folder, name):
         try:
             _write(folder, scratch, data, mode, found)
@@ -98,7 +98,7 @@ def _write(folder: int, scratch: str, data: bytes, mode: int, found: DiskFile | 
 
 
 def _copy_owner(descriptor: int, facts: os.stat_result) -> None:
-    """Set owner and group of an open file to those of another, as far as that is allowed."""
+    """Set owner and group of an open file to those in `facts`, as far as the system allows."""
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (facts.st_uid, facts.st_gid):
         with suppress(PermissionError):
@@ -106,7 +106,7 @@ def _copy_owner(descriptor: int, facts: os.stat_result) -> None:
 
 
 def remove(located: Located, found: DiskFile) -> None:
-    """Remove the file that was read."""
+    """Remove the file; raise if it has changed since it was read as `found`."""
     with _explaining(located, "removed"), _parent(located) as (folder, name):
         _require_unchanged(folder, name, found, located)
         os.unlink(name, dir_fd=folder)
@@ -114,7 +114,7 @@ def remove(located: Located, found: DiskFile) -> None:
 
 
 def move(source: Located, target: Located, mode: int, found: DiskFile) -> None:
-    """Rename the file that was read at `source` to `target`, where there is no file yet."""
+    """Rename a file and set its `mode`; raise if it has changed or `target` exists."""
     with (
         _explaining(source, f"moved back to {target.shown}"),
         _parent(source) as (folder, name),
@@ -152,7 +152,7 @@ def missing_folders(project: Project, located: Located) -> tuple[str, ...]:
 
 
 def _require_unchanged(folder: int, name: str, found: DiskFile | None, located: Located) -> None:
-    """Raise if the file is not the one that was read, or exists though none was there."""
+    """Raise if the file has changed since it was read as `found`; None stands for no file."""
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def _sync_folder(folder: int) -> None:
 
 @contextmanager
 def _parent(located: Located, *, made: bool = False) -> Iterator[tuple[int, str]]:
-    """Open the folder of a file, creating missing folders if allowed; return it and the name."""
+    """Open a file's folder, created if `made`; yield its descriptor and the file's name."""
     parts = located.path.relative_to(located.root).parts
     folder = os.open(located.root, FOLDER & ~os.O_NOFOLLOW)
     try:

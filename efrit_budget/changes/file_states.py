@@ -45,13 +45,13 @@ class FileStates:
     def __init__(self, project: Project, content: Callable[[str | None], bytes | None]) -> None:
         self._project = project
         self._content = content
-        """Returns the stored content with a hash."""
+        """Returns the stored content that has a hash, None for None."""
         self._hashes: dict[str, str | None] = {}
 
     def of_all(self, changes: Sequence[Change]) -> Iterator[tuple[Change, str]]:
         """Yield each change with the state of its file, newest first.
 
-        The state of an older change is that in which the next change of the file found it.
+        If the file has a later change, compare with what that change found, not with the disk.
         """
         later: dict[str, Change] = {}
         for change in reversed(changes):
@@ -60,7 +60,7 @@ class FileStates:
                 later.update(dict.fromkeys(change.paths, change))
 
     def of_one(self, change: Change, changes_after: Sequence[Change]) -> str:
-        """Return the state of the file of one change, given all later changes of the session."""
+        """Return the state of one change's file; `changes_after` are all later changes."""
         later = {
             path: one
             for one in reversed(changes_after)
@@ -90,7 +90,7 @@ class FileStates:
     def _is_saved(
         self, change: Change, located: Mapping[str, Located], later: Mapping[str, Change]
     ) -> bool:
-        """Return whether the file differs only because the changed buffer was saved."""
+        """Return whether the file has the text that its unsaved buffer had after the change."""
         text = change.hashes.get(Role.TEXT_AFTER)
         if text is None or change.moved_to is not None:
             return False

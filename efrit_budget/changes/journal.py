@@ -28,7 +28,7 @@ class PlannedChange:
     to: str | None
     """The new path of a file that is renamed."""
     buffer_text: str | None
-    """The text of the file's buffer, if that was modified and not saved."""
+    """The text of the file's buffer, if the buffer is modified and not saved."""
 
 
 class Journal:
@@ -44,7 +44,7 @@ class Journal:
     def begin(
         self, tool_use_id: str, tool: str, planned: Sequence[PlannedChange]
     ) -> list[JsonObject]:
-        """Record changes before they are made, with the contents of their files.
+        """Record changes before they are made, with the contents of their files; return them.
 
         Changes that the call began before and did not end are recorded anew if anything differs.
         """
@@ -75,7 +75,7 @@ class Journal:
             ]
 
     def _beginning(self, connection: Connection, field: str, planned: PlannedChange) -> Beginning:
-        """Check a planned change and read its file; raise, naming the field, if it cannot be."""
+        """Check a planned change and read its file; raise, naming `field`, if it is impossible."""
         located = self._locate(f"{field}.path", planned.path)
         target = None if planned.to is None else self._locate(f"{field}.to", planned.to)
         if (planned.kind is ChangeKind.RENAME) != (target is not None):
@@ -111,7 +111,7 @@ class Journal:
         return checked.located
 
     def _require_no_link(self, field: str, located: Located) -> None:
-        """Raise if the path is a link, which the change would replace."""
+        """Raise if the path is a link, which the change would replace instead of its target."""
         path = self._project.root.resolve() / located.given
         if path.is_symlink():
             raise field_error(
@@ -123,7 +123,7 @@ class Journal:
     def end(
         self, tool_use_id: str, outcome: ChangeState, texts: Mapping[int, str | None]
     ) -> list[JsonObject]:
-        """Record the contents after the changes of a call, or that the call was abandoned."""
+        """Record the contents after a call's changes, or that they were abandoned; return them."""
         with self._database.reading() as connection:
             endings = [
                 self._ending(connection, change, texts.get(change.number))
@@ -143,7 +143,7 @@ class Journal:
     def _begun(
         self, connection: Connection, tool_use_id: str, texts: Mapping[int, str | None]
     ) -> list[Change]:
-        """Return the changes of a call that have not ended; raise if it began none of those."""
+        """Return a call's unended changes; raise if it began none, or `texts` names another's."""
         known = rows.list_of_call(connection, self._session_id, tool_use_id)
         if not known:
             raise field_error("tool_use_id", f"nothing was begun under {tool_use_id!r}")
@@ -175,7 +175,7 @@ class Journal:
     # Showing
 
     def list_changes(self, *, open_only: bool) -> JsonObject:
-        """Return all changes, oldest first, with the states of their files, and checkpoints."""
+        """Return the changes with the states of their files, oldest first, and the checkpoints."""
         with self._database.reading() as connection:
             changes = rows.list_from(connection, self._session_id)
             checkpoints = rows.list_checkpoints(connection, self._session_id)
@@ -211,12 +211,12 @@ class Journal:
         return undo.run(self._database)
 
     def checkpoint(self, label: str) -> JsonObject:
-        """Record a point that the session can be returned to."""
+        """Record a checkpoint: a point of the session after which all changes can be undone."""
         with self._database.writing() as connection:
             return rows.insert_checkpoint(connection, self._session_id, label).summary()
 
     def since(self, name: str) -> list[int]:
-        """Return the changes to undo to return to a checkpoint, newest first."""
+        """Return the numbers of the changes to undo to return to a checkpoint, newest first."""
         with self._database.reading() as connection:
             checkpoints = rows.list_checkpoints(connection, self._session_id)
             known = {f"k{one.number}": one.after for one in checkpoints}

@@ -25,14 +25,14 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class CheckedPath:
-    """A path checked before an edit, with any problem."""
+    """A path checked before an edit, and the problem that forbids the edit, or None."""
 
     path: str
     """The path as it is displayed."""
     located: Located | None
-    """None if it leads out of the project."""
+    """None if the path leads out of the project or cannot be examined."""
     mode: int | None
-    """None if there is no file."""
+    """The type and permissions of the file; None if there is no file."""
     secret: bool
     problem: str | None
 
@@ -49,7 +49,7 @@ class CheckedPath:
 
 
 def check_path(project: Project, given: str) -> CheckedPath:
-    """Check a path and return its place, with the problem if there is one."""
+    """Return the path with its place, and with the problem that forbids an edit, if any."""
     try:
         located = project.locate(given)
         try:
@@ -82,7 +82,7 @@ def _problem(located: Located, mode: int | None, given: str) -> str | None:
 
 
 def _is_inside_git(located: Located) -> bool:
-    """Return whether the path is in a folder named .git, or in one with git's own files."""
+    """Return whether the path is in a folder named .git, or in a folder with git's own files."""
     names = (*located.path.parts, *Path(located.given).parts)
     if any(name.casefold() == GIT for name in names):
         return True

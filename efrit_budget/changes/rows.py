@@ -19,7 +19,7 @@ COLUMNS = (
     " AS images FROM changes WHERE session_id = ?"
 )
 LISTED = 12
-"""How many changes an error lists."""
+"""The most changes that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PackedContent:
     size: int
     data: bytes
     is_compressed: bool
-    """False where the content was stored already when it was prepared."""
+    """False if the content was stored already, so that `data` was left uncompressed."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Beginning:
 
     @property
     def before_facts(self) -> tuple[Json, ...]:
-        """The facts that are equal to those of a stored change if this is the same change."""
+        """The facts that equal those of a stored change if the stored change is the same."""
         contents = (self.contents[role] for role in (Role.BEFORE, Role.TEXT_BEFORE))
         hashes = (None if content is None else content.sha256 for content in contents)
         return (self.kind, self.path, self.moved_to, self.mode, *hashes)
@@ -67,16 +67,16 @@ class Ending:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point of a session that can be returned to."""
+    """A point of a session after which all changes can be undone."""
 
     number: int
     label: str
     after: int
-    """The number of the latest change before it."""
+    """The number of the latest change before the checkpoint; 0 if there is none."""
     created: float
 
     def summary(self) -> JsonObject:
-        """Return the checkpoint as lists show it."""
+        """Return the facts of the checkpoint that lists show."""
         facts = asdict(self)
         return {"checkpoint": f"k{facts.pop('number')}", **facts}
 
@@ -94,13 +94,13 @@ def _change(row: Row) -> Change:
 
 
 def list_from(connection: Connection, session_id: str, first: int = 1) -> list[Change]:
-    """Return the changes of a session from a number on, oldest first."""
+    """Return the changes of a session from the number `first` on, oldest first."""
     rows = connection.execute(f"{COLUMNS} AND number >= ? ORDER BY number", (session_id, first))
     return [_change(row) for row in rows.fetchall()]
 
 
 def list_of_call(connection: Connection, session_id: str, tool_use_id: str) -> list[Change]:
-    """Return the changes of one tool call."""
+    """Return the changes of one tool call, oldest first."""
     statement = f"{COLUMNS} AND tool_use_id = ? ORDER BY number"
     rows = connection.execute(statement, (session_id, tool_use_id))
     return [_change(row) for row in rows.fetchall()]
@@ -127,7 +127,7 @@ def insert(
     call: tuple[str, str],
     beginnings: Sequence[Beginning],
 ) -> None:
-    """Insert the changes that a call, named by its id and its tool, is about to make."""
+    """Insert the changes that a call, given by its id and its tool, is about to make."""
     for one in beginnings:
         number = next_number(connection, session_id, "changes")
         connection.execute(
@@ -143,7 +143,7 @@ def insert(
 
 
 def end(connection: Connection, session_id: str, ending: Ending) -> None:
-    """Store the end of a change that was made."""
+    """Store that a change was made, with its line counts and with contents and mode after it."""
     connection.execute(
         "UPDATE changes SET state = ?, mode_after = ?, added = ?, removed = ?"
         " WHERE session_id = ? AND number = ?",
@@ -206,7 +206,7 @@ def digest(data: bytes) -> str:
 
 
 def pack(connection: Connection, data: bytes | None) -> PackedContent | None:
-    """Return a content prepared for storage, or None for none."""
+    """Return a content prepared for storage, compressed if it is new; None for None."""
     if data is None:
         return None
     sha256 = digest(data)
@@ -227,7 +227,7 @@ def _insert_contents(
     number: int,
     contents: Mapping[Role, PackedContent | None],
 ) -> None:
-    """Store the contents of a change, each once, however many changes have it."""
+    """Store the contents of a change; a content that another change has is not stored again."""
     for role, packed in contents.items():
         if packed is None:
             continue
@@ -246,7 +246,7 @@ def _insert_contents(
 
 
 def get_content(connection: Connection, sha256: str | None) -> bytes | None:
-    """Return the content with this hash, or None for none; raise if it was deleted."""
+    """Return the content with this hash, None for None; raise if the content was deleted."""
     if sha256 is None:
         return None
     row = connection.execute("SELECT data FROM images WHERE sha256 = ?", (sha256,)).fetchone()
@@ -259,9 +259,9 @@ def get_content(connection: Connection, sha256: str | None) -> bytes | None:
 
 
 def delete_some(connection: Connection, session_id: str) -> int:
-    """Delete some changes of a session; return how many.
+    """Delete up to five changes of a session; return the number of deleted changes.
 
-    Few at once, as each may have large contents; a trigger deletes those that no other change has.
+    Few at once, as each may have large contents; a trigger deletes contents that no change has.
     """
     return connection.execute(
         "DELETE FROM changes WHERE session_id = ?1 AND number IN"

@@ -31,7 +31,7 @@ class ChangeContents:
         return cls(*(rows.get_content(connection, change.hashes.get(role)) for role in roles))
 
     def compared(self) -> tuple[bytes | None, bytes | None]:
-        """Return the contents to compare: those of the buffer if it was modified, else the file."""
+        """Return the old and new content: the buffer's if it was modified, else the file's."""
         if self.text_before is None and self.text_after is None:
             return self.before, self.after
         old = as_buffer(self.before) if self.text_before is None else self.text_before
@@ -42,7 +42,7 @@ class ChangeContents:
 def show_change(
     project: Project, change: Change, contents: ChangeContents, most: int | None
 ) -> JsonObject:
-    """Return a change with its diff and the later differences, each cut to `most` characters."""
+    """Return a change, its diff and the diff since the change, each cut to `most` characters."""
     later = None
     if change.state in IN_FORCE:
         files = read_files(locate_all(project, change))
@@ -76,8 +76,8 @@ def diff_since(
 ) -> str:
     """Return the diff from what a change left to the files on disk, empty if they are equal.
 
-    A change that did not end is taken as not made. A buffer that was changed and not saved may
-    have been saved since, so its text counts unless the file is as the change left it.
+    A change that did not end counts as not made. If the change left an unsaved buffer, the file
+    may have been saved since: it is compared with the buffer's text, unless it is unchanged.
     """
     now = {path: None if file is None else file.data for path, file in files.items()}
     if change.state is not ChangeState.DONE:

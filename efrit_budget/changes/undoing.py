@@ -27,8 +27,8 @@ PRIVATE_MODE = 0o600
 class Undo:
     """A change that is about to be undone.
 
-    The files on disk are restored first, and the change is marked as undone then. So an undo that
-    was interrupted goes on from the files as it left them.
+    The files on disk are restored before the change is marked as undone. So an undo that was
+    interrupted can be repeated, and goes on from the files as it left them.
     """
 
     session_id: str
@@ -94,7 +94,7 @@ class Undo:
         return file is not None
 
     def _write(self, data: bytes, here: DiskFile | None, moved: DiskFile | None) -> bool:
-        """Write content and permissions at the path before the change, where they differ."""
+        """Write content and permissions at the change's old path; return whether they differed."""
         located, mode = self.located[self.change.path], self._mode(here or moved)
         if here is None or here.data != data:
             scratch = f".efrit-undo-{self.session_id}-{self.change.label}"
@@ -105,14 +105,14 @@ class Undo:
         return here.mode != mode
 
     def _mode(self, file: DiskFile | None) -> int:
-        """Return the permissions to restore: those before, unless they were changed since."""
+        """Return the permissions to restore: the old ones, or the file's if changed since."""
         before, after = self.change.mode_before, self.change.mode_after
         if file is not None and after is not None and file.mode != after:
             return file.mode
         return PRIVATE_MODE if before is None else before
 
     def _remove_empty_folders(self, created: set[str]) -> None:
-        """Remove the folders around the file that undone changes created, if they are empty."""
+        """Remove the empty ones of the file's parent folders that are among `created`."""
         for folder in PurePath(meant_name(self.change.path_after)).parents:
             if (name := shown_name(str(folder))) in created:
                 located = self.project.locate(name)
@@ -151,7 +151,7 @@ def _require_last(change: Change, later: list[Change]) -> None:
 
 
 def _require_as_left(undo: Undo) -> None:
-    """Raise unless the files are as the change, or an interrupted undo of it, left them."""
+    """Raise unless the files are as the change, or an interrupted undo of the change, left them."""
     change = undo.change
     since = diff_since(change, undo.contents, undo.files)
     hashes = hashes_of(undo.files)
