@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def loaded_settings(
     arguments: argparse.Namespace, project_root: Path | None = None
 ) -> "LoadedSettings":
-    """Return the settings with the flags on top, after printing their warnings."""
+    """Return the settings, in which the flags outrank all else; print the settings' warnings."""
     from efrit_budget.settings.load import load
 
     flags = {"storage.database": None if arguments.db is None else str(arguments.db)}
@@ -28,7 +28,7 @@ def loaded_settings(
 
 @contextmanager
 def opened_application(arguments: argparse.Namespace) -> Iterator["Application"]:
-    """Yield the application, ready for calls, and close it afterwards."""
+    """Yield the application with its log started, ready for calls; close it afterwards."""
     from efrit_budget.app import open_application, start_logging
 
     loaded = loaded_settings(arguments)

@@ -55,7 +55,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def run_action(arguments: argparse.Namespace) -> int:
-    """Carry out the action that was named."""
+    """Run the action that the command line names; return its exit code."""
     act: Callable[[argparse.Namespace], int] = arguments.act
     return act(arguments)
 
@@ -76,7 +76,7 @@ def number_in(
 
 
 def folder(text: str) -> Path:
-    """Return the absolute path of a folder that exists."""
+    """Return the absolute path of a folder; raise if it does not exist."""
     path = Path(text).expanduser().absolute()
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {text}")

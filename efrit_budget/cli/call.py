@@ -18,7 +18,7 @@ EXAMPLES = """  efrit-budget call tools/list
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the method and its parameters."""
+    """Add the arguments METHOD and PARAMS_JSON, and `--json`."""
     parser.add_argument("method", metavar="METHOD", help="a method, such as session/list")
     parser.add_argument(
         "params",
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the result on stdout, or the error on stderr."""
+    """Call the method; print its result on stdout, or its error on stderr."""
     with opened_application(arguments) as application:
         try:
             result = application.call(arguments.method, arguments.params)

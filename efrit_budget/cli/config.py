@@ -35,7 +35,7 @@ LIST_SHOWN = 40
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the key, the project and the path."""
+    """Add the argument KEY, and flags for the project, the path of config.toml and JSON."""
     parser.add_argument("key", metavar="KEY", nargs="?", help="show this setting only")
     parser.add_argument(
         "--root", metavar="DIR", type=folder, help="the project (default: the current folder)"
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print all settings, one of them, or the path of config.toml."""
+    """Print all settings, one setting, or the path of config.toml."""
     if arguments.path:
         from efrit_budget.settings.places import config_file
 
@@ -74,7 +74,7 @@ def _print_all(loaded: "LoadedSettings", *, as_json: bool) -> int:
 
 
 def _short(shown: str) -> str:
-    """Cut a long list to its beginning; `config KEY` prints all of it."""
+    """Return the text of a value, with a long list or table cut to its beginning."""
     is_list = shown.startswith(("[", "{"))
     return shown if not is_list or len(shown) <= LIST_SHOWN else f"{shown[:LIST_SHOWN]}…"
 

@@ -17,7 +17,7 @@ EXAMPLES = """  efrit-budget context-pack --project thesis --tokens 2000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the query, the token budget, the filters and the output file."""
+    """Add arguments for the query, the token budget, the filters and the output file."""
     parser.add_argument(
         "query", metavar="QUERY", nargs="?", default="", help="only memories with these words"
     )
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the pack, or write it to a file."""
+    """Print the context pack, or write it to a file."""
     from efrit_budget.memory.packs import Markdown, PackJson, context_pack
 
     form = PackJson() if arguments.as_json else Markdown()

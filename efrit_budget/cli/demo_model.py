@@ -17,7 +17,7 @@ EXAMPLES = """  efrit-budget demo-model --port 8080 --no-key
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the flags of the endpoint."""
     add = parser.add_argument
     add("--port", type=_port, default=0, metavar="N", help="where to listen; 0 finds a free one")
     add("--scenario", default="tour", metavar="FILE|NAME", help="its replies; default: tour")

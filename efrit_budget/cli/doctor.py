@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print every check; 1 when something required is broken."""
+    """Print every check; return 1 if a check failed without which the sidecar cannot work."""
     checks = [*_check_machine(), *_check_person(arguments)]
     broken = any(check.breaks for check in checks)
     if arguments.as_json:
@@ -73,5 +73,5 @@ def _check_person(arguments: argparse.Namespace) -> "Iterator[Check]":
 
 
 def _finding(check: "Check") -> str:
-    """Return what was found, and the fix if there is a problem."""
+    """Return the text of a check: what was found, and the fix if there is a problem."""
     return check.found if check.ok else f"{check.found} -> {check.fix}"

@@ -15,13 +15,13 @@ EXAMPLES = """  efrit-budget estimate prompt.md
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the files."""
+    """Add the arguments FILE, and `--json`."""
     parser.add_argument("files", metavar="FILE", nargs="+", help="a file, or - for stdin")
     add_json_flag(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print each file's tokens and their sum; files that cannot be read are named."""
+    """Print each file's tokens and their sum; complain about files that cannot be read."""
     from efrit_budget.budget.estimate import estimate
 
     counted: list[tuple[str, int]] = []

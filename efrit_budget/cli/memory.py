@@ -39,7 +39,7 @@ run = run_action
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the actions."""
+    """Add a subcommand for each action."""
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     for name, text, set_up, act in (
         ("save", "save a memory", _configure_save, _save),
@@ -218,7 +218,7 @@ def _delete(arguments: argparse.Namespace) -> int:
     return 0 if len(deleted) == len(numbers) else 1
 
 
-# Carrying over
+# Export and import
 
 
 def _configure_export(parser: argparse.ArgumentParser) -> None:

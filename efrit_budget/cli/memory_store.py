@@ -22,7 +22,7 @@ positive = number_in(int, 1, 2**63 - 1, "{!r} is not a whole number of at least 
 
 @contextmanager
 def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
-    """Yield the memory of the database that the flags and settings name, and close it."""
+    """Yield the memory in the database that flags or settings name; close it afterwards."""
     from efrit_budget.memory.store import MemoryStore
     from efrit_budget.storage.database import Database
 
@@ -35,7 +35,7 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
 
 
 def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float]:
-    """Return the database, its timeout and the half-life; read settings only if any exist."""
+    """Return database, timeout (ms) and half-life (days); load settings only if there are any."""
     from efrit_budget.memory.searching import HALF_LIFE_DAYS
     from efrit_budget.settings import places
     from efrit_budget.storage.database import BUSY_TIMEOUT_MS
@@ -68,7 +68,7 @@ def add_filters(parser: argparse.ArgumentParser, *, project_required: bool = Fal
 
 
 def filters_of(arguments: argparse.Namespace) -> "Filters":
-    """Return the filters in the flags; an empty flag selects all."""
+    """Return the filters in the flags; an empty flag filters nothing."""
     from efrit_budget.memory.observation import Filters
 
     return Filters(
@@ -77,7 +77,7 @@ def filters_of(arguments: argparse.Namespace) -> "Filters":
 
 
 def price() -> "Cost":
-    """Return the function that counts a text's tokens without calibration."""
+    """Return a function that counts a text's tokens: the higher of two estimates."""
     from efrit_budget.budget.estimate import estimate
     from efrit_budget.budget.plain import dearest
 

@@ -1,4 +1,4 @@
-"""Print tables and text for people, JSON for programs, errors to stderr; ask, and write files."""
+"""Print tables, texts, JSON and errors; ask the person; replace files."""
 
 import json
 import os
@@ -46,12 +46,12 @@ def printable(text: str) -> str:
 
 
 def complain(message: str) -> None:
-    """Print one line on stderr."""
+    """Print a message on stderr, as one line."""
     print(f"efrit-budget: {printable(message)}", file=sys.stderr)
 
 
 def complain_about(error: EfritError) -> None:
-    """Print what went wrong as one line on stderr."""
+    """Print an error on stderr as one line, with the fields that its message does not name."""
     complain(error.message + _fields_not_yet_named(error))
 
 
@@ -69,7 +69,7 @@ def _fields_not_yet_named(error: EfritError) -> str:
 
 
 def can_ask() -> bool:
-    """Return whether a person is at the terminal to answer."""
+    """Return whether stdin and stderr are a terminal, so that a person can answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -80,7 +80,7 @@ def ask(question: str) -> bool:
 
 
 def ask_consent(question: str, otherwise: str) -> bool:
-    """Ask if a person is at the terminal; complain with `otherwise` if the answer is not yes."""
+    """Return whether a person at the terminal answers yes; complain with `otherwise` if not."""
     if not can_ask():
         complain(f"{otherwise}: nobody can be asked here; --yes skips the question")
         return False
@@ -116,7 +116,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def _open_beside(target: Path) -> tuple[int, str]:
-    """Open a temporary file beside the target; name the target in errors."""
+    """Create a temporary file beside the target; return its descriptor and its name."""
     import tempfile
 
     try:

@@ -65,9 +65,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(words: Sequence[str] = _NAMES) -> Parser:
-    """Return a parser for the command line `words`; without words, for any command line.
+    """Return a parser for the command line `words`; by default, for any command line.
 
-    A command that is not among the words gets only a name and a help text, which is faster.
+    A command that is not among the words gets no arguments of its own, which is faster.
     """
     parser = Parser(
         prog="efrit-budget",

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer each line; with piped input, return 1 if a line failed."""
+    """Answer each line of stdin; return 1 if a line failed and stdin is no terminal."""
     with opened_application(arguments) as application:
         session = Repl(application, compact=arguments.as_json)
         interactive = sys.stdin.isatty()
@@ -71,7 +71,7 @@ def _typed_lines(methods: list[str]) -> Iterator[str]:
 
 @contextmanager
 def _line_editing(words: Sequence[str], history: Path) -> Iterator[None]:
-    """Complete `words`, and keep a history that only its owner reads, while the block runs."""
+    """Complete `words` on TAB while the block runs; keep a history that only its owner reads."""
     try:
         import readline
     except ImportError:
@@ -135,7 +135,7 @@ class Repl:
             self._print(replies if isinstance(message, list) else replies[0])
 
     def _reply(self, member: Any) -> dict[str, Any] | None:
-        """Return the reply to one request; None for a notification."""
+        """Return the reply to one JSON-RPC request; None for a notification."""
         from efrit_budget.wire.request import error_reply, request_of, success_reply
 
         request = request_of(member)

@@ -22,7 +22,7 @@ EXAMPLES = """  efrit-budget search 'experiment results' --token-budget 1500
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the query, the limits and the filters."""
+    """Add arguments for the query, the limits and the filters."""
     parser.add_argument("query", metavar="QUERY", help="words; word* finds words that begin so")
     parser.add_argument(
         "--token-budget",
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the matches; the limit applies before the token budget."""
+    """Print the matching observations; `--limit` applies before the token budget."""
     from efrit_budget.memory.packing import Pack, pack
     from efrit_budget.memory.packs import ListJson, ListLines
 

@@ -21,7 +21,7 @@ EXAMPLES = """  efrit-budget sessions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the actions; without one the sessions are listed."""
+    """Add a subcommand for each action; without an action, sessions are listed."""
     parser.set_defaults(act=_list, root=None, include_closed=False)
     _add_list_flags(parser)
     actions = parser.add_subparsers(metavar="ACTION", title="actions")
@@ -113,7 +113,7 @@ def _rename(arguments: argparse.Namespace) -> int:
 
 
 def _remove(verb: str, loss: str, arguments: argparse.Namespace) -> int:
-    """Remove the sessions if the person agrees; go on after one that cannot be removed."""
+    """Delete or purge the sessions if the person agrees; complain about those that fail."""
     ids: list[str] = list(dict.fromkeys(arguments.ids))
     done = f"{verb}d"
     question = f"{verb.capitalize()} {', '.join(ids)}, {loss}?"

@@ -25,7 +25,7 @@ Without --session the tool runs in a session of its own, which is deleted afterw
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the tool, its arguments and where it runs."""
+    """Add arguments for the tool, its own arguments, and its project or session."""
     parser.add_argument("name", metavar="NAME", help="a tool; 'efrit-budget tools' lists them")
     parser.add_argument(
         "arguments",
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the tool's text, or why it failed."""
+    """Run the tool; print its text, or complain about the reason why it failed."""
     with opened_application(arguments) as application, _session(application, arguments) as session:
         envelope = _run_tool(application, session, arguments)
     status = envelope["status"]

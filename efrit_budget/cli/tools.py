@@ -17,13 +17,13 @@ EXAMPLES = """  efrit-budget tools
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the name of a tool."""
+    """Add the argument NAME, and `--json`."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="show this tool only")
     add_json_flag(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the list, or one tool."""
+    """Print a table of all tools, or one tool with its schema."""
     with opened_application(arguments) as application:
         tools: list[dict[str, Any]] = application.call("tools/list", {})["tools"]
     if arguments.name is not None:

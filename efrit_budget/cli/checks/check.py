@@ -10,7 +10,7 @@ LIST: Final = Path(__file__).with_name("programs.txt")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The finding of one check, and the advice if there is a problem."""
+    """The outcome of one check: what was found, and the fix if there is a problem."""
 
     name: str
     found: str
@@ -24,22 +24,22 @@ class Check:
 
     @property
     def breaks(self) -> bool:
-        """Return whether the sidecar cannot work."""
+        """Return whether the sidecar cannot work because of this problem."""
         return self.required and not self.ok
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the outcome as JSON has it."""
+        """Return the fields and `ok` as a JSON object."""
         return {"ok": self.ok, **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A line of the list."""
+    """A program or library in `programs.txt`."""
 
     needed_by: tuple[str, ...]
     name: str
     names: tuple[str, ...]
-    """Its names on PATH; empty for a library."""
+    """The program's possible names on PATH; empty for a library."""
     prints: tuple[str, ...]
     """Texts that the output of --version must contain."""
     oldest: str
@@ -49,7 +49,7 @@ class Program:
 
 @cache
 def listed_programs() -> dict[str, Program]:
-    """Return the programs of the list by name."""
+    """Return the programs and libraries in `programs.txt`, by name."""
     lines = LIST.read_text(encoding="utf-8").splitlines()
     programs = [_program(line) for line in lines if line.strip() and not line.startswith("#")]
     return {program.name: program for program in programs}

@@ -24,7 +24,7 @@ _LEAST_FREE_BYTES: Final = 256 * 2**20
 
 
 def check_database(path: Path) -> Iterator[Check]:
-    """Check whether the database opens, is ours, complete and private, and has much free space."""
+    """Check whether the database opens, is ours, complete and private, and how much is in use."""
     if not path.exists():
         yield Check("database", f"{path} will be made at the first use")
         return

