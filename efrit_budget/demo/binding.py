@@ -2,9 +2,9 @@
 
 A signature holds its block's id, the id of the thinking block before it, a digest of everything
 before it but thinking (tools, system, messages; cache marks left out), and a digest of its own
-text. So thinking may be removed from the start of the history: the first block that is there
-may have had any other before it. Every later one must follow the one it followed, which fails
-once one is removed from the middle.
+text. So thinking may be removed from the start of the history: the first thinking block that
+remains may have followed any other. Each later block must follow the block that it followed when
+it was signed, so that none can be removed from the middle.
 """
 
 import base64
@@ -30,14 +30,14 @@ MOVED = (
 
 @dataclass(frozen=True)
 class Seal:
-    """The content of a signature."""
+    """The content of a signature; `past` and `text` are digests."""
 
     id: str
     previous: str | None
     past: str
     text: str
     tokens: int
-    """The tokens of the thinking, even if its text is not shown."""
+    """The tokens of the whole thinking, even if the block has no text."""
 
 
 class Past:
@@ -50,7 +50,7 @@ class Past:
             self._hash.update(canonical([plain(one) for one in part]))
 
     def enter(self, role: str) -> None:
-        """Add the beginning of a turn, or continue the same role."""
+        """Add the beginning of a message, unless it continues a turn of the same role."""
         if role == "system" or role != self.role:
             self._hash.update(f"\n{role}\n".encode())
         self.role = role
@@ -66,7 +66,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Checked:
-    """The place of the next thinking block, and the dropped blocks."""
+    """The past and the block that the next thinking block is bound to, and the dropped blocks."""
 
     past: Past
     previous: str | None
@@ -80,13 +80,13 @@ class Binder:
         self._key = key
 
     def sign(self, past: str, previous: str | None, thinking: str, tokens: int) -> str:
-        """Return a signature for a thinking block at this place."""
+        """Return a signature that binds thinking to `past` and to the block `previous`."""
         seal = Seal(secrets.token_hex(6), previous, past, _digest(thinking), tokens)
         payload = canonical(asdict(seal))
         return base64.b64encode(self._mac(payload) + payload).decode()
 
     def seal(self, block: JsonObject) -> Seal | None:
-        """Decode a block's signature; return None if it is not ours."""
+        """Decode a block's signature; return None if it is not ours or belongs to another text."""
         try:
             raw = base64.b64decode(block.get("signature", ""), validate=True)
         except (binascii.Error, ValueError):
@@ -101,7 +101,7 @@ class Binder:
         return hmac.digest(self._key, payload, "sha256")[:MAC_BYTES]
 
     def check(self, conversation: ParsedRequest, *, is_bound: bool, drops: bool) -> Checked:
-        """Check every thinking block; the first bad one is refused, or all bad ones dropped."""
+        """Check all thinking blocks; raise at the first invalid one, or drop those if `drops`."""
         past, previous, dropped = Past(conversation), None, list[str]()
         for turn in conversation.turns:
             past.enter(turn.role)
@@ -128,7 +128,7 @@ def _digest(text: str) -> str:
 
 
 def kept_key(file: Path | None) -> bytes:
-    """Return the key in a file, creating it if needed; without a file, a temporary key."""
+    """Return the key in a file, created if it is missing; without a file, a temporary key."""
     if file is None:
         return secrets.token_bytes(32)
     if not file.exists():

@@ -11,19 +11,19 @@ from efrit_budget.errors import JsonObject
 
 SECONDS = {"5m": 300.0, "1h": 3600.0}
 LOOKBACK = 20
-"""The number of blocks before a mark that are looked up if the mark itself is not cached."""
+"""The number of blocks before a mark that are looked up if the prefix up to it is not cached."""
 CHANGES_MESSAGES = ("thinking", "tool_choice")
-"""Parameters whose change invalidates the cache of the messages, not of the system prompt."""
+"""Parameters whose change makes the cache of the messages useless, not that of the system text."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of the prompt with everything before it."""
+    """A block of the prompt: its part of the prompt, and digest and tokens up to its end."""
 
     part: str
     prefix: str
     tokens: int
-    """The tokens of everything up to its end."""
+    """The tokens of the prompt up to the end of this block."""
     mark: str | None = None
 
 
@@ -41,20 +41,20 @@ class CachedPrompt:
         return self.units[-1].tokens
 
     def prefix_of(self, part: str) -> str | None:
-        """Return the digest up to the end of a part, or None if it is empty."""
+        """Return the digest up to the end of tools, system or messages; None for an empty part."""
         return next((unit.prefix for unit in reversed(self.units) if unit.part == part), None)
 
 
 @dataclass(frozen=True)
 class Share:
-    """The tokens of a prompt that were read, written and neither."""
+    """The tokens of a prompt that were read from the cache, written to it, and neither."""
 
     read: int = 0
     written: dict[str, int] = field(default_factory=lambda: {"5m": 0, "1h": 0})
     fresh: int = 0
 
     def as_usage(self) -> JsonObject:
-        """Return the counts of a `usage` block."""
+        """Return the counts as the API's `usage` object has them."""
         return {
             "input_tokens": self.fresh,
             "cache_creation_input_tokens": sum(self.written.values()),
@@ -67,7 +67,7 @@ class Share:
 
 
 def prompt(conversation: ParsedRequest, meter: Meter) -> CachedPrompt:
-    """Cut a request into units."""
+    """Return the prompt of a request, cut into units with their cache marks."""
     body = conversation.body
     parameters = canonical({name: body.get(name) for name in CHANGES_MESSAGES})
     running, tokens, part = hashlib.sha256(conversation.model.encode()), 0, ""
@@ -90,7 +90,7 @@ def prompt(conversation: ParsedRequest, meter: Meter) -> CachedPrompt:
 def _pieces(
     conversation: ParsedRequest, meter: Meter
 ) -> Iterator[tuple[str, bytes, JsonObject, int]]:
-    """Yield the prompt's parts in cache order: part, bytes, block and tokens."""
+    """Yield the prompt's blocks in cache order: part of the prompt, bytes, block and tokens."""
     for name, blocks in (("tools", conversation.tools), ("system", conversation.system)):
         for block in blocks:
             yield name, canonical([name, plain(block)]), block, meter.block(block)
@@ -108,7 +108,7 @@ class PromptCache:
         self._kept: dict[str, tuple[float, str]] = {}
 
     def use(self, given: CachedPrompt, least: int) -> Share:
-        """Read the longest cached prefix and write what is marked; return the shares."""
+        """Read the longest cached prefix, write marked ones of `least` tokens; return the share."""
         now = time.monotonic()
         marked = [at for at, unit in enumerate(given.units) if unit.mark is not None]
         marked = [at for at in marked if given.units[at].tokens >= least]
@@ -124,7 +124,7 @@ class PromptCache:
         return Share(read, written, given.tokens - done)
 
     def _hit(self, units: list[Unit], mark: int, now: float) -> int:
-        """Return the longest cached prefix near the mark and extend its life."""
+        """Return the index of the last cached unit up to a mark, or -1; renew its expiry."""
         for at in range(mark, max(-1, mark - LOOKBACK - 1), -1):
             until, ttl = self._kept.get(units[at].prefix, (0.0, "5m"))
             if until > now:
@@ -134,7 +134,7 @@ class PromptCache:
 
 
 def miss_reason(before: CachedPrompt | None, now: CachedPrompt) -> JsonObject | None:
-    """Return why an earlier prompt could not be reused, or None."""
+    """Return the API's reason why an earlier prompt could not be reused, or None if it could."""
     if before is None:
         return {"type": "previous_message_not_found"}
     ours = {unit.prefix for unit in now.units}

@@ -39,7 +39,7 @@ class Turn:
     message: int
     blocks: list[Placed] = field(default_factory=list)
     is_cleared: bool = False
-    """Whether it is a system message for one turn, and that turn is over."""
+    """True for a system message for one turn only, once the next user message has come."""
 
     def of_type(self, *types: str) -> list[Placed]:
         """Return the blocks of these types."""
@@ -48,7 +48,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """The content of a request."""
+    """A request with its tools, system blocks and turns in one form."""
 
     body: JsonObject
     tools: list[JsonObject]
@@ -62,7 +62,7 @@ class ParsedRequest:
 
     @property
     def thinking(self) -> JsonObject:
-        """The parameters of thinking."""
+        """The request's thinking parameter; empty without one."""
         return self.body.get("thinking") or {}
 
     def all_blocks(self) -> Iterator[Placed]:
@@ -71,7 +71,7 @@ class ParsedRequest:
             yield from turn.blocks
 
     def without(self, dropped: frozenset[str]) -> ParsedRequest:
-        """Return the conversation without the blocks at these places."""
+        """Return the request without the blocks whose paths are in `dropped`."""
         turns = [
             replace(turn, blocks=[one for one in turn.blocks if one.path not in dropped])
             for turn in self.turns
@@ -80,7 +80,7 @@ class ParsedRequest:
 
 
 def conversation(body: JsonObject) -> ParsedRequest:
-    """Read a request whose shape is right."""
+    """Return the parsed request of a body whose shape was checked."""
     turns: list[Turn] = []
     for number, message in enumerate(body["messages"]):
         role = message["role"]

@@ -77,7 +77,7 @@ class Exchange:
     betas: frozenset[str] = frozenset()
     received: float = field(default_factory=time.time)
     first: float | None = None
-    """The time at which the first piece of content was sent."""
+    """The time at which the first delta of the reply was sent."""
     is_recorded: bool = False
 
 
@@ -120,14 +120,14 @@ class Handler(BaseHTTPRequestHandler):
     # Reading
 
     def _known_path(self) -> str:
-        """Return the path without its query, such as the SDK's `?beta=true`."""
+        """Return the path without a query such as `?beta=true`; raise if the path is unknown."""
         path = self.path.partition("?")[0]
         if path not in PATHS:
             raise ApiError("Not found", status=404)
         return path
 
     def _headers(self) -> dict[str, str]:
-        """Return the headers by lower-case name; repeated ones hold all values."""
+        """Return the headers by lower-case name; join the values of a repeated header."""
         names = {name.lower() for name in self.headers}
         return {name: ",".join(self.headers.get_all(name) or []) for name in names}
 
@@ -147,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
             raise ApiError("Request exceeds the maximum size", status=413)
 
     def _chunks(self) -> bytes:
-        """Read a chunked body."""
+        """Return a body that is sent in chunks."""
         body = b""
         while size := self._chunk_size():
             body += self.rfile.read(size)

@@ -11,7 +11,7 @@ from efrit_budget.errors import JsonObject
 
 COUNT = re.compile(r"\{n(?:\*(\d+))?([+-]\d+)?\}")
 NAMED = re.compile(r"\{([a-z_]+)\}")
-TOKEN = r"\br[1-9]\d*:\d+-[0-9a-f]{4}\b"  # noqa: S105 - no password: where a page goes on
+TOKEN = r"\br[1-9]\d*:\d+-[0-9a-f]{4}\b"  # noqa: S105 - no password: a continuation token
 WELL_KNOWN: Mapping[str, str] = {
     "handle": r"\b(r[1-9]\d*)\b",
     "continuation_token": f"({TOKEN})",
@@ -27,11 +27,11 @@ class Filling:
     """The text of the last tool results."""
 
     def text(self, text: str) -> str:
-        """Return a text with known placeholders filled in."""
+        """Return a text with its placeholders filled in; only `{n}` if another has no value."""
         return str(self._fill(text, {}) or COUNT.sub(self._count, text))
 
     def input(self, call: ScriptedCall) -> JsonObject:
-        """Return a tool's input, or its alternative if a placeholder has no value."""
+        """Return a call's input, filled in; if a placeholder has no value, use `otherwise`."""
         try:
             filled: JsonObject = self._value(call.input, call.find)
         except LookupError:
@@ -53,7 +53,7 @@ class Filling:
         return filled
 
     def _fill(self, text: str, find: Mapping[str, str]) -> str | None:
-        """Return the text, or None if one of its placeholders has no value."""
+        """Return the text filled in, or None if one of its placeholders has no value."""
         patterns = {**WELL_KNOWN, **find}
         for name in NAMED.findall(text):
             if name in patterns and name != "n":
@@ -67,7 +67,7 @@ class Filling:
         return str(self.round * int(match[1] or 1) + int(match[2] or 0))
 
     def _find_value(self, pattern: str, *, is_last: bool) -> str | None:
-        """Return the last match for common placeholders, else one per round."""
+        """Return the last match in the results, or else this round's match; None for no match."""
         matches = re.finditer(pattern, self.results, re.MULTILINE)
         found = [match[match.re.groups and 1] for match in matches]
         if not found:
@@ -76,7 +76,7 @@ class Filling:
 
 
 def last_results(conversation: ParsedRequest) -> str:
-    """Return the text of the latest tool results."""
+    """Return the text of the last turn with tool results, empty without one."""
     for turn in reversed(conversation.turns):
         if placed := turn.of_type("tool_result"):
             contents = [plain(one.block)["content"] for one in placed]

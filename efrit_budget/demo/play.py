@@ -11,13 +11,13 @@ from efrit_budget.errors import JsonObject
 
 @dataclass
 class Played:
-    """The progress of one conversation."""
+    """The progress of one conversation in the scenario."""
 
     next: int = 0
     is_answered: bool = False
-    """Whether it got a reply; after faults alone the client repeats its first request."""
+    """True once the conversation had a reply; after faults alone, the client repeats a request."""
     paused: set[str] = field(default_factory=set)
-    """Digests of the last blocks of paused replies."""
+    """The digests of the last blocks of paused replies."""
 
 
 class Player:
@@ -33,7 +33,7 @@ class Player:
     def find(self, conversation: ParsedRequest) -> Played:
         """Return the conversation that a request continues, or a new one.
 
-        It is recognized by its `metadata.user_id`; else by the id of a tool use in one of our
+        A conversation is recognized by its `metadata.user_id`; else by the id of a tool use of our
         replies, as a client may rewrite everything else; else by a block of its first message.
         A first message that was answered before begins another conversation.
         """
@@ -58,7 +58,7 @@ class Player:
         return played
 
     def is_paused(self, played: Played, conversation: ParsedRequest) -> bool:
-        """Return whether the request returns a paused reply to continue."""
+        """Return whether the request ends with a paused reply, to have it continued."""
         last = conversation.turns[-1]
         return bool(last.blocks) and _digest(plain(last.blocks[-1].block)) in played.paused
 
@@ -71,11 +71,11 @@ class Player:
             return step
 
     def peek(self, played: Played) -> Step:
-        """Return the next step without advancing."""
+        """Return the next step without advancing; after the last, the closing reply."""
         return self._steps[played.next] if played.next < len(self._steps) else self._closing
 
     def remember(self, played: Played, blocks: list[JsonObject], stop_reason: str) -> None:
-        """Remember a reply by its tool uses and, if it paused, by its last block."""
+        """Store the ids of a reply's tool uses and, if it paused, the digest of its last block."""
         with self._lock:
             for block in blocks:
                 if block["type"] == "tool_use":
@@ -85,7 +85,7 @@ class Player:
 
 
 def _keys(conversation: ParsedRequest) -> list[str]:
-    """Return the keys that identify a conversation; only the user's id if there is one."""
+    """Return the user's id, or else digests of the first message, to identify a conversation."""
     user_id = (conversation.body.get("metadata") or {}).get("user_id")
     if user_id is not None:
         return [f"user_id {user_id}"]

@@ -71,5 +71,5 @@ def error_body(kind: str, message: str, request_id: str) -> JsonObject:
 
 
 def status_of(kind: str) -> int:
-    """Return the HTTP status of an error type."""
+    """Return the first HTTP status of an error type, 500 for an unknown type."""
     return next((status for status, name in TYPES.items() if name == kind), 500)

@@ -62,7 +62,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Writer:
-    """Builds replies."""
+    """Builds replies from steps, with signed thinking and counted tokens."""
 
     binder: Binder
     meter: Meter
@@ -86,7 +86,7 @@ class Writer:
     def _think(
         self, reply: Reply, thought: str, conversation: ParsedRequest, checked: Checked
     ) -> None:
-        """Add a thinking block, visible or not; sign and count it either way."""
+        """Add a thinking block, signed and counted, with its text or an empty text."""
         display = conversation.thinking.get("display") or "omitted"
         text = "" if display == "omitted" else thought
         checked.past.enter("assistant")
@@ -97,7 +97,7 @@ class Writer:
         reply.tokens += tokens
 
     def _use(self, reply: Reply, call: ScriptedCall, filling: Filling) -> None:
-        """Add a tool use; its verbatim input may be invalid JSON in a stream."""
+        """Add a tool use; if its `input_json` is not JSON, stream it, but leave the input empty."""
         use_id = new_id("toolu")
         if call.input_json is None:
             tool_input = filling.input(call)
@@ -115,7 +115,7 @@ class Writer:
 
 
 def _thinks(conversation: ParsedRequest) -> bool:
-    """Return whether the model thinks in this turn."""
+    """Return whether the request's thinking parameter lets the model think in this turn."""
     kind = conversation.thinking.get("type", "adaptive")
     if kind == "between_tools":
         return bool(conversation.turns[-1].of_type("tool_result"))
@@ -123,7 +123,7 @@ def _thinks(conversation: ParsedRequest) -> bool:
 
 
 def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
-    """Cut a reply that is longer than the client allows, in the middle of a block."""
+    """Cut a reply of more than `most` tokens; its last block may be cut in the middle."""
     if reply.tokens <= most:
         return
     blocks, remaining = [], most - reply.thinking_tokens - 1
@@ -144,7 +144,7 @@ def _cut_to(reply: Reply, most: int, meter: Meter) -> None:
 
 
 def check_expectation(entry: Entry, body: JsonObject) -> None:
-    """Check what the scenario expects of the request."""
+    """Raise unless the request contains the text that the scenario expects, if any."""
     expected = entry.expect_contains
     if expected is None or any(expected in text for text in _texts(body)):
         return
@@ -152,7 +152,7 @@ def check_expectation(entry: Entry, body: JsonObject) -> None:
 
 
 def _texts(value: Json) -> list[str]:
-    """Return every string in a value."""
+    """Return every string in a value, except the names of members."""
     if isinstance(value, str):
         return [value]
     inner = list(value.values()) if isinstance(value, dict) else value

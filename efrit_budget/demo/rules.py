@@ -25,7 +25,7 @@ class Capabilities:
 
     model: Model
     is_older: bool
-    """Whether it accepts sampling parameters, a thinking budget and a forced tool choice."""
+    """True if the model accepts sampling parameters, a thinking budget, a forced tool choice."""
     task_budgets: bool
 
 
@@ -43,14 +43,14 @@ def capabilities(name: str) -> Capabilities:
 
 @cache
 def _known_names() -> re.Pattern[str]:
-    """Return what matches the names in the table, with or without a date."""
+    """Return a pattern for the names in the models table, with or without a date or -latest."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     names = "|".join(re.escape(entry) for entry in table if entry != DEFAULT)
     return re.compile(rf"({names})(-\d{{8}}|-latest)?")
 
 
 def check_rules(conversation: ParsedRequest, can: Capabilities) -> None:
-    """Raise the error that the API would give for this request."""
+    """Raise the error of the API if the request breaks a rule of the API."""
     _check_parameters(conversation.body, can)
     _check_tools(conversation.tools)
     _check_marks(conversation)
@@ -61,7 +61,7 @@ def check_rules(conversation: ParsedRequest, can: Capabilities) -> None:
 
 
 def _check_parameters(body: JsonObject, can: Capabilities) -> None:
-    """Check parameters that only some models accept."""
+    """Raise if the model does not accept a parameter, or not as many output tokens."""
     limit = can.model.max_output
     if body.get("max_tokens", 0) > limit:
         raise ApiError(
@@ -125,7 +125,7 @@ def _check_marks(conversation: ParsedRequest) -> None:
 
 
 def _marks(conversation: ParsedRequest) -> Iterator[JsonObject]:
-    """Yield the cache marks in prefix order; the top-level one counts as the last block's."""
+    """Yield the cache marks in prefix order; the request's own mark is the last."""
     messages = [placed.block for placed in conversation.all_blocks()]
     for block in (*conversation.tools, *conversation.system, *messages):
         inner = block.get("content") or []
@@ -160,7 +160,7 @@ def _check_system_message(before: Turn | None, turn: Turn, can: Capabilities) ->
 
 
 def check_end(conversation: ParsedRequest, *, is_paused: bool) -> None:
-    """Raise if the request ends with the model's words, unless the reply was paused."""
+    """Raise if the request ends with an assistant message that is not a paused reply."""
     if conversation.turns[-1].role == "assistant" and not is_paused:
         raise ApiError(
             "This model does not support assistant message prefill. The conversation must end "
@@ -185,7 +185,7 @@ def _check_texts(conversation: ParsedRequest) -> None:
 
 
 def _check_content(index: int, content: Json) -> None:
-    """Raise if a message is empty or ends in thinking."""
+    """Raise if a message has no content or its last block is thinking."""
     if not content:
         raise ApiError(f"messages.{index}: all messages must have non-empty content")
     last = as_blocks(content)[-1]["type"]
@@ -220,7 +220,7 @@ def _check_tool_changes(conversation: ParsedRequest) -> None:
 
 
 def _check_pairing(turns: list[Turn]) -> None:
-    """Raise unless the next user turn begins with an answer to every tool use."""
+    """Raise unless ids are unique, and tool uses and their results stand in adjacent turns."""
     known: set[str] = set()
     for at, turn in enumerate(turns):
         uses = turn.of_type("tool_use")
@@ -235,7 +235,7 @@ def _check_pairing(turns: list[Turn]) -> None:
 
 
 def _check_answers(before: Turn | None, turn: Turn) -> None:
-    """Raise if a result has no tool use in the turn before, or a duplicate."""
+    """Raise if a result has no tool use in the turn before, or its tool use has two results."""
     uses = before.of_type("tool_use") if before else []
     tool_use_ids = {placed.block["id"] for placed in uses}
     answered: set[str] = set()
@@ -256,7 +256,7 @@ def _check_answers(before: Turn | None, turn: Turn) -> None:
 
 
 def _check_answered(uses: list[Placed], after: Turn | None) -> None:
-    """Raise unless the results come first in the next turn."""
+    """Raise unless the turn after these tool uses begins with all their results."""
     first: set[str] = set()
     for placed in after.blocks if after is not None and after.role == "user" else []:
         if placed.type != "tool_result":

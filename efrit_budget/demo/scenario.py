@@ -82,7 +82,7 @@ class Entry(Part):
 
     @property
     def is_fault(self) -> bool:
-        """Return whether the client has to send the request again."""
+        """Return whether the entry is a fault, after which the client has to repeat its request."""
         return bool(self.status or self.cut or self.error_event or self.malformed)
 
     @model_validator(mode="after")
@@ -111,14 +111,14 @@ class Scenario(Part):
 
 @dataclass(frozen=True)
 class Step:
-    """An entry and its round, counted from 1."""
+    """An entry to play, and the round of its repetition, counted from 1."""
 
     entry: Entry
     round: int
 
 
 def steps(scenario: Scenario) -> list[Step]:
-    """Return the entries one by one in the order they are played."""
+    """Return a step for each reply and fault in the order of play; raise if they are too many."""
     played = list(islice(_repeat(scenario.reply, 1), MOST_STEPS + 1))
     if len(played) > MOST_STEPS:
         raise ScenarioError(f"a scenario has at most {MOST_STEPS:,} replies")
@@ -126,7 +126,7 @@ def steps(scenario: Scenario) -> list[Step]:
 
 
 def _repeat(entries: tuple[Entry, ...], outer: int) -> Iterator[Step]:
-    """Yield an entry once per round; a nested reply has the round of its group."""
+    """Yield each entry once per round; an entry that is not repeated has its group's round."""
     for entry in entries:
         for number in range(1, entry.repeat + 1):
             turn = number if entry.repeat > 1 else outer
@@ -142,7 +142,7 @@ def built_in() -> list[str]:
 
 
 def load(named: str) -> Scenario:
-    """Return a scenario by name or from a file."""
+    """Return the built-in scenario of this name, or the scenario in this file."""
     file = BUILT_IN / f"{named}.toml" if named in built_in() else Path(named)
     try:
         return parse(file.read_text(encoding="utf-8"))

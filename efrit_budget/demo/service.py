@@ -1,4 +1,4 @@
-"""Answer requests, independent of transport."""
+"""Check the headers of a request and answer its body, apart from HTTP."""
 
 import json
 import re
@@ -27,13 +27,13 @@ from efrit_budget.demo.usage import Meter
 from efrit_budget.errors import JsonObject
 
 REMEMBERED = 1_000
-"""The number of replies whose prompts are kept for comparison."""
+"""The number of replies whose prompts are kept, to tell why a later prompt missed the cache."""
 KEYS: Mapping[str, tuple[int, str | None]] = {
     "bad": (401, "invalid x-api-key"),
     "nocredit": (402, None),
     "forbidden": (403, None),
 }
-"""Keys that are refused, to test how a client reacts."""
+"""The status and message (None: the usual one) for API keys that are refused in tests."""
 BETA = re.compile(r"[a-z0-9-]+-\d{4}-\d\d-\d\d")
 
 
@@ -61,7 +61,7 @@ class Service:
         self._lock = threading.Lock()
 
     def check_headers(self, headers: Mapping[str, str]) -> frozenset[str]:
-        """Return the betas of a request; raise if its key or version is missing."""
+        """Return the betas of a request; raise if its key, its version or a beta is refused."""
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         key = headers.get("x-api-key") or bearer
         if self._needs_key:
@@ -79,12 +79,12 @@ class Service:
         return betas
 
     def count(self, raw: bytes, betas: frozenset[str]) -> JsonObject:
-        """Answer `count_tokens`."""
+        """Return the reply to a `count_tokens` request."""
         conversation, _ = self._read(raw, betas, CountRequest)
         return {"input_tokens": prompt(conversation, self._meter).tokens}
 
     def answer(self, raw: bytes, betas: frozenset[str]) -> Reply:
-        """Return the reply to a request and advance the scenario unless it is refused."""
+        """Return the reply to a request; advance the scenario unless the request is refused."""
         request, can = self._read(raw, betas, MessageRequest)
         drops = (request.thinking.get("block_binding") or {}).get("prefix_mismatch_behavior")
         checked = self._binder.check(
@@ -134,7 +134,7 @@ class Service:
         checked: Checked,
         betas: frozenset[str],
     ) -> None:
-        """Add optional fields to a reply."""
+        """Add diagnostics and input transformations to a reply, if the request asks for them."""
         with self._lock:
             before = (asked.body.get("diagnostics") or {}).get("previous_message_id")
             if asked.body.get("diagnostics") is not None:
@@ -151,7 +151,7 @@ class Service:
 
 
 def unstreamable(reply: Reply) -> ApiError | None:
-    """Return the error that stands for a streaming fault in a plain reply."""
+    """Return the error for a streaming fault in a reply that is not streamed; None without one."""
     if reply.entry.error_event is not None:
         return scripted_error(status_of(reply.entry.error_event), reply.entry.message)
     if reply.entry.cut is not None or reply.entry.malformed:
@@ -160,7 +160,7 @@ def unstreamable(reply: Reply) -> ApiError | None:
 
 
 def parse_body(raw: bytes) -> Any:
-    """Parse a body, which must be a JSON object with string texts."""
+    """Parse a body; raise if it is not a JSON object, or if UTF-8 cannot encode its texts."""
     try:
         body = json.loads(raw, parse_constant=_no_number)
         json.dumps(body, ensure_ascii=False, allow_nan=False).encode()

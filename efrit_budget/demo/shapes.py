@@ -32,7 +32,7 @@ class Marked(Shape):
 
 
 def as_blocks(content: Any) -> Any:
-    """Return a string as one text block."""
+    """Return a string as a list of one text block, anything else unchanged."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -67,7 +67,7 @@ class Image(Marked):
 
 
 class Thinking(Shape):
-    """A thinking block, as it was given."""
+    """A thinking block of an earlier reply."""
 
     type: Literal["thinking"]
     thinking: str
@@ -88,7 +88,7 @@ class DirectCaller(Shape):
 
 
 class ToolUse(Marked):
-    """A tool use, as it was given."""
+    """A tool use of an earlier reply."""
 
     type: Literal["tool_use"]
     id: Annotated[str, Field(pattern="^[a-zA-Z0-9_-]+$")]
@@ -109,14 +109,14 @@ class ToolResult(Marked):
 
 
 class ToolReference(Shape):
-    """A tool of `tools`, by its name."""
+    """The name of a tool in `tools`."""
 
     type: Literal["tool_reference"]
     name: str
 
 
 class ToolChange(Marked):
-    """A tool that is added or removed from here on."""
+    """A block that adds or removes a tool for the rest of the conversation."""
 
     type: Literal["tool_addition", "tool_removal"]
     tool: ToolReference
@@ -128,7 +128,7 @@ SystemBlock = Annotated[TextBlock | ToolChange, Discriminator("type")]
 
 
 class UserMessage(Shape):
-    """A message of the person or a tool."""
+    """A message with the person's text, or with results of tools."""
 
     role: Literal["user"]
     content: Annotated[list[UserBlock], BeforeValidator(as_blocks)]
@@ -177,7 +177,7 @@ class BlockBinding(Shape):
 
 
 class AdaptiveThinking(Shape):
-    """Thinking as the model decides."""
+    """Thinking as much as the model decides."""
 
     type: Literal["adaptive"]
     display: Literal["summarized", "omitted", "updates"] | None = None
@@ -193,26 +193,26 @@ class EnabledThinking(Shape):
 
 
 class NoThinking(Shape):
-    """Little thinking, or none."""
+    """No thinking, or thinking only between tool calls."""
 
     type: Literal["disabled", "between_tools"]
 
 
 class ToolChoice(Shape):
-    """A choice of tools."""
+    """The model may use tools, or must use any tool."""
 
     type: Literal["auto", "any"]
     disable_parallel_tool_use: bool = False
 
 
 class NoToolChoice(Shape):
-    """No tools."""
+    """The model may use no tool."""
 
     type: Literal["none"]
 
 
 class OneToolChoice(Shape):
-    """One required tool."""
+    """The model must use the tool of this name."""
 
     type: Literal["tool"]
     name: str
@@ -220,7 +220,7 @@ class OneToolChoice(Shape):
 
 
 class TaskBudget(Shape):
-    """A countdown that the model is shown."""
+    """A token budget of the task, of which the model sees what remains."""
 
     type: Literal["tokens"]
     total: Annotated[int, Field(ge=1)]
@@ -228,14 +228,14 @@ class TaskBudget(Shape):
 
 
 class OutputFormat(Shape):
-    """The schema of the answer."""
+    """The JSON schema of the reply."""
 
     type: Literal["json_schema"]
     schema_: Annotated[JsonObject, Field(alias="schema")]
 
 
 class OutputConfig(Shape):
-    """The form of the answer."""
+    """The effort, the format and the task budget of the reply."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     format: OutputFormat | None = None
@@ -249,7 +249,7 @@ class Metadata(Shape):
 
 
 class Diagnostics(Shape):
-    """The request to compare the prefix with."""
+    """The id of the reply with whose prompt this prompt is compared."""
 
     previous_message_id: str | None = None
 
@@ -305,7 +305,7 @@ BETAS: Mapping[str, str] = {
     "tool change": "mid-conversation-tool-changes-2026-07-01",
     "updates": "thinking-display-updates-2026-08-18",
 }
-"""The beta header that each addition needs."""
+"""Maps each addition to the API to the beta that a request's header must name to use it."""
 
 
 def check_betas(body: JsonObject, betas: frozenset[str]) -> None:
@@ -317,7 +317,7 @@ def check_betas(body: JsonObject, betas: frozenset[str]) -> None:
 
 
 def _additions(body: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the beta fields of a request and their places."""
+    """Yield the additions of `BETAS` that a request uses, each with its place."""
     thinking = body.get("thinking") or {}
     if thinking.get("block_binding") is not None:
         yield "block_binding", "thinking.adaptive.block_binding"

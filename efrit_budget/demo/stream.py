@@ -17,19 +17,19 @@ INPUT_PIECE = 24
 
 @dataclass(frozen=True)
 class Event:
-    """Bytes to send."""
+    """The bytes of a server-sent event, and how the stream goes on after it."""
 
     data: bytes
     is_piece: bool = False
-    """Whether it is a piece of content."""
+    """True if the event carries a delta: a part of a block's content."""
     is_last: bool = False
-    """Whether the stream ends early, after this event."""
+    """True if the stream ends early, after this event."""
     drops: bool = False
-    """Whether the connection is then closed without an end mark."""
+    """True if the connection is closed after this event, without the stream's end mark."""
 
 
 def events(reply: Reply, request_id: str) -> Iterator[Event]:
-    """Yield every event of a reply."""
+    """Yield every event of a reply; the caller stops after an event that `is_last`."""
     yield _start(reply)
     for index, block in enumerate(reply.blocks):
         yield _event("content_block_start", index=index, content_block=_empty(block))
@@ -41,7 +41,7 @@ def events(reply: Reply, request_id: str) -> Iterator[Event]:
 
 
 def _start(reply: Reply) -> Event:
-    """Return the message before its first block."""
+    """Return the `message_start` event: the message without content and stop reason."""
     usage = {**reply.usage, "output_tokens": 1}
     nothing: JsonObject = {"content": [], "stop_reason": None, "stop_details": None}
     return _event("message_start", message={**reply.message(), **nothing, "usage": usage})
@@ -56,7 +56,7 @@ def _end(reply: Reply) -> Iterator[Event]:
 
 
 def _empty(block: JsonObject) -> JsonObject:
-    """Return a block as its start event announces it."""
+    """Return a block without its content, as its start event has it."""
     blank: dict[str, JsonObject] = {
         "text": {"text": ""},
         "thinking": {"thinking": "", "signature": ""},
@@ -93,7 +93,7 @@ def _pieces(reply: Reply, block: JsonObject) -> Iterator[JsonObject]:
 
 
 def _fault(reply: Reply, block: JsonObject) -> str | None:
-    """Return the fault of this block, or None."""
+    """Return the fault that the scenario puts into this block, or None."""
     entry = reply.entry
     if entry.cut is not None:
         kind = "text" if entry.cut == "text" else "tool_use"
@@ -107,7 +107,7 @@ def _fault(reply: Reply, block: JsonObject) -> str | None:
 def _faulty(
     reply: Reply, fault: str, index: int, piece: JsonObject, request_id: str
 ) -> Iterator[Event]:
-    """Yield the events of a fault that the client must tolerate."""
+    """Yield the events of a fault: an invalid event, an error, or half of the delta `piece`."""
     if fault == "malformed":
         yield Event(b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n')
     elif fault == "error":

@@ -1,4 +1,4 @@
-"""Count tokens as our estimate times a factor that the client does not know."""
+"""Count the model's tokens: our estimate times a factor that the client does not know."""
 
 import base64
 import binascii
@@ -18,27 +18,27 @@ IMAGE_ELSEWHERE = 1_600
 """The tokens of an image behind a URL, which is not fetched: those of a large one."""
 
 WRAPPER = 10
-"""The tokens around a tool use, and around a result."""
+"""The tokens that a tool use, or a result, costs beside its content."""
 
 
 @dataclass(frozen=True)
 class Meter:
-    """Counts tokens."""
+    """Counts the tokens of texts and blocks as the scripted model charges them."""
 
     factor: float
     thinking: Callable[[JsonObject], int | None]
-    """Returns the tokens that a thinking block's signature states."""
+    """Returns the tokens that a thinking block's signature states, None if it is not ours."""
 
     def text(self, text: str) -> int:
         """Return a text's tokens."""
         return ceil(estimate(text) * self.factor)
 
     def use(self, name: str, given: str) -> int:
-        """Return a tool use's tokens; ids cost nothing."""
+        """Return the tokens of a tool use with this name and input; ids cost nothing."""
         return WRAPPER + self.text(f"{name} {given}")
 
     def block(self, block: JsonObject) -> int:
-        """Return a block's tokens, including everything inside."""
+        """Return a block's tokens, including those of the blocks inside."""
         kind = block.get("type")
         if kind == "text":
             return self.text(block["text"])
