@@ -98,7 +98,7 @@ def as_buffer(data: bytes | None) -> bytes | None:
 
 
 def is_saved(text: bytes | None, data: bytes | None) -> bool:
-    """Return whether a file's content `data` is the buffer's `text`, saved."""
+    """Return whether a file's content `data` has the buffer's text `text`; False for None."""
     return text is not None and data is not None and as_buffer(data) == text
 
 

@@ -136,7 +136,7 @@ def set_mode(located: Located, mode: int) -> None:
 
 
 def remove_empty_folder(located: Located) -> None:
-    """Remove the folder, unless something is in it, or it cannot be removed."""
+    """Remove the folder if it is empty; do nothing if it cannot be removed."""
     with suppress(OSError), _parent(located) as (folder, name):
         os.rmdir(name, dir_fd=folder)
 

@@ -143,7 +143,7 @@ class Journal:
     def _begun(
         self, connection: Connection, tool_use_id: str, texts: Mapping[int, str | None]
     ) -> list[Change]:
-        """Return a call's unended changes; raise if it began none, or `texts` names another's."""
+        """Return a call's unended changes; raise if it began none, or not all in `texts`."""
         known = rows.list_of_call(connection, self._session_id, tool_use_id)
         if not known:
             raise field_error("tool_use_id", f"nothing was begun under {tool_use_id!r}")
@@ -190,7 +190,7 @@ class Journal:
         }
 
     def show(self, number: int, most: int | None) -> JsonObject:
-        """Return a change with its diff and later differences, each up to `most` characters."""
+        """Return a change, its diff and the diff since the change, each up to `most` characters."""
         with self._database.reading() as connection:
             change = rows.get(connection, self._session_id, number)
             changes_after = rows.list_from(connection, self._session_id, number + 1)

@@ -1,4 +1,4 @@
-"""Decide which paths may be changed: project files, and nothing of git's."""
+"""Decide which paths may be changed: files of the project, but none of git's own."""
 
 import os
 import stat

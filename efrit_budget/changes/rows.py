@@ -48,7 +48,7 @@ class Beginning:
 
     @property
     def before_facts(self) -> tuple[Json, ...]:
-        """The facts that equal those of a stored change if the stored change is the same."""
+        """The facts by which a stored change is recognized as this same change."""
         contents = (self.contents[role] for role in (Role.BEFORE, Role.TEXT_BEFORE))
         hashes = (None if content is None else content.sha256 for content in contents)
         return (self.kind, self.path, self.moved_to, self.mode, *hashes)

@@ -112,7 +112,7 @@ class Undo:
         return PRIVATE_MODE if before is None else before
 
     def _remove_empty_folders(self, created: set[str]) -> None:
-        """Remove the empty ones of the file's parent folders that are among `created`."""
+        """Remove those parent folders of the file that are in `created` and empty."""
         for folder in PurePath(meant_name(self.change.path_after)).parents:
             if (name := shown_name(str(folder))) in created:
                 located = self.project.locate(name)
@@ -123,7 +123,7 @@ class Undo:
 def prepare_undo(
     database: Database, project: Project, session_id: str, number: int, *, force: bool
 ) -> Undo:
-    """Return the undo of a change; raise if it would lose later work, unless forced."""
+    """Return the undo of a change; raise if it is undone, or loses later work without `force`."""
     with database.reading() as connection:
         change = rows.get(connection, session_id, number)
         later = rows.list_later(connection, session_id, change)

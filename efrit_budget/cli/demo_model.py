@@ -42,7 +42,7 @@ def _port(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Listen until a signal comes, or stdin closes."""
+    """Serve the scripted model until a signal comes or, with `--until-eof`, stdin closes."""
     from efrit_budget.demo.binding import kept_key
     from efrit_budget.demo.endpoint import EndpointServer, Recorder
     from efrit_budget.demo.scenario import load

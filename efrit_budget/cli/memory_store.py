@@ -35,7 +35,7 @@ def opened_memory(arguments: argparse.Namespace) -> Iterator["MemoryStore"]:
 
 
 def _effective_settings(arguments: argparse.Namespace) -> tuple[Path, int, float]:
-    """Return database, timeout (ms) and half-life (days); load settings only if there are any."""
+    """Return database, timeout (ms) and half-life (days); load settings only if any are set."""
     from efrit_budget.memory.searching import HALF_LIFE_DAYS
     from efrit_budget.settings import places
     from efrit_budget.storage.database import BUSY_TIMEOUT_MS

@@ -33,7 +33,7 @@ class Placed:
 
 @dataclass
 class Turn:
-    """Adjacent messages of one role, which the API reads as one."""
+    """Adjacent messages of one role, which the API reads as one; a system message stays alone."""
 
     role: str
     message: int
@@ -103,7 +103,7 @@ def conversation(body: JsonObject) -> ParsedRequest:
 
 
 def plain(value: JsonObject) -> JsonObject:
-    """Return a block or tool in canonical form: no cache mark, no defaults, sorted keys.
+    """Return a block or tool in canonical form: no cache mark or null, sorted keys, same defaults.
 
     A tool's input or schema stays as it was sent, with its order.
     """
@@ -121,5 +121,5 @@ def plain(value: JsonObject) -> JsonObject:
 
 
 def canonical(value: Json) -> bytes:
-    """Encode JSON as bytes, the same for equal values."""
+    """Encode JSON as bytes: the same for equal values whose members are in the same order."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

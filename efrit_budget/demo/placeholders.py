@@ -67,7 +67,7 @@ class Filling:
         return str(self.round * int(match[1] or 1) + int(match[2] or 0))
 
     def _find_value(self, pattern: str, *, is_last: bool) -> str | None:
-        """Return the last match in the results, or else this round's match; None for no match."""
+        """Return the last match if `is_last`, else the match of this round; None for no match."""
         matches = re.finditer(pattern, self.results, re.MULTILINE)
         found = [match[match.re.groups and 1] for match in matches]
         if not found:

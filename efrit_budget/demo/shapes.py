@@ -171,7 +171,7 @@ class ToolDefinition(Marked):
 
 
 class BlockBinding(Shape):
-    """The handling of thinking whose preceding messages changed."""
+    """The handling of thinking blocks if what stood before them has changed."""
 
     prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
 
@@ -243,7 +243,7 @@ class OutputConfig(Shape):
 
 
 class Metadata(Shape):
-    """The user of the request."""
+    """The id of the user for whom the request is sent."""
 
     user_id: Annotated[str, Field(max_length=512)] | None = None
 

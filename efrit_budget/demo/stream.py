@@ -12,7 +12,7 @@ from efrit_budget.errors import Json, JsonObject
 WORD = re.compile(r"\s*\S+\s*|\s+")
 """A word with the blanks around it."""
 INPUT_PIECE = 24
-"""Characters of a tool's input in one event; words and escapes are cut anywhere."""
+"""The characters of a tool's input in one event, which may cut a word or an escape."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _empty(block: JsonObject) -> JsonObject:
 
 
 def _block(reply: Reply, index: int, block: JsonObject, request_id: str) -> Iterator[Event]:
-    """Yield the events of a block, with any fault in the middle."""
+    """Yield the events of a block, with the scenario's fault in the middle if the block has one."""
     pieces = list(_pieces(reply, block))
     if fault := _fault(reply, block):
         middle = max(1, len(pieces) // 2)

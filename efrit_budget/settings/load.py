@@ -59,7 +59,7 @@ def load(
 
 
 def _narrow(values: dict[str, Given], project: ProjectFile, outranked_by: set[str]) -> None:
-    """Apply the project's settings to `values`, without outranked ones; refuse invalid ones."""
+    """Apply the project's settings to `values`, except outranked ones; refuse invalid ones."""
     for value in project.narrowed:
         if value.key in outranked_by:
             continue

@@ -140,4 +140,4 @@ _NARROW: Final[Mapping[str, Callable[[ProjectFile, str, Any, Settings], None]]] 
     "tools.deny": _add_denied,
 }
 NARROWED: Final = frozenset(_NARROW)
-"""The settings that a project may make stricter."""
+"""The keys of the settings that a project may make stricter."""

@@ -21,9 +21,9 @@ BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 8192
 """The most KiB of the file that a connection caches; a search of observations reads a few MiB."""
 SHRINKING = "PRAGMA auto_vacuum = INCREMENTAL"
-"""Lets the file shrink later; must be set before its first page is written, or before VACUUM."""
+"""Lets the file shrink later, if it is set before the first page is written, or before VACUUM."""
 JOURNAL_BYTES = 4 * 2**20
-"""The size to which the journal is cut when it is reused."""
+"""The bytes to which SQLite cuts the journal when it reuses the journal."""
 LOCKED = "database is locked"
 MARGIN_SECONDS = 1.0
 """The seconds beyond SQLite's timeout that a writer waits for writers of its own process."""
@@ -168,7 +168,7 @@ class Database:
             raise StorageError(_explanation(error, self.path)) from error
 
     def _make(self) -> None:
-        """Create the database under a temporary name, for its owner alone, and rename it.
+        """Create the database under a temporary name, readable by its owner alone; rename it.
 
         So no process sees an empty file, which `_require_content` takes for a lost database.
         SQLite gives the journal's files the same mode.

@@ -19,7 +19,7 @@ class Owner:
                 file.unlink(missing_ok=True)
 
     def alive(self, name: str) -> bool:
-        """Return whether the process with that mark is running."""
+        """Return whether the process whose mark has this name is running."""
         return name == self.name or _is_locked(self._folder / name)
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class Owner:
 
 
 def _is_locked(file: Path) -> bool:
-    """Return whether a process has locked the file; test it by a lock that testers can share."""
+    """Return whether a process has locked the file; False if there is no file."""
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""JSON-RPC over stdio: framing, JSON, dispatch, lifecycle and cancellation."""
+"""JSON-RPC over stdin and stdout: framing, JSON, dispatch, lifecycle and cancellation."""

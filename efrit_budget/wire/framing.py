@@ -1,7 +1,7 @@
 """Split a byte stream into messages, and frame replies.
 
-The first byte of a message tells its framing: a letter begins a header block, anything else
-a JSON text on a line of its own. The framer does no input or output of its own, and looks at
+The first byte of a message tells its framing: a letter begins a header block, any other byte
+begins a JSON text on one line. The framer does no input or output of its own, and looks at
 each byte a bounded number of times, however few bytes it is fed at a time.
 """
 
@@ -47,7 +47,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Malformed:
-    """A part of the stream that is not a message."""
+    """A part of the stream that is not a message, with the error to send for it."""
 
     error: EfritError
     framing: Framing
@@ -129,7 +129,7 @@ class Framer:
             yield Malformed(ParseError("the stream ended inside a message"), Framing.HEADER)
 
     def _advance(self) -> bool:
-        """Skip refused bytes and blanks; return whether a body, a line or too long a line waits."""
+        """Skip refused bytes and blanks; return whether `_next` has a body or a line to take."""
         if self._skip_bytes:
             self._skip_bytes -= len(self._take(min(self._skip_bytes, len(self._buffer))))
         if self._skip_line and self._line_end() >= 0:

@@ -40,7 +40,7 @@ class Backlog:
         return True
 
     def leave(self, size: int) -> None:
-        """Make room: a request whose message has `size` bytes waits no longer."""
+        """Make room: a message of `size` bytes, which `enter` let in, waits no longer."""
         with self._room:
             self._waiting -= 1
             self._bytes -= size

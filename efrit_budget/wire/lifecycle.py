@@ -39,7 +39,7 @@ class Lifecycle:
         self.handover: Path | None = None
 
     def methods(self) -> dict[str, OwnMethod]:
-        """Return `initialize`, `initialized`, `shutdown` and `exit`."""
+        """Return the functions of `initialize`, `initialized`, `shutdown` and `exit`, by name."""
         return {
             INITIALIZE: self._initialize,
             "initialized": lambda _: None,

@@ -1,4 +1,4 @@
-"""The requests in progress, and the replies of a batch of them."""
+"""The requests in progress, and the collected replies of a batch of requests."""
 
 import threading
 import time

@@ -44,7 +44,7 @@ QUICK_THREADS = 4
 WRITING_THREADS = 4
 SLOW_THREADS = 16
 QUICK_WAITING = 256
-"""The most requests that wait in the quick or writing lane: few enough to answer at the end."""
+"""The most requests that wait in the quick or writing lane, to be run when the input has ended."""
 
 QUICK_DRAIN_SECONDS = 30.0
 """The seconds after the end of input that the writing lane, then the quick lane, may still work."""
@@ -70,7 +70,7 @@ class Application:
 
 
 class Server:
-    """Serves one connection over stdio until either end closes."""
+    """Serves one connection over stdin and stdout until the client or a signal ends it."""
 
     def __init__(self, load: Callable[[], Application], streams: ProtocolStreams) -> None:
         self._load = load
@@ -203,7 +203,7 @@ class Server:
             reply_to(jsontext.serialize(request))
             return
         if request.method not in self._own:
-            self._loaded()  # before the request's time begins to count
+            self._loaded()  # now, so that loading does not count as the request's time
         job = Job(
             request,
             lambda reply: reply_to(None if reply is None else jsontext.serialize(reply)),

@@ -59,15 +59,15 @@ class ProtocolStreams:
             return None
         try:
             return os.read(self._input, READ_BYTES)
-        except BlockingIOError:  # the other end has made its and our description non-blocking
+        except BlockingIOError:  # the client has made the pipe that it shares with us non-blocking
             return None
-        except OSError:  # a terminal that is gone
+        except OSError:  # the terminal is gone
             return b""
 
     def wake(self) -> None:
         """Make `read` return None; do nothing unless `make_wakeable` was called."""
         if self._wakes is not None:
-            with suppress(BlockingIOError):  # it is woken already
+            with suppress(BlockingIOError):  # the pipe is full, so `read` is woken anyway
                 os.write(self._wakes[1], b"\0")
 
     def hung_up(self) -> bool:
