@@ -12,7 +12,7 @@ LFS = re.compile(
     rb"oid sha256:[0-9a-f]{64}\nsize ([0-9]{1,18})\n"
 )
 LFS_BYTES = 1024
-"""The size of the largest pointer file, as in git-lfs."""
+"""A Git LFS pointer file is smaller than this many bytes, as in git-lfs."""
 PDF = b"%PDF-"
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -46,35 +46,35 @@ MAGIC = (
     (b";ELC", "compiled Emacs Lisp"),
 )
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""The JPEG markers whose segment tells the size."""
+"""The second bytes of the JPEG markers whose segments hold the image's width and height."""
 MOST_SEGMENTS = 100
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A binary file."""
+    """The recognized kind of a binary file, with width and height of some images."""
 
     kind: str
     dimensions: tuple[int, int] | None = None
 
     @property
     def is_image(self) -> bool:
-        """Return whether it is an image."""
+        """Return whether the file is an image."""
         return self.kind.endswith("image")
 
 
 def lfs_size(head: bytes, size: int) -> int | None:
-    """Return the size that a Git LFS pointer states, or None."""
+    """Return the bytes that a Git LFS pointer says its file has, or None if it is no pointer."""
     found = LFS.match(head) if size < LFS_BYTES else None
     return int(found[1]) if found else None
 
 
 def recognize(head: bytes, read: Read) -> Binary | None:
-    """Return the kind of a binary file, or None if it is uncertain."""
+    """Return the kind of a binary file, or None if its first bytes are of no known kind."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return Binary("WebP image", _webp(head))
     for magic, kind in MAGIC:
-        is_no_word = magic == PDF or not magic.isalnum()  # it cannot begin a text
+        is_no_word = magic == PDF or not magic.isalnum()  # no text begins with it
         if head.startswith(magic) and (is_no_word or b"\0" in head):
             measure = MEASURES.get(kind)
             return Binary(kind, measure(head, read) if measure else None)
@@ -82,7 +82,7 @@ def recognize(head: bytes, read: Read) -> Binary | None:
 
 
 def jpeg_segments(read: Read) -> Iterator[bytes]:
-    """Yield the first ten bytes of each segment of a JPEG; fewer at its end."""
+    """Yield the first ten bytes of each of a JPEG's segments; the last may have fewer."""
     offset = 2
     for _ in range(MOST_SEGMENTS):
         segment = read(offset, 10)
@@ -93,7 +93,7 @@ def jpeg_segments(read: Read) -> Iterator[bytes]:
 
 
 def _jpeg(_: bytes, read: Read) -> tuple[int, int] | None:
-    """Return the size of a JPEG from its segments."""
+    """Return width and height of a JPEG from its segments, or None if they do not state them."""
     frames = (segment for segment in jpeg_segments(read) if segment[1] in FRAMES)
     frame = next(frames, b"")
     return _pair(frame[7:9], frame[5:7], "big") if len(frame) >= 9 else None

@@ -15,33 +15,33 @@ from efrit_budget.project.text.coding import mark_invalid
 from efrit_budget.project.text.reading import NoFileError, Text, opened
 
 MOST_BYTES = 1024 * 1024
-"""The bytes read of one document."""
+"""The most bytes that are read of one document."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document that was not read yet."""
+    """A document of the specification: its path, size and time, without its text."""
 
     located: Located
     size: int
-    """In bytes; of the unsaved buffer if Emacs has one."""
+    """The size in bytes; that of the text in Emacs if the buffer is unsaved."""
     modified_ns: int
 
     @property
     def name(self) -> str:
-        """The displayed path."""
+        """The document's path as displayed."""
         return shown_name(self.located.given)
 
     @property
     def stage(self) -> str | None:
-        """The stage of the document, or None."""
+        """The stage that the file is named after, such as `design`, or None if it is no stage."""
         stem = PurePosixPath(self.located.given).stem.casefold()
         return stem if stem in STAGES else None
 
 
 @dataclass(frozen=True)
 class ChangeFolder:
-    """A change folder with its documents."""
+    """The folder of one change in the specification, with its documents."""
 
     name: str
     documents: tuple[Document, ...]
@@ -49,17 +49,17 @@ class ChangeFolder:
 
 @dataclass(frozen=True)
 class Specification:
-    """The documents found, each part sorted by name."""
+    """The documents of a project's specification, as far as they may be read."""
 
     documents: tuple[Document, ...]
     changes: tuple[ChangeFolder, ...]
     conventions: tuple[Document, ...]
     left_out: tuple[str, ...]
-    """Files that usually hold secrets, lead out of the project or cannot be read."""
+    """The paths not read: they usually hold secrets, lead out of the project or are unreadable."""
 
     @property
     def missing_stages(self) -> list[str]:
-        """The stages that have no file."""
+        """The stages for which there is no document."""
         there = {document.stage for document in self.documents}
         return [stage for stage in STAGES if stage not in there]
 
@@ -80,7 +80,7 @@ def specification(project: Project, rg: Path, cancellation: Cancellation) -> Spe
 
 
 class _Finder:
-    """Finds files and notes those left out."""
+    """Finds the documents of a project, and collects the names that it leaves out."""
 
     def __init__(self, project: Project, rg: Path, cancellation: Cancellation) -> None:
         self._project = project
@@ -89,7 +89,7 @@ class _Finder:
         self.left_out: list[str] = []
 
     def names(self, folder: str) -> list[str]:
-        """Return the documents below a folder, by path from the root."""
+        """Return the paths, from the root, of all documents below a folder; none without a folder."""
         try:
             located = self._project.locate(folder)
             if not located.path.is_dir():
@@ -109,7 +109,7 @@ class _Finder:
         ]
 
     def documents(self, names: Iterator[str], *, must_be_there: bool = True) -> Iterator[Document]:
-        """Return the documents that may be read."""
+        """Yield the named documents; collect refused ones, and missing ones that must be there."""
         for name in names:
             self._cancellation.check()
             try:
@@ -130,7 +130,7 @@ class _Finder:
         return Document(located, size, found.st_mtime_ns)
 
     def changes(self, above: str, names: list[str]) -> Iterator[ChangeFolder]:
-        """Return the change folders with their documents."""
+        """Yield each folder in the folder `above` to which `names` lead, with its documents."""
         folders: dict[str, list[str]] = {}
         for name in names:
             folders.setdefault(name.removeprefix(above).partition("/")[0], []).append(name)
@@ -143,7 +143,7 @@ class _Finder:
 def text_of(
     project: Project, document: Document, cancellation: Cancellation, most: int = MOST_BYTES
 ) -> str:
-    """Return the beginning of a document, empty if it cannot be read."""
+    """Return the first `most` bytes of a document as text, empty if it is no readable text."""
     try:
         with opened(project, document.located, cancellation.check) as found:
             text = found.content

@@ -1,4 +1,4 @@
-"""Describe date and place for the model."""
+"""Describe the date, the system and the git branch for the model."""
 
 import platform
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from efrit_budget.project.git.folder import GitError, git_folder
 
 PLAIN_NAME = re.compile(r"[\w./+@#-]{1,100}")
-"""A branch that has no such name is left out: the model would read it as ours."""
+"""A branch whose name does not match is left out: the model could take it for our words."""
 
 
 def environment(root: Path | str, program: str) -> str:
@@ -28,7 +28,7 @@ def _system() -> str:
 
 
 def _branch(root: Path) -> str | None:
-    """Return the branch, or None without a repository, or where none is checked out."""
+    """Return the checked out branch; None if there is none, or its name is not plain."""
     with suppress(GitError):
         name = git_folder(root).branch
         return name if name is not None and PLAIN_NAME.fullmatch(name) else None

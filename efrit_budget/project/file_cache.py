@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 SETTLED_NS = 2_000_000_000
-"""A file changed this recently may change again within the same timestamp."""
+"""A file that changed in the last so many nanoseconds may change again at the same timestamp."""
 MOST_KEPT = 50
 
 Stamp = tuple[int, int, int, int] | None
@@ -25,10 +25,10 @@ class Sources:
 
     stamps: dict[Path, Stamp] = field(default_factory=dict)
     complete: bool = True
-    """False if the value depends on something without a stamp; it is not cached then."""
+    """False if the value depends on more than these files; the value is not cached then."""
 
     def add(self, file: Path) -> Path:
-        """Stamp a file or folder that is about to be read, and return its path."""
+        """Store the stamp of a file or folder that is about to be read, and return its path."""
         if file not in self.stamps:
             self.stamps[file] = _stamp(file)
         return file
@@ -42,7 +42,7 @@ class FileCache(Generic[Key, Value]):
         self._kept: OrderedDict[Key, tuple[dict[Path, Stamp], Value]] = OrderedDict()
 
     def get(self, key: Key, find: Callable[[Sources], Value]) -> Value:
-        """Return the value of a key; `find` adds each file to the sources before it reads it."""
+        """Return the cached value of a key, or find it; `find` adds each file before reading it."""
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None:
@@ -63,7 +63,7 @@ class FileCache(Generic[Key, Value]):
 
 def _stamp(file: Path) -> Stamp:
     try:
-        found = os.stat(file)  # noqa: PTH116  as fast as can be
+        found = os.stat(file)  # noqa: PTH116  it is faster than Path.stat
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns

@@ -9,18 +9,18 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 OTHERS = 0o077
 MOST_BYTES = 64 * 2**20
-"""The default limit of a message: a text in a file may not be longer either."""
+"""The most bytes of a text in a file; a message may have as many by default."""
 
 
 class HandoverError(Exception):
-    """The file cannot be read; the message says why."""
+    """The file that the client left cannot be read; the message says why."""
 
 
 def take_text(folder: Path, name: str) -> str:
     """Return the text of file `name` in `folder` and delete the file.
 
-    Both must belong to the person and be closed to others. The file is opened relative to the
-    folder and links are refused, so that only a file that was left there is read.
+    Raise unless folder and file belong to the person and are closed to other users. The file is
+    opened relative to the folder, and links are refused, so that no file elsewhere is read.
     """
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise HandoverError("it should be the bare name of a file")

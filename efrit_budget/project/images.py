@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 READ = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "ICO", "PPM", "TGA", "PCX")
 TAKEN = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 MOST_SENT_BYTES = 3_500_000
-"""The API takes 5 MB in base64."""
+"""The most bytes of an image that is sent: the API takes 5 MB in base64."""
 LONGEST_SIDE = 1568
 PIXELS_PER_TOKEN = 750
 MOST_TOKENS = 1600
-"""The API itself would shrink an image above this or above the longest side."""
+"""The API itself shrinks an image of more tokens, or with a side above LONGEST_SIDE."""
 MOST_PIXELS = 50_000_000
 MOST_DECODING_BYTES = 256 * 1024 * 1024
-"""The memory for decoding all images at one time."""
+"""The most memory for decoding, all images at one time together."""
 AT_ONCE = 2
 LOOK_SECONDS = 0.1
 PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2}
-"""The bytes that Pillow keeps for a pixel, by mode; four for all others."""
+"""The bytes that Pillow keeps for a pixel, by the image's mode; four for modes not listed."""
 BESIDE = {"WEBP": 12, "GIF": 8, "BMP": 1}
-"""The further bytes for a pixel that a format's decoder keeps."""
+"""The bytes that a format's decoder keeps for a pixel besides those of Pillow, by format."""
 TILE_TAGS = (322, 323)
-"""Width and height of a TIFF's tiles, which may be larger than the image."""
+"""The TIFF tags of the width and height of tiles, which may be larger than the image."""
 START_OF_SCAN = 0xDA
 ICON, PNG = b"\0\0\1\0", b"\x89PNG\r\n\x1a\n"
 MOST_ICON_PIXELS = 4_000_000
@@ -47,7 +47,7 @@ PART_SIDE = 1024
 QUALITY = 85
 
 Check = Callable[[], object]
-"""Raises if the call was cancelled."""
+"""A function that raises if the tool call was cancelled."""
 
 
 class ImageError(EfritError):
@@ -56,7 +56,7 @@ class ImageError(EfritError):
 
 @dataclass(frozen=True)
 class PreparedImage:
-    """A prepared image with facts about the original."""
+    """An image as it is sent, with the format (`kind`) and the size of the original."""
 
     kind: str
     size: tuple[int, int]
@@ -66,16 +66,16 @@ class PreparedImage:
 
     @property
     def tokens(self) -> int:
-        """The tokens that the API charges."""
+        """The tokens that the API charges for the sent image."""
         return tokens_of(self.shown_size)
 
     @property
     def digest(self) -> str:
-        """The hash of the image."""
+        """The beginning of the SHA-256 hash of the sent image."""
         return hashlib.sha256(self.data).hexdigest()[:12]
 
     def block(self) -> dict[str, object]:
-        """Return the API's block."""
+        """Return the image as a content block of the Messages API."""
         encoded = base64.b64encode(self.data).decode()
         source = {"type": "base64", "media_type": self.media_type, "data": encoded}
         return {"type": "image", "source": source}
@@ -87,7 +87,7 @@ def tokens_of(size: tuple[int, int]) -> int:
 
 
 def fit_size(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
-    """Return the largest size of the same shape within the limits."""
+    """Return the size scaled down, if needed, to `most_tokens` and the limits of the API."""
     width, height = size
     pixels = min(most_tokens, MOST_TOKENS) * PIXELS_PER_TOKEN
     scale = min(1.0, LONGEST_SIDE / max(size), math.sqrt(pixels / (width * height)))
@@ -95,9 +95,9 @@ def fit_size(size: tuple[int, int], most_tokens: int) -> tuple[int, int]:
 
 
 def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
-    """Return the image scaled down and converted as needed.
+    """Return the image in `file`, scaled down and converted as the API and `most_tokens` need.
 
-    Two images are decoded at a time; a third one waits, while `check` may raise.
+    Two images are decoded at a time; a third one waits, and `check` may raise meanwhile.
     """
     with _memory.held(1, 0, check):
         image, kind = _open(file)
@@ -112,7 +112,7 @@ def prepare(file: IO[bytes], most_tokens: int, check: Check) -> PreparedImage:
             raise _too_large(size, math.prod(size) * MOST_DECODING_BYTES // needed)
         with _memory.held(0, needed, check):
             scaled = _scale(image, wanted)
-            image.close()  # it may be part of a cycle, and be there for long
+            image.close()  # else a cycle of references may keep it in memory
         return _written(scaled, kind, size)
 
 
@@ -122,10 +122,10 @@ def _length(file: IO[bytes]) -> int:
 
 def _open(file: IO[bytes]) -> tuple[Image, str]:
     """Return the image, undecoded, and its format."""
-    from PIL import Image as images  # noqa: PLC0415, N813  it takes a while, and few need it
+    from PIL import Image as images  # noqa: PLC0415, N813  the import is slow and rarely needed
     from PIL import UnidentifiedImageError  # noqa: PLC0415
 
-    images.MAX_IMAGE_PIXELS = None  # ours is below
+    images.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is checked below
     try:
         icon = _from_icon(file)
         image = images.open(icon or file, formats=["PNG"] if icon else READ)
@@ -146,9 +146,9 @@ def _too_large(size: tuple[int, int], most: int) -> ImageError:
 
 
 def _from_icon(file: IO[bytes]) -> IO[bytes] | None:
-    """Return the largest PNG in an icon without decoding the others.
+    """Return the largest PNG in an icon file; None if there is none, or `file` is no icon file.
 
-    Icons in the older format are left to Pillow if they are small enough.
+    Raise if an icon in the older format has too many pixels; smaller ones are left to Pillow.
     """
     head = _part(file, 0, 6)
     if head[:4] != ICON:
@@ -175,7 +175,7 @@ def _part(file: IO[bytes], start: int, length: int) -> bytes:
 
 
 def _memory_needed(image: Image, kind: str, size: tuple[int, int], file: IO[bytes]) -> int:
-    """Return the bytes that decoding needs."""
+    """Return the bytes of memory that decoding an image needs."""
     pixels = image.width * image.height
     kept = pixels * PIXEL_BYTES.get(image.mode, 4)
     if kind == "JPEG":
@@ -189,7 +189,7 @@ def _memory_needed(image: Image, kind: str, size: tuple[int, int], file: IO[byte
 
 
 def _comes_in_one_scan(file: IO[bytes]) -> bool:
-    """Return whether a JPEG can be decoded line by line."""
+    """Return whether a JPEG is stored in one scan, so that it can be decoded line by line."""
     colours = 0
     for segment in jpeg_segments(partial(_part, file)):
         if segment[1] == START_OF_SCAN:
@@ -202,7 +202,7 @@ def _comes_in_one_scan(file: IO[bytes]) -> bool:
 
 
 def _scale(image: Image, wanted: tuple[int, int]) -> Image:
-    """Return the first frame, scaled down in parts to save memory."""
+    """Return an image's first frame in the wanted size, scaled in parts to save memory."""
     from PIL import Image as images  # noqa: PLC0415, N813
 
     try:
@@ -223,7 +223,7 @@ def _scale(image: Image, wanted: tuple[int, int]) -> Image:
 
 
 class _Memory:
-    """Limits the memory of decoding: two images at a time."""
+    """Limits decoding to AT_ONCE images and MOST_DECODING_BYTES of memory at a time."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -232,7 +232,7 @@ class _Memory:
 
     @contextmanager
     def held(self, turns: int, count: int, check: Check) -> Iterator[None]:
-        """Wait for these turns and this much memory, and hold them while the block runs."""
+        """Wait until `turns` more images and `count` more bytes fit; reserve them for the block."""
         with self._changed:
             while not (
                 self._turns + turns <= AT_ONCE and self._bytes + count <= MOST_DECODING_BYTES
@@ -254,7 +254,7 @@ _memory = _Memory()
 
 
 def _written(image: Image, kind: str, size: tuple[int, int]) -> PreparedImage:
-    """Encode an image as PNG, or as JPEG if that is too large."""
+    """Return a scaled image encoded as PNG, or as JPEG if the PNG is too large to be sent."""
     form, written = "PNG", io.BytesIO()
     image.save(written, form)
     if written.tell() > MOST_SENT_BYTES:

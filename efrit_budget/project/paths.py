@@ -11,7 +11,7 @@ from efrit_budget.characters import CONTROLS, OWN_SIGNS, UNSEEN
 from efrit_budget.errors import EfritError
 
 BYTES = r"\udc80-\udcff"
-"""Bytes that are not UTF-8."""
+"""The characters by which Python represents bytes of a name that are not UTF-8."""
 UNSHOWN = f"{CONTROLS}{BYTES}{UNSEEN}"
 PLAIN_NAME = re.compile(rf'[^"\\{OWN_SIGNS}{UNSHOWN}][^{UNSHOWN}]*')
 QUOTED = re.compile(rf'["\\{UNSHOWN}]')
@@ -52,12 +52,12 @@ def meant_name(shown: str) -> str:
 
 
 def same_form(given: str) -> str:
-    """Return a name in its displayed form."""
+    """Return a name, given plain or quoted, as `shown_name` displays it."""
     return shown_name(meant_name(given))
 
 
 def unescaped(quoted: bytes, signs: Mapping[bytes, bytes]) -> str:
-    """Return a name whose backslashes precede octal numbers and these signs."""
+    """Return a name with its escapes undone: backslashes before octal numbers and `signs`."""
 
     def sign(match: re.Match[bytes]) -> bytes:
         code = match[1]
@@ -67,7 +67,7 @@ def unescaped(quoted: bytes, signs: Mapping[bytes, bytes]) -> str:
 
 
 def inside(root: Path, shown: str, base: Path | None = None) -> Path:
-    """Return the real path of `shown`; raise if it is outside the root."""
+    """Return the real path of `shown`, from `base` or the root; raise if it is outside the root."""
     name = meant_name(shown)
     if "\0" in name:
         raise OutsideError(shown, "a path cannot hold a NUL byte")
@@ -75,7 +75,7 @@ def inside(root: Path, shown: str, base: Path | None = None) -> Path:
     try:
         found = ((base or root).resolve() / name).resolve()
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            found.stat()  # raises where links form a loop, which Python 3.13 passes over
+            found.stat()  # raises for a loop of links, which `resolve` of Python 3.13 does not
     except RuntimeError as error:
         raise OutsideError(shown, LOOP) from error
     except OSError as error:

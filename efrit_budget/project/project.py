@@ -23,11 +23,11 @@ class Located:
 
     path: Path
     root: Path
-    """The allowed folder it lies in."""
+    """The allowed folder that contains the path."""
     name: str
-    """The resolved path, relative to the project; absolute outside of it."""
+    """The resolved path, from the project's root; absolute if it is outside of the root."""
     given: str
-    """The same before links were resolved."""
+    """The path before links were resolved; also from the root, or absolute."""
 
     @property
     def shown(self) -> str:
@@ -45,12 +45,12 @@ class Project:
     buffers: Mapping[Path, str] = field(default_factory=dict)
     """The texts of unsaved buffers, by resolved path."""
     specs: Specs = field(default_factory=Specs)
-    """The places of its specification."""
+    """The places of the project's specification."""
     stale: frozenset[Path] = frozenset()
-    """The buffers whose files on disk changed since Emacs read them."""
+    """The resolved paths of unsaved buffers whose files changed since Emacs read them."""
 
     def locate(self, shown: str) -> Located:
-        """Return the real path of `shown`; raise if it is outside."""
+        """Return the place of the displayed path `shown`; raise if it is in no allowed folder."""
         home, outside = self.root.resolve(), None
         for root in (self.root, *self.extra_roots):
             try:
@@ -67,15 +67,15 @@ class Project:
         raise outside or OutsideError(shown, "outside the project")
 
     def is_secret(self, located: Located) -> bool:
-        """Return whether a file is likely to hold secrets, by its names."""
+        """Return whether a file is likely to hold secrets, by its resolved or its given name."""
         return self.secrets.holds(located.name) or self.secrets.holds(located.given)
 
     def buffer(self, located: Located) -> str | None:
-        """Return the unsaved text of a file, or None."""
+        """Return the text of a file's unsaved buffer, or None if it has no such buffer."""
         return self.buffers.get(located.path)
 
     def is_stale(self, located: Located) -> bool:
-        """Return whether a file with an unsaved buffer changed on disk."""
+        """Return whether a file with an unsaved buffer changed since Emacs read it."""
         return located.path in self.stale
 
     def stat(self, located: Located) -> os.stat_result:
@@ -85,14 +85,14 @@ class Project:
 
 
 def open_beneath(located: Located) -> int:
-    """Return a descriptor of a file, opened from its allowed folder on; follow no link."""
+    """Open a file folder by folder from its allowed folder, over no link; return a descriptor."""
     with _parent(located) as (folder, name):
         return _step(folder, name, FILE, located)
 
 
 @contextmanager
 def _parent(located: Located) -> Iterator[tuple[int, str]]:
-    """Open the folder of the file; return its descriptor and the name."""
+    """Open the folder of a file; yield the folder's descriptor and the file's name in it."""
     parts = located.path.relative_to(located.root).parts
     folder = os.open(located.root, FOLDER & ~os.O_NOFOLLOW)
     try:

@@ -16,7 +16,7 @@ PATTERNS = (
     *("application_default_credentials.json", "service-account*.json", "client_secret*.json"),
     *(".ssh/*", "!.ssh/*.pub", "!.ssh/known_hosts*", "!.ssh/config", ".gnupg/*"),
 )
-"""As in a .gitignore: the last match decides; a pattern with a slash matches a path's end."""
+"""Files that hold secrets, as in a .gitignore: the last match decides; `a/b` ends a path."""
 
 SIGNS = re.compile(r"\[.*?\]|[*?\[\]]")
 
@@ -45,13 +45,13 @@ class Secrets:
         return found
 
     def fit(self, name: str) -> bool:
-        """Return whether a pattern, exceptions apart, matches this name or the end of this path."""
+        """Return whether a pattern other than an exception (`!`) matches this name or path."""
         path = f"/{name.casefold()}"
         base = path.rpartition("/")[2]
         return bool(self._names.match(base) or self._paths.search(path))
 
     def may_be_in(self, names: str) -> bool:
-        """Return whether any of these joined names could be secret, in one check."""
+        """Return False if none of these joined names can be secret, and True if one may be."""
         folded = names.casefold()
         return any(part in folded for part in self._parts)
 
@@ -62,12 +62,12 @@ class Secrets:
 
     @cached_property
     def _names(self) -> re.Pattern[str]:
-        """A regular expression that every matching name contains."""
+        """A regular expression for the names that a pattern without a slash matches."""
         return _any_of(translate(pattern) for pattern in self._positive if "/" not in pattern)
 
     @cached_property
     def _paths(self) -> re.Pattern[str]:
-        """A regular expression that every matching path contains."""
+        """A regular expression for the ends of paths that a pattern with a slash matches."""
         return _any_of(f"/{translate(pattern)}" for pattern in self._positive if "/" in pattern)
 
     @property
@@ -76,7 +76,7 @@ class Secrets:
 
     @property
     def globs(self) -> list[str]:
-        """Globs that match every such file, some others, and all in folders with such a path."""
+        """Globs that match every secret file, also exceptions, and all below paths with a slash."""
         positive = [pattern for pattern in self.patterns if not pattern.startswith("!")]
         paths = [pattern.removesuffix("/*") for pattern in positive if "/" in pattern]
         return [f"**/{name}" for name in positive] + [f"**/{path}/**" for path in paths]

@@ -14,7 +14,7 @@ SUFFIXES = {".md", ".markdown", ".org", ".rst", ".adoc", ".txt"}
 
 @dataclass(frozen=True)
 class Specs:
-    """Folders and files, relative to the project's root; the settings `specs.*` are its members."""
+    """The places of a specification, from the project's root; each is a setting `specs.*`."""
 
     folders: Annotated[
         tuple[str, ...],
