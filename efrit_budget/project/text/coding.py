@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Read = Callable[[int, int], bytes]
-"""Returns a number of bytes from an offset; fewer at the end."""
+"""A function that takes an offset and a count and returns these bytes; fewer at the end."""
 
 HEAD_BYTES = 64 * 1024
 BINARY_BYTES = 8000
-"""A NUL within these bytes makes a file binary, as in git."""
+"""A NUL in so many first bytes makes a file binary, as in git, unless it is UTF-16."""
 SAMPLES, SAMPLE_BYTES = 4, 16 * 1024
 BOMS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -22,7 +22,7 @@ CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\b\x1b")
 MOST_CONTROLS = 0.1
 """Bytes with a larger share of control characters are binary."""
 LEAST_ZEROS = 0.3
-"""With at least this share of zeros in one half of the units, bytes look like UTF-16."""
+"""Bytes look like UTF-16 if at least this share of the even, or of the odd, ones is zero."""
 LEAST_UNITS = 8
 CONTINUATION = re.compile(rb"[\x80-\xbf]{0,3}")
 UNFINISHED = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
@@ -32,7 +32,7 @@ REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True)
 class Coding:
-    """An encoding and its byte order mark."""
+    """An encoding (`codec`), and the length in bytes of the byte order mark (`bom`)."""
 
     codec: str
     bom: int = 0
@@ -44,7 +44,7 @@ class Coding:
 
     @property
     def width(self) -> int:
-        """The bytes of the smallest unit."""
+        """The number of bytes of a code unit: two in UTF-16, else one."""
         return len(self.newline)
 
     @property
@@ -59,7 +59,7 @@ class Coding:
         return "surrogateescape" if self.width == 1 else "surrogatepass"
 
     def decoded(self, data: bytes) -> str:
-        """Decode whole units so that `encoded` restores the bytes."""
+        """Decode data of whole code units so that `encoded` restores the bytes."""
         return data.decode(self.codec, self._errors)
 
     def encoded(self, text: str) -> bytes:
@@ -78,7 +78,7 @@ class Coding:
 
 
 def mark_invalid(text: str) -> str:
-    """Replace each invalid byte in decoded text by a replacement character."""
+    """Return decoded text with a replacement character for each invalid byte."""
     return LONE.sub(REPLACEMENT, text)
 
 
@@ -100,7 +100,7 @@ def _controls(data: bytes) -> float:
 
 
 def _without_mark(head: bytes) -> Coding | None:
-    """Return UTF-16 if one half of the units is often zero and the other never."""
+    """Return the UTF-16 coding of a head with NULs but no mark, or None if it looks binary."""
     even, odd = head[0::2].count(0), head[1::2].count(0)
     units = len(head) // 2
     if units < LEAST_UNITS or min(even, odd) > 0 or max(even, odd) < units * LEAST_ZEROS:
@@ -112,7 +112,7 @@ def _without_mark(head: bytes) -> Coding | None:
 
 
 def _samples(head: bytes, read: Read, size: int) -> Iterator[bytes]:
-    """Return the head and blocks spread over the rest."""
+    """Yield the head of a file, and blocks spread over the rest of the file."""
     yield head
     rest = size - len(head) - SAMPLE_BYTES
     if rest > 0:
@@ -121,7 +121,7 @@ def _samples(head: bytes, read: Read, size: int) -> Iterator[bytes]:
 
 
 def _is_utf_8(samples: Iterator[bytes]) -> bool:
-    """Return whether most non-ASCII bytes are valid UTF-8."""
+    """Return whether valid UTF-8 beyond ASCII is at least as frequent as invalid bytes."""
     fitting = wrong = 0
     for number, sample in enumerate(samples):
         inner = CONTINUATION.sub(b"", sample, count=1) if number else sample

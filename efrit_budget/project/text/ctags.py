@@ -35,7 +35,7 @@ EMACS_LISP = (
         )
     ),
 )
-"""Definitions of Emacs Lisp that ctags does not know itself."""
+"""Options by which ctags finds definitions of Emacs Lisp that it does not know itself."""
 LOOK_SECONDS, MOST_SECONDS = 10, 60
 SAFE_NAME = re.compile(r"[\w.][\w.+-]{0,100}", re.ASCII)
 SAFE_SUFFIX = re.compile(r"\.[\w+-]{1,20}", re.ASCII)
@@ -48,7 +48,7 @@ class CtagsError(EfritError):
 
 @dataclass(frozen=True)
 class Tag:
-    """A definition found by ctags."""
+    """A definition found by ctags; `line` is its first line, `end` its last one if known."""
 
     name: str
     kind: str
@@ -60,7 +60,7 @@ class Tag:
 
 
 def find(cancellation: Cancellation) -> Path | None:
-    """Return the ctags to run; raise if it is not universal-ctags with JSON."""
+    """Return the path of a universal-ctags that writes JSON, or None if there is none."""
     for name in NAMES:
         found = find_program(name)
         if found is None:
@@ -75,7 +75,7 @@ _known: dict[tuple[Path, int], bool] = {}
 
 
 def _speaks_json(path: Path, changed_ns: int, cancellation: Cancellation) -> bool:
-    """Return whether a program is universal-ctags with JSON, from a cache."""
+    """Return whether a program is a universal-ctags that writes JSON; cache the answer."""
     key = (path, changed_ns)
     if key not in _known:
         command = [str(path), *QUIET, "--list-features"]
@@ -89,7 +89,7 @@ def _speaks_json(path: Path, changed_ns: int, cancellation: Cancellation) -> boo
 
 
 def tags(ctags: Path, name: str, text: str, cancellation: Cancellation) -> list[Tag]:
-    """Return the definitions in a text by line; `name` tells the language.
+    """Return the definitions in a text, sorted by line; the file `name` tells the language.
 
     The text is written to a temporary file, so that no other file is read by mistake.
     """
@@ -106,7 +106,7 @@ def tags(ctags: Path, name: str, text: str, cancellation: Cancellation) -> list[
 
 
 def _output(ctags: Path, file: Path, cancellation: Cancellation) -> Finished:
-    """Return the output of ctags, with fewer options for older versions."""
+    """Return the output of ctags; if it fails with the options EMACS_LISP, run it without."""
     for words in (EMACS_LISP, ()):
         command = [str(ctags), *QUIET, *words, *OUTPUT, str(file)]
         found = run(

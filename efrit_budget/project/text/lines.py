@@ -20,14 +20,14 @@ SMALL = 1024
 THREADS, MOST_BLOCKS = 3, 64
 MOST_INDEXES = 16
 RACY_NS = 100_000_000
-"""A file changed this recently may change again within the same timestamp."""
+"""A file that changed in the last so many nanoseconds may change again at the same timestamp."""
 
 Check = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Identity:
-    """One state of one file."""
+    """Identifies a file and its state: after a change, size or time differ."""
 
     device: int
     inode: int
@@ -36,14 +36,14 @@ class Identity:
 
     @classmethod
     def of(cls, found: os.stat_result) -> Identity:
-        """Return the state that the file system reports."""
+        """Return the identity of a file from the status that the file system reports."""
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 class LineIndex:
-    """The number of lines that end before each block read so far.
+    """The number of newlines before each block of a file that was counted so far.
 
-    Several threads may extend it at the same time; of two counts of a block the first is kept.
+    Several threads may count at the same time; of two counts of a block the first is kept.
     """
 
     def __init__(self, coding: Coding, size: int) -> None:
@@ -55,16 +55,16 @@ class LineIndex:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether every line was counted."""
+        """Return whether all blocks of the file were counted."""
         return len(self._before) > self._blocks
 
     def newlines(self, read: Read, check: Check) -> int:
-        """Return the number of newlines."""
+        """Return the number of newlines in the file."""
         self._reach(None, read, check)
         return self._before[-1]
 
     def start_of(self, line: int, read: Read, check: Check) -> int | None:
-        """Return the offset of a line, or None if there are not enough newlines."""
+        """Return the byte offset of a line, or None if there are not enough newlines."""
         if line <= 1:
             return self._coding.bom
         wanted = line - 1
@@ -76,7 +76,7 @@ class LineIndex:
         return block * BLOCK + _end_of(data, wanted - self._before[block], self._coding)
 
     def _reach(self, wanted: int | None, read: Read, check: Check) -> None:
-        """Count blocks, more and more at a time, until that many newlines are known, or all."""
+        """Count blocks, more and more at a time, until `wanted` newlines or all are counted."""
         blocks = 1
         with ThreadPoolExecutor(THREADS) as pool:
             while not self.is_whole and (wanted is None or self._before[-1] < wanted):
@@ -86,7 +86,7 @@ class LineIndex:
                 blocks = min(2 * blocks, MOST_BLOCKS)
 
     def _count(self, blocks: range, read: Read, pool: ThreadPoolExecutor) -> None:
-        """Count several blocks; one thread reads while another counts."""
+        """Count the newlines of several blocks; one thread reads while another counts."""
 
         def count_part(part: range) -> list[int]:
             return [count(read(block * BLOCK, BLOCK), self._coding) for block in part]
@@ -100,14 +100,14 @@ class LineIndex:
 
 
 def count(data: bytes, coding: Coding) -> int:
-    """Return the number of newlines in whole units."""
+    """Return the number of newlines in the whole code units of `data`."""
     if coding.width == 1:
         return data.count(b"\n")
     return coding.decoded(data[: len(data) - len(data) % coding.width]).count("\n")
 
 
 def _end_of(data: bytes, number: int, coding: Coding) -> int:
-    """Return the offset behind a newline, found by bisection."""
+    """Return the offset behind newline `number` of `data`, counted from 1."""
     low, high = 0, len(data)
     while high - low > SMALL:
         middle = (low + high) // 2
@@ -131,7 +131,7 @@ def _after_newline(data: bytes, start: int, coding: Coding) -> int:
 
 
 def start_of_last(lines: int, end: int, read: Read, coding: Coding, check: Check) -> int:
-    """Return the offset at which the last lines before another offset begin."""
+    """Return the byte offset at which the last `lines` lines before the offset `end` begin."""
     last = read(max(0, end - coding.width), coding.width)
     wanted = lines + (last == coding.newline)
     while end > coding.bom:
@@ -154,7 +154,7 @@ class Indexes:
         self._kept: OrderedDict[tuple[int, int], tuple[Identity, Coding, LineIndex]] = OrderedDict()
 
     def of(self, identity: Identity, coding: Coding) -> LineIndex:
-        """Return the index of a file in this state."""
+        """Return the line index of a file in this state: the kept one, or a new one."""
         if time.time_ns() - identity.modified_ns < RACY_NS:
             return LineIndex(coding, identity.size)
         key = (identity.device, identity.inode)

@@ -14,7 +14,7 @@ from efrit_budget.project.text.coding import Coding, Read, guess_coding
 from efrit_budget.project.text.lines import Check, Identity, Indexes, LineIndex, start_of_last
 
 CHEAP_BYTES = 4 * 1024 * 1024
-"""The lines of a file up to this size are always counted."""
+"""The lines of a file of at most this many bytes are always counted."""
 LOOKED_AT = 64 * 1024
 OTHERS = {
     stat.S_IFDIR: "a folder; project_files lists it",
@@ -34,38 +34,38 @@ class NoFileError(EfritError):
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is read in parts, line by line."""
+    """The text of a file or an unsaved buffer, which is read in parts."""
 
     located: Located
     size: int
     coding: Coding
     state: list[Json]
-    """Identifies this state of the file: size, time and the like."""
+    """The values that identify the state of the file or buffer: size, time or hash."""
     modified_ns: int | None
     """The file's modification time; None for an unsaved buffer."""
     read: Read
     check: Check
     index: LineIndex
     stale: bool = False
-    """Whether it is a buffer whose file on disk changed since Emacs read it."""
+    """Whether the text is a buffer's, and its file changed on disk since Emacs read it."""
 
     @property
     def is_buffer(self) -> bool:
-        """Return whether it is an unsaved buffer."""
+        """Return whether the text is that of an unsaved buffer."""
         return self.modified_ns is None
 
     @property
     def end(self) -> int:
-        """The offset behind the last whole unit."""
+        """The byte offset behind the last whole code unit."""
         return self.size - self.size % self.coding.width
 
     @property
     def begin(self) -> int:
-        """The offset of the first character."""
+        """The byte offset of the first character, behind the byte order mark."""
         return self.coding.bom
 
     def known_lines(self) -> int | None:
-        """Return the number of lines if it is known already."""
+        """Return the number of lines, or None if it is not known yet and costly to count."""
         cheap = self.size <= CHEAP_BYTES or self.index.is_whole
         return self.count_lines() if cheap else None
 
@@ -81,23 +81,23 @@ class Text:
         return self.read(self.end - width, width) == self.coding.newline
 
     def start_of(self, line: int) -> int | None:
-        """Return the offset of a line, or None if there is no such line."""
+        """Return the byte offset of a line, or None if there is no such line."""
         offset = self.index.start_of(line, self.read, self.check)
         return None if offset is None or offset >= self.end else offset
 
     def start_of_last(self, lines: int, end: int) -> int:
-        """Return the offset at which the last lines before another offset begin."""
+        """Return the byte offset at which the last `lines` lines before the offset `end` begin."""
         return start_of_last(lines, end, self.read, self.coding, self.check)
 
     def part(self, start: int, end: int) -> str:
-        """Return the text between two offsets, without a character that `end` cuts."""
+        """Return the text between two byte offsets, without a character that `end` cuts."""
         data = self.read(start, max(0, min(end, self.end) - start))
         return self.coding.decoded(self.coding.whole(data) if end < self.end else data)
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """A Git LFS pointer for a file of this size."""
+    """A Git LFS pointer, with the size in bytes of the file that it stands for."""
 
     size: int
 
@@ -113,7 +113,7 @@ class Opened:
 
 @contextmanager
 def opened(project: Project, located: Located, check: Check) -> Iterator[Opened]:
-    """Return the content at a path, preferring an unsaved buffer."""
+    """Yield the content at a path, of the unsaved buffer if there is one; raise if no file."""
     buffer = project.buffer(located)
     if buffer is not None:
         yield _buffer(located, buffer, project.is_stale(located), check)

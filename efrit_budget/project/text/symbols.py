@@ -10,29 +10,29 @@ LISPS = frozenset({"EmacsLisp", "Lisp", "Scheme", "Clojure"})
 CLOSERS = ("}", ")", "]", "end")
 OPENERS = ("{", "(", "[", ":", "=>", "=")
 SINGLE_LINES = frozenset({"enumerator", "field", "member", "package"})
-"""Kinds that take one line if ctags gives no end."""
+"""The kinds of definitions that take one line if ctags gives no end."""
 BETWEEN = re.compile(r"[^\w$?!-]+")
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """One definition."""
+    """One definition with its last line and its place among the others."""
 
     tag: Tag
     end: int
     depth: int
-    """The number of definitions around it."""
+    """The number of listed definitions that contain this one."""
     scope: str
-    """The definition it belongs to, if that is not listed above it."""
+    """The path of the containing definition if that is not listed itself, else empty."""
 
     @property
     def name(self) -> str:
-        """The name with its parents."""
+        """The name of the definition, behind its scope if it has one."""
         return f"{self.scope}.{self.tag.name}" if self.scope else self.tag.name
 
 
 def nest(tags: Sequence[Tag], text: str) -> list[Symbol]:
-    """Return the definitions in order with their depth."""
+    """Return the definitions of a text as symbols, in the order of `tags`."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -50,13 +50,13 @@ def nest(tags: Sequence[Tag], text: str) -> list[Symbol]:
 
 
 def _holds(outer: tuple[Tag, int], tag: Tag) -> bool:
-    """Return whether one definition contains another, by scope and lines."""
+    """Return whether the definition `outer`, a tag with its last line, contains `tag`."""
     one, end = outer
     return bool(tag.scope) and one.name in BETWEEN.split(tag.scope) and tag.line <= end
 
 
 def _end(tag: Tag, lines: Sequence[str]) -> int:
-    """Return the last line of a definition if ctags does not give it."""
+    """Guess the last line of a definition for which ctags gives none."""
     if tag.language in LISPS:
         return _end_of_form(tag.line, lines)
     if tag.kind in SINGLE_LINES:
@@ -77,7 +77,7 @@ def _end_of_form(line: int, lines: Sequence[str]) -> int:
 
 
 def _end_of_block(line: int, lines: Sequence[str]) -> int:
-    """Return the last line of an indented block, its closing line included."""
+    """Return the last line of the indented block that begins at `line`, with its closing line."""
     if line > len(lines):
         return line
     margin = _indentation(lines[line - 1])

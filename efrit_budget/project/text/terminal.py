@@ -9,34 +9,34 @@ from itertools import groupby
 HEAD_BYTES = TAIL_BYTES = 8 * 1024 * 1024
 """The bytes kept of an output's beginning and of its end."""
 NEWEST_BYTES = 4 * 1024
-"""The bytes of a running command's output that are shown."""
+"""The number of last bytes of a running command's output that are shown."""
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 RETURN, BACKSPACE = "␍", "␈"
-"""Signs between a text and the text that was written over it."""
+"""The signs that stand between a text and the text that was written over it."""
 FIGURES = re.compile(r"[\d\s.,:;%/=<>#|\\()\[\]*█▏▎▍▌▋▊▉░▒▓━╸╺-]+|[KMGT]i?B")
 """The characters that change in a progress line."""
 LEAST_ALIKE = 3
-"""From this many similar versions of a progress line on, the middle ones are counted."""
+"""Of at least this many similar versions of a progress line, the middle ones are counted."""
 SEQUENCES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, movements
     "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c-\x9f\n]*(?:\x07|\x1b\\\\|\x9c)"  # titles, links
     "|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x90\x98\x9c-\x9f\n]*(?:\x1b\\\\|\x9c)"  # for devices
     "|\x1b[ -/]*[0-~]?"
 )
-"""Terminal control sequences; a string sequence that does not end is text behind its start."""
+"""Terminal control sequences; of a title or link that does not end, only the start matches."""
 OVERSTRUCK = re.compile("_\b(?=[^\n\b])|([^\n\b])\b(?=\\1|_)")
-"""Characters printed twice, as printers do for bold and underline."""
+"""Characters that are printed over by the next one for bold or underline, with the backspace."""
 BACKSPACES = re.compile("\b+")
 UNFINISHED = re.compile(
     "(?:(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*\x1b?"
     "|\x1b[ -/]*)\\Z"
 )
-"""The beginning of a control sequence that is not complete yet."""
+"""The beginning of a control sequence that the end of a text cuts."""
 
 
 class Kept:
-    """The beginning and end of an output; the middle is counted and dropped."""
+    """The beginning and end of an output; the bytes between are counted and dropped."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -46,7 +46,7 @@ class Kept:
         self._newest = b""
 
     def add(self, data: bytes) -> None:
-        """Add output."""
+        """Append data to the output."""
         self.size += len(data)
         self._newest = (self._newest + data[-NEWEST_BYTES:])[-NEWEST_BYTES:]
         room = HEAD_BYTES - len(self._head)
@@ -59,14 +59,11 @@ class Kept:
 
     @property
     def dropped(self) -> int:
-        """The number of bytes dropped."""
+        """The number of bytes dropped between the beginning and the end."""
         return self.size - len(self._head) - self._tail_size
 
     def newest(self) -> str:
-        """Return the end of the output so far, in whole lines.
-
-        Any thread may call it.
-        """
+        """Return the last lines of the output so far as plain text; any thread may call this."""
         size, newest = self.size, self._newest
         if size > len(newest):
             newest = newest.partition(b"\n")[2] or newest.lstrip(bytes(range(0x80, 0xC0)))
@@ -77,7 +74,7 @@ class Kept:
     def parts(self) -> tuple[str, str]:
         """Return the kept beginning and end as plain text.
 
-        Where nothing was dropped between them, the first part is all of it.
+        If nothing was dropped, the first text is the whole output and the second is empty.
         """
         tail = b"".join(self._tail)
         if not self.dropped:
@@ -106,7 +103,7 @@ def _plain(text: str) -> str:
 
 
 def _written_over(line: str) -> str:
-    """Return a line after backspaces and carriage returns."""
+    """Return a line with a RETURN sign between the versions that carriage returns separate."""
     if "\r" not in line:
         return line
     written = filter(str.strip, line.split("\r"))
