@@ -89,7 +89,7 @@ class _Finder:
         self.left_out: list[str] = []
 
     def names(self, folder: str) -> list[str]:
-        """Return the paths, from the root, of all documents below a folder; none without a folder."""
+        """Return the paths of all documents below a folder, from the root; empty if unreadable."""
         try:
             located = self._project.locate(folder)
             if not located.path.is_dir():

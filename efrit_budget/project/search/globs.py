@@ -47,17 +47,17 @@ class Glob:
             raise GlobError(f"the glob {self.text!r} cannot be read: {error.msg}") from error
 
     def check(self) -> None:
-        """Refuse what no program could be given, or cannot read."""
+        """Raise if the glob holds a NUL, is too long, matches no name, or has bad syntax."""
         if "\0" in self.text:
             raise GlobError("a glob cannot hold a NUL byte")
         if len(self.text) > MOST_GLOB:
             raise GlobError(f"a glob has at most {MOST_GLOB:,} characters")
         if NOT_UTF8.search(self.text) or not self.text.removeprefix("!").strip("/"):
             raise GlobError(f"the glob {self.text!r} fits no name")
-        self._regex  # noqa: B018  reads it
+        self._regex  # noqa: B018  parses the glob
 
     def takes(self, name: str) -> bool:
-        """Return whether a path from the root matches."""
+        """Return whether the glob selects a path from the root; `!x` selects all but x."""
         return (self._regex.fullmatch(name) is not None) != self.excludes
 
 

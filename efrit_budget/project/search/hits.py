@@ -1,4 +1,4 @@
-"""What is searched for, and what a search comes to."""
+"""The query of a search, and its result."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 MOST_STORED = 10_000
-"""Matches that are read one by one."""
+"""The most matches of a search that are stored; more are only counted."""
 CASES = {"smart": "--smart-case", "sensitive": "--case-sensitive", "ignore": "--ignore-case"}
 MATCHED = re.compile(rb"(?m)^\d+:\d+:")
 
@@ -40,9 +40,9 @@ class Query:
 
 
 class Block(NamedTuple):
-    """The matches of one file as rg prints them, with line and column.
+    """The matches of one file as rg prints them: each as `line:column:text`.
 
-    Lines around them stand behind their number and a dash, and two dashes in a gap.
+    Lines of context are `line-text`; `--` stands where lines between them are missing.
     """
 
     path: bytes
@@ -50,7 +50,7 @@ class Block(NamedTuple):
     matches: int
     unsaved: bool = False
     stale: bool = False
-    """Whether it is unsaved, and the file on disk has changed since."""
+    """Whether the buffer is unsaved, and its file changed on disk since Emacs read it."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +58,21 @@ class Hits:
     """The result of a search; matches are counted as lines."""
 
     blocks: list[Block] = field(default_factory=list)
-    """By path, up to the most matches that are stored."""
+    """The matches by file, sorted by path; at most MOST_STORED matches with their lines."""
     matches: int = 0
     matched_files: int = 0
     searched_files: int = 0
     unreadable: int = 0
     binary: list[str] = field(default_factory=list)
-    """Files of which lines are missing, because they turned out to be binary."""
+    """The files of which lines are missing, because they turned out to be binary."""
     unsettled: int = 0
-    """Files that are left out, because they changed too fast to be looked at."""
+    """The number of files left out because their folders changed during the search."""
     over_lines: bool = False
-    """Whether matches may reach over lines; each line of one is counted, or each match by file."""
+    """Whether a match may span lines; its lines are counted, or with `count` only the match."""
 
 
 def join(one: Hits, other: Hits, *, count: bool) -> Hits:
-    """Return the hits of two searches, by path."""
+    """Return the hits of two searches as one, without `count` the first MOST_STORED matches."""
     if not other.searched_files:
         return one
     blocks = sorted([*one.blocks, *other.blocks])
@@ -88,7 +88,7 @@ def join(one: Hits, other: Hits, *, count: bool) -> Hits:
 
 
 def first_matches(most: int, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield blocks up to a number of matches, with the last one cut."""
+    """Yield blocks until they have `most` matches together; cut the last block."""
     for block in blocks:
         if block.matches > most:
             if most:

@@ -18,7 +18,7 @@ MOST_FOLDERS = 50_000
 RACY_NS = 2_000_000_000
 
 Tree = dict[str, list[str]]
-"""The names of files by their folder; a folder ends in a slash, the root is nothing."""
+"""A map from folders to the names of their files; a folder ends in a slash, the root is empty."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Listing:
 
     tracked: Tree = field(default_factory=dict)
     untracked: Tree = field(default_factory=dict)
-    """All of them, where there is no repository."""
+    """The files that git does not track; all files if git did not list them."""
     deleted: list[str] = field(default_factory=list)
-    """What git tracks and the folder does not hold."""
+    """The paths that git tracks, but that do not exist."""
     by_git: bool = True
     problem: str = ""
-    """Why git was not asked, where there is a repository."""
+    """The reason why git could not list a repository, or empty."""
 
 
 def files_of(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
@@ -46,13 +46,13 @@ def files_of(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
 
 
 def grouped(names: Iterable[str]) -> Tree:
-    """Return the names by folder; a trailing slash belongs to the name."""
+    """Return paths by folder; a path that ends in a slash is listed in its parent folder."""
     tree: defaultdict[str, list[str]] = defaultdict(list)
     last: str | None = None
     for name in names:
         cut = name.rfind("/") + 1
         folder = name[:cut]
-        if folder != last:  # names come in runs of one folder
+        if folder != last:  # neighbours mostly share a folder
             add = tree[folder].append
             last = folder
         add(name[cut:])
@@ -62,7 +62,7 @@ def grouped(names: Iterable[str]) -> Tree:
 
 
 def _give_up(tree: defaultdict[str, list[str]], folder: str) -> None:
-    """Make a folder that is named itself a name in the one that holds it."""
+    """Move a folder that is listed itself to the names of its parent folder."""
     tree[folder].remove("")
     if not tree[folder]:
         del tree[folder]
@@ -76,9 +76,9 @@ def _by_rg(folder: Path, rg: Path, cancellation: Cancellation) -> Listing:
 
 
 def _by_git(folder: Path, cancellation: Cancellation) -> Listing:
-    """List tracked and untracked files at the same time.
+    """Return tracked and untracked files, which git lists at the same time.
 
-    No content is read, so no filter has to be turned off.
+    Git reads no file's content for this, so no filter has to be turned off.
     """
     repository = Repository(find(), folder, git_folder(folder), (), cancellation)
     with ThreadPoolExecutor(1) as pool:
@@ -98,7 +98,7 @@ def _listed(repository: Repository, *which: str) -> list[str]:
 
 
 def _take_out_deleted(tracked: Tree, folder: Path) -> list[str]:
-    """Keep the names that are there; gives the others. A look at each folder is enough for it."""
+    """Remove the files that do not exist from a tree, and return their paths."""
     deleted: list[str] = []
     top = f"{folder}/"
     for inner, names in list(tracked.items()):
@@ -109,20 +109,21 @@ def _take_out_deleted(tracked: Tree, folder: Path) -> list[str]:
 
 
 _complete: dict[str, tuple[int, int]] = {}
-"""The folders that held all their names: when each had changed, and which names."""
+"""By folder without a missing file: its modification time, and the hash of its names."""
 
 
 def _missing(folder: str, names: list[str]) -> set[str]:
-    """Return the names that a folder does not hold.
+    """Return those of the names that a folder does not contain.
 
-    As git does with files, one that changed a moment ago is not trusted to show its next change.
+    An empty answer is cached, unless the folder changed so recently that it may change again
+    within the same timestamp.
     """
     try:
-        modified = os.stat(folder).st_mtime_ns  # noqa: PTH116  as fast as can be
+        modified = os.stat(folder).st_mtime_ns  # noqa: PTH116  faster than Path.stat
         state = (modified, hash(tuple(names)))
         if _complete.get(folder) == state:
             return set()
-        missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  likewise
+        missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  faster than Path.iterdir
     except (FileNotFoundError, NotADirectoryError):
         return set(names)
     except OSError:
@@ -135,7 +136,7 @@ def _missing(folder: str, names: list[str]) -> set[str]:
 
 
 def _take_out_replaced(tracked: Tree, untracked: Iterable[str]) -> list[str]:
-    """Take out what is in folders that are links now: it is not where git has it."""
+    """Remove the files of folders that links replaced from a tree, and return their paths."""
     deleted: list[str] = []
     for link in {f"{name}/" for name in untracked} & tracked.keys():
         deleted += _take_out(tracked, link, set(tracked[link]))

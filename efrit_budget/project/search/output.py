@@ -1,4 +1,4 @@
-"""Reads what rg prints: the matches by file, and how many there are in all."""
+"""Parse what rg prints: the matches by file, and their number in all."""
 
 import os
 import re
@@ -12,26 +12,26 @@ from efrit_budget.project.search.scope import Scope
 
 MOST_COMPLAINT = 600
 HERE = b"./"
-"""What rg puts before names in a folder that it is given as the one it runs in."""
+"""The prefix of the names that rg prints when it is told to search the folder `.`."""
 STATS = re.compile(
     rb"\n\d+ matches\n(\d+) matched lines\n(\d+) files contained matches\n"
     rb"(\d+) files searched\n\d+ bytes printed\n\d+ bytes searched\n"
     rb"[\d.]+ seconds[^\n]*\n[\d.]+ seconds[^\n]*\n\Z"
 )
-"""What rg says at its end; the name of a file can hold such lines, but nothing follows these."""
+"""The statistics that rg prints last; names of files may look like them, but come earlier."""
 STATS_BYTES = 1000
 COUNT = re.compile(rb"(?s)(.*?)\0(\d+)\n")
 COMPLAINTS = re.compile(rb"(?m)^rg: (?!No files were searched)")
-"""What rg says of each file it cannot read; to find none is no complaint."""
+"""The start of rg's message on a file it cannot read; finding no file is no such message."""
 BINARY = b"binary file"
 LEFT = re.compile(
     rb"(?s)\n(?!\d+[:-]|--)[^\n]*: (?:WARNING: stopped searching )?binary file [^\n]*$"
 )
-"""What rg says at the end of a file it left because it is binary."""
+"""The message behind a file's lines when rg stopped there because the file is binary."""
 
 
 def read_hits(finished: Finished, scope: Scope, *, count: bool, alone: bool) -> Hits:
-    """Return what rg found; raise what it says where it printed no statistics."""
+    """Return the hits that rg printed; raise its error if it printed no statistics."""
     end = (finished.stdout[-STATS_BYTES:] + finished.tail)[-STATS_BYTES:]
     found = STATS.search(end)
     if found is None:
@@ -58,7 +58,7 @@ def _read_counts(output: bytes, scope: Scope, totals: Hits) -> Hits:
 
 
 def _read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> Hits:
-    """Return the blocks of rg's output by path, up to the stored maximum."""
+    """Return the hits in rg's output, sorted by path, with at most MOST_STORED matches."""
     blocks: list[Block] = []
     binary: list[str] = []
     room, has_binary = MOST_STORED, BINARY in output
@@ -84,10 +84,10 @@ def _read_matches(output: bytes, scope: Scope, totals: Hits, *, alone: bool) -> 
 
 
 def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Return each file's path and where its lines begin and end.
+    """Yield each file's path, and the offsets at which the file's lines begin and end.
 
-    An empty line ends them, which no line of a match is; a path may hold anything but NUL. Where
-    the output was cut, the last file is left away.
+    An empty line ends them, because each line begins with its number; a path may hold anything
+    but NUL. If the output was cut, the last file is left out.
     """
     begin = 0
     while (ends := output.find(b"\0", begin)) >= 0:
@@ -99,7 +99,7 @@ def _places(output: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _without_new_secrets(hits: Hits, scope: Scope) -> Hits:
-    """Take out what came into being after it was looked for."""
+    """Return hits without secret files that were made after the search for secret files."""
     kept = [block for block in hits.blocks if not scope.leaves_out(os.fsdecode(block.path))]
     fewer = len(hits.blocks) - len(kept)
     matches = sum(block.matches for block in hits.blocks) - sum(block.matches for block in kept)

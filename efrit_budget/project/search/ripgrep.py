@@ -22,9 +22,9 @@ OVER_LINES = re.compile(
     r"\n|(?<!\\)(?:\\\\)*\\(?:n|[xuU]\{?0*[aA]\b)|\(\?[a-zA-Z]*s"
     r"|\[[^\]]*(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)"
 )
-"""What in a pattern says that it means several lines: a newline, (?s), [\\s\\S] and its like."""
+"""The parts that show that a pattern spans lines: a newline, (?s), [\\s\\S] and the like."""
 PERHAPS_OVER_LINES = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
-"""What in a pattern a newline may fit."""
+"""The parts of a pattern that could match a newline."""
 SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 LINE_END = r"\r?\n"
 WAITED = (
@@ -51,7 +51,7 @@ class UnfinishedError(EfritError):
 
 @cache
 def find(*, prefer_system: bool) -> Path:
-    """Return the rg to run."""
+    """Return the path of rg: the bundled one, or the system's if preferred or the only one."""
     bundled = Path(sysconfig.get_path("scripts")) / "rg"
     system = find_program("rg")
     if system is not None and (prefer_system or not bundled.is_file()) and _recent(system):
@@ -76,7 +76,7 @@ def run_rg(
     given: bytes | None = None,
     kept_bytes: int | None = None,
 ) -> Finished:
-    """Run rg to its end; it reads what it is given, and of all files these alone."""
+    """Run rg with the input `given`; it can open only `readable`. Raise if it cannot finish."""
     finished = run(
         command,
         cwd=cwd,
@@ -102,12 +102,12 @@ def run_rg(
 
 
 def escaped(text: str) -> str:
-    """Return the regular expression for a literal text."""
+    """Return the regular expression that matches a literal text."""
     return SPECIAL.sub(r"\\\g<0>", text)
 
 
 def matching_lines(rg: Path, text: str, pattern: str, cancellation: Cancellation) -> list[str]:
-    """Yield the matching lines of a text with their numbers."""
+    """Return the lines of a text that match, each as `number:line`; raise for a bad pattern."""
     if "\0" in pattern:
         raise PatternError("the pattern cannot be used: it holds a NUL; write \\x00 for one")
     if not OVER_LINES.search(pattern):

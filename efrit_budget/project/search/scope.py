@@ -35,30 +35,30 @@ class Unsaved:
 
 @dataclass(frozen=True)
 class Scope:
-    """The rg flags of a search, and the unsaved buffers to search."""
+    """The rg flags of a search, and the unsaved buffers to search in place of their files."""
 
     flags: Sequence[str]
     unsaved: Sequence[Unsaved]
     secrets: SecretNames
     listing: Future[SecretFiles]
-    """The files that are called as secret ones are; the search may be quicker than it."""
+    """The files with names like those of secret files; they may be found after the search."""
     begun: int
-    """The time in nanoseconds, before any file was looked for."""
+    """The time in nanoseconds before the first file was listed or searched."""
     named: str | None = None
-    """The one file that is meant, whatever it holds."""
+    """The one file that the call names, searched even if it is secret; None for a folder."""
     limits: Sequence[str] | None = None
-    """Where files are left out by the form of their names: the flags without that."""
+    """If the flags leave out secret files by name patterns: the flags without these patterns."""
 
     @property
     def alike(self) -> Sequence[str]:
-        """Files that hold no secrets, and that the flags leave out all the same."""
+        """The files that hold no secrets, but that the flags leave out for their names."""
         if self.limits is None:
             return ()
         unsaved = {buffer.name for buffer in self.unsaved}
         return [name for name in self.listing.result().alike if name not in unsaved]
 
     def by_name(self) -> Scope:
-        """Return the scope that leaves out secret files one by one, and no others."""
+        """Return the scope that leaves out each secret file by path, or many by pattern."""
         excluding = [f"--glob=!{exactly(name)}" for name in self.listing.result().secret]
         if len(excluding) > MOST_BY_NAME:
             globs = [f"--iglob=!{glob}" for glob in self.secrets.globs]
@@ -66,12 +66,12 @@ class Scope:
         return replace(self, flags=[*(self.limits or ()), *excluding], limits=None)
 
     def leaves_out(self, name: str) -> bool:
-        """Return whether a found file must not be shown."""
+        """Return whether a found file must not be shown, because it probably holds secrets."""
         return name != self.named and self.secrets.holds(name)
 
 
 def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) -> Scope:
-    """Return what a search below `located` covers."""
+    """Return the scope of a search in the file or folder `located`."""
     begun = time.time_ns()
     top = "" if walk.root == project.root.resolve() else f"{walk.root}/"
     secrets = SecretNames(project.secrets, top)
@@ -81,7 +81,7 @@ def scope_of(walk: Walk, project: Project, located: Located, glob: Glob | None) 
         return Scope([], unsaved, secrets, NO_SECRETS, begun, walk.target)
     flags = [] if glob is None else _flags(walk, glob)
     listing = LATEST.get(walk, flags, secrets)
-    # A glob of whole paths is passed on such that rg takes what it fits, whatever else is said.
+    # With a glob of whole paths, rg searches all that it matches, whatever other flags say.
     brings_back = glob is not None and not (glob.excludes or glob.is_of_names)
     excluding = None if listing.done() or brings_back else secrets.flags
     covered = _covered(walk, project, flags, glob) if project.buffers else []
@@ -96,7 +96,7 @@ def _flags(walk: Walk, glob: Glob) -> list[str]:
     if glob.excludes:
         return [f"--glob={glob.text}"]
     if glob.is_of_names:
-        text = glob.text if glob.text[0] != "i" else f"[i]{glob.text[1:]}"  # no "include:"
+        text = glob.text if glob.text[0] != "i" else f"[i]{glob.text[1:]}"  # not rg's "include:"
         return [f"--type-add=wanted:{text}", "--type=wanted"]
     only = [f"--glob={glob.text}"]
     ignored = walk.names(only) - walk.names()

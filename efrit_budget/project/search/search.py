@@ -25,38 +25,38 @@ from efrit_budget.project.search.scope import Scope
 from efrit_budget.project.search.walk import DIRECTLY, NEVER, Walk
 
 MOST_KEPT_BYTES = 32 * 1024 * 1024
-"""Output of one search that is kept; what comes after it is counted by rg."""
+"""The most output of one search that is kept; later matches are only counted, by rg."""
 MOST_AGAIN, MOST_AGAIN_BYTES = 200, 64 * 1024 * 1024
-"""How many files are searched again where folders change meanwhile, and how much of each."""
+"""The most files, and bytes of each, that are searched again if folders change meanwhile."""
 MOST_ALIKE = 200
-"""Files that are searched one by one behind all others."""
+"""The most files with names like those of secret files that a second search names."""
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 CLOCK_NS = 20_000_000
-"""How far the clock of the files may be behind."""
+"""Nanoseconds that the clock of the file system may be behind."""
 
 
 def search(walk: Walk, scope: Scope, query: Query, *, count: bool = False) -> Hits:
-    """Return all matches counted, and the first ones in full.
+    """Return the number of all matches, and the first matches in full unless `count` is set.
 
-    Lines are searched one by one, and over their ends where the pattern says so, or where no line
-    matches and the pattern could reach further.
+    Matches lie within lines; they may span lines if the pattern says so, or if no line matches
+    and the pattern could match a newline.
     """
     pattern, literal = query.pattern, query.literal
     if "\n" not in pattern if literal else not OVER_LINES.search(pattern):
         hits = _search(walk, scope, query, count=count)
         if hits.matches or literal or not PERHAPS_OVER_LINES.search(pattern):
             return hits
-    if literal:  # a line may end as on Windows
+    if literal:  # lines may end in CRLF
         pattern, literal = LINE_END.join(map(escaped, pattern.splitlines())), False
     further = replace(query, pattern=pattern, literal=literal, over_lines=True)
     return replace(_search(walk, scope, further, count=count), over_lines=True)
 
 
 def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
-    """Search the files, and unsaved buffers instead of theirs.
+    """Return the matches in the files, and in unsaved buffers in place of their files.
 
-    Files that are called as secret ones are searched when it is known which hold none. Until then
-    they were left out; where they are many, all is searched again without that.
+    The first search may leave out all files with names like those of secret files. When it is
+    known which of them hold no secrets, these are searched too; if they are many, all files are.
     """
     hits = Hits()
     if scope.named is None or not scope.unsaved:
@@ -85,7 +85,7 @@ def _search(walk: Walk, scope: Scope, query: Query, *, count: bool) -> Hits:
 
 
 def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, count: bool) -> Hits:
-    """Return what one run of rg finds."""
+    """Return the hits of one run of rg."""
     form = ["--count"] if count else ["--heading", "--line-number", "--column"]
     command = [str(walk.rg), *walk.flags, *query.flags, *form, "--null", "--with-filename"]
     command += ["--stats", *limits]
@@ -100,9 +100,9 @@ def _found(walk: Walk, scope: Scope, query: Query, limits: Sequence[str], *, cou
 
 
 def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -> Hits:
-    """Search files again, by descriptor, in whose folders something was renamed or made meanwhile.
+    """Return the hits after searching the files again whose folders changed since `begun`.
 
-    There a link may have stood in the place of a file while rg opened it, and led it elsewhere.
+    In such a folder, a link to another place may have replaced a file while rg opened it.
     """
     folders = {block.path.rpartition(b"/")[0] for block in hits.blocks}
     folders = _changed_folders(walk.root, folders, begun - CLOCK_NS)
@@ -125,7 +125,7 @@ def _settled(walk: Walk, query: Query, hits: Hits, begun: int, *, count: bool) -
 
 
 def _changed_folders(root: Path, folders: set[bytes], since: int) -> set[bytes]:
-    """Return the folders that changed since a moment, and those below such."""
+    """Return the folders that changed after the time `since`, or are below one that did."""
     known: dict[bytes, bool] = {}
     for folder in folders:
         changed, path = False, b""
@@ -143,7 +143,7 @@ def _changed_folders(root: Path, folders: set[bytes], since: int) -> set[bytes]:
 
 
 def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
-    """Return the matches of a file searched again, or none if it is gone."""
+    """Return the matches of a file that is searched again; none if it cannot be opened."""
     name = os.fsdecode(block.path)
     try:
         descriptor = open_beneath(Located(walk.root / name, walk.root, name, name))
@@ -152,7 +152,7 @@ def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
             data = file.read(MOST_AGAIN_BYTES) if is_file else b""
     except (OSError, OutsideError):
         data = b""
-    if not data.startswith(UTF16):  # of UTF-16 rg searches all, of others up to the first NUL
+    if not data.startswith(UTF16):  # rg searches all of UTF-16, else up to a NUL
         data = data.partition(b"\0")[0]
     found = _in_data(walk, block.path, data, query)
     if count:
@@ -161,7 +161,7 @@ def _again(walk: Walk, query: Query, block: Block, *, count: bool) -> Block:
 
 
 def _in_data(walk: Walk, path: bytes, data: bytes, query: Query) -> Block:
-    """Return the matches in data that rg reads from its input."""
+    """Return the matches in `data`, which rg reads from its standard input."""
     form = ["--line-number", "--column", "--no-heading", "--no-filename", "--text"]
     found = run_rg(
         [str(walk.rg), "--no-config", "--color=never", *query.flags, *form, "-"],

@@ -1,4 +1,4 @@
-"""Finds the files that usually hold secrets, while a search that leaves them out is under way."""
+"""Find the files that usually hold secrets, during a search that leaves them out."""
 
 import os
 import re
@@ -16,22 +16,22 @@ from efrit_budget.project.secrets import Secrets
 FRESH_SECONDS = 120.0
 MOST_REMEMBERED = 50
 MOST_BY_NAME = 10_000
-"""Files left out one by one; more of them would not fit into a command."""
+"""The most files that a command leaves out by path; more would not fit into it."""
 MOST_FOLDERS = 200
-"""Folders that are listed one by one."""
+"""The most folders that are listed one by one."""
 PLAIN = re.compile(r"[^\[\]{}\\:]*", re.ASCII)
-"""A pattern that fnmatch and a type of rg read alike."""
+"""The patterns that mean the same to fnmatch and to the file types of rg."""
 
 
 @dataclass(frozen=True)
 class SecretNames:
-    """The secret names below a root; other roots use whole paths."""
+    """Recognizes secret files by path; `top` completes paths below a root outside the project."""
 
     secrets: Secrets
     top: str
 
     def holds(self, name: str) -> bool:
-        """Return whether a file is likely to hold secrets."""
+        """Return whether the file at a path from the root is likely to hold secrets."""
         return self.secrets.holds(self.top + name)
 
     @property
@@ -41,9 +41,9 @@ class SecretNames:
 
     @property
     def flags(self) -> list[str] | None:
-        """Return flags that leave out what the globs fit, but no folder; None if there are none.
+        """The rg flags that leave out secret files; None if rg cannot express the patterns.
 
-        A type of rg is about the names of files alone. What is below `X/*` is left out whole.
+        Patterns of names become a file type, which spares folders; all below `X/*` is left out.
         """
         patterns = [p for p in self.secrets.patterns if not p.startswith("!")]
         plain = all(p.isascii() and PLAIN.fullmatch(p) for p in patterns)
@@ -56,20 +56,20 @@ class SecretNames:
 
 @dataclass(frozen=True)
 class SecretFiles:
-    """The files below a folder that are called as those are that hold secrets."""
+    """The files below a folder with names like those of secret files."""
 
     secret: Sequence[str] = ()
-    """Those that usually hold secrets, ignored ones too."""
+    """The files that usually hold secrets, also those that git ignores."""
     covered: Sequence[str] = ()
-    """Those of them that a search would come to."""
+    """The secret files that a search would read if it did not leave them out."""
     alike: Sequence[str] = ()
-    """Files that a search would come to and that hold none, though the flags leave them out."""
+    """The files without secrets that a search would read if its flags did not leave them out."""
 
 
 class _Latest:
-    """The secret files found a moment ago: looking for them takes as long as many a search.
+    """The secret files found recently: finding them can take as long as a search.
 
-    What came into being since is taken out of what a search finds.
+    Secret files that were made since then are removed from the hits of a search.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _Latest:
         self._found: OrderedDict[object, tuple[float, Future[SecretFiles]]] = OrderedDict()
 
     def get(self, walk: Walk, flags: Sequence[str], names: SecretNames) -> Future[SecretFiles]:
-        """Return what was found in the last two minutes; else begin to look, in a thread."""
+        """Return the secret files found in the last two minutes, or begin a thread to find them."""
         key, moment = (walk.root, walk.target, *flags, names), time.monotonic()
         with self._lock:
             begun, listing = self._found.get(key, (moment, None))
@@ -112,7 +112,7 @@ def _look(walk: Walk, flags: Sequence[str], names: SecretNames) -> SecretFiles:
 def _covered(
     walk: Walk, flags: Sequence[str], candidates: set[str], names: SecretNames
 ) -> set[str]:
-    """Return those of the candidates that a search would come to, by a look at their folders."""
+    """Return the candidates that a search with `flags` would read; list only their folders."""
     if not candidates:
         return set()
     beside: set[str] = set()
@@ -127,13 +127,13 @@ def _covered(
 
 
 def _odd_folder(name: str, names: SecretNames) -> str | None:
-    """Return the topmost folder of a file that was looked into for its name, ignored or not."""
+    """Return the topmost folder above a file whose own path is a secret one, or None."""
     above = reversed(PurePath(name).parents)
     return next((str(f) for f in above if names.secrets.fit(f"{names.top}{f}")), None)
 
 
 def _in_any_case(pattern: str) -> str:
-    """Return a glob that fits the names that a pattern fits, in capitals too."""
+    """Return a glob that matches the names that a pattern matches, in capitals too."""
     return "".join(
         f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in pattern.lower()
     )

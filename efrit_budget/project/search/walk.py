@@ -15,7 +15,7 @@ from efrit_budget.project.search.ripgrep import run_rg
 FLAGS = ("--no-config", "--color=never", "--hidden", "--no-follow", "--no-mmap")
 DIRECTLY = "--max-depth=1"
 NEVER = "--glob=!.git"
-"""The last glob that fits decides, so this one comes last."""
+"""The flag that leaves out `.git`; it comes last, since the last matching glob decides."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Walk:
 
     @cached_property
     def flags(self) -> list[str]:
-        """The rg flags of every command here.
+        """The rg flags of every command of this walk.
 
-        Elsewhere the same files are read, but not those of folders above.
+        They respect ignore files: in a repository those of git, elsewhere those below the root.
         """
         if in_repository(self.root):
             return [*FLAGS, "--no-ignore-dot"]
@@ -43,7 +43,7 @@ class Walk:
         """The files that rg may read: the root and git's ignore rules."""
         ignoring = [folder / ".gitignore" for folder in self.root.parents]
         entry = self.root / ".git"
-        if entry.is_symlink() or not entry.is_dir():  # else the repository is below the root
+        if entry.is_symlink() or not entry.is_dir():  # else the repository is inside the root
             with suppress(GitError):
                 found = git_folder(self.root)
                 ignoring += [found.top / ".git", found.own / "commondir"]
@@ -56,7 +56,7 @@ class Walk:
         return self._listed(flags, [] if self.target == "." else ["--", self.target])
 
     def names_in(self, folders: Iterable[str], flags: Sequence[str] = ()) -> set[str]:
-        """Return the files that it comes to in these folders, relative to the root."""
+        """Return the visited files in some folders; all paths are relative to the root."""
         found = self._listed(flags, ["--", *(folder or "." for folder in folders)])
         return {name.removeprefix("./") for name in found}
 
