@@ -1,1 +1,1 @@
-"""Starts child processes within their limits, and ends them with all they started."""
+"""Starts child processes within limits, and ends each with all that it started."""

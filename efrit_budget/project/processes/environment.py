@@ -22,8 +22,8 @@ KEY_PARTS = (
     *("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "AUTHORIZATION", "BEARER"),
     *("CONNECTION_STRING", "CONNSTR", "WEBHOOK_URL"),
 )
-"""Names of variables, in capitals, that usually hold keys or say where they are: whole names, how
-they begin and end, what is in them."""
+"""Names of variables, in capitals, that usually hold keys or the places of keys: KEY_NAMES are
+whole names; KEY_BEGINNINGS, KEY_ENDINGS and KEY_PARTS are parts of names."""
 KEY_VALUES = re.compile(
     r"sk-[\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}"
     r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|[\w+.-]+://[^/\s:@]*:[^/\s@]+@\S*"
@@ -32,7 +32,7 @@ KEY_VALUES = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----",
     re.ASCII,
 )
-"""Values that are keys by their look, whatever the name; also an address with a password."""
+"""Values that look like keys, whatever the variable's name; also URLs with a password."""
 ASKERS = ("SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS")
 UNATTENDED = {
     "PAGER": "cat",
@@ -47,26 +47,26 @@ UNATTENDED = {
     "VISUAL": "false",
     "GIT_EDITOR": "false",
 }
-"""Nobody looks at a page or types into an editor: who wants that fails at once."""
+"""Variables that turn off pagers, and make editors and prompts fail: nobody can answer them."""
 
 
 def holds_key(name: str, value: str) -> bool:
-    """Return whether a variable looks like a key."""
+    """Return whether a variable probably holds a key."""
     upper = name.upper()
     if upper in KEY_NAMES or upper.startswith(KEY_BEGINNINGS) or upper.endswith(KEY_ENDINGS):
         return True
-    leads_out = upper.endswith("_PROXY")  # without its password no command gets anywhere
+    leads_out = upper.endswith("_PROXY")  # commands need the proxy's password
     is_key = not leads_out and KEY_VALUES.search(value) is not None
     return is_key or any(part in upper for part in KEY_PARTS)
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that look as if they held keys."""
+    """Return an environment without the variables that probably hold keys."""
     return {name: value for name, value in environment.items() if not holds_key(name, value)}
 
 
 def own_without_keys() -> dict[str, str]:
-    """Return the environment of this process likewise, judged anew when it has changed."""
+    """Return this process's environment without keys, cached until the environment changes."""
     return dict(_own_without_keys(hash(tuple(os.environb.items()))))
 
 
@@ -76,6 +76,6 @@ def _own_without_keys(_state: int) -> dict[str, str]:
 
 
 def unattended(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without keys and with nobody to ask."""
+    """Return an environment without keys, in which programs do not ask a person."""
     kept = {n: value for n, value in without_keys(environment).items() if n not in ASKERS}
     return kept | UNATTENDED

@@ -1,8 +1,8 @@
 """Process groups that end with their child process and with the sidecar.
 
-The system gives the id of a process to another one as soon as its parent has collected it and its
-group is empty. So a child is collected last, together with the last signal to its group: no signal
-ever reaches a group that is somebody else's.
+The system may give the id of a process to a new process as soon as the parent has collected the
+old one and its group is empty. So a child is collected last, together with the last signal to its
+group: no signal ever reaches the group of another program.
 """
 
 import os
@@ -21,7 +21,7 @@ from efrit_budget.project.processes.strays import Origin
 
 LOCK_SECONDS = 0.2
 PATIENCE_SECONDS = 0.5
-"""How long a process may take to end after SIGKILL."""
+"""The seconds that a process may take to end after SIGKILL."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0005, 0.05
 """Seconds between two looks at a process that is about to end."""
 
@@ -32,13 +32,13 @@ class Child:
 
     process: subprocess.Popen[bytes]
     origin: Origin | None = None
-    """What tells a command that is to end with all it started, wherever that went."""
+    """The mark of a command that must end with all that it started; None for other programs."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _finished: bool = False
     _left: bool = False
 
     def code(self) -> int | None:
-        """Return the exit code once the process has ended, without collecting it."""
+        """Return the exit code, or None while the process runs; do not collect the process."""
         if self.process.returncode is not None:
             return self.process.returncode
         look = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -51,7 +51,7 @@ class Child:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def wait(self, seconds: float) -> int | None:
-        """Wait so long for the end of the process, and return its exit code if it came."""
+        """Wait for the end of the process; return its exit code, or None if it still runs."""
         if self.code() is None:
             seconds = _wait_by_descriptor(self.process.pid, seconds)
         deadline, pause = time.monotonic() + seconds, SHORTEST_PAUSE
@@ -61,14 +61,14 @@ class Child:
         return code
 
     def signal(self, number: int) -> None:
-        """Send a signal to the group; do nothing once it is finished."""
+        """Send a signal to the group; do nothing after `finish`."""
         with self._lock:
             if not self._finished:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.process.pid, number)
 
     def finish(self) -> bool:
-        """Kill the group, collect the process; tell whether others of the group still ran."""
+        """Kill the group and collect the process; return whether others of the group still ran."""
         if self.code() is None:
             self.signal(signal.SIGKILL)
             self.wait(PATIENCE_SECONDS)
@@ -92,7 +92,7 @@ class _Groups:
         cancellation: Cancellation,
         origin: Origin | None = None,
     ) -> Child:
-        """Begin a process, unless it is cancelled; whoever ends them all meanwhile ends it too."""
+        """Start a process, unless cancelled; a `kill_all` called meanwhile kills its group too."""
         with self._lock:
             cancellation.check()
             child = Child(begin(), origin)
@@ -102,14 +102,14 @@ class _Groups:
             return child
 
     def end(self, child: Child) -> bool:
-        """Collect a process and kill its group, before another one can begin with its id."""
+        """Collect a process and kill its group and strays; return whether others still ran."""
         leader = child.process.pid
         with self._lock:
             child.process.poll()
             try:
                 os.killpg(leader, signal.SIGKILL)
                 left = True
-            except (ProcessLookupError, PermissionError):  # nobody is in the group any more
+            except (ProcessLookupError, PermissionError):  # the group is empty
                 left = False
             self._leaders.pop(leader, None)
             if child.origin is not None:
@@ -137,7 +137,7 @@ stop_all_groups = _groups.kill_all
 
 
 def _wait_by_descriptor(process: int, seconds: float) -> float:
-    """Wait for the end of a process where the system tells of it; return the seconds left."""
+    """Wait for a process by a descriptor and return 0; return `seconds` if that is impossible."""
     try:
         descriptor = os.pidfd_open(process)
     except (AttributeError, OSError):  # another system, or it has been collected

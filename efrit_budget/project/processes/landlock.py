@@ -1,7 +1,7 @@
 """Restrict with Linux's Landlock what a thread and its programs may open.
 
-A rule is about a file, or about a folder with all that is below it. The kernel looks at what is
-opened in the end: no link, no `..` and no swap of a file for a link leads around a rule.
+A rule is about a file, or about a folder with all that is below it. The kernel checks the file
+that is opened in the end: no link, no `..` and no swap of a file for a link evades a rule.
 """
 
 import ctypes
@@ -15,13 +15,13 @@ from functools import cache, reduce
 from operator import or_
 
 OLDEST = 2
-"""The first version under which a restricted program may still move files between folders."""
+"""The first version of Landlock that lets a restricted program move files between folders."""
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in range(4))
 REMOVE_FILE, MAKE_FILE, REFER, TRUNCATE = 1 << 5, 1 << 8, 1 << 13, 1 << 14
 RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: REFER, 3: TRUNCATE, 5: 1 << 15}
-"""Each version's own rights over files; those of older versions stay."""
+"""The rights over files that each version of Landlock adds to those of older versions."""
 CONNECT_BY_VERSION = {4: 0b11}
-"""To bind to TCP ports, and to connect to them."""
+"""The rights that a version adds over the network: to bind to TCP ports, and to connect."""
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE
 """The rights that a rule about a file may hold."""
 READ, RUN, USE = READ_FILE | READ_DIR, READ_FILE | READ_DIR | EXECUTE, READ_FILE | WRITE_FILE
@@ -31,10 +31,10 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ONLY_VERSION, BELOW_PATH = 1, 1
 SET_NO_NEW_PRIVILEGES, DROP_CAPABILITY = 38, 24
 LOOKING = (21, 38)
-"""The capabilities SYS_ADMIN and PERFMON."""
+"""The capabilities SYS_ADMIN and PERFMON, which let a superuser look into processes."""
 
 Rule = tuple[str | os.PathLike[str], int]
-"""A path, and what is allowed below it."""
+"""A path, and the rights that are allowed for it and all below it."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -49,7 +49,7 @@ class _BelowPath(ctypes.Structure):
 
 @cache
 def version() -> int:
-    """Return which Landlock the kernel has; 0 where it has none that serves here."""
+    """Return the version of the kernel's Landlock; 0 if it has none, or one before OLDEST."""
     if sys.platform != "linux":
         return 0
     try:
@@ -62,12 +62,12 @@ def version() -> int:
 def hide_other_processes() -> None:
     """Keep this thread from the memory and the environment of processes it did not start.
 
-    All files stay open to it; only to mount something is refused. A superuser's programs do
-    without the capabilities by which Linux lets them look all the same.
+    The thread may still open all files; it only cannot mount any more. A superuser's thread also
+    drops the capabilities by which Linux would let it look into processes nevertheless.
     """
     restrict_to([("/", REFER)], REFER, 0)
     for capability in LOOKING:
-        with suppress(PermissionError):  # who is no superuser has none
+        with suppress(PermissionError):  # only a superuser has them
             _call("prctl", DROP_CAPABILITY, capability, 0, 0, 0)
 
 
@@ -82,11 +82,11 @@ def _known_rights() -> tuple[int, int]:
 
 
 def restrict_to(rules: Iterable[Rule], files: int | None = None, network: int = 0) -> None:
-    """Let this thread open what the rules allow, and nothing else; no network either.
+    """Let this thread open only what the rules allow; forbid TCP if the kernel can.
 
-    It holds for the programs that the thread starts, for all they start, and for ever. With
-    `files`, only these rights over files are taken away, and `network` of those over the network.
-    What is not there, or may not be reached anyway, needs no rule.
+    This also restricts, for ever, all programs that the thread starts. If `files` is given, only
+    these rights over files and the rights `network` over the network are taken away. A path that
+    cannot be opened is skipped.
     """
     if files is None:
         files, network = _known_rights()

@@ -1,8 +1,8 @@
 """End running commands even if this process is killed.
 
-A shell waits at a pipe of which only this process holds the other end. It is told of each command
-before that runs, and when it has ended; when the pipe is closed, by whatever killed this process,
-it kills the groups of those that have not ended, and what has left them.
+A shell reads from a pipe whose other end only this process has. This process writes to the pipe
+before each command runs, and when a command has ended. When the pipe closes because this process
+ended, the shell kills the groups of running commands, and all processes with a mark (`strays`).
 """
 
 import contextlib
@@ -26,7 +26,7 @@ for process in /proc/[0-9]*; do
 done 2>/dev/null
 """
 ATTEMPTS = 3
-"""How many shells are told one message, where somebody kills them."""
+"""The most shells that are started to read one message, in case they are killed."""
 
 
 class _Guard:
@@ -38,20 +38,20 @@ class _Guard:
         self._leaders: set[int] = set()
 
     def guard(self, leader: int) -> None:
-        """Have the process group of `leader` end with this process, from now on."""
+        """Have the process group of `leader` killed if this process ends, from now on."""
         with self._lock:
             self._leaders.add(leader)
             self._tell(f"+ {leader}\n")
 
     def release(self, leader: int) -> None:
-        """Leave the process group of `leader` alone, from now on."""
+        """Stop guarding the process group of `leader`."""
         with self._lock:
             self._leaders.discard(leader)
             self._tell(f"- {leader}\n")
 
     def _tell(self, message: str) -> None:
-        """Write to the shell; start another one if it is gone, and tell that of all that runs."""
-        with contextlib.suppress(OSError):  # where none starts, commands go unguarded
+        """Write a message to the shell; if it is gone, start another one and send all leaders."""
+        with contextlib.suppress(OSError):  # without a shell, commands run unguarded
             for _ in range(ATTEMPTS):
                 if self._shell is None:
                     self._start()
@@ -60,7 +60,7 @@ class _Guard:
                     return
 
     def _start(self) -> None:
-        self._shell = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
+        self._shell = subprocess.Popen(  # noqa: S603  the command is a constant
             ["/bin/sh", "-c", GUARD, "sh", f"{strays.MARK}={strays.TOKEN}."],
             bufsize=0,
             stdin=subprocess.PIPE,
@@ -71,7 +71,7 @@ class _Guard:
         )
 
     def _wrote(self, message: str) -> bool:
-        """Tell whether the shell is there to read the message; collect it if it is not."""
+        """Write a message; return whether the shell could read it, and collect the shell if not."""
         shell = self._shell
         if shell is None or shell.stdin is None:
             return False
@@ -86,7 +86,7 @@ class _Guard:
         return True
 
     def guards(self) -> list[int]:
-        """Return the guard's process ids, if it runs."""
+        """Return a list with the process id of the guard's shell, empty if it does not run."""
         return [] if self._shell is None else [self._shell.pid]
 
 

@@ -1,4 +1,4 @@
-"""Hide this process's environment and memory from others, and return what it has freed."""
+"""Hide this process's environment and memory from other processes; return freed memory."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ LARGE_BYTES = 1024 * 1024
 def return_freed_memory() -> None:
     """Have all threads share one heap, and return large blocks to the system once they are free.
 
-    Else each thread keeps what its largest search, or image, once took.
+    Otherwise each thread would keep the memory that its largest search or image once took.
     """
     with suppress(AttributeError, OSError):  # another C library
         library = ctypes.CDLL(None)
@@ -30,9 +30,9 @@ def return_freed_memory() -> None:
 
 
 def forget_keys() -> None:
-    """Take keys out of the environment, and out of what the system shows of it to commands.
+    """Remove keys from the environment, and on Linux from its copy in /proc.
 
-    Settings of our own stay. Where the system can, nobody looks into this process from now on.
+    Settings of this program stay. On Linux, other processes cannot look into this one from now on.
     """
     held = {
         name: value
@@ -48,7 +48,7 @@ def forget_keys() -> None:
 
 
 def _overwrite(entries: list[bytes]) -> None:
-    """Overwrite entries where the kernel put them, which is what /proc/PID/environ shows."""
+    """Overwrite entries of the environment in the memory that /proc/PID/environ shows."""
     fields = Path("/proc/self/stat").read_bytes().rpartition(b") ")[2].split()
     begin, end = (int(fields[at - 3]) for at in (ENVIRONMENT_BEGINS, ENVIRONMENT_ENDS))
     if not 0 < begin < end:

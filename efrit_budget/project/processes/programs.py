@@ -17,7 +17,7 @@ LIBRARIES = (
     *("/usr/local/lib", "/usr/local/lib64", "/nix/store", "/gnu/store"),
 )
 BESIDE = ("lib", "lib64", "libexec")
-"""Folders of a program that was installed somewhere else, beside the folder that it is in."""
+"""The folders beside a program's own folder that it may need if it is installed elsewhere."""
 READ_BY_ALL = (
     *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"),
     *("/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu"),
@@ -28,15 +28,15 @@ Begun = TypeVar("Begun")
 
 
 def find_program(name: str) -> str | None:
-    """Find a program in the folders of PATH; one that is named relatively (".") is not one."""
+    """Return the path of a program in the absolute folders of PATH, or None."""
     folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute()]
     return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
 
 
 def begin_restricted(restrict: Callable[[], None], begin: Callable[[], Begun]) -> Begun:
-    """Begin something in a thread of its own that is restricted before.
+    """Call `restrict`, then `begin`, in a thread of its own; return the result of `begin`.
 
-    A program that is started there is restricted too; the rest of the process is as before.
+    A program that `begin` starts is restricted too; other threads are not.
     """
     thread = ThreadPoolExecutor(1)
     try:
@@ -47,7 +47,7 @@ def begin_restricted(restrict: Callable[[], None], begin: Callable[[], Begun]) -
 
 
 def begin_hidden(begin: Callable[[], Begun]) -> Begun:
-    """Begin something that cannot look into processes it did not start, where that can be had."""
+    """Call `begin`; with Landlock, what it starts cannot look into processes started elsewhere."""
     if not landlock.version():
         return begin()
     return begin_restricted(landlock.hide_other_processes, begin)
@@ -55,7 +55,7 @@ def begin_hidden(begin: Callable[[], Begun]) -> Begun:
 
 @cache
 def own_rules(program: str) -> tuple[Rule, ...] | None:
-    """Return what a program needs for itself; None where it cannot run with that alone."""
+    """Return rules for the files that a program needs to run; None if it does not run with them."""
     if not landlock.version():
         return None
     file = Path(program).resolve()

@@ -27,40 +27,40 @@ from efrit_budget.project.processes.strays import MARK, Origin, new_origin
 log = logging.getLogger(__name__)
 
 TERMINATE_SECONDS = 0.1
-"""How long a group may take to leave after SIGTERM, before SIGKILL."""
+"""Seconds from the SIGTERM to a group until the SIGKILL."""
 PATIENCE_SECONDS = 0.5
-"""How long pipes are waited for that a process outside the group holds open."""
+"""Seconds for which pipes are read on that a process outside the group keeps open."""
 POLL_SECONDS = 0.05
 STOP_SECONDS = 1.0
-"""The same where a person stops one program and waits for what it gives."""
+"""Seconds until SIGKILL if the person stopped the program, and waits for its last output."""
 PIPE_BYTES = 1024 * 1024
-"""How much may wait in a pipe, where the system can."""
+"""The bytes that a pipe holds, if the system allows it, and the most that are read at once."""
 SHARE_BYTES = 64 * 1024
-"""How much is given to a program at once."""
+"""The most bytes of input that are written to a program at once."""
 SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
 READS_AT_ONCE = 32
 GATHER_SECONDS = 0.001
-"""How long a program that goes on writing is left to it between two reads: thousands of small
-reads would take the processor from it."""
+"""Seconds to wait before each read after the first READS_AT_ONCE: thousands of small reads would
+take the processor from the program that writes."""
 TAIL_BYTES = 64 * 1024
-"""How much of the end is kept where not all is."""
+"""The bytes of an output's end that are kept if the output is longer than `kept_bytes`."""
 MOST_BYTES = 256 * 1024 * 1024
-"""The most output that is taken from one program."""
+"""The most bytes of output that are read from one program."""
 SHELL = "/bin/sh"
 OUT_OF_MEMORY = re.compile(
     rb"(?i)out of memory|memory allocation of \d+ bytes failed|(cannot|failed to) allocate memory"
 )
 STATES_AT_WORK = frozenset("RD")
-"""A thread that runs, wants to run, or waits for a disk."""
+"""The states of a thread that runs, is ready to run, or waits for a disk."""
 LOOK_SECONDS = 1.0
 WAITING_SECONDS = 5.0
-"""How long a program may do nothing at all, where it has no reason to wait."""
+"""Seconds for which a confined program may do nothing at all before it is ended."""
 GATE = 'read -r efrit_go || exit; exec "$0" -c "$1" </dev/null'
-"""Waits for a line before it becomes a shell that runs a command; without one it ends."""
+"""A script that reads a line, then becomes a shell that runs `$1`; it ends if no line comes."""
 
 
 Start = Callable[[Callable[[], subprocess.Popen[bytes]]], subprocess.Popen[bytes]]
-"""Begins a program in its own way."""
+"""A function that starts a program by calling its argument, under restrictions."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ class Finished:
     stderr: bytes
     timed_out: bool
     cut: bool = False
-    """Whether it was stopped because it wrote more than was wanted."""
+    """Whether the process was stopped because it wrote more than `most_bytes`."""
     tail: bytes = b""
-    """The end of what it wrote, where not all of it was kept."""
+    """The end of the output, if not all of the output was kept."""
     passed: int = 0
-    """How many bytes it wrote behind `stdout`, those of the tail included."""
+    """The number of bytes of the output behind `stdout`, including those of the tail."""
     left: bool = False
-    """Whether it ended and left others of its group running, which were ended then."""
+    """Whether other processes of its group still ran at its end; they were killed then."""
     waited: bool = False
-    """Whether it was stopped because it waited for what did not come: at a pipe, say."""
+    """Whether the process was stopped because it only waited, at a pipe for example."""
 
     @property
     def out_of_memory(self) -> bool:
@@ -102,9 +102,9 @@ def run(  # noqa: PLR0913  each limit has its own name
 ) -> Finished:
     """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
 
-    When the program itself has ended, what it left running in its group is ended too. Of output
-    that is longer than `kept_bytes`, that many are kept and the tail; the program goes on. One
-    that is confined is ended too when it waits for something that nobody is going to give it.
+    When the program has ended, the other processes of its group are killed. With `kept_bytes`, so
+    many first bytes of output and the tail are kept; without, more than `most_bytes` of output
+    stop the program. A confined program is also stopped if it only waits.
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     start = None if confinement is None else confinement.start
@@ -126,12 +126,12 @@ def follow(
     env: Mapping[str, str] | None = None,
     hides_others: bool = False,
 ) -> Finished:
-    """Run a shell command likewise, and pass on what it writes as it comes, without an end.
+    """Run a shell command, and pass all its output to `take` as it is written.
 
-    Both streams come in the order they were written in, as a terminal would show them. When it is
-    cancelled while it runs, what it wrote has been passed on, and nothing is raised. It begins only
-    when it is sure to end with this process, even if that is killed. With `hides_others` it cannot
-    look into processes that it did not start, where the system has Landlock.
+    Standard output and errors come in the order in which they were written. If the command is
+    cancelled while it runs, nothing is raised. The command begins only when it is sure to end with
+    this process, even if this process is killed. With `hides_others`, it cannot look into processes
+    that it did not start, if the system has Landlock.
     """
     command = [SHELL, "-c", GATE, SHELL, script]
     origin = new_origin()
@@ -154,10 +154,10 @@ def _running(
     origin: Origin | None = None,
     start: Start | None = None,
 ) -> Iterator[Child]:
-    """Start a program that lives no longer than the block, with all it starts.
+    """Start a program; at the end of the block, kill it with all that it started.
 
-    With an origin it is a command of the model's: its streams are merged, and it has a session of
-    its own. For others a group is enough: a new session waits for its turn on a busy Linux.
+    A program with an origin is a command of the model's: its streams are merged, and it is in a
+    session of its own. Other programs are in a group of their own: that starts faster on Linux.
     """
     begin: partial[subprocess.Popen[bytes]] = partial(
         subprocess.Popen,
@@ -188,19 +188,19 @@ class _Collector:
     child: Child
     cancellation: Cancellation
     room: int = 0
-    """How many bytes of output are still kept."""
+    """The number of bytes of output that may still be kept."""
     cuts: bool = False
-    """Whether to stop the process once there is no room."""
+    """Whether to stop the process when it writes more than there is room for."""
     take: Callable[[bytes], object] | None = None
-    """Takes the output instead."""
+    """A function that takes the output; no output is kept then."""
     deadline: float = math.inf
     look_at: float = math.inf
-    """When to look whether the process does anything; never at one that may wait."""
+    """The next time to check whether the process does anything; never, if it may wait."""
     used: int = -1
-    """The processor time that it had used by the last look."""
+    """The processor time that the process had used by the last check."""
     kill_at: float = math.inf
     leave_at: float = math.inf
-    """When its pipes are left to whoever holds them open."""
+    """The time to stop reading pipes that other processes still keep open."""
     reads: int = 0
     tail: bytes = b""
     passed: int = 0
@@ -212,7 +212,7 @@ class _Collector:
     def collect(
         self, given: bytes | None, timeout: float | None, *, may_wait: bool = True
     ) -> Finished:
-        """Return the outcome when the process has ended."""
+        """Write `given` to the process and read its output; return the outcome after its end."""
         moment = time.monotonic()
         self.deadline = math.inf if timeout is None else moment + timeout
         self.look_at = math.inf if may_wait else moment + LOOK_SECONDS
@@ -221,7 +221,7 @@ class _Collector:
             for pipe, kept in ((process.stdout, stdout), (process.stderr, stderr)):
                 if pipe is not None:
                     if SET_PIPE_SIZE is not None:
-                        with contextlib.suppress(OSError):  # the person's share may be used up
+                        with contextlib.suppress(OSError):  # the user's limit may be reached
                             fcntl.fcntl(pipe.fileno(), SET_PIPE_SIZE, PIPE_BYTES)
                     read = partial(self._read, pipes.enter_context(pipe), kept, kept is stdout)
                     self.selector.register(pipe, selectors.EVENT_READ, read)
@@ -237,16 +237,16 @@ class _Collector:
         code = self.child.code()
         if code is None:
             code = self.child.wait(PATIENCE_SECONDS)
-        if code is None:  # even SIGKILL does not end it at once: it is left behind
+        if code is None:  # even SIGKILL does not end the process at once
             code = -signal.SIGKILL
         left = self.child.finish() and not self.timed_out
         ended = (self.timed_out, self.is_cut, self.tail, self.passed, left, self.waited)
         return Finished(code, stdout.getvalue(), stderr.getvalue(), *ended)
 
     def _step(self) -> None:
-        """Serve the pipes, or wait for the process once they have ended; then see to the limits.
+        """Read and write the pipes, or wait for the process if they are closed; check the limits.
 
-        Where the process has to end, it is killed, and its pipes are left some time later.
+        A process that exceeds a limit is killed; its pipes are read for PATIENCE_SECONDS more.
         """
         if self.selector.get_map():
             for key, _ in self.selector.select(POLL_SECONDS):
@@ -273,7 +273,7 @@ class _Collector:
             self.child.signal(signal.SIGKILL)
 
     def _only_waits(self, moment: float) -> bool:
-        """Return whether no thread has run for a while."""
+        """Return whether no thread of the process has run for WAITING_SECONDS."""
         states, used = _activity(self.child.process.pid)
         if used != self.used or not STATES_AT_WORK.isdisjoint(states) or not states:
             self.look_at, self.used = moment + LOOK_SECONDS, used
@@ -282,7 +282,7 @@ class _Collector:
         return self.waited
 
     def _read(self, pipe: IO[bytes], kept: BytesIO, has_tail: bool) -> None:
-        """Take what a pipe gives; keep what there is room for, and of the output the end."""
+        """Read from a pipe; pass the data to `take`, or keep what has room and the tail."""
         if self.reads > READS_AT_ONCE:
             time.sleep(GATHER_SECONDS)
         data = os.read(pipe.fileno(), PIPE_BYTES)
@@ -302,7 +302,7 @@ class _Collector:
             pipe.close()
 
     def _write(self, pipe: IO[bytes], rest: BytesIO) -> None:
-        """Give a pipe as much as it takes."""
+        """Write of the input what a pipe takes at once; close the pipe when all is written."""
         share = rest.getbuffer()[rest.tell() :][:SHARE_BYTES]
         try:
             rest.seek(os.write(pipe.fileno(), share), os.SEEK_CUR)
@@ -314,7 +314,7 @@ class _Collector:
 
 
 def _activity(process: int) -> tuple[set[str], int]:
-    """Return the thread states and CPU time of a program, from Linux."""
+    """Return the thread states and the processor time of a process; none and -1 if unknown."""
     try:
         threads = Path(f"/proc/{process}/task").iterdir()
         stats = [(thread / "stat").read_bytes().rpartition(b") ")[2].split() for thread in threads]

@@ -1,8 +1,8 @@
 """Find processes that left a command's group, such as daemons; Linux only.
 
-Whoever loses its parent becomes a child of this process, so that none gets away unseen. Which
-command it belongs to, a variable in its environment tells; it is of a session of its own, unlike
-what this process starts for itself.
+A process whose parent ends becomes a child of this process, so that it can be found. A variable in
+its environment, MARK, names the command that started it. It is in another session than this
+process and the programs that this process starts for itself.
 """
 
 import ctypes
@@ -20,10 +20,10 @@ from pathlib import Path
 
 MARK = "EFRIT_BUDGET_COMMAND"
 TOKEN = secrets.token_hex(8)
-"""What all marks of this process begin with."""
+"""The random text with which all marks of this process begin."""
 SET_CHILD_SUBREAPER = 36
 ROUNDS = 20
-"""How often it is looked again for those that were started meanwhile."""
+"""The most searches for strays; new ones may start while others are killed."""
 PATIENCE_SECONDS, PAUSE_SECONDS = 0.5, 0.002
 
 _numbers = count()
@@ -35,11 +35,11 @@ class Origin:
 
     mark: str
     before: frozenset[int]
-    """The children that this process had before."""
+    """The ids of the children that this process had before the command started."""
 
 
 def new_origin() -> Origin:
-    """Return what tells another command, and have orphans come to this process from now on."""
+    """Return the origin of a new command; from now on, orphans become children of this process."""
     _adopt()
     return Origin(f"{TOKEN}.{next(_numbers)}", frozenset(_children(os.getpid())))
 
@@ -51,10 +51,10 @@ def _adopt() -> None:
 
 
 def end_strays(origin: Origin, known: Collection[int], others: Collection[Origin]) -> bool:
-    """Kill what a command left, and tell whether there was anything.
+    """Kill the processes that a command left behind; return whether any still ran.
 
-    `known` are children that are none, `others` are commands that run. Who bears no mark is killed
-    where no other command runs that could have started it.
+    `known` are children that are no strays, `others` are the origins of running commands. A
+    process without a mark is killed only if no other command runs that could have started it.
     """
     found, marks = False, {other.mark for other in others}
     for _ in range(ROUNDS):
@@ -88,7 +88,7 @@ def _belongs(pid: int, mark: str, others: set[str]) -> bool:
 
 
 def _end(strays: list[int]) -> bool:
-    """Kill orphans and all below them, and collect the orphans; tell whether one still ran."""
+    """Kill orphans and all their descendants; collect the orphans; return whether any still ran."""
     ran = False
     for pid in strays:
         for each in (*_below(pid), pid):
