@@ -14,7 +14,7 @@ SHORT_HASH = 8
 
 @dataclass
 class LineOrigin:
-    """A commit that lines come from."""
+    """The commit that lines come from, or none if they are not committed."""
 
     hash: str
     author: str = ""
@@ -24,7 +24,7 @@ class LineOrigin:
 
     @property
     def is_commit(self) -> bool:
-        """Return whether the lines are committed."""
+        """Return whether the lines are committed: else, git prints zeros as hash."""
         return self.hash.strip("0") != ""
 
     @property
@@ -35,7 +35,7 @@ class LineOrigin:
 
 @dataclass
 class Run:
-    """Adjacent lines from one commit."""
+    """Adjacent lines from one commit; `first` is the number of the first line."""
 
     origin: LineOrigin
     path: str
@@ -52,7 +52,7 @@ def find_runs(repository: Repository, options: Sequence[str], name: str) -> list
 
 
 def _runs(lines: Sequence[bytes], prefix: str) -> list[Run]:
-    """Parse git's porcelain blame into runs."""
+    """Return the runs in the lines that `git blame --porcelain` prints."""
     origins: dict[bytes, LineOrigin] = {}
     paths: dict[bytes, str] = {}
     runs: list[Run] = []

@@ -23,13 +23,13 @@ class PastFile:
 
 
 def split_revision(revision: str) -> tuple[str, str] | None:
-    """Return commit and path of `HEAD~3:a.py`, or None without a path."""
+    """Return commit and path of a revision like `HEAD~3:a.py`, or None if it has no path."""
     found = IN_COMMIT.fullmatch(revision)
     return (found[1], found[2]) if found is not None else None
 
 
 def past_entry(repository: Repository, commit: str, name: str) -> PastFile | None:
-    """Return the entry of a path in a commit, or None."""
+    """Return the entry of a path in a commit, or None if the commit has no such path."""
     found = _list(repository, commit, name)
     return found[0] if found else None
 
@@ -52,5 +52,5 @@ def _entry(record: bytes) -> PastFile:
 
 
 def past_content(repository: Repository, file: PastFile) -> bytes:
-    """Return the content of a file in a commit, up to a maximum."""
+    """Return the first MOST_BYTES bytes of a file in a commit."""
     return repository.run("cat-file", "blob", file.hash, most_bytes=MOST_BYTES).stdout

@@ -1,4 +1,4 @@
-"""Commits as git prints them."""
+"""Parse the commits that git prints."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Commit:
     author: str
     author_email: str
     authored: str
-    """In ISO form, with the author's time zone."""
+    """The time when the commit was written, in ISO form with the author's time zone."""
     committer: str
     committer_email: str
     committed: str
@@ -39,7 +39,7 @@ class Commit:
 
     @property
     def facts(self) -> JsonObject:
-        """The commit for programs."""
+        """The commit as data for programs."""
         return {
             "hash": self.hash,
             "short": self.short,
@@ -51,12 +51,12 @@ class Commit:
 
     @property
     def date(self) -> str:
-        """The author's local day."""
+        """The day when the commit was written, in the author's time zone."""
         return self.authored[:10]
 
 
 def commit_of(fields: Sequence[bytes]) -> Commit:
-    """Return the commit of the fields of `FORMAT`."""
+    """Return the commit whose fields git printed in the order of `FORMAT`."""
     *lines, message = (field.decode("utf-8", "replace") for field in fields)
     names = [UNSHOWABLE.sub(REPLACEMENT, line.strip("\n")) for line in lines]
     text = BUT_LINE_ENDS.sub(REPLACEMENT, message.replace("\r\n", "\n")).strip("\n")

@@ -28,7 +28,7 @@ class Comparison:
     paths: Sequence[str] = ()
     context: int = CONTEXT_LINES
     fields: int = 0
-    """The number of NUL-terminated fields that the command prints before the changes."""
+    """The number of fields, each ending in NUL, that the command prints before the changes."""
     combined_status: str = "U"
     """The status of a file that differs from several versions at once."""
     reads_files: bool = False
@@ -42,7 +42,7 @@ class Difference:
     changes: Sequence[FileChange]
     patched: Sequence[FileChange] = ()
     cut: bool = False
-    """Whether hunks were left out."""
+    """Whether hunks were left out because of the maximum."""
     fields: Sequence[bytes] = ()
     unfiltered: frozenset[str] = frozenset()
     """Files that git would filter through a program before comparing; the program was not run."""
@@ -59,7 +59,7 @@ class Difference:
 
 
 def count_changes(repository: Repository, comparison: Comparison) -> Difference:
-    """Return the changed files with line counts, no hunks."""
+    """Return the changed files with the numbers of changed lines, without hunks."""
     finished = _run(repository, comparison, COUNT_OPTIONS)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)
     found = Difference(changes_of_counts(printed), fields=fields)
@@ -67,7 +67,7 @@ def count_changes(repository: Repository, comparison: Comparison) -> Difference:
 
 
 def read_patch(repository: Repository, comparison: Comparison) -> Difference:
-    """Return the changed files with hunks; only counts for those beyond the maximum."""
+    """Return the changed files with hunks; those behind the maximum have only counts."""
     options = [*PATCH_OPTIONS, f"--unified={comparison.context}"]
     finished = _run(repository, comparison, options)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)
@@ -97,7 +97,7 @@ def _complete(
 
 
 def unfiltered(repository: Repository, names: Sequence[str]) -> frozenset[str]:
-    """Return the files whose attributes name a filter, which is never run."""
+    """Return the files whose attributes name a filter program, which is never run."""
     filters = {setting.split(".", 1)[1].rpartition(".")[0] for setting in repository.filters}
     if not filters or not names:
         return frozenset()

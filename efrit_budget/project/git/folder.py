@@ -1,7 +1,7 @@
 """Find the repository of a folder without running git.
 
-Git would believe a repository's own configuration about where its working tree lies, and would
-follow its files to other repositories; what is found here is what git is told.
+Git would believe a repository's own settings about where its working tree is, and would follow
+links and paths in its files to other repositories. So git is given the repository found here.
 """
 
 import os
@@ -18,7 +18,7 @@ from efrit_budget.project.paths import shown_name
 POINTER = "gitdir: "
 BRANCH = "ref: refs/heads/"
 MOST_BYTES = 1024 * 1024
-"""The largest file with a path to a repository that git reads."""
+"""The most bytes of a repository's file that is read, such as HEAD or config."""
 MOST_LENDERS = 50
 NOT_READ = ("hooks", "lfs", "annex", "modules", "worktrees")
 """Folders of a repository for other programs or other working trees."""
@@ -39,7 +39,8 @@ UNDER_WAY = {
 class GitError(EfritError):
     """Git cannot do this; the message says what to do.
 
-    Git's own `complaint` may quote any file; it is compared with known texts, and never shown.
+    `complaint` is git's own message: it is compared with known texts, but never shown, because it
+    may quote any file.
     """
 
     def __init__(self, message: str, *, complaint: str = "") -> None:
@@ -73,13 +74,13 @@ class GitFolder:
 
     @property
     def under_way(self) -> str:
-        """The unfinished operation, such as a merge, or an empty text."""
+        """The unfinished operation, such as "merging", or an empty text."""
         begun = [word for name, word in UNDER_WAY.items() if (self.own / name).exists()]
         return ", ".join(dict.fromkeys(begun))
 
 
 def git_folder(root: Path) -> GitFolder:
-    """Return the repository that contains `root`; raise if there is none or it is elsewhere."""
+    """Return the repository that contains `root`; raise if git must not read it or none exists."""
     home = root.resolve()
     found = _folders.get(home, lambda sources: _find(home, sources))
     if found is None:
@@ -94,7 +95,7 @@ _folders: FileCache[Path, GitFolder | None] = FileCache()
 
 
 def _find(home: Path, sources: Sources) -> GitFolder | None:
-    """Return the repository whose working tree is at `home` or above, or None."""
+    """Return the repository whose working tree is `home` or a folder above, or None."""
     for top in (home, *home.parents):
         entry = sources.add(top / ".git")
         is_pointer = entry.exists() and not entry.is_dir()
@@ -113,14 +114,14 @@ def _find(home: Path, sources: Sources) -> GitFolder | None:
 
 
 def _resolve(path: Path, sources: Sources) -> Path:
-    """Return where a path leads; a link on the way may lead elsewhere at any time."""
+    """Return a path without links; forbid to cache it if it had any, since links may change."""
     if any(part.is_symlink() for part in (path, *path.parents)):
         sources.complete = False
     return path.resolve()
 
 
 def _follow(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> Path:
-    """Return the path in a `.git` file, read by git's rules."""
+    """Return the path in a file of git's, behind `prefix`; a relative one begins at `base`."""
     text = _read(sources.add(pointer)).rstrip(b"\r\n")
     if not text.startswith(prefix.encode()) or b"\0" in text or b"\n" in text:
         raise GitError(f"{shown_name(str(pointer))} should hold one path and does not; {REMOVE}")
@@ -128,7 +129,7 @@ def _follow(pointer: Path, base: Path, sources: Sources, prefix: str = "") -> Pa
 
 
 def _read(file: Path) -> bytes:
-    """Return the content of a small file of git's; never wait for a pipe or a device."""
+    """Return the content of a small file of git's; raise if it is a pipe, a device or too long."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -143,7 +144,7 @@ def _read(file: Path) -> bytes:
 
 
 def _lenders(shared: Path, sources: Sources) -> tuple[Path, ...]:
-    """Return the folders of borrowed objects, recursively."""
+    """Return the folders that objects are borrowed from, directly or through other folders."""
     found: dict[Path, None] = {}
     waiting = [shared / "objects"]
     while waiting and len(found) <= MOST_LENDERS:
@@ -161,7 +162,7 @@ def _lenders(shared: Path, sources: Sources) -> tuple[Path, ...]:
 def _belongs(found: GitFolder, sources: Sources) -> bool:
     """Return whether a repository belongs to this working tree.
 
-    Otherwise a `.git` file in somebody else's project could show the history of another one.
+    Otherwise, a `.git` file in somebody's project could show the history of another project.
     """
     if found.shared != found.own and found.shared / "worktrees" != found.own.parent:
         return False
@@ -174,7 +175,7 @@ def _belongs(found: GitFolder, sources: Sources) -> bool:
 
 
 def _stated_work_tree(found: GitFolder, sources: Sources) -> Path | None:
-    """Return `core.worktree` of the repository's own file."""
+    """Return the path in the setting `core.worktree` of the repository, or None."""
     file = sources.add(found.own / "config")
     for line in os.fsdecode(_read(file)).splitlines() if os.path.lexists(file) else ():
         key, _, value = line.partition("=")
@@ -186,7 +187,7 @@ def _stated_work_tree(found: GitFolder, sources: Sources) -> Path | None:
 def _check_inside(found: GitFolder, sources: Sources) -> None:
     """Raise if a part of the repository is elsewhere, or is a pipe or a device.
 
-    A repository outside of its working tree did not come with it, and may borrow objects.
+    Only a repository inside its working tree may not borrow objects: a project can bring it.
     """
     homes = [found.top, found.own, found.shared]
     if found.top in found.shared.parents:
@@ -206,7 +207,7 @@ def _check_inside(found: GitFolder, sources: Sources) -> None:
 
 
 def _entries(found: GitFolder, sources: Sources) -> Iterator[os.DirEntry[str]]:
-    """Yield what git reads in a repository except single objects."""
+    """Yield the files and folders that git reads in a repository, except single objects."""
     for kept in dict.fromkeys((found.own, found.shared)):
         flat = {kept, *(kept / name for name in FLAT)}
         waiting = [*flat, *(kept / name for name in DEEP)]
@@ -228,7 +229,7 @@ def _entries(found: GitFolder, sources: Sources) -> Iterator[os.DirEntry[str]]:
 
 
 def _check_link(entry: os.DirEntry[str], homes: Sequence[Path]) -> None:
-    """Refuse a link that leads out, or to a pipe or a device."""
+    """Raise if a link leads out of the folders `homes`, or to a pipe or a device."""
     target = Path(os.path.realpath(entry.path))
     if not any(target == home or home in target.parents for home in homes):
         raise GitError(
@@ -238,7 +239,7 @@ def _check_link(entry: os.DirEntry[str], homes: Sequence[Path]) -> None:
 
 
 def _check_kind(entry: os.DirEntry[str]) -> None:
-    """Refuse a pipe or a device."""
+    """Raise if an entry is a pipe or a device, or a link to one."""
     with suppress(OSError):  # a link to nothing
         mode = entry.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):

@@ -20,14 +20,14 @@ SIGNS = {
 
 
 def unquote(printed: bytes) -> str:
-    """Return the name that git prints plain or quoted."""
+    """Return the file name that git printed plain or quoted."""
     if not printed.startswith(b'"'):
         return os.fsdecode(printed)
     return unescaped(printed[1:-1], SIGNS)
 
 
 def name_from_root(project: Project, repository: Repository, shown: str) -> str:
-    """Return git's name for a path, from the project's root.
+    """Return the path from the project's root that git has for a displayed path.
 
     Links to folders are followed, but not a link in the last part, which git stores as a file.
     The file need not exist: it may be in the history.
@@ -46,7 +46,7 @@ def name_from_root(project: Project, repository: Repository, shown: str) -> str:
 
 
 def _refuse_inner_repository(path: Path, root: Path, repository: Repository, shown: str) -> None:
-    """Raise if the path is in a submodule or nested repository."""
+    """Raise if the path is in a submodule or in another nested repository."""
     for folder in path.parents:
         if folder in (root, repository.folder.top) or root not in folder.parents:
             return

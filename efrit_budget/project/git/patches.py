@@ -1,7 +1,7 @@
 """Parse git's patches and lists of changed files.
 
-Patches are those of `PATCH_OPTIONS`; there, names hold no line ends, and every line of a file's
-content stands behind a sign, so that a line that begins otherwise is git's own.
+Patches are made with `PATCH_OPTIONS`: names hold no line ends, and every line of a file's content
+begins with a sign, so that a line without a sign is git's own.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ MEANINGS = {
     b"copy from ": ("old_path", "C"),
     b"copy to ": ("path", "C"),
 }
-"""The field that a header line sets, and the status that it implies."""
+"""By the start of a header line: the field that it sets, and the status that it implies."""
 LINK, SUBMODULE = "120000", "160000"
 
 
@@ -40,7 +40,7 @@ class FileChange:
     """A changed file, with hunks if they were requested."""
 
     path: str
-    """As in the file system."""
+    """The path from the project's root, without git's quotes."""
     status: str = "M"
     """A: added, C: copied, D: deleted, M: modified, R: renamed, T: of another kind, U: unmerged."""
     old_path: str | None = None
@@ -53,26 +53,26 @@ class FileChange:
 
     @property
     def is_submodule(self) -> bool:
-        """Return whether a submodule moved to another commit."""
+        """Return whether the path is, or was, a submodule."""
         return SUBMODULE in (self.mode, self.old_mode)
 
 
 def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[FileChange]:
-    """Return the changed files of a patch, by path.
+    """Return the changed files of a patch, sorted by path.
 
-    A file that differs from several parents at once has the status that is given for it.
+    A file that differs from several parents at once gets the status `combined_status`.
     """
     changes = []
     for number, part in enumerate((b"\n" + printed).split(FILE)):
         whole, *unmerged = part.split(UNMERGED)
-        if number:  # before the first file, there are unmerged ones alone
+        if number:  # only unmerged files come before the first one
             changes.append(_change(whole, combined_status))
         changes += [FileChange(unquote(path.rstrip(b"\n")), "U") for path in unmerged]
     return _with_kinds_joined(sorted(changes, key=lambda change: change.path))
 
 
 def _with_kinds_joined(changes: list[FileChange]) -> list[FileChange]:
-    """Join a deletion and an addition of one path into one change."""
+    """Return changes; join the deletion and the addition of one path into a change of kind (T)."""
     kept: list[FileChange] = []
     for new in changes:
         old = kept[-1] if kept else None
@@ -92,7 +92,7 @@ def _with_kinds_joined(changes: list[FileChange]) -> list[FileChange]:
 
 
 def _change(part: bytes, combined_status: str) -> FileChange:
-    """Return the change of one file's part of a patch."""
+    """Return the change that one file's part of a patch describes."""
     end = part.find(HUNK)
     head, hunks = part, b""
     if end >= 0:
@@ -113,7 +113,7 @@ def _change(part: bytes, combined_status: str) -> FileChange:
 
 
 def _facts(line: bytes) -> dict[str, str]:
-    """Parse the header lines of a file."""
+    """Return the fields of the change that a header line of a file sets."""
     if line.startswith(BINARY):
         return {"binary": "yes"}
     if line.startswith(INDEX):
@@ -127,7 +127,7 @@ def _facts(line: bytes) -> dict[str, str]:
 
 
 def _counts(hunks: bytes) -> tuple[int, int]:
-    """Return the added and deleted lines of hunks."""
+    """Return the numbers of added and of deleted lines in hunks."""
     parents = len(hunks) - len(hunks.lstrip(b"@")) - 1
     if parents == 1:
         return hunks.count(b"\n+"), hunks.count(b"\n-")
@@ -141,7 +141,7 @@ def whole_lines(printed: bytes) -> bytes:
 
 
 def changes_of_counts(printed: bytes) -> list[FileChange]:
-    """Return the changed files of a raw list with counts, by path."""
+    """Return the changed files that git prints with `COUNT_OPTIONS`, sorted by path."""
     lines = printed.split(b"\n")
     changes = [_raw(line) for line in lines if line.startswith(b":")]
     counts = [line.split(b"\t", 2) for line in lines if line and not line.startswith(b":")]
@@ -153,7 +153,7 @@ def changes_of_counts(printed: bytes) -> list[FileChange]:
 
 
 def _raw(line: bytes) -> FileChange:
-    """Parse a line of the raw list: modes, hashes, status and names."""
+    """Return the change in a line of git's raw list: modes, hashes, status and names."""
     head, *names = line.split(b"\t")
     modes = [mode.decode() for mode in head.lstrip(b":").split(b" ")]
     status = modes[-1][:1]
@@ -169,7 +169,7 @@ def _number(count: bytes) -> int:
 
 
 def _without_doubles(changes: list[FileChange]) -> list[FileChange]:
-    """Return each file once, joining an unmerged entry with its counts."""
+    """Return one change per file; join an unmerged file's two entries."""
     kept: list[FileChange] = []
     for change in changes:
         if kept and kept[-1].path == change.path and kept[-1].status == "U":

@@ -22,10 +22,10 @@ from efrit_budget.project.processes.run import Finished, run
 log = logging.getLogger(__name__)
 
 OLDEST = (2, 31)
-"""The first version with settings in the environment, whose names may contain any character."""
+"""The first version of git that reads settings of any name from the environment."""
 TIMEOUT_SECONDS = 120.0
 MOST_BYTES = 16 * 1024 * 1024
-"""The most output that is read: some five million tokens."""
+"""The most bytes of output that are read from git: some five million tokens."""
 MOST_LOGGED = 1000
 """The characters of git's error output that are logged."""
 DAMAGED = "an object of {top} is missing or damaged. The person can run 'git fsck' there"
@@ -38,7 +38,7 @@ KNOWN = {
     "bad object": DAMAGED,
     "unable to read": DAMAGED,
 }
-"""Our messages by words in git's error output; the first match is used."""
+"""Error messages for the model, by words in git's error output; the first match is used."""
 UNKNOWN = (
     "git could not do it. What it says may quote files from outside the project, so it is in the "
     "log alone. In {top}, 'git fsck' and 'git status' show the person what is wrong"
@@ -66,16 +66,16 @@ SETTINGS = {
     "submodule.recurse": "false",
     "diff.submodule": "short",
     "status.submoduleSummary": "false",
-    # Files elsewhere, of which a complaint could show a line
+    # Files elsewhere, of which an error message could quote a line
     "core.attributesFile": NOTHING,
     "blame.ignoreRevsFile": "",
     "diff.orderFile": NOTHING,
     "mailmap.file": "",
     "mailmap.blob": "",
-    # The form of what is read here
+    # The form of the output that is parsed
     "core.quotePath": "true",
     "core.commitGraph": "true",
-    # What of a pack is mapped at once, and of all packs
+    # The most memory for a part of a pack, for all packs, and for bases of deltas
     "core.packedGitWindowSize": "32m",
     "core.packedGitLimit": "192m",
     "core.deltaBaseCacheLimit": "96m",
@@ -86,7 +86,7 @@ SETTINGS = {
     "i18n.logOutputEncoding": "UTF-8",
     "log.diffMerges": "separate",
 }
-"""Settings that override every settings file."""
+"""Settings of git that override those of every settings file."""
 ENVIRONMENT = {
     "LC_ALL": "C",
     "PAGER": "cat",
@@ -111,7 +111,7 @@ FILTERS_AND_INCLUDES = r"^(filter\..*\.(clean|smudge|process|required)|include(i
 
 @cache
 def find() -> str:
-    """Return the git to run; skip relative folders in PATH."""
+    """Return the path of git from PATH; raise if it is missing or too old."""
     program = find_program("git")
     if program is None:
         raise GitError("git is not installed; the person can install it, 2.31 or newer")
@@ -124,24 +124,24 @@ def find() -> str:
 
 @dataclass(frozen=True)
 class Repository:
-    """The repository of a project; shows only what is below the root."""
+    """The repository of a project, of which only files below the root are shown."""
 
     program: str
     root: Path
     folder: GitFolder
     filters: tuple[str, ...]
-    """The settings that name filter programs."""
+    """The names of the settings that define filter programs."""
     cancellation: Cancellation
 
     @cached_property
     def prefix(self) -> str:
-        """The root's path in the repository with a slash, empty at the top."""
+        """The root's path in the repository, ending in a slash; empty if the root is the top."""
         inner = os.path.relpath(self.root.resolve(), self.folder.top)
         return "" if inner == "." else f"{inner}/"
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """The path arguments that keep an answer inside the root."""
+        """The path arguments that keep git's output inside the root."""
         return (".",) if self.prefix else ()
 
     def run(
@@ -193,7 +193,7 @@ class Repository:
 
     @cached_property
     def _confinement(self) -> Confinement:
-        """Return what git may open: project, repository, the person's settings."""
+        """The files that git may open: project, repository and the person's settings."""
         found = self.folder
         root = self.root.resolve()
         above = [folder for folder in root.parents if folder.is_relative_to(found.top)]
@@ -236,7 +236,7 @@ class Repository:
         home, own = os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME") or "/"
         are_absolute = home.startswith("/") and own.startswith("/")
         if len(filters) < len(found) or not are_absolute:
-            sources.complete = False  # other files have a say, perhaps only on some branches
+            sources.complete = False  # files without a stamp may define filters
         return filters
 
 
@@ -251,7 +251,7 @@ _filters: FileCache[tuple[str, GitFolder, tuple[Path, ...]], tuple[str, ...]] = 
 
 
 def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:
-    """Return the person's environment without git's own variables."""
+    """Return the environment for git: ours without keys, with git's variables replaced."""
     own = own_without_keys()
     kept = {name: value for name, value in own.items() if not name.startswith("GIT_")}
     return kept | ENVIRONMENT | _settings(filters) | {"GIT_WORK_TREE": str(top)}
@@ -259,7 +259,7 @@ def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:
 
 @lru_cache(maxsize=20)
 def _settings(filters: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables with our settings, which turn the filters off."""
+    """Return the variables that pass SETTINGS to git, and turn the filters off."""
     settings = SETTINGS | {name: "false" if name.endswith(".required") else "" for name in filters}
     told = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):

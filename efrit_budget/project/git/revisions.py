@@ -19,7 +19,7 @@ MOST_SHOWN = 80
 
 
 def commit(repository: Repository, revision: str) -> str:
-    """Return the commit hash of a revision."""
+    """Return the commit hash of a revision; raise if it is unknown."""
     found = find_commits(repository, [revision])[0]
     if found is None:
         raise _unknown(repository, revision)
@@ -27,7 +27,7 @@ def commit(repository: Repository, revision: str) -> str:
 
 
 def find_commits(repository: Repository, revisions: Sequence[str]) -> list[str | None]:
-    """Return the commit hashes of revisions, or None if one is unknown."""
+    """Return the commit hash of each revision, None in the place of an unknown one."""
     for revision in revisions:
         _check(revision)
     lines = "".join(f"{revision}^{{commit}}\n" for revision in revisions)
@@ -49,9 +49,9 @@ def _check(revision: str) -> None:
 
 
 def difference(repository: Repository, revision: str) -> list[str]:
-    """Return what git diff compares: one commit or two.
+    """Return the commits to give to git diff for a revision: one, two, or A...B in one word.
 
-    A..B, A...B (since they parted) and A^! (what A itself changed) are understood.
+    A..B, A...B (changes of B since it parted from A) and A^! (changes of A itself) are revisions.
     """
     if revision.endswith("^!"):
         name = revision.removesuffix("^!")

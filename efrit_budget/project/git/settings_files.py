@@ -11,21 +11,21 @@ from efrit_budget.project.processes.programs import find_program
 
 SYSTEM = Path("/etc/gitconfig")
 NAMING = r"^(include|includeif\..*)\.path$|^core\.excludesfile$"
-"""The settings whose values are paths of further files."""
+"""The settings of git whose values are paths of further files."""
 SECONDS = 10
 MOST_FILES = 50
 
 
 def personal_files() -> tuple[Path, ...]:
-    """Return the person's git settings files and the files that they name."""
+    """Return the person's existing git settings files and the files that they name."""
     first = own_files()
     return _found.get(first, lambda sources: _with_named(first, sources))
 
 
 def own_files() -> tuple[Path, ...]:
-    """Return the settings files that git reads in every repository.
+    """Return the paths of the settings files that git reads in every repository.
 
-    Git's own environment variables could name others, but we do not pass them on.
+    Environment variables of git could name other files, but they are not passed on to git.
     """
     home = os.environ.get("HOME", "")
     own = os.environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
@@ -42,13 +42,13 @@ _found: FileCache[tuple[Path, ...], tuple[Path, ...]] = FileCache()
 
 @cache
 def _beside_git(_path: str) -> tuple[Path, ...]:
-    """Return the settings files of a separately installed git, cached by PATH."""
+    """Return the settings file beside the git in PATH, if there is one; cached by PATH."""
     git = find_program("git")
     return () if git is None else (Path(git).parent.parent / "etc" / "gitconfig",)
 
 
 def _with_named(files: tuple[Path, ...], sources: Sources) -> tuple[Path, ...]:
-    """Return the existing files and those they include."""
+    """Return those of the files that exist, and the existing files that they name."""
     found: dict[Path, None] = {}
     waiting = list(files)
     while waiting and len(found) < MOST_FILES:
@@ -65,7 +65,7 @@ def _named_in(file: Path) -> list[Path]:
         return []
     command = [git, "config", "--file", str(file), "-z", "--get-regexp", NAMING]
     try:
-        printed = subprocess.run(  # noqa: S603  no repository has a part in it
+        printed = subprocess.run(  # noqa: S603  no repository is read
             command, capture_output=True, check=False, timeout=SECONDS, cwd="/"
         ).stdout
     except (OSError, subprocess.SubprocessError):

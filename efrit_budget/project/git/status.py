@@ -15,7 +15,7 @@ COMMAND = (
 
 
 class State(StrEnum):
-    """The ways a file differs."""
+    """The ways in which a file of the working tree differs from the commit or the index."""
 
     CONFLICT = "conflict"
     STAGED = "staged"
@@ -25,16 +25,16 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class StatusEntry:
-    """A file in one state; a staged and changed file has two."""
+    """A file in one state; a file that changed again after staging has two entries."""
 
     state: State
     status: str
-    """A letter; two letters for a conflict; empty for an untracked file."""
+    """The letter by which git names the change; two for a conflict; empty if untracked."""
     path: str
     old_path: str | None = None
     is_submodule: bool = False
     is_unfiltered: bool = False
-    """Whether git would have filtered it through a program, which was not run."""
+    """Whether git would have filtered the file through a program, which was not run."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def read_status(repository: Repository) -> TreeState:
 
 
 def _entries(record: bytes, others: Iterator[bytes], prefix: str) -> Iterator[StatusEntry]:
-    """Yield the states of a record; a rename is followed by the old name."""
+    """Yield the entries of a record; `others` yields the old name of a renamed file."""
     kind = record[:1]
     if kind == b"?":
         yield StatusEntry(State.UNTRACKED, "", _name(record[2:], prefix))
@@ -99,7 +99,7 @@ def _entries(record: bytes, others: Iterator[bytes], prefix: str) -> Iterator[St
 
 
 def _name(printed: bytes, prefix: str) -> str:
-    """Return a name from the project's root."""
+    """Return the path from the project's root for a path that git printed."""
     return os.fsdecode(printed).removeprefix(prefix) or "./"
 
 
