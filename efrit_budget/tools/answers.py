@@ -15,23 +15,23 @@ from efrit_budget.results.pages import Cost, page
 from efrit_budget.tools.base import Outcome, ToolContext
 
 DRIFT = 50
-"""The share of a price by which that of a long text can change when its tail does."""
+"""A long text's cost may change by a fiftieth of itself when its last lines change."""
 LEAST_ROOM = 30
-"""Tokens of a page below which a text is not cut into pages beforehand."""
+"""With room for fewer tokens, a text is not cut into pages beforehand."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Everything an answer can show."""
+    """Everything that an answer can show, before it is cut to fit."""
 
     lead: str
-    """Lines that head it."""
+    """The first lines of the answer."""
     sections: Sequence[Section]
     noun: str
     total: int
-    """How many there are, those left out by the limit included."""
+    """The number of findings in all, including those left out because of a limit."""
     hint: str
-    """What the line on how much of it is shown says behind the figures."""
+    """The advice behind the figures in the line on how many findings are shown."""
 
     def of(self, body: Body) -> Body:
         """Return the body with the total and the hint."""
@@ -39,7 +39,7 @@ class Found:
 
 
 def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcome:
-    """Return the answer whole, cut to `max_tokens`, or to be paged."""
+    """Return the whole answer if it fits; else cut to `max_tokens`, or in pages without that."""
     price = dearest(context.cost)
     body = found.of(whole(found.lead, found.sections, found.noun))
     hint = navigation_hint(len(body.items), found.total, found.hint)
@@ -52,7 +52,7 @@ def fitted(found: Found, max_tokens: int | None, context: ToolContext) -> Outcom
 
 
 def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
-    """Return the body with the focus on the first page."""
+    """Return the body with the focus of the first section, if any, on the first page."""
     section = found.sections[0]
     if section.focus is None:
         return body
@@ -65,7 +65,7 @@ def _paged_body(found: Found, body: Body, allowance: int, price: Cost) -> Body:
 
 
 def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outcome:
-    """Return what fits beside the budget line, at least that line."""
+    """Return the findings that fit beside the budget line; if none fits, the line or a hint."""
     line = partial(budget_line, budget=budget, total=found.total, noun=found.noun)
     tail = f"{line(budget, shown=found.total)}{LONGEST_FOOTER}"
     room = allowance - allowance // DRIFT
@@ -82,7 +82,7 @@ def _cut_answer(found: Found, budget: int, allowance: int, price: Cost) -> Outco
 
 
 def paged(text: str, max_tokens: int | None, context: ToolContext) -> Body:
-    """Return a text with pages that keep to `max_tokens`."""
+    """Return a text as a body, divided into pages of at most `max_tokens` if that is given."""
     if max_tokens is None:
         return Body(text)
     price = dearest(context.cost)

@@ -20,21 +20,21 @@ from efrit_budget.results.marks import own, quote
 from efrit_budget.settings.model import ToolSettings
 
 LEAST_MAX_TOKENS = 50
-"""What a result's handle and footer need."""
+"""The tokens that a result's handle and footer need."""
 
 
 MaxTokens = Annotated[int, Field(ge=LEAST_MAX_TOKENS, le=1_000_000)]
 
 
 class Policy(StrEnum):
-    """The default action of a client before it runs a tool."""
+    """The default decision of the client before it runs a tool."""
 
     ALLOW = "allow"
     ASK = "ask"
 
 
 class Status(StrEnum):
-    """The ways a call ends."""
+    """The ways in which a tool call ends."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -44,7 +44,7 @@ class Status(StrEnum):
 class Arguments(BaseModel):
     """The base of all tool arguments; numeric strings are accepted, unknown names are not.
 
-    What every tool takes stands here; the system prompt explains it once.
+    The fields here are arguments of every tool; the system prompt explains them once.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -54,13 +54,13 @@ class Arguments(BaseModel):
 
 
 class Reporter(Protocol):
-    """Receives progress of long work."""
+    """Receives the progress of a long tool call."""
 
     def __call__(self, message: str, done: int | None = None, total: int | None = None) -> None:
-        """Say it."""
+        """Report a message, and how many steps or bytes of the total are done."""
 
     def shows(self, output: Callable[[], str]) -> None:
-        """Have the end of what the work writes be shown while it runs; `output` gives it."""
+        """Have the newest output, which `output` returns, shown while the tool runs."""
 
 
 class _Nobody(Reporter):
@@ -71,18 +71,18 @@ class Results(Protocol):
     """The stored results and the work log of the current session."""
 
     def body(self, handle: str) -> Body:
-        """Return the result (r7) or turn (t7) of a handle."""
+        """Return the body of the result (r7) or turn (t7) with this handle; raise if unknown."""
 
     def listing(self) -> Body:
-        """Return the work log, one line per call, oldest first."""
+        """Return the work log, one line per tool call, oldest first."""
 
     def as_stored(self, handle: str) -> Stored | None:
-        """Return the place of a stored result, or None for a turn."""
+        """Return the beginning of the stored result with this handle, or None for a turn."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A place in a stored result."""
+    """A place in a stored result: the number of the result, and an offset in its text."""
 
     number: int
     offset: int = 0
@@ -93,28 +93,28 @@ class Origin:
     """The project and session that an observation comes from."""
 
     project: str
-    """The name of the project, which is that of its folder."""
+    """The name of the project's folder."""
     session: str
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Everything a tool may use, without the session."""
+    """Everything that a tool may use: it does not get the session."""
 
     project: Project
     allowance: int
-    """The tokens that the result may fill."""
+    """The tokens that the first page of the result may take."""
     cost: Callable[[str], int]
-    """What a text costs in the model's window, calibrated."""
+    """Returns the calibrated estimate of the tokens that a text takes in the window."""
     results: Results
     memory: MemoryStore
     origin: Origin
     find_rg: Callable[[], Path]
-    """Finds the program that searches; raises where there is none."""
+    """Returns the path of rg; raises if there is none."""
     settings: ToolSettings
     """The settings `tools.*`."""
     confirmed: bool = False
-    """Whether the person has agreed to the question this call asked before."""
+    """Whether the person has agreed to the question that the tool asked about this call."""
     cancellation: Cancellation = field(default_factory=Cancellation)
     progress: Reporter = field(default_factory=_Nobody)
 
@@ -128,23 +128,23 @@ class ToolContext:
 class Outcome:
     """The result of a tool: `text` for the model, `data` for programs.
 
-    The text is what was found; what the tool itself says is an `answer`, a `failure`, or a body
-    with marks (`results/marks.py`). A result with parts that are counted gives a `body` instead of
-    both, and one that is stored already says where. A tool that fails says so here, with a
-    `message` that tells what to do about it.
+    `text` is found text, of files or programs; lines of the tool's own are made with `answer`,
+    `failure`, or a body with marks (`results/marks.py`). A result whose items are counted has a
+    `body` in place of `text` and `data`; a result that is stored already has `stored`. A tool that
+    fails returns an outcome with a `message` that says what to do.
     """
 
     text: str = ""
     data: JsonObject = field(default_factory=dict)
     status: Status = Status.SUCCESS
     message: str | None = None
-    """What is wrong and what to do about it; or the question to the person."""
+    """The problem and what to do about it, or the question to the person."""
     body: Body | None = None
     stored: Stored | None = None
     notes: tuple[str, ...] = ()
-    """Lines the model is shown with the first page, beside what is stored."""
+    """Lines that the model gets with the first page, but that are not stored in the body."""
     budget_line: Callable[[int], str] | None = None
-    """What an answer that was cut to `max_tokens` says of that, given the tokens of it all."""
+    """Returns the line on an answer cut to `max_tokens`, from the tokens of the delivered text."""
 
     @property
     def whole(self) -> Body:
@@ -153,14 +153,14 @@ class Outcome:
 
 
 def answer(line: str, data: JsonObject | None = None) -> Outcome:
-    """Return the outcome for one line of our own."""
+    """Return the outcome whose text is one line of the tool's own, not found text."""
     return Outcome(line, data or {}, body=Body(own(line), data=data or {}))
 
 
 def failure(message: str, **data: Json) -> Outcome:
     """Return the outcome of a tool that failed.
 
-    What follows the first line of the message is found text.
+    The first line of the message is the tool's own; the rest is found text.
     """
     line, _, text = message.partition("\n")
     body = Body(own(line, text), data=data)
@@ -193,27 +193,27 @@ class Tool(ABC):
     arguments: ClassVar[type[Arguments]] = Arguments
     policy: ClassVar[Policy] = Policy.ALLOW
     has_effects: ClassVar[bool] = False
-    """Whether running it twice differs from running it once."""
+    """Whether running the tool twice differs from running it once."""
     hint: ClassVar[Hint | None] = None
 
     @abstractmethod
     def run(self, arguments: Any, context: ToolContext) -> Outcome:
-        """Do the work."""
+        """Run the tool with parsed arguments and return its outcome."""
 
     @abstractmethod
     def compress(self, arguments: Any, outcome: Outcome) -> str:
-        """Return the summary of a result, at most 500 characters."""
+        """Return the text that replaces a compressed result, at most 500 characters."""
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A tool that stores only the served part and can continue.
+    """A tool whose results store only the delivered lines, and that can read on from there.
 
-    Its bodies say in `more` where what follows them begins.
+    `more` of a body says where the next part begins.
     """
 
     def resume(self, more: JsonObject, context: ToolContext) -> Outcome:
-        """Serve what follows a stored result."""
+        """Return the part that follows a result with this `more`."""
 
 
 @runtime_checkable

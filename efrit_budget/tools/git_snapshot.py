@@ -1,4 +1,4 @@
-"""Show a file or folder of a commit."""
+"""Show a file or folder as it is in a commit."""
 
 from efrit_budget.errors import Json
 from efrit_budget.project.git.commit_files import (
@@ -24,7 +24,7 @@ SHORT_HASH = 10
 
 
 def past_outcome(context: ToolContext, repository: Repository, revision: str, path: str) -> Outcome:
-    """Return the content of a path in a commit."""
+    """Return the outcome with the file or folder at a path in a commit, or why there is none."""
     found = commit(repository, revision)
     name = name_from_root(context.project, repository, path or ".")
     if name == ".":
@@ -64,7 +64,7 @@ def _entry_line(entry: PastFile, prefix: str) -> str:
 
 
 def _file(repository: Repository, entry: PastFile, found: str) -> Outcome:
-    """Return the text with a line about it behind the first page."""
+    """Return a file's text with a note on its size, or one line if it is no text."""
     name = shown_name(entry.name)
     at = f"at {found[:SHORT_HASH]}"
     data: dict[str, Json] = {"path": name, "commit": found, "size": entry.size}

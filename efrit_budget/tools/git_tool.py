@@ -1,4 +1,4 @@
-"""A tool that looks into git's history, and what of that is hidden unless the person agrees."""
+"""The base of tools that run git, and checks for secret files in what git shows."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from efrit_budget.tools.base import Outcome, Tool, ToolContext, failure
 
 
 class GitTool(Tool):
-    """A tool that looks into the repository of the project."""
+    """The base of tools that read the git repository of the project."""
 
     def run(self, arguments: Any, context: ToolContext) -> Outcome:
-        """Look into the repository; say why if git cannot do it."""
+        """Return the outcome of `look`, or a failure that says why git cannot do it."""
         try:
             repository = open_repository(context.root, context.cancellation)
             return self.look(arguments, context, repository)
@@ -24,16 +24,16 @@ class GitTool(Tool):
 
     @abstractmethod
     def look(self, arguments: Any, context: ToolContext, repository: Repository) -> Outcome:
-        """Return what is found; raise `GitError` or `OutsideError` if it cannot be found."""
+        """Return the outcome of the tool in the repository; raise `GitError` or `OutsideError`."""
 
 
 def asks_for_secret(context: ToolContext, name: str | None) -> bool:
-    """Return whether a call names a secret file without consent."""
+    """Return whether the named file is secret and the person did not consent to this call."""
     return bool(name) and not context.confirmed and context.project.secrets.holds(str(name))
 
 
 def secret_but(context: ToolContext, agreed: str | None) -> Callable[[FileChange], bool]:
-    """Return a predicate for secret files other than the agreed one."""
+    """Return a function that says if a change is of a secret file other than `agreed`."""
     holds = context.project.secrets.holds
 
     def is_secret(change: FileChange) -> bool:

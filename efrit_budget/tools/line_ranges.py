@@ -1,4 +1,4 @@
-"""Find the range of a text that a call asks for."""
+"""Find the lines of a text that a call asks for, one page at a time."""
 
 from dataclasses import dataclass, replace
 
@@ -9,12 +9,12 @@ from efrit_budget.tools.layout.lines import Spot, Stretch, Until, backward, forw
 from efrit_budget.tools.sizes import counted
 
 AROUND = (50, 25, 12, 6, 3, 1, 0)
-"""Lines on each side of `around_line`, fewer where they do not fit."""
+"""The numbers of lines on each side of `around_line` to try until they fit."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A page, and what the tool needs to continue."""
+    """The lines of one page, and the values from which the next page is found (`more`)."""
 
     stretch: Stretch
     more: JsonObject | None = None
@@ -23,12 +23,12 @@ class Served:
 
 
 class NoLineError(EfritError):
-    """The page would begin beyond the end."""
+    """The page would begin beyond the end of the text."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request for a first page."""
+    """A request for the first page of some lines of a text."""
 
     start_line: int | None
     end_line: int | None
@@ -36,7 +36,7 @@ class Asked:
     tail: int | None
 
     def page(self, text: Text, room: int, context: ToolContext) -> Served:
-        """Return the page."""
+        """Return the first page of the lines; raise if they begin beyond the end of the text."""
         if self.tail is not None:
             total = text.known_lines()
             end = Spot(text.end, 0 if total is None else total + 1)
@@ -73,12 +73,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Further:
-    """A request for a following page."""
+    """A request for the page that follows the one with this `more`."""
 
     more: JsonObject
 
     def page(self, text: Text, room: int, context: ToolContext) -> Served:
-        """Return the page."""
+        """Return the next page; raise if the text is shorter now than where it begins."""
         more = self.more
         spot = Spot(more["offset"], more["line"], more["column"])
         if spot.offset > text.end or (spot.offset == text.end and not more["left"]):
@@ -95,7 +95,7 @@ class Further:
 
 
 def _forward_page(text: Text, spot: Spot, until: Until, room: int, context: ToolContext) -> Served:
-    """Return the page from a spot onwards."""
+    """Return the page that begins at a spot and goes on to `until`, as far as there is room."""
     stretch = forward(text, spot, until, room, context.cost)
     if stretch.next is None:
         return Served(stretch)
@@ -105,9 +105,9 @@ def _forward_page(text: Text, spot: Spot, until: Until, room: int, context: Tool
 
 
 def _backward_page(text: Text, end: Spot, count: int, room: int, context: ToolContext) -> Served:
-    """Return the page before a spot."""
+    """Return the page with the last lines, of `count`, before a spot."""
     stretch = backward(text, end, count, room, context.cost)
-    if stretch is None:  # a line that fits no page is read from its beginning
+    if stretch is None:  # a line longer than a page is read from its beginning
         start = text.start_of_last(count, end.offset)
         line = 1 if start == text.begin else end.line - count
         return _forward_page(text, Spot(start, line), Until(end.offset), room, context)

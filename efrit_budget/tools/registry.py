@@ -18,7 +18,7 @@ from efrit_budget.tools.base import Policy, Resumable, Tool
 
 TOOL_MEMBERS = (*Tool.__annotations__, "run", "compress")
 NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-"""The names that the model's API takes."""
+"""The tool names that the Messages API accepts."""
 
 
 class ToolDefinitionError(EfritError):
@@ -38,14 +38,14 @@ class Registry:
             self._tools[tool.name] = tool
 
     def named(self, name: str) -> Tool:
-        """Return the tool with this name; raise with all names if it is unknown."""
+        """Return the tool with this name; if there is none, raise an error that lists all names."""
         if name not in self._tools:
             known = ", ".join(sorted(self._tools))
             raise ToolNotFoundError(f"no tool {name!r}; there are: {known}", data={"name": name})
         return self._tools[name]
 
     def resumable(self, name: str) -> Resumable:
-        """Return the tool with this name, which can continue its result."""
+        """Return the tool with this name; raise if it cannot continue its results."""
         tool: object = self.named(name)
         if isinstance(tool, Resumable):
             return tool
@@ -67,7 +67,7 @@ def discover(folders: Sequence[Path] = (), *, deny: Sequence[str] = ()) -> Regis
 
 @cache
 def schema(arguments: type[BaseModel]) -> JsonObject:
-    """Return the JSON schema of a tool's arguments in few tokens."""
+    """Return the JSON schema of a tool's arguments, shortened to save tokens."""
     found = arguments.model_json_schema()
     found.pop("title", None)
     found.pop("description", None)
@@ -77,7 +77,7 @@ def schema(arguments: type[BaseModel]) -> JsonObject:
 
 
 def _compact_property(member: JsonObject) -> JsonObject:
-    """Return a property without its title and its null."""
+    """Return the schema of an argument without its title and without null as a type or default."""
     plain = {key: value for key, value in member.items() if key != "title"}
     if plain.get("default", ()) is None:
         del plain["default"]
@@ -110,7 +110,7 @@ def _load(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ToolDefinitionError(f"{file} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where annotations that are text are looked up
+    sys.modules[spec.name] = module  # pydantic resolves annotations there
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

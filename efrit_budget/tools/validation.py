@@ -1,6 +1,6 @@
 """Validate the input of client tools against their schemas.
 
-The sidecar's own tools are checked by their models when they are called.
+The arguments of the sidecar's own tools are checked by pydantic when they are called.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from efrit_budget.errors import JsonObject
 from efrit_budget.tools.base import Arguments
 
 EVERYWHERE = Arguments.model_fields
-"""What every tool takes, whatever its schema says."""
+"""The arguments that every tool takes, whatever its schema says."""
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 LISTED = 5
 SHOWN = 200
@@ -30,9 +30,9 @@ def schema_problem(schema: JsonObject) -> str | None:
 
 
 def input_problem(schema: JsonObject, given: JsonObject) -> str | None:
-    """Return why an input does not fit, as the model is told, or None.
+    """Return what is wrong with the arguments of a tool call, for the model, or None.
 
-    An optional argument may be null: that means that it is left out.
+    An optional argument may be null, which means that it is not given.
     """
     properties, required = schema.get("properties") or {}, schema.get("required") or []
     own = {
@@ -47,7 +47,7 @@ def input_problem(schema: JsonObject, given: JsonObject) -> str | None:
     try:
         problems = list(_problems(schema, own))
     except ValidationError:
-        return None  # no schema that can be checked; the tool has to look itself
+        return None  # the schema cannot be used; the tool has to check its input
     return "; ".join(problems[:LISTED]) or None
 
 
@@ -59,12 +59,12 @@ def _problems(schema: JsonObject, given: JsonObject) -> Iterator[str]:
 
 
 def _refuse(address: str) -> NoReturn:
-    """Fetch nothing: a schema is whole, or it is not checked."""
+    """Raise instead of fetching a schema from an address that another schema names."""
     raise LookupError(address)
 
 
 def _deepest(error: ValidationError) -> ValidationError:
-    """Return the error within the alternatives of `error` that lies deepest, or `error` itself."""
+    """Return the deepest error in the alternatives that `error` is about, or `error` itself."""
     kind = error.kind
     if not isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid):
         return error
@@ -84,7 +84,7 @@ def _where(error: ValidationError) -> str:
 
 
 def _problem_text(error: ValidationError) -> str:
-    """Return the problem without the given value."""
+    """Return the problem in words, without the wrong value in the common cases."""
     match error.kind:
         case Kind.Type(types=types):
             return f"must be of type {' or '.join(types)}"
