@@ -1,1 +1,1 @@
-"""Lay out what tools found as bodies of results."""
+"""Lay out the findings of tools as bodies of results."""

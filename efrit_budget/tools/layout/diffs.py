@@ -29,7 +29,7 @@ Hidden = Callable[[FileChange], bool]
 
 
 def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
-    """Return the complete stat with the hunks as items."""
+    """Return a diff as a body: a line for each file, then the hunks (no secret ones) as items."""
     every = [*found.changes, *found.patched] if found.cut else found.changes
     secret = {change.path for change in every if is_secret(change)}
     details = [", ".join(_each_detail(change, found, secret)) for change in found.changes]
@@ -53,7 +53,7 @@ def diff_body(found: Difference, is_secret: Hidden, preamble: str = "") -> Body:
 
 
 def compressed_diff(title: str, body: Body) -> str:
-    """Return the counts of files and lines, and the names by kind."""
+    """Return the summary of a diff: counts of files and lines, and files by kind of change."""
     files: Sequence[JsonObject] = body.data.get("files") or body.item_data
     added, deleted = (sum(file[key] for file in files) for key in ("additions", "deletions"))
     named = [
@@ -66,7 +66,7 @@ def compressed_diff(title: str, body: Body) -> str:
 
 
 def change_facts(change: FileChange, secret: Collection[str] = ()) -> JsonObject:
-    """Return a change for programs."""
+    """Return a change as data for programs."""
     facts: JsonObject = {
         "path": shown_name(change.path),
         "status": change.status,
@@ -87,14 +87,14 @@ def _names(change: FileChange) -> str:
 
 
 def change_line(change: FileChange, details: str = "") -> str:
-    """Return a change with its name and counts."""
+    """Return a change as one line: status, name and the numbers of added and deleted lines."""
     counts = f" +{change.additions}" if change.additions else ""
     counts += f" -{change.deletions}" if change.deletions else ""
     return f"{change.status} {_names(change)}{counts}{f' ({details})' if details else ''}"
 
 
 def _each_detail(change: FileChange, found: Difference, secret: set[str]) -> Iterator[str]:
-    """Yield details that the counts do not show."""
+    """Yield facts on a change that its counts do not show, such as `binary`."""
     if change.is_submodule:
         yield "submodule"
     elif LINK in (change.mode, change.old_mode):
@@ -116,7 +116,7 @@ def _each_detail(change: FileChange, found: Difference, secret: set[str]) -> Ite
 
 
 def _hunks(change: FileChange) -> list[str]:
-    """Return the hunks as text, with invalid bytes replaced and CRLF marked."""
+    """Return the hunks as texts, with invalid bytes replaced; mark CRLF if some lines end in LF."""
     hunks = change.hunks
     if b"\r\n" in hunks:
         sign = b"" if _is_crlf(hunks) else LINE_END_SIGN.encode()
@@ -126,7 +126,7 @@ def _hunks(change: FileChange) -> list[str]:
 
 
 def _is_crlf(hunks: bytes) -> bool:
-    """Return whether every line ends in CRLF."""
+    """Return whether every line of the hunks ends in CRLF."""
     unended = hunks.count(b"\n\\ ")
     headers = hunks.count(b"\n@@") + 1
     return hunks.count(b"\r\n") == hunks.count(b"\n") - headers - 2 * unended

@@ -14,7 +14,7 @@ from efrit_budget.results.trees import of_tree
 from efrit_budget.tools.sizes import counted
 
 Tree = Mapping[str, Sequence[str]]
-"""The names of files by their folder; a folder ends in a slash, the root is nothing."""
+"""A map from folders to the names of their files; a folder ends in a slash, the root is empty."""
 Item = tuple[str, Json]
 Order = Literal["path", "recent", "size"]
 
@@ -29,18 +29,18 @@ class Facts:
 
     @property
     def line(self) -> str:
-        """The metadata as text behind a name."""
+        """Size and time as the text that stands behind the file's name."""
         return f"{self.size:,} {moment(self.modified)[:16].replace('T', ' ')}"
 
     @property
     def data(self) -> dict[str, Json]:
-        """The metadata for programs."""
+        """The metadata as data for programs."""
         modified = moment(self.modified).replace("+00:00", "Z")
         return {"path": shown_name(self.path), "size": self.size, "modified": modified}
 
 
 def moment(seconds: float) -> str:
-    """Return a time as text, or as seconds if it is out of range."""
+    """Return a time, given in seconds, in ISO form in UTC, or as seconds if it is out of range."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
@@ -55,7 +55,7 @@ def paths(tree: Tree) -> Iterator[str]:
 
 
 def kept(tree: Tree, wanted: Callable[[str], bool]) -> dict[str, list[str]]:
-    """Return the tree of the wanted paths."""
+    """Return the tree of the paths for which `wanted` returns true."""
     smaller = {
         folder: [name for name in names if wanted(folder + name)] for folder, names in tree.items()
     }
@@ -63,7 +63,7 @@ def kept(tree: Tree, wanted: Callable[[str], bool]) -> dict[str, list[str]]:
 
 
 def types(tree: Tree) -> Counter[str]:
-    """Return how many files have each extension."""
+    """Return the number of files for each extension; the empty one is for names without."""
     endings = Counter([name[name.rfind(".") :] for names in tree.values() for name in names])
     bare = [ending for ending in endings if not ending.startswith(".")]
     without = sum(endings.pop(ending) for ending in bare)
@@ -71,12 +71,12 @@ def types(tree: Tree) -> Counter[str]:
 
 
 def by_folder(tree: Tree, data: dict[str, Json]) -> Body:
-    """Return names by folder."""
+    """Return the names of files below their folders as a body."""
     return of_tree("files", tree, shown_name, data)
 
 
 def by_folder_with_facts(tree: Tree, root: Path, data: dict[str, Json]) -> Body:
-    """Return names with metadata by folder."""
+    """Return the names of files with metadata, below their folders, as a body."""
     groups = [
         (_header(folder), [_with_facts(folder, name, root) for name in sorted(tree[folder])])
         for folder in sorted(tree)
@@ -91,7 +91,7 @@ def _with_facts(folder: str, name: str, root: Path) -> Item:
 
 
 def in_order(tree: Tree, root: Path, order: Order, data: dict[str, Json]) -> Body:
-    """Return whole paths with metadata, newest or largest first."""
+    """Return the files' whole paths with metadata as a body, newest or largest first."""
     found = [facts for path in paths(tree) if (facts := _facts(root, path))]
     found.sort(key=lambda facts: -(facts.size if order == "size" else facts.modified))
     items = [(f"{shown_name(facts.path)} {facts.line}", facts.data) for facts in found]
@@ -99,7 +99,7 @@ def in_order(tree: Tree, root: Path, order: Order, data: dict[str, Json]) -> Bod
 
 
 def folders_alone(tree: Tree, data: dict[str, Json]) -> Body:
-    """Return the folders with their number of files."""
+    """Return the folders with their numbers of files as a body."""
     items: list[Item] = [
         (f"{_header(folder) or './'} {len(tree[folder]):,}", _folder(folder, len(tree[folder])))
         for folder in sorted(tree)
@@ -108,12 +108,12 @@ def folders_alone(tree: Tree, data: dict[str, Json]) -> Body:
 
 
 def near(tree: Tree, top: str, depth: int) -> dict[str, Sequence[str]]:
-    """Return the tree of files within a number of levels below `top`."""
+    """Return the part of a tree within `depth` levels below the folder `top`."""
     return {folder: names for folder, names in tree.items() if folder.count("/", len(top)) < depth}
 
 
 def as_deep_as(tree: Tree, top: str, depth: int, data: dict[str, Json]) -> Body:
-    """Return names to a depth below `top`, and counts for deeper folders."""
+    """Return names within `depth` levels below `top`, and counts for deeper folders, as a body."""
     below: defaultdict[str, Counter[str]] = defaultdict(Counter)
     shallow = near(tree, top, depth)
     for folder in tree.keys() - shallow.keys():

@@ -1,4 +1,4 @@
-"""Numbered lines: how many fit an allowance, and where to continue."""
+"""Choose the numbered lines that fit an allowance, and the spot from which to go on."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from efrit_budget.results.body import Body
 from efrit_budget.results.pages import Cost, page
 
 READ_FOR_A_TOKEN = 8
-"""Characters read for each token there is room for; hardly any text needs more."""
+"""The characters that are read for each token of room; few texts have more in a token."""
 LEAST_READ, MOST_READ = 4096, 4 * 1024 * 1024
 SHRINK = 0.95
 STANDS_FOR = {
@@ -29,7 +29,7 @@ STANDS_FOR = {
 class Spot:
     """The start of a line, or a column in it.
 
-    Lines are numbered from 1; where nobody has counted them, backwards from -1.
+    Lines are numbered from 1, or backwards from -1 if the lines of the file are not counted.
     """
 
     offset: int
@@ -39,7 +39,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Until:
-    """The end of the requested range."""
+    """The end of the requested range: a byte offset, and the last line if one is given."""
 
     offset: int
     line: int | None = None
@@ -47,34 +47,34 @@ class Until:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Lines that are shown together."""
+    """The consecutive lines of one page."""
 
     first: Spot
     next: Spot | None
-    """Where what follows begins; None at the end of what was asked for."""
+    """The spot from which the next page goes on; None at the end of the request."""
     lines: tuple[str, ...]
     line_ends: str | None
-    """LF, CRLF or mixed; None where no line ends."""
+    """LF, CRLF or mixed; None if no line in it ends."""
 
     @property
     def last_line(self) -> int:
-        """The number of the last line shown."""
+        """The number of the last line of the page."""
         return self.first.line + len(self.lines) - 1
 
     @property
     def columns(self) -> tuple[int, int] | None:
-        """The columns shown of a partial line, or None."""
+        """The first and last column shown of a partial line; None if all lines are whole."""
         if not self.first.column and not self.is_cut:
             return None
         return self.first.column + 1, self.first.column + len(self.lines[0])
 
     @property
     def is_cut(self) -> bool:
-        """Return whether its only line continues."""
+        """Return whether the page has one line, which goes on behind the page."""
         return self.next is not None and self.next.column > 0
 
     def labelled(self) -> list[str]:
-        """Return the lines with their numbers."""
+        """Return each line behind its number and a tab."""
         spot = self.first
         numbered = [f"{spot.line + at}\t{line}" for at, line in enumerate(self.lines)]
         if spot.column:
@@ -82,14 +82,14 @@ class Stretch:
         return numbered
 
     def signs(self) -> str:
-        """Return what the replacement signs stand for."""
+        """Return a sentence on the meaning of the replacement signs in the lines, or nothing."""
         text = "\n".join(self.lines)
         meanings = [f"{sign} is {meaning}" for sign, meaning in STANDS_FOR.items() if sign in text]
         return f"{', '.join(meanings)}." if meanings else ""
 
 
 def forward(text: Text, spot: Spot, until: Until, room: int, cost: Cost) -> Stretch:
-    """Return the lines from a spot on; cut a line that fits no page."""
+    """Return the lines from a spot that fit the room; cut the first one if it does not fit."""
     end = min(until.offset, spot.offset + _most_read(text, room))
     raw, reaches_end = text.part(spot.offset, end), end >= until.offset
     pieces, is_open = _pieces(raw, spot, until, reaches_end=reaches_end)
@@ -104,9 +104,9 @@ def forward(text: Text, spot: Spot, until: Until, room: int, cost: Cost) -> Stre
 
 
 def backward(text: Text, end: Spot, count: int, room: int, cost: Cost) -> Stretch | None:
-    """Return the last N lines before a spot, or None if none fits.
+    """Return the last `count` lines before a spot that fit the room, or None if none fits.
 
-    What is next is the spot itself from which to go backwards again.
+    The spot `next` is the beginning of these lines: the next page ends there.
     """
     start = text.start_of_last(count, end.offset)
     begin = end.offset - _most_read(text, room)
@@ -130,7 +130,7 @@ def _most_read(text: Text, room: int) -> int:
 
 
 def _pieces(raw: str, spot: Spot, until: Until, *, reaches_end: bool) -> tuple[list[str], bool]:
-    """Return the lines without newlines, and whether the last may continue."""
+    """Return the lines of `raw` up to `until`, and whether the last one lacks its newline."""
     pieces = raw.split("\n")
     is_open = pieces[-1] != "" and (len(pieces) == 1 or reaches_end)
     if not is_open:
@@ -141,7 +141,7 @@ def _pieces(raw: str, spot: Spot, until: Until, *, reaches_end: bool) -> tuple[l
 
 
 def _lines(pieces: Sequence[str], *, is_open: bool) -> tuple[tuple[str, ...], str | None]:
-    """Return the lines as displayed, and their line ends."""
+    """Return the lines as displayed, and their line ends: LF, CRLF, mixed or None."""
     ending = pieces[:-1] if is_open else pieces
     returns = sum(piece.endswith("\r") for piece in ending)
     line_ends = "mixed" if returns else ("LF" if ending else None)
@@ -153,7 +153,7 @@ def _lines(pieces: Sequence[str], *, is_open: bool) -> tuple[tuple[str, ...], st
 
 
 def _fit_lines(stretch: Stretch, room: int, cost: Cost) -> tuple[int, int]:
-    """Return how many lines fit, or how many characters of the first."""
+    """Return the number of lines that fit, or 0 and the characters of the first line that fit."""
     parts = [f"{label}\n" for label in stretch.labelled()]
     *items, size = accumulate(map(len, parts), initial=0)
     first_page = page(Body("".join(parts), items=tuple(items)), 0, room, cost)
@@ -164,7 +164,7 @@ def _fit_lines(stretch: Stretch, room: int, cost: Cost) -> tuple[int, int]:
 
 
 def _cut_line(text: Text, whole: Stretch, raw: str, characters: int) -> Stretch:
-    """Return the first line up to a column."""
+    """Return the first line of `whole`, cut after a number of characters."""
     spot = whole.first
     behind = spot.offset + len(text.coding.encoded(raw[:characters]))
     further = Spot(behind, spot.line, spot.column + characters)
@@ -172,7 +172,7 @@ def _cut_line(text: Text, whole: Stretch, raw: str, characters: int) -> Stretch:
 
 
 def _whole_lines(text: Text, whole: Stretch, raw: str, characters: int, until: Until) -> Stretch:
-    """Return the whole lines that fit."""
+    """Return the first lines of `whole`, those in the first `characters` of `raw`."""
     spot = whole.first
     fitting = raw.count("\n", 0, characters - 1) + 1
     behind = spot.offset + len(text.coding.encoded(raw[:characters]))

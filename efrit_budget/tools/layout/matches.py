@@ -14,7 +14,7 @@ from efrit_budget.results.trees import of_lines, of_tree
 
 MOST_LINE = 300
 BEFORE_MATCH = 80
-"""Characters of a long line that are shown, and how many of them before the match."""
+"""The most characters shown of a line, and of these the most before the match."""
 PLACE = re.compile(r"\d+:\d+:")
 GAP = "--"
 
@@ -22,7 +22,7 @@ Header = str
 
 
 def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) -> Body:
-    """Return each matching line; processes all at once for speed."""
+    """Return the matching lines as a body, below the headers of their files."""
     if not files:
         return Body("", "matches", data={**data, "matches": []})
     text = b"\n".join(block.lines for _, block in files).decode("utf-8", "replace")
@@ -43,12 +43,12 @@ def lines_alone(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) ->
 
 @dataclass(frozen=True)
 class Match:
-    """A matching line."""
+    """A matching line, or the part of a long line around the match."""
 
     number: int
     line: str
     column: int | None
-    """Where the match begins in a line of which only a part is given."""
+    """The column at which the match begins if `line` is only a part; else None."""
 
     @property
     def shown(self) -> str:
@@ -58,7 +58,7 @@ class Match:
 
 
 def _match(printed: str) -> Match:
-    """Parse a match as rg prints it: line, byte column and text."""
+    """Return the match that rg printed as line number, byte column and text."""
     number, byte_column, line = printed.split(":", 2)
     if len(line) <= MOST_LINE:
         return Match(int(number), line, None)
@@ -70,7 +70,7 @@ def _match(printed: str) -> Match:
 
 
 def lines_in_context(files: Sequence[tuple[Header, Block]], data: dict[str, Json]) -> Body:
-    """Return each matching line with its context."""
+    """Return the matching lines with their context as a body, each match an item."""
     groups = [
         (header, [_item(header, place) for place in _places(block)]) for header, block in files
     ]
@@ -111,14 +111,14 @@ def _places(block: Block) -> list[_Place]:
 
 
 def _split_context(around: list[str], place: _Place) -> list[str]:
-    """Give the lines up to a gap to the match before them, and give back those behind it."""
+    """Store the lines up to a gap as context after `place`; return the lines behind the gap."""
     gap = around.index(GAP) if GAP in around else len(around)
     place.after = around[:gap]
     return around[gap + 1 :]
 
 
 def counts(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
-    """Return the number of matches per file, by folder."""
+    """Return the number of matches in each file as a body, with the files by folder."""
     numbers = {path: block.matches for path, block in files}
     groups: list[tuple[str | None, list[tuple[str, Json]]]] = []
     for folder, names in sorted(grouped(numbers).items()):
@@ -132,5 +132,5 @@ def counts(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
 
 
 def names(files: Sequence[tuple[str, Block]], data: dict[str, Json]) -> Body:
-    """Return the files only."""
+    """Return the files with matches as a body, by folder."""
     return of_tree("files", grouped(path for path, _ in files), shown_name, data)

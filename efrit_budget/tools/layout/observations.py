@@ -1,4 +1,4 @@
-"""Lay out observations: a line, the beginning or the whole."""
+"""Lay out observations: one line, a line and the beginning of the content, or all of it."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -16,7 +16,7 @@ from efrit_budget.results.packer import Item
 from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, MaxTokens
 
 BEGINS = 300
-"""Characters of a content that its beginning shows."""
+"""The most characters of a content that `beginning` returns."""
 NAME = 40
 CUT = "…"
 MOST_LISTED = 200
@@ -24,7 +24,7 @@ LARGEST_ID = 2**53
 
 
 def _checked_range(least: int, most: int, low: str = "", high: str = "") -> AfterValidator:
-    """Return a range that is checked but not in the schema."""
+    """Return a validator for a range, not shown in the schema; `low` and `high` are its errors."""
     message = f"must be from {least} to {most:,}"
 
     def checked(number: int) -> int:
@@ -49,7 +49,7 @@ Budget = Annotated[
 
 
 class ShortArguments(Arguments):
-    """Arguments of tools with short answers."""
+    """Arguments of tools with short answers: the schema leaves out those about pages."""
 
     max_tokens: SkipJsonSchema[MaxTokens | None] = None
     continuation_token: SkipJsonSchema[str | None] = None
@@ -63,24 +63,24 @@ class ReadArguments(Arguments):
     scope: str | None = None
 
     def filters(self, kind: str | None = None, tags: tuple[str, ...] = ()) -> Filters:
-        """Return the filters; an empty one selects all."""
+        """Return the filters of the call; an empty project, scope or kind selects all."""
         return Filters(self.project or None, self.scope or None, kind or None, tags)
 
 
 def line_of(one: Observation, own_project: str) -> str:
-    """Return an observation on one line, with its project if it is another."""
+    """Return an observation on one line, with its project unless that is `own_project`."""
     project = f", project {one.project}" if one.project not in ("", own_project) else ""
     tags = f", tags: {', '.join(one.tags)}" if one.tags else ""
     return f"#{one.id} {name_of(one)} ({moment(one.updated)[:10]}{project}{tags})"
 
 
 def minute(seconds: float) -> str:
-    """Return a time to the minute."""
+    """Return a time, given in seconds, as text to the minute in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%MZ")
 
 
 def beginning(text: str, most: int = BEGINS) -> str:
-    """Return the beginning of a text, cut after a word."""
+    """Return the first `most` characters of a text, cut after a word."""
     text = text.strip(NEWLINES).rstrip()
     if len(text) <= most:
         return text
@@ -89,7 +89,7 @@ def beginning(text: str, most: int = BEGINS) -> str:
 
 
 def item_of(one: Observation, own_project: str, detail: Detail, line: str | None = None) -> Item:
-    """Return an observation in its renderings, longest first."""
+    """Return an observation as an item: its forms from `detail` to one line, and its names."""
     line = line or line_of(one, own_project)
     title = " ".join(one.title.split())
     name = f"#{one.id} {beginning(title, NAME)}"
@@ -100,7 +100,7 @@ def item_of(one: Observation, own_project: str, detail: Detail, line: str | None
 
 
 def explained(rank: Rank) -> str:
-    """Return the parts of a rank."""
+    """Return the score of a rank and its parts as text."""
     return (
         f"score {rank.score:.3f} = relevance {rank.relevance:.3f} with recency"
         f" {rank.recency:.2f}, importance {rank.importance:.2f}, access {rank.access:.2f}"

@@ -1,4 +1,4 @@
-"""Lay out documents and changes: a line, an excerpt or the whole."""
+"""Lay out documents and change folders: one line, with an excerpt, or with the whole text."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,18 +13,18 @@ from efrit_budget.tools.base import ToolContext
 from efrit_budget.tools.sizes import counted
 
 LOOKED_AT = 4096
-"""Bytes of a document from which its title and its size in tokens are told."""
+"""The first bytes of a document, from which its title and tokens are estimated."""
 EXCERPT = 500
 TITLE = 80
 CUT = " […]"
 MARKS = re.compile(r"^(#\+title:|[#=*.\s-]+)\s*", re.IGNORECASE)
 OPTIONS = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-"""A front matter, which is about the document."""
+"""The front matter of a document, between lines of three dashes."""
 
 
 @dataclass(frozen=True)
 class Teller:
-    """Lays out the documents of one call."""
+    """Lays out the documents of one tool call at one detail level."""
 
     detail: Detail
     context: ToolContext
@@ -34,17 +34,17 @@ class Teller:
         return text_of(self.context.project, document, self.context.cancellation)
 
     def line(self, document: Document) -> str:
-        """Return path, size and title of a document."""
+        """Return the stage, path, tokens and title of a document on one line."""
         stage = "" if document.stage is None else f"{document.stage}: "
         head = self._head(document)
         return f"{stage}{document.name} ({self._size([document])}){_title(head)}"
 
     def item(self, thing: Document | ChangeFolder) -> Item:
-        """Return a document or change in its renderings."""
+        """Return a document or change folder as an item in several forms, longest first."""
         return self.change(thing) if isinstance(thing, ChangeFolder) else self.document(thing)
 
     def document(self, document: Document) -> Item:
-        """Return a document in its renderings, from text to path."""
+        """Return a document as an item: with its text, with an excerpt, its line, its path."""
         line = self.line(document)
         return self._item(
             line,
@@ -54,7 +54,7 @@ class Teller:
         )
 
     def change(self, change: ChangeFolder, told: str = "") -> Item:
-        """Return a change in its renderings, from texts to name."""
+        """Return a change folder as an item in several forms; `told` ends its line."""
         first = self._head(change.documents[0])
         files = counted(len(change.documents), "document")
         size = self._size(change.documents)
@@ -73,7 +73,7 @@ class Teller:
         return Item((f"{own(line)}\n{whole()}", *shorter), (own(name),))
 
     def with_text(self, document: Document) -> str:
-        """Return a document's path and text."""
+        """Return a document's path and, below it, its text."""
         return own(document.name, self.read(document).rstrip("\n"))
 
     def _head(self, document: Document) -> str:
@@ -82,7 +82,7 @@ class Teller:
         return OPTIONS.sub("", text)
 
     def _size(self, documents: Iterable[Document]) -> str:
-        """Return the cost of the documents, estimated from their beginnings."""
+        """Return the tokens of the documents as text, estimated from their beginnings."""
         tokens = 0
         for document in documents:
             head = self._head(document)
@@ -92,13 +92,13 @@ class Teller:
 
 
 def section(title: str, things: Iterable[Document | ChangeFolder], teller: Teller) -> Section:
-    """Return a section of documents or changes."""
+    """Return a section with the items of documents or change folders below a title."""
     things = list(things)
     return Section(title, [teller.item(one) for one in things], list(map(fact, things)))
 
 
 def fact(thing: Document | ChangeFolder) -> dict[str, Json]:
-    """Return a document or change for programs."""
+    """Return a document or change folder as data for programs."""
     if isinstance(thing, ChangeFolder):
         return {"path": thing.name, "documents": [one.name for one in thing.documents]}
     facts: dict[str, Json] = {"path": thing.name, "bytes": thing.size}
@@ -106,21 +106,21 @@ def fact(thing: Document | ChangeFolder) -> dict[str, Json]:
 
 
 def left_out(found: Specification) -> str:
-    """Return the line on files that were not read."""
+    """Return the line on paths that were not read, or nothing if there are none."""
     if not found.left_out:
         return ""
     return own(f"Left out (secrets, outside or unreadable): {', '.join(found.left_out)}") + "\n"
 
 
 def _title(head: str) -> str:
-    """Return the first meaningful line behind a blank, or nothing."""
+    """Return a blank and the title in `head`, its first line with words; or nothing."""
     bare = (MARKS.sub("", line).strip() for line in head.splitlines())
     found = next((f" {line}" for line in bare if line), "")
     return found if len(found) <= TITLE + 1 else f"{found[: TITLE + 1]}…"
 
 
 def excerpt(text: str, most: int = EXCERPT) -> str:
-    """Return the beginning of a text behind its title."""
+    """Return the first `most` characters of a text behind its title."""
     lines = text.strip().split("\n")
     opening = (
         "\n".join(lines[1:]).strip() if len(lines) > 1 and MARKS.match(lines[0]) else text.strip()
