@@ -1,1 +1,1 @@
-"""The tools, one file each."""
+"""The tools of the sidecar, one file each."""

@@ -1,4 +1,4 @@
-"""Pack whole observations into one text."""
+"""The tool `context_pack`: packs whole observations into one text."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ class ContextPackArguments(Arguments):
 
 
 class ContextPack(Tool):
-    """Packs the best observations that fit the budget."""
+    """Packs the highest-ranked observations that fit `max_tokens`."""
 
     name = "context_pack"
     description = (
@@ -35,7 +35,7 @@ class ContextPack(Tool):
     arguments = ContextPackArguments
 
     def run(self, arguments: ContextPackArguments, context: ToolContext) -> Outcome:
-        """Pack what fits beside the footer."""
+        """Return the pack of observations that fits beside the footer."""
         price = dearest(context.cost)
         budget = min(context.allowance, arguments.max_tokens or DEFAULT_BUDGET)
         project = context.origin.project if arguments.project is None else arguments.project
@@ -55,7 +55,7 @@ class ContextPack(Tool):
         return Outcome(body=Body(f"{written.text}\n", data=data))
 
     def compress(self, arguments: ContextPackArguments, outcome: Outcome) -> str:
-        """Return how many observations were packed, and which."""
+        """Return the number, ids and titles of the packed observations."""
         memories = outcome.whole.data["memories"]
         names = ", ".join(f"#{one['id']} {one['title']}" for one in memories)
         on = f" on {arguments.query[:100]!r}" if arguments.query else ""

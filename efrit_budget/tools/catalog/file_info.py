@@ -1,4 +1,4 @@
-"""File metadata."""
+"""The tool `file_info`: returns metadata of files and folders."""
 
 import os
 import stat
@@ -30,7 +30,7 @@ SNIFFED_BYTES = 8192
 MAX_PATHS = 1000
 
 Look = tuple[JsonObject, Source | None]
-"""The metadata found at a path, or why there is none."""
+"""The metadata of a path, or the error at it, and a source if there is a file."""
 
 
 class FileInfoArguments(Arguments):
@@ -51,7 +51,7 @@ class FileInfo(Tool):
     hint = Hint("files", tokens_each=30)
 
     def run(self, arguments: FileInfoArguments, context: ToolContext) -> Outcome:
-        """Look up each path; one that fails has its reason, and the others are still looked up."""
+        """Return the metadata of each path; one that cannot be looked up has an error."""
         looks = list(_look_up_all(arguments.paths, context))
         failed = sum("error" in facts for facts, _ in looks)
         items = [(_line(facts), facts) for facts, _ in looks]
@@ -63,7 +63,7 @@ class FileInfo(Tool):
         return Outcome(body=body)
 
     def compress(self, arguments: FileInfoArguments, outcome: Outcome) -> str:
-        """Return how many files there are, and the first ones."""
+        """Return the number of paths, their size together, and the first ones."""
         names = ", ".join(map(same_form, arguments.paths))
         size = sum(facts.get("size", 0) for facts in outcome.whole.item_data)
         return f"Looked at {len(arguments.paths)} paths ({size:,} bytes): {names}"[:500]
@@ -82,7 +82,7 @@ def _look_up_all(paths: list[str], context: ToolContext) -> Iterator[Look]:
 
 
 def _broken_link(path: str, root: Path) -> str | None:
-    """Return the target of a broken link, or None."""
+    """Return a text on the target of a path that is a broken link, or None if it is no link."""
     link = root / meant_name(path)
     try:
         return f"a link to {shown_name(str(link.readlink()))}, which does not exist"
@@ -109,7 +109,7 @@ def _look_up(path: str, project: Project) -> Look:
 
 
 def _is_binary(located: Located) -> bool | None:
-    """Return whether the beginning contains NUL, or None if it cannot be read."""
+    """Return whether the beginning of a file contains NUL, or None if it cannot be read."""
     try:
         descriptor = open_beneath(located)
     except (OSError, OutsideError):

@@ -1,4 +1,4 @@
-"""List the definitions in a file with universal-ctags."""
+"""The tool `list_symbols`: lists the definitions in a file with universal-ctags."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -30,7 +30,7 @@ class ListSymbolsArguments(Arguments):
 
 
 class ListSymbols(Tool):
-    """Lists definitions by nesting; prefers the unsaved buffer."""
+    """Lists the definitions in a file, or in its unsaved buffer, by nesting."""
 
     name = "list_symbols"
     description = "Definitions in a file, nested, with their lines."
@@ -38,7 +38,7 @@ class ListSymbols(Tool):
     hint = Hint("symbols", tokens_each=15)
 
     def run(self, arguments: ListSymbolsArguments, context: ToolContext) -> Outcome:
-        """List the definitions of a file or its unsaved buffer."""
+        """Return the definitions in a file or its unsaved buffer, or a failure or question."""
         try:
             located = context.project.locate(arguments.path)
             if context.project.is_secret(located) and not context.confirmed:

@@ -1,4 +1,4 @@
-"""Past sessions, messages and recent observations."""
+"""The tool `mem_context`: past sessions, user messages and recent observations."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -17,9 +17,9 @@ from efrit_budget.tools.base import Outcome, Tool, ToolContext
 from efrit_budget.tools.layout.observations import Limit, ReadArguments, beginning, item_of, minute
 
 PAST = 5
-"""The number of sessions, and of requests, that are listed."""
+"""The most sessions, and the most requests (user messages), that are listed."""
 SHARE = 6
-"""Each of these two sections takes at most one part in so many of a given budget."""
+"""The sections of sessions and requests each take at most one sixth of a given budget."""
 PROMPT = 160
 
 
@@ -30,19 +30,19 @@ class MemContextArguments(ReadArguments):
     limit: Limit = 20
 
     def meant(self, own: str) -> Filters:
-        """Return the filters: the current project unless another is named."""
+        """Return the filters: the project `own` unless another is given; an empty one means all."""
         return Filters(own if self.project is None else self.project or None, self.scope or None)
 
 
 class MemContext(Tool):
-    """Returns three sections; observations are counted."""
+    """Returns the latest sessions, requests and observations; counts the observations."""
 
     name = "mem_context"
     description = "This project's latest sessions, requests and observations."
     arguments = MemContextArguments
 
     def run(self, arguments: MemContextArguments, context: ToolContext) -> Outcome:
-        """Return the sections, as far as they fit."""
+        """Return the latest sessions, requests and observations, as far as they fit."""
         own, detail = context.origin.project, arguments.detail_level
         filters = arguments.meant(own)
         total = context.memory.count(filters)
@@ -60,7 +60,7 @@ class MemContext(Tool):
         return fitted(found, arguments.max_tokens, context)
 
     def compress(self, arguments: MemContextArguments, outcome: Outcome) -> str:
-        """Return which observations were listed."""
+        """Return the number, ids and titles of the listed observations."""
         facts = outcome.whole.item_data
         names = "; ".join(f"#{one['id']} {one['title']}" for one in facts)
         of = f" of {arguments.project}" if arguments.project else ""
@@ -68,7 +68,7 @@ class MemContext(Tool):
 
 
 def _nothing(filters: Filters, context: ToolContext) -> str:
-    """Return the text for empty results."""
+    """Return the line that says that no observation was saved."""
     others = context.memory.count() if filters != EVERYTHING else 0
     more = f"; of others {others:,}, which an empty project shows" if others else ""
     of = f" of project {filters.project}" if filters.project else ""
@@ -76,7 +76,7 @@ def _nothing(filters: Filters, context: ToolContext) -> str:
 
 
 def _lead(project: str | None, arguments: MemContextArguments, context: ToolContext) -> str:
-    """Return the sections before the observations, within their share of the budget."""
+    """Return the sections of sessions and requests, within their shares of the budget."""
     past = context.memory.recent_sessions(project, context.origin.session, PAST)
     sessions = [
         f"{one.id} ({minute(one.touched)}) {' '.join(one.title.split())}".rstrip()
@@ -95,7 +95,7 @@ def _lead(project: str | None, arguments: MemContextArguments, context: ToolCont
 
 
 def _part(title: str, lines: Sequence[str], in_all: int, room: int | None, cost: Cost) -> str:
-    """Return a section's lines as far as they fit."""
+    """Return a section with its title, and the lines that fit `room`; nothing if none fits."""
     visible, price = tuple(lines), dearest(cost)
     if room is not None:
         remaining = room - price(f"{own_line(title)} ({len(lines)} of {in_all:,})\n")

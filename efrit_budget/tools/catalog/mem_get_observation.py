@@ -1,4 +1,4 @@
-"""One observation, whole."""
+"""The tool `mem_get_observation`: returns one observation."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ class MemGetObservationArguments(Arguments):
     project: SkipJsonSchema[str | None] = None
     scope: SkipJsonSchema[str | None] = None
     limit: SkipJsonSchema[Limit | None] = None
-    """The number of related observations that are named."""
+    """The most related observations that are named; None means all."""
 
 
 class MemGetObservation(Tool):
@@ -33,7 +33,7 @@ class MemGetObservation(Tool):
     arguments = MemGetObservationArguments
 
     def run(self, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
-        """Return the observation; the access raises its rank."""
+        """Return the observation, and count the access, which raises its rank in searches."""
         one = context.memory.get(arguments.id)
         if one is None:
             return failure(f"there is no observation #{arguments.id}; mem_search finds some")
@@ -48,14 +48,14 @@ class MemGetObservation(Tool):
         return _read(one, arguments, context)
 
     def compress(self, arguments: MemGetObservationArguments, outcome: Outcome) -> str:
-        """Return the header and the beginning of the content."""
+        """Return the first 500 characters: the header and the beginning of the content."""
         text = outcome.whole.text
         unmarked = text.removeprefix(f"{MARK} ")
         return (unmarked if unmarked.startswith("#") else f"Read observation #{arguments.id}")[:500]
 
 
 def _read(one: Observation, arguments: MemGetObservationArguments, context: ToolContext) -> Outcome:
-    """Return the requested revision at the requested detail."""
+    """Return the requested revision of an observation at the requested detail level."""
     earlier = {each.revision: each for each in context.memory.revisions(one.id)}
     observation, revision = one, arguments.revision or one.revision
     if revision != one.revision:
@@ -77,7 +77,7 @@ def _read(one: Observation, arguments: MemGetObservationArguments, context: Tool
 
 
 def _head(told: Observation, latest: Observation, related: list[tuple[int, str]]) -> str:
-    """Return the lines above the content."""
+    """Return the lines above the content of a revision (`told`) of the observation `latest`."""
     facts = [
         f"saved {minute(told.created)}",
         f"changed {minute(told.updated)}" if told.updated != told.created else "",

@@ -1,4 +1,4 @@
-"""Save an observation."""
+"""The tool `mem_save`: saves an observation."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class MemSaveArguments(ShortArguments):
 
 
 class MemSave(Tool):
-    """Saves one observation."""
+    """Saves one observation for all sessions."""
 
     name = "mem_save"
     description = (
@@ -66,11 +66,11 @@ class MemSave(Tool):
         return answer(_outcome(saved, project), data)
 
     def compress(self, arguments: MemSaveArguments, outcome: Outcome) -> str:
-        """Return the observation's number and title."""
+        """Return the answer, with the observation's number, and the title."""
         return f"{outcome.text.strip()} {arguments.title}"[:500]
 
     def kept_arguments(self, arguments: JsonObject) -> JsonObject:
-        """Return the arguments without private text."""
+        """Return the arguments without the text in <private> tags."""
         return dict(public(arguments))
 
 

@@ -1,4 +1,4 @@
-"""Search observations by words."""
+"""The tool `mem_search`: searches observations by words."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -41,14 +41,14 @@ class MemSearchArguments(ReadArguments):
 
 
 class MemSearch(Tool):
-    """Returns the best matches."""
+    """Returns the observations that match, best first."""
 
     name = "mem_search"
     description = "Search all projects' memory for all words, or else any, best first."
     arguments = MemSearchArguments
 
     def run(self, arguments: MemSearchArguments, context: ToolContext) -> Outcome:
-        """Search, and return the matches that fit."""
+        """Return the observations that match, best first, as far as they fit."""
         filters = arguments.filters(arguments.type, tuple(arguments.tags))
         found = context.memory.search(arguments.query, filters, arguments.limit)
         if not found.total:
@@ -69,13 +69,13 @@ class MemSearch(Tool):
         return fitted(content, most, context)
 
     def compress(self, arguments: MemSearchArguments, outcome: Outcome) -> str:
-        """Return the query, the number of matches and the first ones."""
+        """Return the query, and the ids and titles of the first matches."""
         body = outcome.whole
         names = "; ".join(f"#{one['id']} {one['title']}" for one in body.item_data)
         return f"Searched memory for {arguments.query!r}: {names or 'nothing'}"[:500]
 
     def kept_arguments(self, arguments: JsonObject) -> JsonObject:
-        """Return the arguments without private text."""
+        """Return the arguments without the text in <private> tags."""
         return dict(public(arguments))
 
 

@@ -1,4 +1,4 @@
-"""Statistics of memory."""
+"""The tool `mem_stats`: counts the observations in memory."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from efrit_budget.tools.base import Outcome, Tool, ToolContext
 from efrit_budget.tools.layout.observations import Limit, ShortArguments, minute
 
 STANDARD = 20
-"""The number of rows of each kind by default."""
+"""The most types, projects and scopes that are listed by default."""
 
 
 class MemStatsArguments(ShortArguments):
@@ -25,7 +25,7 @@ class MemStatsArguments(ShortArguments):
 
     @property
     def rows(self) -> int | None:
-        """The number of rows per kind; None means all."""
+        """The most types, projects and scopes to list; None means all."""
         if self.detail_level == "summary":
             return 0
         return self.limit or (STANDARD if self.detail_level == "standard" else None)
@@ -39,14 +39,14 @@ class MemStats(Tool):
     arguments = MemStatsArguments
 
     def run(self, arguments: MemStatsArguments, context: ToolContext) -> Outcome:
-        """Count the observations."""
+        """Return the counts of observations by type, project and scope."""
         filters = Filters(arguments.project or None, arguments.scope or None)
         stats = context.memory.stats(filters)
         body = paged(_lines(stats, arguments.rows), arguments.max_tokens, context)
         return Outcome(body=replace(body, data={**body.data, **vars(stats)}))
 
     def compress(self, arguments: MemStatsArguments, outcome: Outcome) -> str:
-        """Return the counts that fit."""
+        """Return the beginning of the counts, as far as 500 characters hold it."""
         of = f" of {arguments.project}" if arguments.project else ""
         text = outcome.whole.text.replace(f"{MARK} ", "")
         return f"Counted memory{of}: {text}"[:500]

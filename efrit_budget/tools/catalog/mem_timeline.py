@@ -1,4 +1,4 @@
-"""Observations before and after another one."""
+"""The tool `mem_timeline`: observations before and after one of the same session."""
 
 from pydantic.json_schema import SkipJsonSchema
 
@@ -33,14 +33,14 @@ class MemTimelineArguments(ReadArguments):
 
 
 class MemTimeline(Tool):
-    """Returns an observation between its neighbours in the session."""
+    """Returns an observation, the focus, between its neighbours in the session."""
 
     name = "mem_timeline"
     description = "Observations before and after one, in its session."
     arguments = MemTimelineArguments
 
     def run(self, arguments: MemTimelineArguments, context: ToolContext) -> Outcome:
-        """Return the timeline; observations far from the focus are left out if they do not fit."""
+        """Return the timeline; leave out observations far from the focus if they do not fit."""
         timeline = context.memory.timeline(
             arguments.id, arguments.before, arguments.after, arguments.filters()
         )
@@ -57,13 +57,13 @@ class MemTimeline(Tool):
         return fitted(found, arguments.max_tokens, context)
 
     def compress(self, arguments: MemTimelineArguments, outcome: Outcome) -> str:
-        """Return which observations are around which."""
+        """Return the id of the focus, and the ids and titles of the listed observations."""
         names = "; ".join(f"#{one['id']} {one['title']}" for one in outcome.whole.item_data)
         return f"Read the timeline around #{arguments.id}: {names}"[:500]
 
 
 def _nearest(timeline: Timeline, limit: int | None) -> list[Observation]:
-    """Return the focus and its nearest neighbours in time order."""
+    """Return the focus and its nearest neighbours, at most `limit` in all, in time order."""
     window = [*timeline.before, timeline.focus, *timeline.after]
     places = list(outwards(len(timeline.before), len(window)))[:limit]
     return [window[place] for place in sorted(places)]

@@ -1,4 +1,4 @@
-"""The files of the project."""
+"""The tool `project_files`: lists the files of the project."""
 
 import os
 from collections import Counter
@@ -70,7 +70,7 @@ class ProjectFiles(Tool):
         return _Listed(arguments, located, listing, glob, context).outcome()
 
     def compress(self, _arguments: ProjectFilesArguments, outcome: Outcome) -> str:
-        """Return how many files there were, by type."""
+        """Return the number of listed files, and the most frequent extensions."""
         body = outcome.whole
         types = ", ".join(f"{name} ({count:,})" for name, count in body.data["types"].items())
         where = body.data["path"]
@@ -92,7 +92,7 @@ def _no_folder_failure(located: Located) -> Outcome:
 
 @dataclass(frozen=True)
 class _Listed:
-    """A listing and its presentation."""
+    """The listing of a folder, and the arguments that say how to lay it out."""
 
     arguments: ProjectFilesArguments
     located: Located
@@ -101,7 +101,7 @@ class _Listed:
     context: ToolContext
 
     def outcome(self) -> Outcome:
-        """Return the listing with its notes."""
+        """Return the outcome with the listed files and the notes on them."""
         tree = self._select()
         types = files.types(tree)
         body = self._body(tree, {"path": self.located.shown, "types": _most_frequent(types)})
@@ -113,7 +113,7 @@ class _Listed:
         return "" if self.located.name == "." else f"{self.located.name}/"
 
     def _select(self) -> Tree:
-        """Return the requested files by folder."""
+        """Return the files that the arguments select, by folder."""
         listing = self.listing
         halves = {"tracked": (listing.tracked, {}), "untracked": ({}, listing.untracked)}
         both = (listing.tracked, listing.untracked)
@@ -152,7 +152,7 @@ class _Listed:
             yield f"Listed without git: {self.listing.problem}"
 
     def _nothing(self) -> str:
-        """Return the text for an empty listing."""
+        """Return the note on an empty listing."""
         listing = self.listing
         trees = (listing.tracked, listing.untracked)
         there = counted(sum(len(names) for tree in trees for names in tree.values()), "file")
@@ -175,7 +175,7 @@ def _join(tracked: Tree, untracked: Tree, top: str) -> Tree:
 
 
 def _most_frequent(types: Counter[str]) -> dict[str, int]:
-    """Return the most frequent file types."""
+    """Return the most frequent extensions with their numbers of files."""
     ordered = sorted(types.items(), key=lambda entry: (-entry[1], not entry[0], entry[0]))
     return {shown_name(name) if name else NO_ENDING: n for name, n in ordered[:MOST_TYPES]}
 

@@ -1,4 +1,4 @@
-"""Read the lines of a file, one page at a time."""
+"""The tool `read_file`: reads the lines of a file, one page at a time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ from efrit_budget.tools.line_ranges import Asked, Further, NoLineError, Served
 from efrit_budget.tools.sizes import counted, sized
 
 TAIL = " § continuation_token r10000:100000-ffff continues.\n📏 ~10,000 tokens · 100k left"
-"""The most that delivery adds to a page."""
+"""The longest text that delivery adds to a page."""
 ATTEMPTS = 4
 MOST_TAIL = 1_000_000
 EDGE_LINES = 3
@@ -45,7 +45,7 @@ class ReadFileArguments(Arguments):
 
 
 class ReadFile(Tool):
-    """Reads the lines that fit and notes where to continue."""
+    """Reads the lines that fit, and stores the spot from which the next page goes on."""
 
     name = "read_file"
     description = (
@@ -57,7 +57,7 @@ class ReadFile(Tool):
     hint = Hint("lines", tokens_each=12)
 
     def run(self, arguments: ReadFileArguments, context: ToolContext) -> Outcome:
-        """Return the first page."""
+        """Return the first page of the lines, or a failure or question."""
         problem = _conflict(arguments)
         if problem is not None:
             return failure(problem)
@@ -71,7 +71,7 @@ class ReadFile(Tool):
         return _serve(more["path"], Further(more), context, confirmed=more["confirmed"])
 
     def compress(self, arguments: Arguments, outcome: Outcome) -> str:
-        """Return which lines were read, with the first and last line."""
+        """Return which lines were read, with the first and the last few of them."""
         del arguments  # a later page has none
         body = outcome.whole
         lines = body.text.split("\n")
@@ -88,7 +88,7 @@ class ReadFile(Tool):
 
 
 def _conflict(arguments: ReadFileArguments) -> str | None:
-    """Return why the arguments contradict each other and what to give instead."""
+    """Return why the arguments contradict each other, or None if they do not."""
     start, end = arguments.start_line, arguments.end_line
     has_range = start is not None or end is not None
     choices = has_range + (arguments.around_line is not None) + (arguments.tail is not None)
@@ -100,7 +100,7 @@ def _conflict(arguments: ReadFileArguments) -> str | None:
 
 
 def _serve(path: str, finder: Asked | Further, context: ToolContext, *, confirmed: bool) -> Outcome:
-    """Return the page of a file, or why there is none."""
+    """Return a page of a file, a description of a file without lines, a failure or question."""
     try:
         located = context.project.locate(path)
         if context.project.is_secret(located) and not confirmed:
@@ -161,7 +161,7 @@ def _body(text: Text, served: Served, about: str) -> Body:
 
 
 def _heading(text: Text) -> str:
-    """Return the line that names a file and its line ends."""
+    """Return the start of the first line: path, number of lines, size and encoding of a text."""
     total = text.known_lines()
     lines = None if total is None else counted(total, "line")
     known = filter(None, (lines, sized(text.size), text.coding.label))
@@ -216,7 +216,7 @@ def _notes(text: Text, served: Served) -> Iterator[str]:
 
 
 def _describe(found: Opened) -> Outcome:
-    """Return the description of a file without lines."""
+    """Return the description of a file that is binary, empty or a Git LFS pointer."""
     path, size, content = found.located.shown, found.size, found.content
     facts: JsonObject = {"path": path, "size": size, "lines": []}
     if isinstance(content, Pointer):

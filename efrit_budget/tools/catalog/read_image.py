@@ -1,4 +1,4 @@
-"""Show an image of the project to the model."""
+"""The tool `read_image`: shows an image of the project to the model."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ from efrit_budget.tools.base import Arguments, Outcome, Tool, ToolContext, failu
 
 MOST_BYTES = 50_000_000
 TEXT_RESERVE = 120
-"""Tokens for the line about the image and the footer."""
+"""The tokens reserved for the line about the image and for the footer."""
 LEAST_TOKENS = 30
 
 
@@ -32,7 +32,7 @@ class ReadImage(Tool):
     arguments = ReadImageArguments
 
     def run(self, arguments: ReadImageArguments, context: ToolContext) -> Outcome:
-        """Read the image, and scale it to fit."""
+        """Return the image, scaled to fit, or a failure or question if it cannot be shown."""
         try:
             located = context.project.locate(arguments.path)
             if context.project.is_secret(located) and not context.confirmed:
@@ -73,7 +73,7 @@ class ReadImage(Tool):
         return Outcome(body=body)
 
     def compress(self, arguments: ReadImageArguments, outcome: Outcome) -> str:
-        """Return which image it was."""
+        """Return the path, format and size of the image."""
         facts = outcome.whole.data
         size = f"{facts['format']} {facts['width']}x{facts['height']}"
         path = same_form(arguments.path)[:400]

@@ -1,4 +1,4 @@
-"""Recall compressed results and evicted turns."""
+"""The tool `recall_result`: brings back compressed results and evicted turns."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ class RecallArguments(Arguments):
 
 
 class RecallResult(Tool):
-    """Returns pages or matching lines of a stored result, or the work log."""
+    """Returns pages or matching lines of a stored result or turn, or of the work log."""
 
     name = "recall_result"
     description = (
@@ -31,7 +31,7 @@ class RecallResult(Tool):
     arguments = RecallArguments
 
     def run(self, arguments: RecallArguments, context: ToolContext) -> Outcome:
-        """Return the stored result, its matching lines, or the work log."""
+        """Return a stored result or turn, or the work log, or the lines of it that match."""
         try:
             return self._find(arguments, context)
         except (TokenError, PatternError, UnfinishedError) as error:
@@ -57,7 +57,7 @@ class RecallResult(Tool):
         return Outcome(body=Body("".join(f"{line}\n" for line in lines), noun="matching lines"))
 
     def compress(self, arguments: RecallArguments, outcome: Outcome) -> str:
-        """Return what was recalled and how much."""
+        """Return the recalled handle or the work log, the pattern, and the number of items."""
         what = arguments.handle or "the work log"
         sought = f" matching {arguments.pattern!r}" if arguments.pattern else ""
         body = outcome.whole

@@ -1,4 +1,4 @@
-"""Run a shell command after the person agreed."""
+"""The tool `run_command`: runs a shell command after the person agreed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEFAULT_SECONDS, MOST_SECONDS = 120, 3600
 REPORT_SECONDS = 1.0
 EDGE = 150
 LEAST_ROOM = 30
-"""Tokens below which an end is not worth its heading."""
+"""With room for fewer tokens, the last lines are not shown beside the first page."""
 READ_FOR_A_TOKEN = 8
 SHRINK = 0.9
 
@@ -52,7 +52,7 @@ class RunCommandArguments(Arguments):
 
 
 class RunCommand(Tool):
-    """Always asks; ends everything the command leaves running."""
+    """Runs a command after asking; kills all processes that the command leaves running."""
 
     name = "run_command"
     description = (
@@ -84,7 +84,7 @@ class RunCommand(Tool):
             return failure(f"{SHELL} was not started: {error.strerror or error}")
 
     def compress(self, arguments: RunCommandArguments, outcome: Outcome) -> str:
-        """Return the command, its exit and the edges of its output."""
+        """Return the command, its exit, and the beginning and end of its output."""
         body = outcome.whole
         exit_text, _, output = body.text.removeprefix(f"{MARK} ").partition("\n")
         lines = counted(body.count(0, len(body.text)) - 1, "line")
@@ -96,7 +96,7 @@ class RunCommand(Tool):
 
 
 class NoFolderError(Exception):
-    """The folder to run in does not exist."""
+    """The folder to run the command in does not exist, or is no folder."""
 
 
 def _folder(path: str, context: ToolContext) -> Located:
@@ -111,7 +111,7 @@ def _folder(path: str, context: ToolContext) -> Located:
 
 
 def _run(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> _Ran:
-    """Run the command, and report its output while it runs."""
+    """Run the command, and report the bytes of output while it runs."""
     output, start = Kept(), time.monotonic()
     context.progress.shows(output.newest)
     next_report = start + REPORT_SECONDS
@@ -138,7 +138,7 @@ def _run(arguments: RunCommandArguments, folder: Path, context: ToolContext) -> 
 
 @dataclass(frozen=True)
 class _Ran:
-    """A command that ended or was stopped."""
+    """A command that ended or was stopped, with its output."""
 
     arguments: RunCommandArguments
     finished: Finished
@@ -147,7 +147,7 @@ class _Ran:
     cancellation: Cancellation
 
     def outcome(self, context: ToolContext) -> Outcome:
-        """Return the exit and the output, with the end beside the beginning if it is long."""
+        """Return the exit and the output; if it is long, with its end in a note."""
         begin, end = self.kept.parts()
         text = f"{own(self._describe_end(has_output=begin != ''))}\n{quote(begin)}"
         if self.kept.dropped:
@@ -205,11 +205,11 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# The end of the output, beside its first page
+# The last lines of the output, in a note to its first page
 
 
 def _last_lines(body: Body, beside: str, context: ToolContext) -> tuple[str, ...]:
-    """Return a note with the last lines of a body, or nothing if all of it fits."""
+    """Return a note with the last lines of a body; none if all of it fits beside `beside`."""
     most = context.allowance * READ_FOR_A_TOKEN * 5
     rest = beside + LONGEST_FOOTER
     if len(body.text) <= most and context.cost(body.text + rest) <= context.allowance:
@@ -233,7 +233,7 @@ def _fit_lines(body: Body, room: int, context: ToolContext) -> tuple[str, ...]:
 
 
 def _cut_end(text: str, size: int) -> tuple[str, int]:
-    """Return whole lines from the end up to a size."""
+    """Return the last whole lines in the last `size` characters of a text, and their number."""
     tail = text[-size:]
     if len(tail) < len(text) and text[-size - 1] != "\n" and "\n" in tail:
         tail = tail.partition("\n")[2]

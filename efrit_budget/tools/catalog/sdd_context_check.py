@@ -1,4 +1,4 @@
-"""Find documents, changes, observations and conventions related to a change."""
+"""The tool `sdd_context_check`: finds documents, changes and memory related to a change."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +28,11 @@ MOST_LINES = 5
 MOST_LINE = 200
 WORD = re.compile(r"[^\W_]{2,}")
 LONG = 4
-"""Letters from which on a word is looked for; shorter ones are those of grammar."""
+"""The least letters of a word that is searched for: shorter words are mostly grammar."""
 
 Thing = TypeVar("Thing", Document, ChangeFolder)
 FoundSection = tuple[Section, int]
-"""A section cut to a limit, and its uncut count."""
+"""A section cut to a limit, and the number of findings without the limit."""
 
 
 class SddContextCheckArguments(Arguments):
@@ -46,7 +46,7 @@ class SddContextCheckArguments(Arguments):
 
 
 class SddContextCheck(Tool):
-    """Counts which words of the description occur where."""
+    """Searches the specification and memory for the words of a change's description."""
 
     name = "sdd_context_check"
     description = (
@@ -57,7 +57,7 @@ class SddContextCheck(Tool):
     hint = Hint("findings", tokens_each=60, parameter="limit")
 
     def run(self, arguments: SddContextCheckArguments, context: ToolContext) -> Outcome:
-        """Search all places for the words of the description."""
+        """Return the findings in documents, changes, memory and conventions, by section."""
         words = _words_of(arguments.change_description)
         found = specification(context.project, context.find_rg(), context.cancellation)
         places = _Scan(arguments, context, found, words).places()
@@ -71,7 +71,7 @@ class SddContextCheck(Tool):
         return fitted(answer, arguments.max_tokens, context)
 
     def compress(self, arguments: SddContextCheckArguments, outcome: Outcome) -> str:
-        """Return how much was found and its names."""
+        """Return the number of findings, and their paths or ids."""
         facts = outcome.whole.item_data
         names = ", ".join(str(one.get("path") or f"#{one['id']}") for one in facts)
         description = arguments.change_description[:100]
@@ -80,7 +80,7 @@ class SddContextCheck(Tool):
 
 @dataclass(frozen=True)
 class _Scan:
-    """Searches for the words of one description."""
+    """Searches the specification and memory for the words of one description."""
 
     arguments: SddContextCheckArguments
     context: ToolContext
@@ -88,7 +88,7 @@ class _Scan:
     words: tuple[str, ...]
 
     def places(self) -> list[FoundSection]:
-        """Return the findings, place by place."""
+        """Return the sections with findings, one for each place that is searched."""
         read, lines = self._teller.read, Teller("summary", self.context)
         texts = {one: read(one) for one in self.found.documents}
         changes = {
@@ -110,7 +110,7 @@ class _Scan:
         return Teller(self.arguments.detail_level, self.context)
 
     def _documents(self, title: str, documents: Sequence[Document], teller: Teller) -> FoundSection:
-        """Return the documents, stages first."""
+        """Return a section of documents, those of a stage first."""
         stages_first = sorted(documents, key=lambda one: one.stage is None)
         visible = stages_first[: self.arguments.limit]
         return section(title, visible, teller), len(documents)
@@ -118,7 +118,7 @@ class _Scan:
     def _with_words(
         self, title: str, texts: Mapping[Thing, str], item: Callable[[Thing, list[str]], Item]
     ) -> FoundSection:
-        """Return what mentions words of the description, most words first."""
+        """Return a section of the things with words of the description, most words first."""
         held = {one: _mentioned(self.words, text) for one, text in texts.items()}
         those = sorted(filter(held.get, held), key=lambda one: -len(held[one]))
         visible = those[: self.arguments.limit]
@@ -130,7 +130,7 @@ class _Scan:
         return self._teller.change(change, f" [{', '.join(held)}]")
 
     def _memory(self) -> FoundSection:
-        """Return related observations as memory ranks them."""
+        """Return a section of the observations of type explore that match, best first."""
         arguments = self.arguments
         filters = Filters(arguments.project or None, arguments.scope or None, kind=EXPLORE)
         found = self.context.memory.search(arguments.change_description, filters, arguments.limit)
@@ -153,7 +153,7 @@ class _Scan:
 
 
 def _observation_item(memory: Observation, own_project: str, detail: Detail) -> Item:
-    """Return an observation with its number, and its project if it is another."""
+    """Return an observation as an item, naming its project unless that is `own_project`."""
     project_note = f" (project {memory.project})" if memory.project not in ("", own_project) else ""
     line, name = f"#{memory.id} {name_of(memory)}{project_note}", f"#{memory.id}"
     if detail == "summary":
@@ -169,7 +169,7 @@ def _observation_item(memory: Observation, own_project: str, detail: Detail) -> 
 
 
 def _words_of(description: str) -> tuple[str, ...]:
-    """Return the distinct words to search for: long, an acronym, or not Latin."""
+    """Return the distinct words to search for: long, an acronym, or not only of Latin letters."""
     words = [
         word.casefold()
         for word in WORD.findall(description)
@@ -179,13 +179,13 @@ def _words_of(description: str) -> tuple[str, ...]:
 
 
 def _mentioned(words: Sequence[str], text: str) -> list[str]:
-    """Return the words that a text contains, also as prefixes."""
+    """Return those of the words with which a word of the text begins."""
     text_words = set(WORD.findall(text.casefold()))
     return [word for word in words if any(one.startswith(word) for one in text_words)]
 
 
 def _lines_with(words: Sequence[str], text: str) -> str:
-    """Return the numbered lines with the most words, in order."""
+    """Return the lines that hold the most of the words, numbered, in the order of the text."""
     lines = dict(enumerate(map(str.strip, text.split("\n")), 1))
     counts = {number: len(_mentioned(words, line)) for number, line in lines.items()}
     most = sorted(filter(counts.__getitem__, counts), key=lambda number: -counts[number])

@@ -1,4 +1,4 @@
-"""The specification of the project: stages, changes and documents."""
+"""The tool `sdd_get_context`: stages, changes and documents of the specification."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ class SddGetContextArguments(Arguments):
     scope: SkipJsonSchema[str | None] = None
 
     def not_here(self, own: str) -> str | None:
-        """Return why another project cannot be read, or None."""
+        """Return why the arguments name a project or scope that has no files here, or None."""
         if self.project not in (None, "", own):
             return f"project: only {own} has its files here; leave project out"
         if self.scope not in (None, "", DEFAULT_SCOPE):
@@ -49,7 +49,7 @@ class SddGetContextArguments(Arguments):
 
 
 class SddGetContext(Tool):
-    """Lists the specification, or returns the file of one stage."""
+    """Lists the specification, or returns the files of one stage."""
 
     name = "sdd_get_context"
     description = (
@@ -70,7 +70,7 @@ class SddGetContext(Tool):
         return _overview(arguments, found, context)
 
     def compress(self, arguments: SddGetContextArguments, outcome: Outcome) -> str:
-        """Return which paths were listed or which file was read."""
+        """Return the paths that were listed, or those of the stage that was read."""
         if arguments.stage is not None:
             paths = outcome.whole.data.get("paths", [])
             return f"Read the stage {arguments.stage}: {', '.join(paths) or 'no file'}"[:500]
@@ -82,7 +82,7 @@ class SddGetContext(Tool):
 def _stage(
     stage: str, found: Specification, max_tokens: int | None, context: ToolContext
 ) -> Outcome:
-    """Return the files of one stage with their paths."""
+    """Return the paths and texts of the files of one stage, or say that there is none."""
     documents = [document for document in found.documents if document.stage == stage]
     if not documents:
         there = [f"{one.stage} ({one.name})" for one in found.documents if one.stage]
@@ -105,7 +105,7 @@ def _folders(specs: Specs) -> str:
 def _overview(
     arguments: SddGetContextArguments, found: Specification, context: ToolContext
 ) -> Outcome:
-    """Return the sections up to the limit."""
+    """Return the sections with at most `limit` documents and change folders together."""
     teller = Teller(arguments.detail_level, context)
     remaining, sections = arguments.limit, []
     for title, things in _parts(found):
@@ -126,7 +126,7 @@ def _overview(
 
 
 def _parts(found: Specification) -> list[tuple[str, Sequence[Document | ChangeFolder]]]:
-    """Return all parts, the largest last."""
+    """Return the title and the content of each section, other documents last."""
     return [
         ("## Stages", [one for one in found.documents if one.stage]),
         ("## Changes", found.changes),

@@ -1,4 +1,4 @@
-"""Search the project's files for a pattern."""
+"""The tool `search_content`: searches the project's files for a pattern."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class SearchContentArguments(Arguments):
 
 
 class SearchContent(Tool):
-    """Runs rg; searches unsaved buffers instead of their files."""
+    """Searches with rg; searches unsaved buffers in place of their files."""
 
     name = "search_content"
     description = (
@@ -52,7 +52,7 @@ class SearchContent(Tool):
     hint = Hint("matches", 30, "max_matches")
 
     def run(self, arguments: SearchContentArguments, context: ToolContext) -> Outcome:
-        """Search where it may be searched."""
+        """Return the matches, or a failure or question if the path may not be searched."""
         if "\0" in arguments.pattern:
             return failure(r"a pattern cannot hold a NUL byte; in a regex, \x00 stands for one.")
         if len(arguments.pattern) > MOST_PATTERN:
@@ -68,7 +68,7 @@ class SearchContent(Tool):
         return refused or _search(arguments, context, located, glob)
 
     def compress(self, arguments: SearchContentArguments, outcome: Outcome) -> str:
-        """Return how many matches there were, and in which files."""
+        """Return the number of matches, and the first files with theirs."""
         body = outcome.whole
         facts = body.data
         by_file = ", ".join(f"{name} ({count:,})" for name, count in facts["first_files"].items())
@@ -102,7 +102,7 @@ def _search(
     try:
         scope = scope_of(walk, context.project, located, glob)
         hits = search(walk, scope, query, count=counts)
-        context.project.locate(arguments.path)  # it may have become a way out meanwhile
+        context.project.locate(arguments.path)  # raises if a link now leads out of the project
     except PatternError as error:
         return failure(
             f"rg cannot use this: {error.message}\nliteral: true takes it as plain text."
@@ -119,17 +119,17 @@ def _search(
 
 @dataclass(frozen=True)
 class _Found:
-    """What a search found, to be laid out."""
+    """The result of a search, and the arguments that say how to lay it out."""
 
     arguments: SearchContentArguments
     located: Located
     top: str
-    """What stands before the names of files, nothing inside the project."""
+    """The prefix of displayed paths: empty in the project, else the extra folder's path."""
     scope: Scope
     hits: Hits
 
     def outcome(self) -> Outcome:
-        """Return matches below their files, or the files only."""
+        """Return the matches below their files, or only the files, with notes."""
         arguments, hits, blocks = self.arguments, self.hits, self.hits.blocks
         joined = os.fsdecode(b"\0".join(block.path for block in blocks))
         paths = [self.top + name for name in joined.split("\0")] if blocks else []
@@ -192,7 +192,7 @@ class _Found:
             yield f"Changed on disk since Emacs read them: {self._some(stale)}"
 
     def _where(self) -> str:
-        """Return what was searched without a match."""
+        """Return a description of the searched files, for the note that nothing matches."""
         arguments = self.arguments
         files = counted(self.hits.searched_files, "file")
         below = "" if arguments.path == "." else f" below {self.located.shown}"

@@ -1,4 +1,4 @@
-"""Who last changed each line, and when."""
+"""The tool `vcs_blame`: the commit, day and author of each line of a file."""
 
 import re
 from collections import Counter
@@ -38,7 +38,7 @@ class VcsBlameArguments(Arguments):
 
 
 class VcsBlame(GitTool):
-    """Lists lines below their commits."""
+    """Lists the lines of a file below the commits that they come from."""
 
     name = "vcs_blame"
     description = (
@@ -50,7 +50,7 @@ class VcsBlame(GitTool):
     def look(
         self, arguments: VcsBlameArguments, context: ToolContext, repository: Repository
     ) -> Outcome:
-        """Return the lines with their commits."""
+        """Return the lines below their commits, or ask about a secret file."""
         name = name_from_root(context.project, repository, arguments.path)
         if asks_for_secret(context, name):
             return question(f"{same_form(arguments.path)} usually holds secrets. Show its lines?")
@@ -69,7 +69,7 @@ class VcsBlame(GitTool):
         return Outcome(body=replace(body, item_data=()), notes=notes)
 
     def compress(self, arguments: VcsBlameArguments, outcome: Outcome) -> str:
-        """Return which lines were read, and how many per author."""
+        """Return which lines were read, and the number of lines of each author."""
         body = outcome.whole
         runs = body.data["runs"]
         written = Counter[str]()
@@ -95,7 +95,7 @@ def _runs(repository: Repository, name: str, arguments: VcsBlameArguments) -> li
 
 
 def _explain(error: GitError, name: str, arguments: VcsBlameArguments) -> GitError:
-    """Return git's error with advice."""
+    """Return the error with advice if git's complaint is a known one, else the error itself."""
     displayed, then = shown_name(name), arguments.revision or "HEAD"
     short = TOO_SHORT.search(error.complaint)
     if short is not None:
@@ -111,7 +111,7 @@ def _explain(error: GitError, name: str, arguments: VcsBlameArguments) -> GitErr
 
 
 def _length(repository: Repository, name: str, arguments: VcsBlameArguments) -> str:
-    """Return the number of lines from git's error message, or None."""
+    """Return the number of lines, which git states in an error, as text."""
     try:
         _runs(repository, name, arguments.model_copy(update=BEHIND_ANY_END))
     except GitError as error:

@@ -1,4 +1,4 @@
-"""Changes in git: unstaged, staged or between commits."""
+"""The tool `vcs_diff`: unstaged or staged changes, or those between commits."""
 
 import os
 from dataclasses import replace
@@ -39,7 +39,7 @@ class VcsDiffArguments(Arguments):
 
 
 class VcsDiff(GitTool):
-    """Returns a complete stat, then hunks."""
+    """Returns one line for every changed file, then the hunks."""
 
     name = "vcs_diff"
     description = (
@@ -52,7 +52,7 @@ class VcsDiff(GitTool):
     def look(
         self, arguments: VcsDiffArguments, context: ToolContext, repository: Repository
     ) -> Outcome:
-        """Return the difference."""
+        """Return the changed files and hunks, a line that there are none, or a question."""
         name = arguments.path and name_from_root(context.project, repository, arguments.path)
         if not arguments.stat_only and asks_for_secret(context, name):
             path = same_form(arguments.path or "")
@@ -68,7 +68,7 @@ class VcsDiff(GitTool):
         return Outcome(body=diff_body(found, secret_but(context, name)), notes=found.notes)
 
     def compress(self, _arguments: VcsDiffArguments, outcome: Outcome) -> str:
-        """Return the counts of files and lines, and the files."""
+        """Return the numbers of files and lines, and the files by kind of change."""
         return compressed_diff("Diff", outcome.whole)
 
 

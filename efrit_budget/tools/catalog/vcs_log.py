@@ -1,4 +1,4 @@
-"""The commit history."""
+"""The tool `vcs_log`: lists the commits before HEAD."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ class VcsLog(GitTool):
     def look(
         self, arguments: VcsLogArguments, context: ToolContext, repository: Repository
     ) -> Outcome:
-        """List the commits; one more than wanted is read, to know whether there are more."""
+        """Return the commits; read one more than `limit`, to know whether there are more."""
         name = arguments.path and name_from_root(context.project, repository, arguments.path)
         if find_commits(repository, ["HEAD"])[0] is None:
             return answer("There are no commits yet.", {"commits": []})
@@ -106,7 +106,7 @@ def _options(arguments: VcsLogArguments, *, follows: bool) -> Iterator[str]:
 
 
 def _entries(printed: bytes) -> Iterator[LogEntry]:
-    """Parse commits, each with its changes up to the next hash."""
+    """Yield the commits in git's output, each with its changes up to the next hash."""
     parts = printed.split(b"\0")
     step = len(FIELDS)
     for start in range(0, len(parts) - step, step):
@@ -151,7 +151,7 @@ def _facts(commit: Commit, changes: Sequence[FileChange]) -> JsonObject:
 
 
 def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
-    """Return that nothing was found, with times as git understood them."""
+    """Return the line that no commit matches, with the time that git understood."""
     filters = []
     if arguments.path is not None:
         filters.append(f"changed {same_form(arguments.path)}")
@@ -169,7 +169,7 @@ def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
 
 
 def _understood_time(since: str, repository: Repository) -> str:
-    """Return the time as git understood it; git accepts any words."""
+    """Return the time that git understands by `since`: git accepts any words as a time."""
     printed = repository.run("rev-parse", f"--since={since}").stdout.decode().strip()
     seconds = printed.removeprefix("--max-age=")
     if not seconds.isdigit():

@@ -1,4 +1,4 @@
-"""One commit, or a file in a commit."""
+"""The tool `vcs_show`: one commit, or a file or folder in a commit."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -34,7 +34,7 @@ class VcsShowArguments(Arguments):
 
 
 class VcsShow(GitTool):
-    """Returns author, date, message and changes."""
+    """Returns author, date, message and changes of a commit, or a file or folder in it."""
 
     name = "vcs_show"
     description = (
@@ -59,7 +59,7 @@ class VcsShow(GitTool):
         return _show(arguments, name, context, repository)
 
     def compress(self, arguments: VcsShowArguments, outcome: Outcome) -> str:
-        """Return the commit and its changes, or the file and its length."""
+        """Return the commit and its changes, or the revision with a path and the size shown."""
         body = outcome.whole
         if "subject" not in body.data:
             size = f"{body.whole_count:,} {body.noun}"
@@ -71,7 +71,7 @@ class VcsShow(GitTool):
 def _show(
     arguments: VcsShowArguments, name: str | None, context: ToolContext, repository: Repository
 ) -> Outcome:
-    """Return a commit with its changes, or those of one path."""
+    """Return a commit with all its changes, or with the changes of the path `name`."""
     digest = commit(repository, arguments.revision)
     comparison = Comparison(
         [*COMMAND, "--diff-merges=dense-combined"],
@@ -82,7 +82,7 @@ def _show(
     )
     found = read_patch(repository, comparison)
     fields = found.fields
-    if not fields:  # nothing that was asked for has changed
+    if not fields:  # git prints nothing if the path did not change
         finished = repository.run(*COMMAND, "--no-patch", "--end-of-options", digest)
         fields = finished.stdout.split(b"\0")[: len(FIELDS)]
     shown_commit = commit_of(fields)

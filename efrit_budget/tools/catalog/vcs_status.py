@@ -1,4 +1,4 @@
-"""The state of the working tree."""
+"""The tool `vcs_status`: the state of the working tree."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class VcsStatus(GitTool):
     hint = Hint("files", tokens_each=12)
 
     def look(self, _arguments: Arguments, _: ToolContext, repository: Repository) -> Outcome:
-        """Return the state of the working tree."""
+        """Return the state of the branch, and the files by state."""
         tree = read_status(repository)
         notes = (CUT,) if tree.cut else ()
         return Outcome(body=_body(repository, tree), notes=notes)
@@ -86,7 +86,7 @@ def _body(repository: Repository, tree: TreeState) -> Body:
 
 
 def _head(repository: Repository, tree: TreeState) -> Iterator[str]:
-    """Return the state of the branch in a few words."""
+    """Yield facts on the branch and the repository, each a few words."""
     branch = shown_name(tree.branch) if tree.branch else None
     if tree.commit is None:
         yield f"On {branch}, no commits yet"
