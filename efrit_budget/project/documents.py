@@ -41,7 +41,7 @@ class Document:
 
 @dataclass(frozen=True)
 class ChangeFolder:
-    """The folder of one change in the specification, with its documents."""
+    """A folder with the documents of one change to the project, planned or done."""
 
     name: str
     documents: tuple[Document, ...]
@@ -109,7 +109,10 @@ class _Finder:
         ]
 
     def documents(self, names: Iterator[str], *, must_be_there: bool = True) -> Iterator[Document]:
-        """Yield the named documents; collect refused ones, and missing ones that must be there."""
+        """Yield the documents that may be read; add the other names to `left_out`.
+
+        A name without a file is added only if it `must_be_there`.
+        """
         for name in names:
             self._cancellation.check()
             try:
@@ -130,7 +133,7 @@ class _Finder:
         return Document(located, size, found.st_mtime_ns)
 
     def changes(self, above: str, names: list[str]) -> Iterator[ChangeFolder]:
-        """Yield each folder in the folder `above` to which `names` lead, with its documents."""
+        """Group `names` by folder below `above`; yield these change folders with documents."""
         folders: dict[str, list[str]] = {}
         for name in names:
             folders.setdefault(name.removeprefix(above).partition("/")[0], []).append(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from efrit_budget.project.git.folder import GitError, git_folder
 
 PLAIN_NAME = re.compile(r"[\w./+@#-]{1,100}")
-"""A branch whose name does not match is left out: the model could take it for our words."""
+"""A branch whose name does not match is left out: the model could take it for instructions."""
 
 
 def environment(root: Path | str, program: str) -> str:

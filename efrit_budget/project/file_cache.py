@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 SETTLED_NS = 2_000_000_000
-"""A file that changed in the last so many nanoseconds may change again at the same timestamp."""
+"""Nanoseconds after a change during which a file may change again with the same timestamp."""
 MOST_KEPT = 50
 
 Stamp = tuple[int, int, int, int] | None
@@ -42,7 +42,7 @@ class FileCache(Generic[Key, Value]):
         self._kept: OrderedDict[Key, tuple[dict[Path, Stamp], Value]] = OrderedDict()
 
     def get(self, key: Key, find: Callable[[Sources], Value]) -> Value:
-        """Return the cached value of a key, or find it; `find` adds each file before reading it."""
+        """Return the cached value of a key, or find it; `find` stamps each file before it reads."""
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None:

@@ -43,7 +43,7 @@ START_OF_SCAN = 0xDA
 ICON, PNG = b"\0\0\1\0", b"\x89PNG\r\n\x1a\n"
 MOST_ICON_PIXELS = 4_000_000
 PART_SIDE = 1024
-"""About the side, in pixels, of the parts in which an image is scaled."""
+"""The approximate side, in pixels, of the parts in which an image is scaled."""
 QUALITY = 85
 
 Check = Callable[[], object]

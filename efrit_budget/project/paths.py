@@ -57,7 +57,7 @@ def same_form(given: str) -> str:
 
 
 def unescaped(quoted: bytes, signs: Mapping[bytes, bytes]) -> str:
-    """Return a name with its escapes undone: backslashes before octal numbers and `signs`."""
+    """Return a name with each backslash before an octal number or a key of `signs` resolved."""
 
     def sign(match: re.Match[bytes]) -> bytes:
         code = match[1]

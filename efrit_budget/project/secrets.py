@@ -16,7 +16,7 @@ PATTERNS = (
     *("application_default_credentials.json", "service-account*.json", "client_secret*.json"),
     *(".ssh/*", "!.ssh/*.pub", "!.ssh/known_hosts*", "!.ssh/config", ".gnupg/*"),
 )
-"""Files that hold secrets, as in a .gitignore: the last match decides; `a/b` ends a path."""
+"""Patterns of secret files, as in .gitignore: the last match decides; `a/b` is a path's end."""
 
 SIGNS = re.compile(r"\[.*?\]|[*?\[\]]")
 

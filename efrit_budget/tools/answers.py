@@ -34,7 +34,7 @@ class Found:
     """The advice behind the figures in the line on how many findings are shown."""
 
     def of(self, body: Body) -> Body:
-        """Return the body with the total and the hint."""
+        """Return the body with the total and the hint of this answer."""
         return replace(body, total=self.total, hint=self.hint)
 
 

@@ -1,1 +1,1 @@
-"""Runs git in somebody else's repository, and reads what it prints."""
+"""Runs git in repositories that are not trusted, and parses its output."""

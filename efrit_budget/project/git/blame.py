@@ -29,7 +29,7 @@ class LineOrigin:
 
     @property
     def short(self) -> str:
-        """The short hash for people."""
+        """The beginning of the hash, for people."""
         return self.hash[:SHORT_HASH]
 
 

@@ -37,12 +37,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Difference:
-    """The changed files, with hunks up to a maximum."""
+    """The changed files (`changes`), and those whose hunks were read (`patched`)."""
 
     changes: Sequence[FileChange]
     patched: Sequence[FileChange] = ()
     cut: bool = False
-    """Whether hunks were left out because of the maximum."""
+    """Whether hunks were left out because the output was longer than MOST_BYTES."""
     fields: Sequence[bytes] = ()
     unfiltered: frozenset[str] = frozenset()
     """Files that git would filter through a program before comparing; the program was not run."""
@@ -67,7 +67,7 @@ def count_changes(repository: Repository, comparison: Comparison) -> Difference:
 
 
 def read_patch(repository: Repository, comparison: Comparison) -> Difference:
-    """Return the changed files with hunks; those behind the maximum have only counts."""
+    """Return the changed files with hunks; files beyond MOST_BYTES of output have only counts."""
     options = [*PATCH_OPTIONS, f"--unified={comparison.context}"]
     finished = _run(repository, comparison, options)
     *fields, printed = finished.stdout.split(b"\0", comparison.fields)

@@ -80,7 +80,7 @@ class GitFolder:
 
 
 def git_folder(root: Path) -> GitFolder:
-    """Return the repository that contains `root`; raise if git must not read it or none exists."""
+    """Return the repository that contains `root`; raise if none does or git must not read it."""
     home = root.resolve()
     found = _folders.get(home, lambda sources: _find(home, sources))
     if found is None:
@@ -114,7 +114,7 @@ def _find(home: Path, sources: Sources) -> GitFolder | None:
 
 
 def _resolve(path: Path, sources: Sources) -> Path:
-    """Return a path without links; forbid to cache it if it had any, since links may change."""
+    """Return the resolved path; if it contains links, forbid to cache it, as links may change."""
     if any(part.is_symlink() for part in (path, *path.parents)):
         sources.complete = False
     return path.resolve()
@@ -187,7 +187,8 @@ def _stated_work_tree(found: GitFolder, sources: Sources) -> Path | None:
 def _check_inside(found: GitFolder, sources: Sources) -> None:
     """Raise if a part of the repository is elsewhere, or is a pipe or a device.
 
-    Only a repository inside its working tree may not borrow objects: a project can bring it.
+    A repository inside its working tree, which may have come with the project, must not borrow
+    objects from elsewhere.
     """
     homes = [found.top, found.own, found.shared]
     if found.top in found.shared.parents:

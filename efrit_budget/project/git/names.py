@@ -27,7 +27,7 @@ def unquote(printed: bytes) -> str:
 
 
 def name_from_root(project: Project, repository: Repository, shown: str) -> str:
-    """Return the path from the project's root that git has for a displayed path.
+    """Return the path from the project's root under which git knows the displayed path `shown`.
 
     Links to folders are followed, but not a link in the last part, which git stores as a file.
     The file need not exist: it may be in the history.

@@ -72,7 +72,7 @@ def changes_of_patch(printed: bytes, combined_status: str = "U") -> list[FileCha
 
 
 def _with_kinds_joined(changes: list[FileChange]) -> list[FileChange]:
-    """Return changes; join the deletion and the addition of one path into a change of kind (T)."""
+    """Return changes in which a deletion and an addition of one path are one, of status T."""
     kept: list[FileChange] = []
     for new in changes:
         old = kept[-1] if kept else None

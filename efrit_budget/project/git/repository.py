@@ -251,7 +251,7 @@ _filters: FileCache[tuple[str, GitFolder, tuple[Path, ...]], tuple[str, ...]] = 
 
 
 def _environment(top: Path, filters: tuple[str, ...]) -> dict[str, str]:
-    """Return the environment for git: ours without keys, with git's variables replaced."""
+    """Return the environment for git: without keys, and with GIT_ variables only as set here."""
     own = own_without_keys()
     kept = {name: value for name, value in own.items() if not name.startswith("GIT_")}
     return kept | ENVIRONMENT | _settings(filters) | {"GIT_WORK_TREE": str(top)}

@@ -49,7 +49,7 @@ def _check(revision: str) -> None:
 
 
 def difference(repository: Repository, revision: str) -> list[str]:
-    """Return the commits to give to git diff for a revision: one, two, or A...B in one word.
+    """Return the arguments that name the commits to be compared by git diff for a revision.
 
     A..B, A...B (changes of B since it parted from A) and A^! (changes of A itself) are revisions.
     """

@@ -22,7 +22,7 @@ MARGIN = 256 * 1024 * 1024
 MOST_MEMORY = 768 * 1024 * 1024
 """The most bytes of a program's own memory; files that it maps to read are not counted."""
 MOST_ADDRESSES = 1024 * 1024 * 1024
-"""The most bytes that a program may map in all; MOST_MEMORY alone does not limit every way."""
+"""The most bytes that a program may map: Linux does not count all its memory for MOST_MEMORY."""
 
 _one_at_a_time = threading.Lock()
 

@@ -51,7 +51,7 @@ class Child:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def wait(self, seconds: float) -> int | None:
-        """Wait for the end of the process; return its exit code, or None if it still runs."""
+        """Wait for the process at most so long; return its exit code, or None if it still runs."""
         if self.code() is None:
             seconds = _wait_by_descriptor(self.process.pid, seconds)
         deadline, pause = time.monotonic() + seconds, SHORTEST_PAUSE
@@ -92,7 +92,7 @@ class _Groups:
         cancellation: Cancellation,
         origin: Origin | None = None,
     ) -> Child:
-        """Start a process, unless cancelled; a `kill_all` called meanwhile kills its group too."""
+        """Start a process, or raise if cancelled; `kill_all`, if called meanwhile, kills it too."""
         with self._lock:
             cancellation.check()
             child = Child(begin(), origin)

@@ -26,7 +26,7 @@ for process in /proc/[0-9]*; do
 done 2>/dev/null
 """
 ATTEMPTS = 3
-"""The most shells that are started to read one message, in case they are killed."""
+"""The most shells to which one message is written, in case they are killed."""
 
 
 class _Guard:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 TERMINATE_SECONDS = 0.1
 """Seconds from the SIGTERM to a group until the SIGKILL."""
 PATIENCE_SECONDS = 0.5
-"""Seconds for which pipes are read on that a process outside the group keeps open."""
+"""Seconds for which pipes are still read after the end, if another process has them open."""
 POLL_SECONDS = 0.05
 STOP_SECONDS = 1.0
 """Seconds until SIGKILL if the person stopped the program, and waits for its last output."""
@@ -102,9 +102,9 @@ def run(  # noqa: PLR0913  each limit has its own name
 ) -> Finished:
     """Run a program to its end, to one of its limits, or until it is cancelled (which raises).
 
-    When the program has ended, the other processes of its group are killed. With `kept_bytes`, so
-    many first bytes of output and the tail are kept; without, more than `most_bytes` of output
-    stop the program. A confined program is also stopped if it only waits.
+    When the program has ended, the other processes of its group are killed. With `kept_bytes`, only
+    that many bytes of output and the tail are kept; without, the program is stopped when it writes
+    more than `most_bytes`. A confined program is also stopped if it only waits.
     """
     stdin = subprocess.DEVNULL if given is None else subprocess.PIPE
     start = None if confinement is None else confinement.start
@@ -157,7 +157,7 @@ def _running(
     """Start a program; at the end of the block, kill it with all that it started.
 
     A program with an origin is a command of the model's: its streams are merged, and it is in a
-    session of its own. Other programs are in a group of their own: that starts faster on Linux.
+    session of its own. Other programs are in a group of their own: a busy Linux runs these sooner.
     """
     begin: partial[subprocess.Popen[bytes]] = partial(
         subprocess.Popen,
@@ -302,7 +302,7 @@ class _Collector:
             pipe.close()
 
     def _write(self, pipe: IO[bytes], rest: BytesIO) -> None:
-        """Write of the input what a pipe takes at once; close the pipe when all is written."""
+        """Write as much of the input as a pipe takes; close the pipe when all is written."""
         share = rest.getbuffer()[rest.tell() :][:SHARE_BYTES]
         try:
             rest.seek(os.write(pipe.fileno(), share), os.SEEK_CUR)

@@ -1,8 +1,8 @@
 """Find processes that left a command's group, such as daemons; Linux only.
 
 A process whose parent ends becomes a child of this process, so that it can be found. A variable in
-its environment, MARK, names the command that started it. It is in another session than this
-process and the programs that this process starts for itself.
+its environment, MARK, names the command that started it. Such a process is in
+another session than this process and the programs that this process starts for itself.
 """
 
 import ctypes

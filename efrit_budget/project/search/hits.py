@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Hits:
-    """The result of a search; matches are counted as lines."""
+    """The result of a search; each matching line counts as one match."""
 
     blocks: list[Block] = field(default_factory=list)
     """The matches by file, sorted by path; at most MOST_STORED matches with their lines."""
@@ -72,7 +72,7 @@ class Hits:
 
 
 def join(one: Hits, other: Hits, *, count: bool) -> Hits:
-    """Return the hits of two searches as one, without `count` the first MOST_STORED matches."""
+    """Return the hits of two searches as one; drop matches beyond MOST_STORED unless `count`."""
     if not other.searched_files:
         return one
     blocks = sorted([*one.blocks, *other.blocks])

@@ -18,7 +18,7 @@ MOST_FOLDERS = 50_000
 RACY_NS = 2_000_000_000
 
 Tree = dict[str, list[str]]
-"""A map from folders to the names of their files; a folder ends in a slash, the root is empty."""
+"""Maps each folder, which ends in a slash (the root: empty), to the names of its files."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _listed(repository: Repository, *which: str) -> list[str]:
 
 
 def _take_out_deleted(tracked: Tree, folder: Path) -> list[str]:
-    """Remove the files that do not exist from a tree, and return their paths."""
+    """Remove from a tree the files that do not exist, and return their paths."""
     deleted: list[str] = []
     top = f"{folder}/"
     for inner, names in list(tracked.items()):
@@ -123,7 +123,7 @@ def _missing(folder: str, names: list[str]) -> set[str]:
         state = (modified, hash(tuple(names)))
         if _complete.get(folder) == state:
             return set()
-        missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  faster than Path.iterdir
+        missing = set(names).difference(os.listdir(folder))  # noqa: PTH208  faster than iterdir
     except (FileNotFoundError, NotADirectoryError):
         return set(names)
     except OSError:
@@ -136,7 +136,7 @@ def _missing(folder: str, names: list[str]) -> set[str]:
 
 
 def _take_out_replaced(tracked: Tree, untracked: Iterable[str]) -> list[str]:
-    """Remove the files of folders that links replaced from a tree, and return their paths."""
+    """Remove from a tree the files whose folder is a link now, and return their paths."""
     deleted: list[str] = []
     for link in {f"{name}/" for name in untracked} & tracked.keys():
         deleted += _take_out(tracked, link, set(tracked[link]))

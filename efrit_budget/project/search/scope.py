@@ -58,7 +58,7 @@ class Scope:
         return [name for name in self.listing.result().alike if name not in unsaved]
 
     def by_name(self) -> Scope:
-        """Return the scope that leaves out each secret file by path, or many by pattern."""
+        """Return the scope that leaves out secret files by path, or too many by pattern."""
         excluding = [f"--glob=!{exactly(name)}" for name in self.listing.result().secret]
         if len(excluding) > MOST_BY_NAME:
             globs = [f"--iglob=!{glob}" for glob in self.secrets.globs]

@@ -29,7 +29,7 @@ MOST_KEPT_BYTES = 32 * 1024 * 1024
 MOST_AGAIN, MOST_AGAIN_BYTES = 200, 64 * 1024 * 1024
 """The most files, and bytes of each, that are searched again if folders change meanwhile."""
 MOST_ALIKE = 200
-"""The most files with names like those of secret files that a second search names."""
+"""The most files with names like those of secret files that a second search lists by path."""
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 CLOCK_NS = 20_000_000
 """Nanoseconds that the clock of the file system may be behind."""

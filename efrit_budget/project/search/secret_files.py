@@ -127,7 +127,7 @@ def _covered(
 
 
 def _odd_folder(name: str, names: SecretNames) -> str | None:
-    """Return the topmost folder above a file whose own path is a secret one, or None."""
+    """Return the topmost folder above a file whose own path matches a secret pattern, or None."""
     above = reversed(PurePath(name).parents)
     return next((str(f) for f in above if names.secrets.fit(f"{names.top}{f}")), None)
 

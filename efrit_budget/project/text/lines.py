@@ -20,7 +20,7 @@ SMALL = 1024
 THREADS, MOST_BLOCKS = 3, 64
 MOST_INDEXES = 16
 RACY_NS = 100_000_000
-"""A file that changed in the last so many nanoseconds may change again at the same timestamp."""
+"""Nanoseconds after a change during which a file may change again with the same timestamp."""
 
 Check = Callable[[], object]
 

@@ -30,7 +30,7 @@ SNIFFED_BYTES = 8192
 MAX_PATHS = 1000
 
 Look = tuple[JsonObject, Source | None]
-"""The metadata of a path, or the error at it, and a source if there is a file."""
+"""The metadata of a path and its source; or an error at the path, and None."""
 
 
 class FileInfoArguments(Arguments):

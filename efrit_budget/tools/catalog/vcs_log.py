@@ -1,4 +1,4 @@
-"""The tool `vcs_log`: lists the commits before HEAD."""
+"""The tool `vcs_log`: lists HEAD and the commits before it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -151,7 +151,7 @@ def _facts(commit: Commit, changes: Sequence[FileChange]) -> JsonObject:
 
 
 def _empty_outcome(arguments: VcsLogArguments, repository: Repository) -> str:
-    """Return the line that no commit matches, with the time that git understood."""
+    """Return a sentence that says that no commit fits the arguments, and names them."""
     filters = []
     if arguments.path is not None:
         filters.append(f"changed {same_form(arguments.path)}")

@@ -14,7 +14,7 @@ from efrit_budget.results.trees import of_tree
 from efrit_budget.tools.sizes import counted
 
 Tree = Mapping[str, Sequence[str]]
-"""A map from folders to the names of their files; a folder ends in a slash, the root is empty."""
+"""Maps each folder, which ends in a slash (the root: empty), to the names of its files."""
 Item = tuple[str, Json]
 Order = Literal["path", "recent", "size"]
 
