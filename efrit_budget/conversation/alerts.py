@@ -23,7 +23,7 @@ CACHE_MARK = {"type": "ephemeral"}
 
 @dataclass(frozen=True)
 class AlertOutcome:
-    """The window with the alert that was due, if any."""
+    """The state of the window after `append_alert`, with the text of the alert if one was due."""
 
     state: WindowState
     text: str | None = None
@@ -36,9 +36,9 @@ def append_alert(
 ) -> AlertOutcome:
     """Append a warning or a notice if one is due; `system` are the blocks of the client.
 
-    A warning is a system message. Where the model takes none, the system text is rewritten with
-    it, which begins an epoch. Nothing can be appended after a paused reply, nor after another
-    system message: then the alert waits.
+    A warning is a system message. If the model takes no system messages, the warning becomes a
+    part of the system text, which begins an epoch. Nothing can be appended after a paused reply,
+    nor after another system message: then the alert waits.
     """
     window, bounds, last = state.window, state.bounds, state.pieces[-1].phase
     if last is Phase.REPLY or (last is Phase.NOTICE and bounds.model.system_messages):
@@ -57,7 +57,7 @@ def append_alert(
 def system_with_warning(
     system: list[JsonObject], window: Window, bounds: Bounds
 ) -> list[JsonObject]:
-    """Return the client's system blocks with the warning of the window's band, if it has one."""
+    """Return the client's system blocks, then the warning if one holds, with a cache mark last."""
     blocks = [dict(block) for block in system]
     if window.warned != Band.AMPLE:
         text = bands.warning(bounds.prompt_limit - window.kept)
@@ -82,7 +82,7 @@ def _append_notice(connection: Connection, state: WindowState) -> AlertOutcome:
 def _rewrite_system(
     connection: Connection, state: WindowState, system: list[JsonObject], warning: str
 ) -> AlertOutcome:
-    """Rewrite only the system text with the warning; begin an epoch."""
+    """Begin an epoch with the warning in the system text, without notices and thinking."""
     window = state.window
     states = {
         piece.key: PieceState.GONE if piece.phase is Phase.NOTICE else PieceState.COMPRESSED

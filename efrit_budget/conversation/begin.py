@@ -46,7 +46,7 @@ class TurnRequest:
     offers: Sequence[Offer]
     user_message: list[JsonObject] | None
     environment: str = ""
-    """The text on date and place; it is renewed at rewrites, and causes none."""
+    """The text on date and place; rewrites renew it, but a change of it causes no rewrite."""
 
     def system_blocks(self) -> list[JsonObject]:
         """Return the system text as it is sent, with the environment last."""
@@ -77,7 +77,7 @@ class BegunTurn:
     rewritten: bool
     assembly: Assembly
     notes: tuple[str, ...]
-    """For the person: a message that was cut, and the alerts that the model gets."""
+    """Lines for the person: on texts that were cut, and the alerts that the model gets."""
     sent_again: bool = False
     """Whether the client repeated its latest request, perhaps as it had no reply to it."""
 
@@ -87,7 +87,7 @@ def begin(
 ) -> BegunTurn:
     """Store the user message; return the new messages, or all of them if a rewrite is needed.
 
-    A request that is repeated before its reply is stored once, and begins the same turn.
+    A user message that the client repeats before its reply is stored only once.
     """
     digest = request.digest()
     if sent_again := _is_sent_again(connection, window, digest):
@@ -130,7 +130,7 @@ def _is_all_sent(state: WindowState, request: TurnRequest) -> bool:
 
 
 def _check_waits_for_reply(connection: Connection, state: WindowState) -> None:
-    """Raise unless the latest piece is not a reply, or is one that was paused."""
+    """Raise if nothing waits for a reply: the latest piece is a reply that did not pause."""
     if state.pieces and state.pieces[-1].phase is not Phase.REPLY:
         return
     row = turns.get(connection, state.window.session_id, state.window.turn_ended)
@@ -214,7 +214,7 @@ def _rewrite(
 def _assemble(
     connection: Connection, state: WindowState, *, whole: bool
 ) -> tuple[WindowState, Assembly]:
-    """Return the messages to send, all of them or the new ones, and the window that has them."""
+    """Return the messages to send, the new ones or all if `whole`, and the state that has them."""
     window, session_id = state.window, state.window.session_id
     if whole:
         calls.clear_places(connection, session_id)

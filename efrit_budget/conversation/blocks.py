@@ -8,7 +8,7 @@ from efrit_budget.budget.estimate import estimate
 from efrit_budget.errors import Json, JsonObject
 
 IMAGE_TOKENS = 1_600
-"""The cost of an image of the usual largest size, which is not estimated from its bytes."""
+"""The tokens charged for any image: those of a large one, whatever the number of its bytes."""
 THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -22,7 +22,7 @@ def block_estimate(block: JsonObject) -> int:
 
 
 def valid_json(value: Json, separators: tuple[str, str] | None = None) -> str:
-    """Return JSON text that is valid UTF-8 and reads back the same."""
+    """Return a value as JSON text; escape all but ASCII only if UTF-8 cannot encode the text."""
     text = json.dumps(value, ensure_ascii=False, separators=separators)
     try:
         text.encode()
@@ -39,8 +39,8 @@ def is_blank(block: JsonObject) -> bool:
 def sendable_blocks(blocks: list[JsonObject]) -> list[JsonObject]:
     """Return the blocks of a reply that the API accepts back.
 
-    It refuses blank texts, thinking that was broken off before its signature, and thinking at
-    the end of a message.
+    The API refuses blank texts, thinking without a signature (it was broken off), and thinking
+    at the end of a message.
     """
     accepted = [
         block

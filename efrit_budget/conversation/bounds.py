@@ -25,11 +25,11 @@ from efrit_budget.conversation.plan import Frame
 from efrit_budget.conversation.windows import Window, calibration_of
 
 MOST_TURNS = 99_999
-"""The number of evicted turns that the size of their title is computed with."""
+"""The number of evicted turns for which the title of their lines has room."""
 HINT_RESERVE = 40
 """Tokens by which the hints in the tools' descriptions may grow in a rewrite."""
 COUNTED_WHOLE = 100_000
-"""Characters of the longest text that is counted whole by a tool that cuts its answer."""
+"""The most characters of a text that `cost_to_cut` counts whole; longer texts are sampled."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,18 @@ class Bounds:
     calibration: Calibration
 
     reply_limit: int
-    """The largest reply."""
+    """The most tokens of a reply."""
     prompt_limit: int
-    """The largest prompt, by the limits and the model's window."""
+    """The most tokens of a prompt, by the limits and the model's window."""
     around_a_result: int
-    """The tokens of a result in the prompt besides its text."""
+    """The tokens that each result takes in the prompt besides those of its text."""
 
     plan_limit: int
-    """The largest planned prompt, with room for alerts and hints."""
+    """The most tokens of a planned prompt: `prompt_limit` less the room for alerts and hints."""
 
     @cached_property
     def head_limit(self) -> int:
-        """The largest size of the lines of evicted turns."""
+        """The most tokens of the lines of evicted turns."""
         return max(self.limits.of(Tier.HISTORY) // SHARE, self.cost(short_head(MOST_TURNS)))
 
     def cost(self, text: str) -> int:
@@ -64,11 +64,11 @@ class Bounds:
         return self.calibration.tokens(sampled(text))
 
     def cost_to_cut(self, text: str) -> int:
-        """Return the tokens by which a tool cuts its answer; only long texts are sampled."""
+        """Return the tokens of a text, for a tool that cuts its answer; sample only long texts."""
         return self.cost(text) if len(text) <= COUNTED_WHOLE else self.rough(text)
 
     def frame(self, connection: Connection, window: Window) -> Frame:
-        """Return the frame of a plan."""
+        """Return the limits and costs with which a rewrite of the window is planned."""
         return Frame(
             limits=self.limits,
             prompt_limit=self.plan_limit,

@@ -13,7 +13,7 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 
 NEW = "session_id = :session AND turn >= :first AND turn < :turn AND state = 'full'"
-"""The results that are new in the prompt of a turn."""
+"""SQL that is true for the results of the turns from `first` to before `turn`."""
 
 
 def get(connection: Connection, session_id: str, tool_use_id: str) -> Row | None:
@@ -24,7 +24,7 @@ def get(connection: Connection, session_id: str, tool_use_id: str) -> Row | None
 
 
 def get_piece(connection: Connection, session_id: str, piece: Piece) -> Row:
-    """Return the texts that the window can show of a call."""
+    """Return the columns of a call with which its result is sent, in full or compressed."""
     row: Row = connection.execute(
         "SELECT number, tool_use_id, status, delivered, exact, compressed FROM calls"
         " WHERE session_id = ? AND turn = ? AND ordinal = ?",
@@ -43,7 +43,7 @@ def insert(
 
 
 def start(connection: Connection, call: ToolCall, owner: str) -> None:
-    """Record that a call runs in a process."""
+    """Record that a call begins to run in the process with the mark `owner`."""
     _save(connection, call, owner=owner, begun=time.time())
 
 
@@ -59,7 +59,7 @@ def _save(connection: Connection, call: ToolCall, **columns: Json) -> None:
 
 
 def announce(connection: Connection, call: ToolCall, turn: int, ordinal: int) -> None:
-    """Insert a call of a reply; if it has a row already, record its place in the turn there."""
+    """Insert a call of a reply; if it has a row without a turn, set turn and ordinal there."""
     connection.execute(
         "INSERT INTO calls (session_id, tool_use_id, tool, arguments, turn, ordinal, state)"
         " VALUES (?, ?, ?, ?, ?, ?, 'announced') ON CONFLICT DO UPDATE"
@@ -89,7 +89,7 @@ def update(connection: Connection, key: tuple[str, str], **columns: Json) -> Non
 
 
 def count_use(connection: Connection, session_id: str, number: int, clock: int) -> None:
-    """Count a use of a result."""
+    """Record a use of a result: set its last use to the window's clock."""
     connection.execute(
         "UPDATE calls SET last_use = ? WHERE session_id = ? AND number = ?",
         (clock, session_id, number),
@@ -108,7 +108,7 @@ def count_between(connection: Connection, session_id: str, first: str, last: str
 def point_latest(
     connection: Connection, session_id: str, ids: tuple[str, str], text: str, raw: int
 ) -> None:
-    """Set the compressed line of the latest answer whose id sorts between two others."""
+    """Set the compressed line of the latest answer without a result whose id is between `ids`."""
     connection.execute(
         "UPDATE calls SET compressed = ?1, compressed_raw = ?2 WHERE session_id = ?3"
         " AND tool_use_id > ?4 AND tool_use_id < ?5 AND number IS NULL AND state <> 'compressed'"
@@ -128,7 +128,7 @@ def list_page(
     offset: int,
     limit: int,
 ) -> tuple[int, list[Row]]:
-    """Return how many calls are in these states, and one page of them, newest first."""
+    """Return the number of calls in these states, and `limit` from `offset` on, newest first."""
     found = (
         "FROM calls WHERE session_id = ?1"
         " AND (?2 IS NULL OR state IN (SELECT value FROM json_each(?2)))"
@@ -143,7 +143,7 @@ def list_page(
 
 
 def find_number(connection: Connection, session_id: str, number: int, preferred: str) -> Row | None:
-    """Return the call that shows a result, or None; of several, one that meets a condition."""
+    """Return a call with this result, or None; prefer one for which the SQL `preferred` is true."""
     row: Row | None = connection.execute(
         "SELECT * FROM calls WHERE session_id = ? AND number = ?"  # noqa: S608  own words
         f" ORDER BY {preferred} DESC, last_use DESC, ended DESC LIMIT 1",
@@ -162,7 +162,7 @@ def list_results(connection: Connection, session_id: str) -> list[Row]:
 
 
 def list_turn(connection: Connection, session_id: str, turn: int | None) -> list[Row]:
-    """Return the calls of a turn; None selects those without a turn."""
+    """Return the calls of a turn; None selects calls without a turn."""
     return connection.execute(
         "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state"
         " FROM calls WHERE session_id = ? AND turn IS ? ORDER BY ordinal, ended",
@@ -216,7 +216,7 @@ def find_todos(connection: Connection, session_id: str) -> Json:
 
 
 def sum_pinned(connection: Connection, session_id: str, but: str) -> int:
-    """Return the tokens of the pinned results of all calls but one."""
+    """Return the tokens of all pinned results, except that of the call `but`."""
     row = connection.execute(
         "SELECT coalesce(sum(tokens), 0) FROM calls WHERE session_id = ? AND pinned = 1"
         " AND tool_use_id <> ?",
@@ -226,7 +226,7 @@ def sum_pinned(connection: Connection, session_id: str, but: str) -> int:
 
 
 def evict_outside(connection: Connection, session_id: str) -> None:
-    """Evict the results that have no place in the conversation."""
+    """Evict the results that belong to no turn."""
     connection.execute(
         "UPDATE calls INDEXED BY calls_outside SET state = 'gone'"
         " WHERE session_id = ? AND turn IS NULL AND state IN ('full', 'compressed')",
@@ -247,7 +247,7 @@ def restore_turn(connection: Connection, session_id: str, turn: int) -> None:
 
 
 def list_window(connection: Connection, session_id: str) -> list[Row]:
-    """Return the sizes and places of the calls in the window."""
+    """Return the sizes, states and message numbers of the calls in the window."""
     return connection.execute(
         "SELECT turn, ordinal, raw, exact, compressed_raw, state, last_use, pinned, place, wish"
         " FROM calls WHERE session_id = ? AND state IN ('full', 'compressed') AND turn IS NOT NULL",
@@ -256,7 +256,7 @@ def list_window(connection: Connection, session_id: str) -> list[Row]:
 
 
 def list_full_places(connection: Connection, session_id: str) -> list[Row]:
-    """Return the places of "Same as" lines, each with a place that shows its text in full."""
+    """Return turn and ordinal of each "Same as" line, with those of each call that has its text."""
     return connection.execute(
         "SELECT line.turn, line.ordinal, shown.turn, shown.ordinal FROM calls AS line"
         " LEFT JOIN calls AS shown ON shown.session_id = line.session_id"
@@ -272,9 +272,9 @@ def list_full_places(connection: Connection, session_id: str) -> list[Row]:
 def find_full_copy(
     connection: Connection, window: Window, blob: str, start: int, end: int
 ) -> int | None:
-    """Return the result in the window that shows this range of a text in full, or None.
+    """Return the number of a result in the window that shows this range of a text, or None.
 
-    Where there are no turns, every result is taken to be in the client's window.
+    In a session without turns, every result counts as in the window.
     """
     row = connection.execute(
         "SELECT calls.number FROM results JOIN calls USING (session_id, number)"
@@ -297,7 +297,7 @@ def count_in_prompt(connection: Connection, session_id: str, first: int, turn: i
 
 
 def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
-    """Return the estimated and the exactly known tokens in the prompt."""
+    """Return the estimated and the exactly known tokens of the results in the window."""
     raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'full' THEN raw ELSE compressed_raw END), 0),"
         " coalesce(sum(CASE WHEN state = 'full' THEN exact ELSE 0 END), 0)"
@@ -309,7 +309,7 @@ def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
 
 
 def sum_shrunken(connection: Connection, session_id: str) -> Row:
-    """Sum up what the compressed and evicted results had cost in full, and what they cost now."""
+    """Return the tokens of compressed and evicted results: full (`raw`, `exact`), now (`kept`)."""
     row: Row = connection.execute(
         "SELECT coalesce(sum(raw), 0) AS raw, coalesce(sum(exact), 0) AS exact,"
         " coalesce(sum(CASE WHEN state = 'compressed' THEN compressed_raw ELSE 0 END), 0) AS kept"
@@ -321,13 +321,13 @@ def sum_shrunken(connection: Connection, session_id: str) -> Row:
 
 
 def sum_new(connection: Connection, span: Mapping[str, object]) -> int:
-    """Return the estimate of the results that were new in the prompt of a turn."""
+    """Return the estimate of the results in full in the turns of `span`."""
     statement = f"SELECT coalesce(sum(raw), 0) FROM calls WHERE {NEW}"  # noqa: S608  own words
     return int(connection.execute(statement, span).fetchone()[0])
 
 
 def scale_new(connection: Connection, span: Mapping[str, object], times: float) -> None:
-    """Multiply the estimates of the results that were new in the prompt of a turn."""
+    """Multiply the estimates of the results in full in the turns of `span`."""
     connection.execute(
         f"UPDATE calls SET raw = CAST(raw * :times AS INTEGER) WHERE {NEW}",  # noqa: S608
         {**span, "times": times},
@@ -337,7 +337,7 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
 def update_pieces(
     connection: Connection, session_id: str, change: str, values: Mapping[PieceKey, Json]
 ) -> None:
-    """Set a column of results, each to its value; pieces of other phases are passed over."""
+    """Make the SQL change to results, each with its value; ignore pieces of other phases."""
     connection.executemany(
         f"UPDATE calls SET {change} WHERE session_id = ? AND turn = ? AND ordinal = ?",  # noqa: S608
         [
@@ -349,7 +349,7 @@ def update_pieces(
 
 
 def clear_places(connection: Connection, session_id: str) -> None:
-    """Clear all message places and user edits."""
+    """Forget which message carries each result, and all user edits."""
     connection.execute(
         "UPDATE calls SET place = NULL, wish = NULL"
         " WHERE session_id = ? AND (place IS NOT NULL OR wish IS NOT NULL)",
@@ -364,13 +364,13 @@ def count_by_session(connection: Connection) -> dict[str, int]:
 
 
 def pinned_sessions(connection: Connection) -> set[str]:
-    """Return the sessions that have a pinned result."""
+    """Return the ids of the sessions that have a pinned result."""
     found = "SELECT DISTINCT session_id FROM calls INDEXED BY calls_pinned WHERE pinned = 1"
     return {row[0] for row in connection.execute(found)}
 
 
 def delete_some(connection: Connection, session_id: str) -> int:
-    """Delete some calls of a session; return how many."""
+    """Delete up to 50 calls of a session; return the number deleted."""
     return connection.execute(
         "DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE session_id = ? LIMIT 50)",
         (session_id,),

@@ -10,7 +10,7 @@ from efrit_budget.results.tokens import handle
 
 
 def compressed_line(number: int, tokens: int, summary: str) -> str:
-    """Return the line of a result, with the handle that brings it back."""
+    """Return the line that replaces a compressed result: its handle, tokens and summary."""
     return f"{_line_start(number, tokens)} {summary.strip()}".rstrip()
 
 
@@ -20,16 +20,16 @@ def _line_start(number: int, tokens: int) -> str:
 
 
 def line_of_same(number: int, same_as: int) -> str:
-    """Return the line of a result that was delivered as a "Same as" line."""
+    """Return the line that replaces a "Same as" line, with the result `same_as` that it names."""
     name = handle(number)
     same = "" if same_as == number else f"same as {handle(same_as)}; "
     return own(f"[{name}: {same}recall_result {name} brings it back]")
 
 
 def summary_of(row: Row) -> str:
-    """Return the summary in the line of a call, which begins with its stored number and tokens.
+    """Return the summary in the compressed line of a call, empty for a "Same as" line.
 
-    A result that is shorter than its line would be has its text there, with a footer.
+    Of a result that is stored as its own line, being shorter, it is the text without the footer.
     """
     if row["same_as"] is not None:
         return ""

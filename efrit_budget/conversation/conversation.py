@@ -51,7 +51,7 @@ class Conversation:
             )
 
     def preview(self, session: Session, request: TurnRequest, *, caching: bool) -> JsonObject:
-        """Return what a turn would hold and cost, without storing it."""
+        """Return tokens, price and changes of the turn that would begin, without storing it."""
         with self._database.trying() as connection:
             window, bounds = self.load(connection, session, request.model)
             before = full_results(connection, session.id)
@@ -62,7 +62,7 @@ class Conversation:
         return preview_reply(begun_turn, shrinking, cached_count)
 
     def end(self, session: Session, reply: ModelReply) -> JsonObject:
-        """Store the model's reply; return the budget for its tools, and the usage so far."""
+        """Store the model's reply; return the budget, and the usage and price of the session."""
         with self._database.writing() as connection:
             rows.update(connection, session.id, touched=time.time())
             window, bounds = self.load(connection, session)
@@ -82,7 +82,7 @@ class Conversation:
             return load_state(connection, *self.load(connection, session)).snapshot()
 
     def messages(self, session: Session) -> JsonObject:
-        """Return the conversation in the window."""
+        """Return model, system text, tools and messages of the window as they were sent."""
         with self._database.reading() as connection:
             window, bounds = self.load(connection, session)
             pieces = stored_pieces.load_pieces(connection, session.id, bounds.calibration)
@@ -100,13 +100,13 @@ class Conversation:
             return {"turns": list(transcript(connection, session.id))}
 
     def list_turns(self, session: Session) -> JsonObject:
-        """Return messages and replies with their costs and beginnings."""
+        """Return the cost and the beginning of each user message, notice and reply."""
         with self._database.reading() as connection:
             window, bounds = self.load(connection, session)
             return {"turns": list_turns(connection, window, bounds.calibration)}
 
     def status(self, session: Session, *, price: bool) -> JsonObject:
-        """Return budget, usage, latest turn and todo list; with `price` what it cost."""
+        """Return budget, usage, time of the latest turn and todo list; with `price` the dollars."""
         with self._database.reading() as connection:
             return {
                 "budget": self.budget(session),
@@ -123,7 +123,7 @@ class Conversation:
     def load(
         self, connection: Connection, session: Session, model: str | None = None
     ) -> tuple[Window, Bounds]:
-        """Return the window, and its bounds for a model or for that of the latest request."""
+        """Return the window and its bounds for a model, by default that of the latest request."""
         window = windows.load(connection, session.id)
         name = window.model if model is None else model
         return window, bounds_of(connection, session.limits, name, self._model_named)
@@ -132,8 +132,8 @@ class Conversation:
 def measure_again(connection: Connection, state: WindowState, *, comes_back: bool) -> WindowState:
     """Save the sizes of a window after a user edit.
 
-    The next request is a rewrite if an edit waits for a piece that was sent, or if an evicted
-    piece comes back; undoing the first kind of edit makes the rewrite unnecessary again.
+    The next request is a rewrite if an evicted piece came back, or as long as a piece that was
+    sent has a user edit that is not applied yet.
     """
     if comes_back or state.window.must_rewrite == windows.CAME_BACK:
         must_rewrite = windows.CAME_BACK
@@ -162,7 +162,7 @@ def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
 
 
 def _full_rewrite(connection: Connection, begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
-    """Return all messages for a client that repeats its request, as it may lack any of them."""
+    """Return all messages as a rewrite if the client repeats its request, as it may lack some."""
     if not begun_turn.sent_again or begun_turn.rewritten:
         return {}
     window = begun_turn.state.window
@@ -174,7 +174,7 @@ def _full_rewrite(connection: Connection, begun_turn: BegunTurn, bounds: Bounds)
 def _sent_messages(
     connection: Connection, window: Window, pieces: Sequence[Piece]
 ) -> Iterator[JsonObject]:
-    """Yield the messages as they were sent."""
+    """Yield the messages of the window as they were sent, without user edits since then."""
     by_place: dict[int, list[tuple[Piece, Content]]] = {}
     for piece in pieces:
         if piece.place is not None:

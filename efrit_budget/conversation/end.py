@@ -26,7 +26,7 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json, JsonObject, field_error
 
 LOST = "lost"
-"""The member of a stored usage block that has the usage of attempts that broke off."""
+"""The member of a stored usage block with the usage blocks of attempts that broke off."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ModelReply:
     """The usage blocks of attempts that broke off before this one."""
 
     def full_usage(self) -> Json:
-        """Return the usage of this turn including lost attempts."""
+        """Return the usage block, with those of attempts that broke off as its member `lost`."""
         if not self.lost:
             return self.usage
         own = self.usage if isinstance(self.usage, dict) else {}
@@ -50,7 +50,7 @@ class ModelReply:
 
 
 def usage_blocks(stored: Json) -> list[Json]:
-    """Return the usage blocks of a stored usage: its own, and those of lost attempts."""
+    """Return a stored usage block, and those of attempts that broke off, which it carries."""
     lost = stored.get(LOST) if isinstance(stored, dict) else None
     return [stored, *(lost if isinstance(lost, list) else [])]
 
@@ -90,7 +90,7 @@ def _get_turn(connection: Connection, window: Window, reply: ModelReply) -> Row:
 def _store_reply(
     connection: Connection, window: Window, turn: int, reply: ModelReply, bounds: Bounds
 ) -> Window:
-    """Store the reply; one of an earlier turn stays outside the window."""
+    """Store the reply and return the window; a reply of an earlier turn stays outside of it."""
     window = replace(window, clock=window.clock + 1)
     blocks = sendable_blocks(reply.content)
     place = None
@@ -121,7 +121,7 @@ def _insert_reply(
     place: int | None,
     bounds: Bounds,
 ) -> None:
-    """Store the whole reply with the cost of the blocks that are sent back."""
+    """Store the whole reply; its cost is that of the blocks that are sent back."""
     blocks = sendable_blocks(reply.content)
     raw = sum(map(block_estimate, blocks))
     segment = Segment(
@@ -141,14 +141,14 @@ def _insert_reply(
 
 
 def _reported_tokens(reply: ModelReply, raw: int, bounds: Bounds) -> int | None:
-    """Return the reported output tokens, or None if they are implausible."""
+    """Return the reported output tokens, or None if they are missing or implausible."""
     counted = output_size(reply.usage)
     most = max(bounds.limits.of(Tier.RESPONSE), bounds.model.max_output, raw * ABSURD)
     return counted if counted is not None and raw / ABSURD <= counted <= most else None
 
 
 def _messages_to_append(connection: Connection, window: Window, turn: int) -> list[JsonObject]:
-    """Return the reply as the client sends it back, if it is in the window in full."""
+    """Return the reply as a message, if the turn is the latest and the window has it in full."""
     row = segments.get(connection, window.session_id, turn, Phase.REPLY)
     is_sent = row is not None and row["state"] == PieceState.FULL and row["place"] is not None
     if row is None or not is_sent or turn != window.turn:

@@ -16,27 +16,27 @@ from efrit_budget.results.tokens import handle
 
 MOST_LINES = 400
 SHARE = 4
-"""The lines take at most a fourth of the history tier."""
+"""The lines of evicted turns take at most the history tier divided by this number."""
 LINE_TOKENS = 60
-"""The assumed cost of a line, for plans, which are made before the lines."""
+"""The tokens that a plan assumes for each line, as it is made before the lines are written."""
 TITLE = "Earlier turns, a line each; recall_result with a handle brings any of them back whole:"
 WORDS = 90
 
 
 def short_head(gone: int) -> str:
-    """Return the line that says how many turns were evicted, used when none of them fits."""
+    """Return the line that only says how many turns were evicted, for when none of theirs fits."""
     return f"({gone:,} earlier turns left; recall_result lists them)"
 
 
 def title_and_rest(gone: int) -> str:
-    """Return the lines above those of the evicted turns, with the count of turns left out."""
+    """Return the title of the lines of evicted turns; `gone` turns before them have no line."""
     return f"{TITLE}\n({gone:,} turns before these: recall_result lists all)\n"
 
 
 def evicted_lines(
     connection: Connection, session_id: str, allowance: int, cost: Callable[[str], int]
 ) -> str | None:
-    """Return a text with a line for each evicted turn, the latest that fit, oldest first."""
+    """Return the lines of the latest evicted turns that fit, oldest first; None without any."""
     gone = segments.count_evicted(connection, session_id)
     if not gone:
         return None
@@ -61,7 +61,7 @@ def head_estimate(lines: str | None) -> int:
 
 
 def _item(connection: Connection, session_id: str, turn: int) -> Item:
-    """Return an evicted turn as a long line, a short line, and its handles alone."""
+    """Return an evicted turn in three forms: a long line, a short line, and its handles alone."""
     messages = [
         _message_text(row)
         for row in segments.list_turn(connection, session_id, turn)
@@ -82,7 +82,7 @@ def _message_text(row: Row) -> str:
 
 
 def text_of(blocks: list[JsonObject]) -> str:
-    """Return the texts of the text blocks."""
+    """Return the texts of the text blocks, joined by newlines."""
     return "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
 
 

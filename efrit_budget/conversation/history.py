@@ -31,7 +31,7 @@ def transcript(connection: Connection, session_id: str) -> Iterator[JsonObject]:
 
 
 def _results_of(connection: Connection, session_id: str, turn: int | None) -> Iterator[JsonObject]:
-    """Yield the results of a turn; None selects results without a turn."""
+    """Yield the tool calls of a turn with their results; None selects calls without a turn."""
     for row in calls.list_turn(connection, session_id, turn):
         yield {
             "turn": turn,
@@ -53,7 +53,7 @@ def _results_of(connection: Connection, session_id: str, turn: int | None) -> It
 def list_turns(
     connection: Connection, window: Window, calibration: Calibration
 ) -> list[JsonObject]:
-    """Return messages and replies in order, evicted ones included."""
+    """Return the cost and beginning of each user message, notice and reply, also if evicted."""
     rows = segments.list_excerpts(connection, window.session_id)
     return [
         {
@@ -71,13 +71,13 @@ def list_turns(
 
 
 def _full_tokens(row: Row, calibration: Calibration) -> int:
-    """Return the full cost of a row."""
+    """Return the tokens that a message or reply costs in full."""
     full: int = calibration.tokens(row["raw"]) if row["exact"] is None else row["exact"]
     return full
 
 
 def _current_tokens(row: Row, calibration: Calibration) -> int:
-    """Return the cost of a row as it is in the window, 0 if evicted."""
+    """Return the tokens that a message or reply costs in the window now, 0 if it is evicted."""
     if row["state"] == PieceState.GONE:
         return 0
     if row["state"] == PieceState.COMPRESSED:

@@ -13,14 +13,14 @@ from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import Json
 
 FAR = 3.0
-"""Reported tokens per estimated one above which the text was misjudged, not the model."""
+"""The ratio of reported to estimated tokens above which texts, not the model, were misjudged."""
 WORTH_BELIEVING = 1_000
-"""The least missing tokens for which the estimates of texts are corrected."""
+"""The least tokens missing from an estimate for which the estimates of texts are corrected."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The growth of a prompt since the latest one of the same epoch, or all of the prompt."""
+    """The growth of a prompt since the prompt before it in the epoch, or the whole first prompt."""
 
     first: int
     """The first turn whose results were new."""
@@ -38,7 +38,7 @@ def learn(
 ) -> tuple[Window, Bounds]:
     """Calibrate the model; or, if new texts cost far more than estimated, correct their estimates.
 
-    No more tokens are believed than the window of the model has.
+    Return the window and the bounds. A reported size above the model's window counts as that.
     """
     size = true_prompt_size(usage)
     if size is None:
@@ -80,7 +80,7 @@ def _growth(connection: Connection, turn: Row, size: int) -> Growth:
 
 
 def _counted(turn: Row) -> int | None:
-    """Return the API's count of an earlier prompt, or None if it is implausibly small."""
+    """Return the API's count of an earlier prompt, or None if it is missing or far too small."""
     size = true_prompt_size(json.loads(turn["usage"] or "null"))
     return size if size is not None and size >= turn["raw"] / ABSURD + turn["exact"] else None
 
@@ -88,7 +88,7 @@ def _counted(turn: Row) -> int | None:
 def _raise_estimates(
     connection: Connection, window: Window, grown: Growth, missing: float
 ) -> Window:
-    """Raise the estimates of the new texts by the missing tokens, each by its share."""
+    """Spread the missing tokens over the new texts, in proportion to their estimates."""
     fixed = window.system_raw + window.head_raw if grown.is_whole else 0
     span = {"session": window.session_id, "first": grown.first, "turn": grown.turn}
     charged = fixed + calls.sum_new(connection, span) + segments.sum_new(connection, span)

@@ -17,10 +17,10 @@ class Assembly:
     first_place: int
     messages: list[JsonObject] = field(default_factory=list)
     places: dict[PieceKey, int] = field(default_factory=dict)
-    """The number of the message that carries each piece."""
+    """Maps the key of each piece to the number of the message that carries the piece."""
 
     def add(self, role: str, blocks: list[JsonObject], piece: Piece | None = None) -> None:
-        """Append blocks, to the last message if it has the same role."""
+        """Append a piece's blocks to the last message if of this role and not system, else anew."""
         if blocks and self.messages and self.messages[-1]["role"] == role != "system":
             self.messages[-1]["content"].extend(blocks)
         elif blocks:
@@ -30,14 +30,14 @@ class Assembly:
 
     @property
     def next_place(self) -> int:
-        """The number of the next message."""
+        """The number that the next message gets."""
         return self.first_place + len(self.messages)
 
 
 def assemble(
     contents: Iterable[tuple[Piece, Content]], *, head: str | None = None, first_place: int = 0
 ) -> Assembly:
-    """Return the messages of these pieces, with the evicted lines first."""
+    """Return the messages of these pieces, with `head`, the lines of evicted turns, first."""
     assembly = Assembly(first_place)
     if head:
         assembly.add("user", [{"type": "text", "text": head}])
@@ -47,7 +47,7 @@ def assemble(
 
 
 def _current_blocks(piece: Piece, content: Content) -> list[JsonObject]:
-    """Return a piece's blocks, without thinking after a rewrite."""
+    """Return the blocks to send of a piece; a compressed reply is sent without its thinking."""
     if piece.phase is not Phase.REPLY:
         return content.blocks
     accepted = sendable_blocks(content.blocks)

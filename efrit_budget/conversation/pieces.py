@@ -10,7 +10,7 @@ from efrit_budget.errors import JsonObject
 
 
 class Phase(IntEnum):
-    """The order of pieces within a turn."""
+    """The kinds of pieces, in their order within a turn."""
 
     REQUEST = 0
     NOTICE = 1
@@ -48,38 +48,38 @@ class Piece:
     ordinal: int
     state: PieceState
     tokens: int
-    """What it costs in full."""
+    """The cost of the piece in full."""
     least: int
-    """What it costs compressed."""
+    """The cost of the piece when it is compressed."""
     last_use: int
     pinned: bool = False
     place: int | None = None
-    """The number of the message that carries it; None until it is sent."""
+    """The number of the message that carries the piece; None until the piece is sent."""
     wish: UserEdit | None = None
     full_copies: frozenset[PieceKey] | None = None
-    """Of a "Same as" line, the pieces that show its text in full; None of other pieces."""
+    """The keys of the pieces that show the text of this "Same as" line; None for other pieces."""
 
     @property
     def key(self) -> PieceKey:
-        """The key that orders and identifies the piece."""
+        """Turn, phase and ordinal, which identify the piece and order it among others."""
         return self.turn, self.phase, self.ordinal
 
     @property
     def sent_state(self) -> PieceState:
-        """The state in which it was sent, before any user edit."""
+        """The state in which the piece was sent, before a user edit that is not applied yet."""
         was = {UserEdit.DROP: PieceState.FULL, UserEdit.RESTORE: PieceState.COMPRESSED}
         return self.state if self.wish is None else was[self.wish]
 
 
 def with_states(pieces: Iterable[Piece], states: Mapping[PieceKey, PieceState]) -> list[Piece]:
-    """Return the pieces in other states, without those that are evicted."""
+    """Return the pieces, each in its state from `states` if it has one there, without evicted."""
     changed = (replace(piece, state=states.get(piece.key, piece.state)) for piece in pieces)
     return [piece for piece in changed if piece.state is not PieceState.GONE]
 
 
 @dataclass(frozen=True)
 class Content:
-    """A piece in the API's terms."""
+    """The role and the content blocks with which a piece is sent to the API."""
 
     role: str
     blocks: list[JsonObject]

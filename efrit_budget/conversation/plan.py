@@ -33,18 +33,18 @@ class Frame:
     line: int
     """The assumed tokens of the line of an evicted turn."""
     head_limit: int
-    """The most tokens of the title and these lines."""
+    """The most tokens of the title and the lines of evicted turns."""
     notice: int
     """The tokens of the notice that may follow a rewrite; it counts as history."""
 
     def head(self, gone: int) -> int:
-        """Return the cost of the lines of so many evicted turns."""
+        """Return the tokens that are assumed for the lines of `gone` evicted turns."""
         return min(self.title + gone * self.line, self.head_limit) if gone else 0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The states of the pieces after a rewrite, and the tiers' sizes."""
+    """The states of the pieces after a rewrite, and the tokens that each tier then uses."""
 
     states: Mapping[PieceKey, PieceState]
     used: Mapping[Tier, int]
@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """The size of the prompt."""
+        """The tokens of the prompt."""
         return sum(self.used.values())
 
 
@@ -87,7 +87,7 @@ class _PlanDraft:
         self._count(key, 1)
 
     def _shrink_dangling_lines(self) -> None:
-        """Shrink "Same as rN" lines whose rN is no longer shown in full."""
+        """Compress "Same as rN" lines whose text the window no longer has in full elsewhere."""
         for key in self.lines:
             full_places = self.pieces[key].full_copies or ()
             if self.states[key] is PieceState.FULL and not any(
@@ -97,17 +97,17 @@ class _PlanDraft:
 
     @property
     def head(self) -> int:
-        """The cost of the lines of evicted turns."""
+        """The tokens assumed for the lines of evicted turns."""
         return self.frame.head(self.gone)
 
     @property
     def history(self) -> int:
-        """The size of the history tier."""
+        """The tokens of the history tier."""
         return self.sums[Tier.HISTORY] + self.head
 
     @property
     def total(self) -> int:
-        """The size of the prompt."""
+        """The tokens of the prompt."""
         return sum(self.sums.values()) + self.head
 
     def is_too_large(self) -> bool:
@@ -129,7 +129,10 @@ class _PlanDraft:
         return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
 
     def compressible_results(self, *, current: bool) -> list[PieceKey]:
-        """Return the results that may be compressed, least recently used first, restored last."""
+        """Return the compressible results of the current turn, or of earlier ones, by last use.
+
+        Restored results stand last.
+        """
         found = self.by_last_use(
             key
             for key, state in self.states.items()
@@ -141,11 +144,11 @@ class _PlanDraft:
         return sorted(found, key=self.was_restored)
 
     def was_restored(self, key: PieceKey) -> bool:
-        """Return whether the person restored it since the last rewrite."""
+        """Return whether the person restored this result since the last rewrite."""
         return self.pieces[key].wish is UserEdit.RESTORE
 
     def evictable_turns(self, *, current: bool) -> list[int]:
-        """Return the turns whose reply and results may be evicted, least recently used first."""
+        """Return the turns, the current or earlier ones, that may be evicted, by their last use."""
         last_use: dict[int, int] = {}
         pinned_turns: set[int] = set()
         for key, state in self.states.items():
@@ -176,7 +179,7 @@ class _PlanDraft:
         self._shrink_dangling_lines()
 
     def evict_turn(self, turn: int) -> None:
-        """Evict a reply and its results."""
+        """Evict the reply and the results of a turn."""
         for key in [key for key in self.pieces if key[0] == turn and key[1] >= Phase.REPLY]:
             self._set_state(key, PieceState.GONE)
         self.gone += 1
@@ -189,14 +192,14 @@ class _PlanDraft:
 
 
 def _initial_state(piece: Piece) -> PieceState:
-    """Return the state of a piece in a rewrite: no notices, and replies without thinking."""
+    """Return the state with which a plan begins: notices evicted, replies without thinking."""
     if piece.phase is Phase.NOTICE:
         return PieceState.GONE
     return PieceState.COMPRESSED if piece.phase is Phase.REPLY else piece.state
 
 
 def cost_in(piece: Piece, state: PieceState) -> int:
-    """Return what a piece costs in a state."""
+    """Return the tokens that a piece costs in a state."""
     return piece.least if state is PieceState.COMPRESSED else piece.tokens
 
 
@@ -219,7 +222,7 @@ def plan(pieces: Sequence[Piece], frame: Frame, current_turn: int) -> Plan:
 
 
 def _bring_to_marks(draft: _PlanDraft) -> None:
-    """Bring each tier to its mark; restored results are compressed only above the limit."""
+    """Bring each tier to its mark; restored results are compressed only above the tier's limit."""
     results = draft.compressible_results(current=False)
     restored = [key for key in results if draft.was_restored(key)]
     _act_while(draft.is_above_low_water, results[: len(results) - len(restored)], draft.compress)

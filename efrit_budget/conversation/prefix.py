@@ -13,13 +13,13 @@ from efrit_budget.errors import Json, JsonObject
 from efrit_budget.tools.base import Hint
 
 CHECKED = frozenset({"minLength", "minimum", "maximum", "minItems", "maxItems"})
-"""Bounds that a tool checks itself, with an error that names them: the model pays for each."""
+"""Members of a JSON schema that are not sent, to save tokens: the errors of tools name them."""
 CONTINUING = "continuation_token"
 RECALLING = "recall_result"
-"""The tool that goes on with any result: where it is offered, no other one needs the token."""
+"""The tool that continues any result; if it is offered, no other tool needs `CONTINUING`."""
 REFUSING_OTHERS = ("additionalProperties", False)
 REDUNDANT: tuple[tuple[str, Json], ...] = (
-    ("default", False),  # equal to 0, so that stands for both
+    ("default", False),  # also matches 0, which is equal to False
     ("default", ""),
     ("description", ""),
 )
@@ -37,14 +37,14 @@ class Offer:
 
 
 def tool_set(offers: Iterable[Offer]) -> str:
-    """Return a text that identifies a set of tools, without hints."""
+    """Return a text that is equal for equal sets of tools; hints do not count."""
     return json.dumps(
         [(offer.name, offer.description, offer.input_schema) for offer in offers], sort_keys=True
     )
 
 
 def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[JsonObject]:
-    """Return the `tools` of a request, with a cache mark on the last."""
+    """Return the `tools` of a request; `allowance` gives a tool's tokens by name, for its hint."""
     needless = CONTINUING if any(offer.name == RECALLING for offer in offers) else None
     tools = [
         _schema(offer, allowance(offer.name), None if offer.name == RECALLING else needless)
@@ -56,7 +56,7 @@ def schemas(offers: Sequence[Offer], allowance: Callable[[str], int]) -> list[Js
 
 
 def prefix_estimate(system: Iterable[JsonObject], tools: Iterable[JsonObject]) -> int:
-    """Return the estimate of system blocks, and of tools as compact JSON."""
+    """Return the estimated tokens of system blocks and tool schemas, without cache marks."""
     sent = ({name: tool[name] for name in tool if name != "cache_control"} for tool in tools)
     tool_texts = (valid_json(tool, separators=(",", ":")) for tool in sent)
     return sum(map(block_estimate, system)) + sum(map(estimate, tool_texts))
@@ -77,7 +77,7 @@ def _schema(offer: Offer, allowance: int, needless: str | None) -> JsonObject:
 
 
 def _without_bounds(schema: JsonObject, needless: str | None) -> JsonObject:
-    """Return the schema without bounds that the tool checks itself."""
+    """Return the schema without `CHECKED` and `REDUNDANT` members and the parameter `needless`."""
     members = {key: value for key, value in schema.items() if (key, value) != REFUSING_OTHERS}
     properties = members.get("properties")
     if isinstance(properties, dict):
@@ -90,7 +90,7 @@ def _without_bounds(schema: JsonObject, needless: str | None) -> JsonObject:
 
 
 def _unbound_property(member: Json) -> Json:
-    """Return a parameter without its bounds, recursively."""
+    """Return the schema of a parameter without `CHECKED` and `REDUNDANT` members, recursively."""
     if not isinstance(member, dict):
         return member
     return {
@@ -101,7 +101,7 @@ def _unbound_property(member: Json) -> Json:
 
 
 def _with_suggestion(schema: JsonObject, parameter: str | None, count: int) -> JsonObject:
-    """Return the schema with the suggested count as default."""
+    """Return the schema with the count, kept within its bounds, as the parameter's default."""
     member = schema.get("properties", {}).get(parameter)
     if member is None:
         return schema
@@ -116,7 +116,7 @@ def _with_suggestion(schema: JsonObject, parameter: str | None, count: int) -> J
 
 
 def round_count(count: int) -> int:
-    """Return a count rounded to two leading digits."""
+    """Return a count rounded down to two leading digits, at least 1."""
     if count < 100:
         return max(1, count)
     scale = int(10 ** (len(str(count)) - 2))

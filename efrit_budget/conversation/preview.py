@@ -19,7 +19,7 @@ CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def full_results(connection: Connection, session_id: str) -> dict[int, JsonObject]:
-    """Return the results in full in the window, by number."""
+    """Return handle, tool and tokens of each result that is full in the window, by its number."""
     return {
         row["number"]: {
             "handle": handle(row["number"]),
@@ -32,9 +32,10 @@ def full_results(connection: Connection, session_id: str) -> dict[int, JsonObjec
 
 
 def cached_tokens(connection: Connection, window: Window, model: Model) -> int | None:
-    """Return the cached tokens that the next prompt begins with, or None if nothing is cached.
+    """Return the tokens of the next prompt that the latest turn has cached.
 
-    They are the tokens that the latest turn wrote to the cache or read from it, in one epoch.
+    Return 0 after a change of epoch or model, and None if caching does not work: the latest turn
+    cached nothing, though its prompt was large enough.
     """
     row = turns.find_latest_usage(connection, window.session_id)
     counts = counts_of(json.loads(row["usage"])) if row is not None else {}
@@ -49,7 +50,8 @@ def cached_tokens(connection: Connection, window: Window, model: Model) -> int |
 def preview_reply(begun: BegunTurn, shrinking: list[JsonObject], cached: int | None) -> JsonObject:
     """Return the reply of `turn/preview`.
 
-    `cached` are the tokens of the latest prompt that are cached, None where nothing is cached.
+    `cached` are the tokens of the latest prompt that are cached, None if caching is off; each of
+    `shrinking` is a result that the turn would compress or evict.
     """
     budget, bounds = begun.state.snapshot(), begun.state.bounds
     prompt = sum(tier["used"] for tier in budget["tiers"].values())

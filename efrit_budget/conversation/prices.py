@@ -1,4 +1,4 @@
-"""What the turns of a session used and cost."""
+"""Add up the tokens that the turns of a session used, and their price in dollars."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from efrit_budget.errors import JsonObject
 
 
 def session_usage(connection: Connection, session_id: str, *, price: bool) -> JsonObject:
-    """Return the summed `usage` of all turns, and with `price` the `dollars` that they cost.
+    """Return `usage`: the token counts that the API reported for all ended turns, added up.
 
-    Where the price of a model is unknown, `dollars` is None.
+    With `price`, return their price as `dollars` too, None if the price of a model is unknown.
     """
     usages = list(_usages(connection, session_id))
     whole: Counter[str] = Counter()

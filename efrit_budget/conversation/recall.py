@@ -30,7 +30,7 @@ class SessionResults:
     _session_id: str
 
     def body(self, name: str) -> Body:
-        """Return the result (r7) or turn (t7) of a handle."""
+        """Return the body of a result (r7) or turn (t7) by its handle; raise if there is none."""
         turn = TURN.fullmatch(name)
         with self._database.reading() as connection:
             if turn is not None:
@@ -38,7 +38,7 @@ class SessionResults:
             return results.get(connection, self._session_id, number_of(name))
 
     def as_stored(self, name: str) -> Stored | None:
-        """Return the place of a stored result, or None for a turn."""
+        """Return a stored result as a place to deliver it from, or None for a turn's handle."""
         if TURN.fullmatch(name):
             return None
         number = number_of(name)
@@ -47,7 +47,7 @@ class SessionResults:
         return Stored(number)
 
     def listing(self) -> Body:
-        """Return the work log, one line per call and evicted turn, oldest first."""
+        """Return a line for each result and each evicted message or reply, oldest first."""
         with self._database.reading() as connection:
             call_rows = calls.list_results(connection, self._session_id)
             evicted = segments.list_evicted(connection, self._session_id)

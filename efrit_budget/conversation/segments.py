@@ -30,7 +30,7 @@ EXCERPTS = (
     f" ELSE ({TEXTS} ORDER BY key LIMIT 1) END AS begins"
     " FROM segments WHERE session_id = ? ORDER BY turn, phase"
 )
-"""Each row with the beginning of its text; of a user message the last text is the person's."""
+"""Selects each row with the beginning of its first text; of a user message, of its last one."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def insert(connection: Connection, segment: Segment) -> None:
 
 
 def get(connection: Connection, session_id: str, turn: int, phase: Phase) -> Row | None:
-    """Return the row of a turn's phase, or None."""
+    """Return the user message, notice or reply of a turn, as `phase` says, or None."""
     row: Row | None = connection.execute(
         "SELECT role, content, state, place FROM segments"
         " WHERE session_id = ? AND turn = ? AND phase = ?",
@@ -84,7 +84,7 @@ def list_session(connection: Connection, session_id: str) -> list[Row]:
 
 
 def list_window(connection: Connection, session_id: str) -> list[Row]:
-    """Return the sizes and places of the rows in the window."""
+    """Return the sizes, states and message numbers of the rows in the window."""
     return connection.execute(
         "SELECT turn, phase, raw, bare_raw, exact, state, last_use, place FROM segments"
         " WHERE session_id = ? AND state <> 'gone'",
@@ -129,7 +129,7 @@ def count_evicted(connection: Connection, session_id: str) -> int:
 
 
 def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
-    """Return the estimated and the exactly known tokens in the prompt."""
+    """Return the estimated and the exactly known tokens of messages and replies in the window."""
     raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw"
         "   WHEN exact IS NULL THEN raw ELSE 0 END), 0),"
@@ -141,7 +141,7 @@ def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
 
 
 def sum_shrunken(connection: Connection, session_id: str) -> Row:
-    """Sum up what the compressed and evicted replies had cost in full, and what they cost now."""
+    """Return the tokens of compressed and evicted replies: full (`raw`, `exact`), now (`kept`)."""
     row: Row = connection.execute(
         "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
         " coalesce(sum(exact), 0) AS exact,"
@@ -153,13 +153,13 @@ def sum_shrunken(connection: Connection, session_id: str) -> Row:
 
 
 def sum_new(connection: Connection, span: Mapping[str, object]) -> int:
-    """Return the estimate of the messages that were new in the prompt of a turn."""
+    """Return the estimate of the user messages and notices in the turns of `span`."""
     statement = f"SELECT coalesce(sum(raw), 0) FROM segments WHERE {NEW}"  # noqa: S608  own words
     return int(connection.execute(statement, span).fetchone()[0])
 
 
 def scale_new(connection: Connection, span: Mapping[str, object], times: float) -> None:
-    """Multiply the estimates of the messages that were new in the prompt of a turn."""
+    """Multiply the estimates of the user messages and notices in the turns of `span`."""
     connection.execute(
         "UPDATE segments SET raw = CAST(raw * :times AS INTEGER),"  # noqa: S608  own words
         f" bare_raw = CAST(bare_raw * :times AS INTEGER) WHERE {NEW}",
@@ -170,7 +170,7 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
 def update_pieces(
     connection: Connection, session_id: str, change: str, values: Mapping[PieceKey, Json]
 ) -> None:
-    """Set a column of messages and replies, each to its value; results are passed over."""
+    """Make the SQL change to messages and replies, each with its value; ignore results."""
     connection.executemany(
         f"UPDATE segments SET {change} WHERE session_id = ? AND turn = ? AND phase = ?",  # noqa: S608
         [
@@ -182,7 +182,7 @@ def update_pieces(
 
 
 def clear_places(connection: Connection, session_id: str) -> None:
-    """Clear all message places."""
+    """Forget which message carries each piece but results."""
     connection.execute(
         "UPDATE segments SET place = NULL WHERE session_id = ? AND place IS NOT NULL",
         (session_id,),
@@ -199,7 +199,7 @@ def restore_reply(connection: Connection, session_id: str, turn: int, clock: int
 
 
 def delete_some(connection: Connection, session_id: str) -> int:
-    """Delete some rows of a session; return how many."""
+    """Delete up to 50 rows of a session; return the number deleted."""
     return connection.execute(
         "DELETE FROM segments WHERE rowid IN"
         " (SELECT rowid FROM segments WHERE session_id = ? LIMIT 50)",

@@ -30,7 +30,7 @@ def load_pieces(connection: Connection, session_id: str, calibration: Calibratio
 
 
 def _full_places(connection: Connection, session_id: str) -> dict[PieceKey, frozenset[PieceKey]]:
-    """Return the places of "Same as" lines, each with a place that shows its text in full."""
+    """Return the keys of "Same as" lines, each with the keys of results that show its text."""
     found: dict[PieceKey, frozenset[PieceKey]] = {}
     for row in calls.list_full_places(connection, session_id):
         line = (row[0], Phase.RESULT.value, row[1])
@@ -76,7 +76,7 @@ def _call_piece(
 
 
 def raw_and_exact(connection: Connection, session_id: str) -> tuple[int, int]:
-    """Return the estimated and the exactly known tokens of the prompt."""
+    """Return the estimated tokens of all pieces in the window, and the exactly known ones."""
     sums = [table.sum_prompt(connection, session_id) for table in (segments, calls)]
     return sum(raw for raw, _ in sums), sum(exact for _, exact in sums)
 
@@ -99,13 +99,13 @@ def set_states(
 
 
 def set_places(connection: Connection, session_id: str, places: Mapping[PieceKey, int]) -> None:
-    """Record which message carries each piece; that applies the user edits of results."""
+    """Record which message carries each piece; clear user edits of results, as they are applied."""
     calls.update_pieces(connection, session_id, "place = ?, wish = NULL", places)
     segments.update_pieces(connection, session_id, "place = ?", places)
 
 
 def load_content(connection: Connection, session_id: str, piece: Piece) -> Content:
-    """Return the API's blocks of a piece in its state."""
+    """Return the role and the content blocks of a piece in its state."""
     if piece.phase is Phase.RESULT:
         row = calls.get_piece(connection, session_id, piece)
         has_blocks = piece.state is PieceState.FULL and row["exact"] > 0

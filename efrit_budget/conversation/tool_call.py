@@ -1,4 +1,4 @@
-"""A tool call, and what is stored of it when it has ended."""
+"""A tool call, and the entry that is stored when the call has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from efrit_budget.errors import Json, JsonObject
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool call as the model identifies it."""
+    """A tool call: its session, its id, the tool and the arguments."""
 
     session_id: str
     tool_use_id: str
@@ -20,13 +20,16 @@ class ToolCall:
 
     @cached_property
     def canonical_arguments(self) -> str:
-        """The arguments as text, equal for equal arguments."""
+        """The arguments as JSON text, which is the same for equal arguments."""
         return json.dumps(self.arguments, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class CallEntry:
-    """What is stored of a call that has ended."""
+    """The stored texts, sizes and facts of a call that has ended.
+
+    `page_start` and `page_end` are offsets in the result's text; `raw` sizes are estimates.
+    """
 
     status: str
     message: str | None
@@ -37,7 +40,7 @@ class CallEntry:
     page: JsonObject
     tokens: int
     exact: int
-    """The tokens of images and other blocks, which are known and not estimated."""
+    """The known tokens of images and other blocks, which are not estimated."""
     raw: int
     compressed: str
     compressed_raw: int

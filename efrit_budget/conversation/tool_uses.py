@@ -23,7 +23,7 @@ ASIDE = "\x1f"
 
 
 def plain_id(tool_use_id: str) -> str:
-    """Return the id of a row's tool use as the conversation has it."""
+    """Return the tool use id that the conversation has, also for a row that was set aside."""
     return tool_use_id.partition(ASIDE)[0]
 
 
@@ -46,25 +46,25 @@ def announce(
 
 
 def set_aside(connection: Connection, session_id: str, tool_use_id: str) -> None:
-    """Give the row with this id another one, so that the id is free."""
+    """Give the row with this id another id, so that a new row can have this one."""
     count = calls.count_between(connection, session_id, *_aside_ids(tool_use_id)) + 1
     calls.update(connection, (session_id, tool_use_id), tool_use_id=f"{tool_use_id}{ASIDE}{count}")
 
 
 def is_set_aside(connection: Connection, session_id: str, tool_use_id: str) -> bool:
-    """Return whether the conversation has another answer to this id."""
+    """Return whether a row was set aside for this id, whose answer the conversation has."""
     return calls.count_between(connection, session_id, *_aside_ids(tool_use_id)) > 0
 
 
 def _aside_ids(tool_use_id: str) -> tuple[str, str]:
-    """Return two ids between which all rows lie that were set aside for this id."""
+    """Return two ids between which the ids of all rows sort that were set aside for this id."""
     return tool_use_id + ASIDE, tool_use_id + chr(ord(ASIDE) + 1)
 
 
 def answer_unanswered(connection: Connection, session_id: str, clock: int) -> None:
     """Answer every tool use that has no result, as the API requires an answer to each.
 
-    Results without a place in the conversation are evicted.
+    Results that belong to no turn are evicted.
     """
     for row in calls.list_unanswered(connection, session_id):
         text = own(
@@ -88,15 +88,15 @@ def answer_unanswered(connection: Connection, session_id: str, clock: int) -> No
 def point_to_late_result(
     connection: Connection, session_id: str, tool_use_id: str, text: str
 ) -> None:
-    """Put a line that names the late result in the place of the answer that was set aside last."""
+    """Let `text`, which names the late result, replace the latest set-aside answer at a rewrite."""
     calls.point_latest(connection, session_id, _aside_ids(tool_use_id), text, estimate(text))
 
 
 def get_row(connection: Connection, call: ToolCall) -> Row | None:
     """Return the row of a call, or None; raise if its id was used for another call.
 
-    One with a number has a result. A call that was only announced may come with other arguments,
-    as the person may have changed them; so may one that was answered without being run.
+    A row with a number has a result. A call that was announced, or answered without being run,
+    may come with other arguments, as the person may have changed them.
     """
     row = calls.get(connection, call.session_id, call.tool_use_id)
     if row is None or (row["begun"] is None and row["number"] is None):

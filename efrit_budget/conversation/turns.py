@@ -26,7 +26,7 @@ def insert(  # noqa: PLR0913  the columns
 
 
 def get(connection: Connection, session_id: str, number: int) -> Row | None:
-    """Return a turn, or None."""
+    """Return the row of a turn, or None."""
     statement = "SELECT * FROM turns WHERE session_id = ? AND number = ?"
     row: Row | None = connection.execute(statement, (session_id, number)).fetchone()
     return row
@@ -50,7 +50,7 @@ def end(
 
 
 def find_previous(connection: Connection, turn: Row) -> Row | None:
-    """Return the latest ended turn before this one in its epoch, by its model."""
+    """Return the latest ended turn before `turn` with the same epoch and model, or None."""
     row: Row | None = connection.execute(
         "SELECT number, raw, exact, usage FROM turns WHERE session_id = ? AND number < ?"
         " AND epoch = ? AND model = ? AND ended IS NOT NULL ORDER BY number DESC LIMIT 1",
@@ -60,7 +60,7 @@ def find_previous(connection: Connection, turn: Row) -> Row | None:
 
 
 def add_raw(connection: Connection, session_id: str, number: int, raw: int) -> None:
-    """Raise the estimate of a turn's prompt."""
+    """Add `raw` tokens to the estimate of a turn's prompt."""
     connection.execute(
         "UPDATE turns SET raw = raw + ? WHERE session_id = ? AND number = ?",
         (raw, session_id, number),
@@ -86,13 +86,13 @@ def find_latest_usage(connection: Connection, session_id: str) -> Row | None:
 
 
 def list_begun(connection: Connection, session_id: str) -> dict[int, float]:
-    """Return when each turn began."""
+    """Return the time at which each turn began, by its number."""
     rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))
     return dict(rows.fetchall())
 
 
 def find_last_time(connection: Connection, session_id: str) -> float | None:
-    """Return when the latest turn ended or began, or None."""
+    """Return the latest time at which a turn began or ended, or None if there is no turn."""
     statement = "SELECT max(coalesce(ended, begun)) FROM turns WHERE session_id = ?"
     latest: float | None = connection.execute(statement, (session_id,)).fetchone()[0]
     return latest

@@ -23,15 +23,15 @@ from efrit_budget.storage.database import Database
 
 IN_FULL = "(state = 'full')"
 WITH_TEXT = "(same_as IS NULL)"
-"""A call whose entry has the text itself, and no "Same as" line."""
+"""SQL that is true for a call whose entry has the text itself and is no "Same as" line."""
 
 Columns = JsonObject
 Edit = Callable[[Connection, Row, int], Columns]
-"""Takes the row of a call and the window's clock; returns the columns to set."""
+"""Takes a connection, the row of a call and the window's clock; returns the columns to set."""
 
 
 class UserEdits:
-    """Applies user edits; the next turn rewrites the window."""
+    """Lists and shows the entries of tool calls, and stores user edits of them."""
 
     def __init__(self, database: Database, conversation: Conversation) -> None:
         self._database = database
@@ -40,7 +40,7 @@ class UserEdits:
     def list(
         self, session: Session, states: Sequence[str] | None, offset: int, limit: int
     ) -> JsonObject:
-        """Return the entries, newest first."""
+        """Return `limit` entries in these states from `offset` on, newest first, with the total."""
         with self._database.reading() as connection:
             total, rows = calls.list_page(connection, session.id, states, offset, limit)
             window, bounds = self._conversation.load(connection, session)
@@ -61,7 +61,7 @@ class UserEdits:
         }
 
     def pin(self, session: Session, number: int) -> JsonObject:
-        """Keep an entry in full through rewrites; refused past half of the results' tier."""
+        """Keep an entry in full through rewrites; raise if pins would exceed half of their tier."""
 
         def edit(connection: Connection, row: Row, _clock: int) -> Columns:
             pinned = calls.sum_pinned(connection, session.id, row["tool_use_id"])
@@ -80,7 +80,7 @@ class UserEdits:
         return self._apply(session, number, lambda *_: {"pinned": 0}, "pinned = 1")
 
     def drop(self, session: Session, number: int) -> JsonObject:
-        """Compress an entry to its line."""
+        """Unpin an entry, and compress it if it is in full."""
 
         def edit(_connection: Connection, row: Row, _clock: int) -> Columns:
             if row["state"] != PieceState.FULL:
@@ -111,9 +111,9 @@ class UserEdits:
     def _apply(
         self, session: Session, number: int, edit: Edit, preferred: str, *, needs_text: bool = False
     ) -> JsonObject:
-        """Edit an entry of a result, of several one that the condition `preferred` holds for.
+        """Edit the entry of a result; of several, prefer one for which the SQL `preferred` is true.
 
-        An edit that needs the text goes to the entry that has it, not to a "Same as" line.
+        With `needs_text`, edit the entry that has the text instead of a "Same as" line.
         """
         with self._database.writing() as connection:
             row = _row(connection, session, number, preferred)
@@ -159,7 +159,7 @@ def _present_entry(row: Row | Columns, window: Window, bounds: Bounds) -> JsonOb
 
 
 def _tokens_now(row: Row | Columns, calibration: Calibration) -> int:
-    """Return what an entry costs in the window now, 0 where it is not in it."""
+    """Return the tokens that an entry costs in the window now, 0 if it is not in the window."""
     if row["turn"] is None or row["state"] not in (PieceState.FULL, PieceState.COMPRESSED):
         return 0
     if row["state"] == PieceState.COMPRESSED:

@@ -22,7 +22,7 @@ from efrit_budget.results.marks import quote
 from efrit_budget.results.tokens import handle
 
 LEAST_PAGE = 100
-"""Tokens below which no text is cut."""
+"""The least allowance of a cut text, in tokens; a text that costs no more is not cut."""
 
 
 def store(
@@ -31,9 +31,9 @@ def store(
     blocks: list[JsonObject],
     bounds: Bounds,
 ) -> tuple[Window, tuple[str, ...]]:
-    """Store the user message; of a text above its tier, send the first page.
+    """Store the user message; texts that do not fit its tier are cut to their first page.
 
-    Return the window, and notes for the person on texts that were cut.
+    Return the window with its next handle, and a note for the person on each cut text.
     """
     window, blocks, notes = _fit_to_tier(connection, window, blocks, bounds)
     raw = sum(block_estimate(block) for block in blocks)
@@ -48,9 +48,9 @@ def _fit_to_tier(
     blocks: list[JsonObject],
     bounds: Bounds,
 ) -> tuple[Window, list[JsonObject], tuple[str, ...]]:
-    """Return the blocks, with the largest texts cut so that all fit the tier of user messages.
+    """Cut the largest texts until all blocks fit the tier; store each cut text whole as a result.
 
-    Other blocks, such as images, stay as they are; the texts make room for them.
+    Return window, blocks and notes. Images and other blocks stay; the texts make room for them.
     """
     blocks = list(blocks)
     notes: list[str] = []
@@ -74,7 +74,7 @@ def _fit_to_tier(
 
 
 def _note(tokens: int, sent: int, number: int, bounds: Bounds) -> str:
-    """Return the note for the person about a cut message."""
+    """Return the note for the person that only `sent` characters of a text were sent."""
     return (
         f"The request's text of ~{tokens:,} tokens is more than its tier of "
         f"{bounds.limits.of(Tier.USER_MESSAGE):,}: its first {sent:,} characters were sent, "

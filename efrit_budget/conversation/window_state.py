@@ -25,7 +25,7 @@ class WindowState:
     pieces: Sequence[Piece]
 
     def used_by_tier(self) -> dict[Tier, int]:
-        """Return the tokens that each tier holds."""
+        """Return the tokens that each tier has in use."""
         used = dict.fromkeys(Tier, 0)
         used[Tier.SYSTEM] = self.bounds.calibration.tokens(self.window.system_raw)
         used[Tier.HISTORY] = self.bounds.calibration.tokens(self.window.head_raw)
@@ -35,15 +35,15 @@ class WindowState:
 
     @property
     def used(self) -> int:
-        """The tokens that the window holds."""
+        """The tokens of the whole window."""
         return sum(self.used_by_tier().values())
 
     @property
     def least(self) -> int:
         """The tokens that remain after the largest possible rewrite.
 
-        They are the prefix, the latest user message, the current turn, and turns with a pinned
-        result. The other results of those turns count as shrunk.
+        They are the prefix, the lines of evicted turns, the latest user message, the current
+        turn, and turns with a pinned result. Only pinned results count in full.
         """
         requests = [piece for piece in self.pieces if piece.phase is Phase.REQUEST]
         kept_turns = {piece.turn for piece in self.pieces if piece.pinned}

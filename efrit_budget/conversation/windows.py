@@ -12,7 +12,7 @@ from efrit_budget.errors import JsonObject
 
 @dataclass(frozen=True)
 class Window:
-    """The state of a window besides its pieces."""
+    """The state of a window besides its pieces; its clock advances with each turn and tool call."""
 
     session_id: str
     clock: int = 0
@@ -38,9 +38,9 @@ class Window:
     in_prompt: int = 0
     """The tokens of the prompt without the results of the current turn."""
     kept: int = 0
-    """The tokens that a rewrite would leave of them."""
+    """The tokens that a rewrite would leave of `in_prompt`."""
     least: int = 0
-    """The tokens that are left if everything is compressed or evicted that can be."""
+    """The tokens that would remain if everything that can be was compressed or evicted."""
     left_window: int | None = None
     """The tokens saved by eviction and compression when the epoch began; None if not counted."""
     turn_tokens: int = 0
@@ -74,7 +74,7 @@ def save(connection: Connection, window: Window) -> None:
 
 
 def empty(connection: Connection, session_id: str) -> None:
-    """Reset the window of a session, except the next handle: none is ever given again."""
+    """Reset the window of a session; handles go on from the next number, as none is used twice."""
     number = load(connection, session_id).next_number
     save(connection, Window(session_id, next_number=number))
 
@@ -87,7 +87,7 @@ def save_use(
     next_number: int,
     turn_tokens: int,
 ) -> None:
-    """Save the figures of a window that a tool call changes, without its long texts."""
+    """Save only those figures of a window that a tool call changes."""
     connection.execute(
         "INSERT INTO windows (session_id, clock, next_number, turn_tokens) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET clock = excluded.clock, next_number = excluded.next_number,"
