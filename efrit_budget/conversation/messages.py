@@ -20,7 +20,7 @@ class Assembly:
     """Maps the key of each piece to the number of the message that carries the piece."""
 
     def add(self, role: str, blocks: list[JsonObject], piece: Piece | None = None) -> None:
-        """Append a piece's blocks to the last message if of this role and not system, else anew."""
+        """Append blocks to the last message if it has this role; system messages stay apart."""
         if blocks and self.messages and self.messages[-1]["role"] == role != "system":
             self.messages[-1]["content"].extend(blocks)
         elif blocks:

@@ -72,7 +72,7 @@ class Piece:
 
 
 def with_states(pieces: Iterable[Piece], states: Mapping[PieceKey, PieceState]) -> list[Piece]:
-    """Return the pieces, each in its state from `states` if it has one there, without evicted."""
+    """Return the pieces in the states that `states` maps their keys to, without evicted ones."""
     changed = (replace(piece, state=states.get(piece.key, piece.state)) for piece in pieces)
     return [piece for piece in changed if piece.state is not PieceState.GONE]
 

@@ -18,12 +18,12 @@ from efrit_budget.storage.database import Database
 from efrit_budget.tools.base import LEAST_MAX_TOKENS
 
 ONE_LINE = 60
-"""What a result costs of which only the handle is shown; kept back for every call of a turn."""
+"""The least allowance in tokens: enough for a line with the handle of a result."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """The allowance of a call, and the window and the bounds that it comes from."""
+    """The allowance of a call, `pressed` if only the floor is left, and what it comes from."""
 
     tokens: int
     pressed: bool
@@ -34,11 +34,11 @@ class Allowance:
 def compute_allowance(
     window: Window, bounds: Bounds, call: ToolCall, unfinished: int, reserved: int
 ) -> Allowance:
-    """Return the allowance of one of so many unfinished calls: its tool's limit, or less if asked.
+    """Return the allowance of a call: its tool's limit or `max_tokens`, but at most its share.
 
-    An allowance is for a result's text; what stands around it is taken off first. The share counts
-    on the compaction that comes before the next prompt: results of earlier turns give way to those
-    of the turn in hand. The floor counts on all that can give way.
+    The share is what a rewrite would leave free, less what stands around a result, divided among
+    the `unfinished` calls. A share below the floor is raised to the floor, as far as that is free
+    after the largest possible rewrite.
     """
     limits = bounds.limits
     requested = max(LEAST_MAX_TOKENS, limits.per_tool.get(call.tool, limits.per_tool_default))
@@ -69,8 +69,8 @@ class Reservations:
     def reserve(self, session: Session, call: ToolCall) -> Iterator[Allowance]:
         """Reserve the allowance of a call while the block runs.
 
-        A call whose result is written counts by that result alone, though its allowance stays a
-        moment longer: so no lock has to be held while it is written.
+        The reservation of a call whose result is stored already is not counted beside the result.
+        So no lock has to be held while a result is stored.
         """
         key = (call.session_id, call.tool_use_id)
         with self._lock, self._database.reading() as connection:

@@ -15,15 +15,15 @@ from efrit_budget.tools.base import LEAST_MAX_TOKENS, Arguments, Discreet, Outco
 from efrit_budget.tools.registry import Registry, schema
 
 TOO_SMALL = "greater_than_equal"
-"""How pydantic calls a number below its bound."""
+"""The type of pydantic's error for a number below its bound."""
 FIRST_HALF, LAST_HALF = "\ud800", "\udfff"
 
 
 def parse(tool: Tool, call: ToolCall, offered: str | None) -> Arguments | Outcome:
     """Return the validated arguments, or the outcome that explains the problem.
 
-    The count that a tool was offered with holds where none is given. A token alone says which
-    page is wanted, so nothing else is asked for beside it.
+    A count that is not given is the one suggested in `offered`, the latest request's tool schemas.
+    With a continuation token, other arguments are neither needed nor validated.
     """
     values = dict(call.arguments)
     counted = None if tool.hint is None else tool.hint.parameter
@@ -42,7 +42,7 @@ def parse(tool: Tool, call: ToolCall, offered: str | None) -> Arguments | Outcom
 
 
 def _invalid_arguments(tool: Tool, error: ValidationError) -> Outcome:
-    """Return the outcome for invalid arguments, short if the budget is small."""
+    """Return the outcome for invalid arguments; its text is short if `max_tokens` is invalid."""
     problem = f"{tool.name}: {invalid_params(error.errors()).message}"
     found = next((found for found in error.errors() if found["loc"] == ("max_tokens",)), None)
     if found is None:
@@ -58,7 +58,7 @@ def _max_tokens_range() -> str:
 
 
 def redact_reply(registry: Registry, blocks: list[JsonObject]) -> list[JsonObject]:
-    """Return a reply with the inputs of its tools redacted."""
+    """Return the blocks of a reply without the inputs that its tools forbid to store."""
     discreet = {tool.name: tool for tool in registry if isinstance(tool, Discreet)}
     return [
         {**block, "input": discreet[block["name"]].kept_arguments(block["input"])}
@@ -69,7 +69,7 @@ def redact_reply(registry: Registry, blocks: list[JsonObject]) -> list[JsonObjec
 
 
 def explain_problem(error: BaseException, arguments: Json) -> str | None:
-    """Return what the model should know of an error that its arguments caused; else None."""
+    """Return the text for the model on an error that it can act on, or None for another error."""
     if isinstance(error, NoRipgrepError):
         return error.message
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -80,7 +80,7 @@ def explain_problem(error: BaseException, arguments: Json) -> str | None:
 
 
 def has_lone_surrogate(value: Json) -> bool:
-    """Return whether half of a character stands in a value, which JSON can write."""
+    """Return whether a text in a JSON value has half of a character (a lone surrogate)."""
     if isinstance(value, str):
         return any(FIRST_HALF <= letter <= LAST_HALF for letter in value)
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ from efrit_budget.sessions.rows import Session
 
 
 class SessionProjects:
-    """The project of each session with its unsaved buffers."""
+    """The project and unsaved buffers of each session; a stale buffer's file changed on disk."""
 
     def __init__(
         self, extra_roots: Sequence[Path], secret_files: Sequence[str], specs: Specs
@@ -35,7 +35,7 @@ class SessionProjects:
         )
 
     def set_buffer(self, session: Session, path: Path, text: str | None, *, stale: bool) -> int:
-        """Store the text of a buffer, None for one that was saved; return how many are unsaved."""
+        """Store an unsaved buffer's text, or remove it if None; return how many are stored now."""
         with self._lock:
             buffers = self._buffers.setdefault(session.id, {})
             stale_paths = self._stale.setdefault(session.id, set())

@@ -11,17 +11,17 @@ from efrit_budget.tools.base import Outcome
 
 
 class Confirmations:
-    """Signs the questions of this process, so that no other yes is taken for an answer."""
+    """Gives each question an id that only this process can make, so that no consent is forged."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(16)
 
     def confirms(self, call: ToolCall, confirm_id: str) -> bool:
-        """Return whether a client confirms the question that was asked for this call."""
+        """Return whether `confirm_id` is that of the question that was asked for this call."""
         return hmac.compare_digest(confirm_id.encode(), self._confirm_id(call).encode())
 
     def envelope(self, call: ToolCall, question: Outcome, *, with_data: bool) -> JsonObject:
-        """Return the envelope that asks the question; nothing is stored of it."""
+        """Return the envelope that asks the person the question; it is not stored."""
         return {
             "status": str(question.status),
             "text": question.text,

@@ -1,8 +1,7 @@
 """Prepare the entry of a call before the transaction that writes it.
 
-Delivering a result takes long, and what a tool wrote for it may take longer still. So it is done
-while nobody waits: a draft is made from the window as it stands, and written only if the window
-is still so.
+To deliver a result takes long. So a draft of the entry is made while other calls may write, and it
+is written only if the window has not changed meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Produced:
 
     outcome: Outcome
     summary: str
-    """What its compressed line keeps of it."""
+    """The summary for the compressed line of the result."""
     lisp: str | None = None
     todos: Json = None
 
@@ -64,7 +63,7 @@ class EndedCall:
 
 
 class EntryDraft:
-    """The entry of one call for the window at one moment."""
+    """The entry of one call that has ended, made for the window as it is at this moment."""
 
     def __init__(self, connection: sqlite3.Connection, ended: EndedCall) -> None:
         stored = ended.produced.outcome.stored
@@ -89,7 +88,7 @@ class EntryDraft:
         self.entry = self._make_entry()
 
     def _stored_blob(self, connection: sqlite3.Connection) -> str:
-        """Return the hash of the text of a stored result; raise where it is gone."""
+        """Return the hash of the text of a stored result; raise if the result was deleted."""
         row = results.get_row(connection, self._ended.session.id, self.number)
         return str(row["blob"])
 
@@ -110,9 +109,9 @@ class EntryDraft:
     def write(
         self, connection: sqlite3.Connection, window: Window, row: sqlite3.Row | None
     ) -> None:
-        """Write the entry, and what it changes of the window.
+        """Write the entry and the figures of the window that it changes; `row` is the call's row.
 
-        A result that comes when the conversation has gone on without it stands outside.
+        A result that comes after the conversation has gone on without it stays out of the window.
         """
         call, new, clock = self._ended.call, self._ended.new, window.clock + 1
         if row is not None and row["ended"] is not None:  # the conversation has another answer
@@ -186,9 +185,9 @@ class EntryDraft:
     def _terms(
         self, content_tokens: int = 0, budget_line: Callable[[int], str] | None = None
     ) -> Terms:
-        """Return the constraints for delivering the result beside blocks of so many tokens.
+        """Return the constraints for delivering the result beside images of `content_tokens`.
 
-        Where `max_tokens` is asked for, it is kept however tokens are counted.
+        If the call has `max_tokens`, the result keeps it by each of the two token estimates.
         """
         window, allowance = self._window, self._ended.allowance
         bounds = allowance.bounds
@@ -214,7 +213,7 @@ class EntryDraft:
         )
 
     def _find_full_copy(self, connection: sqlite3.Connection) -> int | None:
-        """Find the result that stands in the window with this very text in full."""
+        """Return the number of a result in the window that has this text in full, or None."""
         delivery, status = self._delivery, self._ended.produced.outcome.status
         if status is not Status.SUCCESS or delivery.end == delivery.start:
             return None
@@ -224,5 +223,5 @@ class EntryDraft:
 
 
 def _with_more(cost: Cost, tokens: int) -> Cost:
-    """Return the cost of a text together with so many tokens beside it."""
+    """Return a cost function that adds `tokens` to the cost of each text."""
     return lambda text: cost(text) + tokens

@@ -12,7 +12,7 @@ from efrit_budget.toolcalls.summary import head_and_tail
 from efrit_budget.tools.base import Outcome, Reporter, failure
 
 STORE_SECONDS, STOPPED_SECONDS, RETRY_SECONDS = 600.0, 30.0, 0.5
-"""How long the result of a tool with effects waits to be stored, and between two attempts."""
+"""How long storing is tried again, how long for a cancelled call, and the pause in between."""
 
 
 def store_with_retry(
@@ -22,9 +22,9 @@ def store_with_retry(
     cancellation: Cancellation,
     progress: Reporter,
 ) -> dict[str, Json]:
-    """Store what cannot be had again, once the database can be written; say so meanwhile.
+    """Store the result of a call with effects, trying again until the database can be written.
 
-    Who gives up waiting gets the edges of it with the error.
+    If it takes too long, or the call is cancelled meanwhile, raise with head and tail of the text.
     """
     stopped = cancellation.cancelled
     deadline = time.monotonic() + (STOPPED_SECONDS if stopped else STORE_SECONDS)
@@ -56,7 +56,7 @@ def interrupted_outcome(call: ToolCall) -> Outcome:
 
 
 def unknown_outcome(call: ToolCall) -> Outcome:
-    """Return the outcome of a call whose process is gone."""
+    """Return the outcome of a call whose process is gone, so that its result is unknown."""
     return failure(
         f"{call.tool} was started under this tool_use_id before, and nobody saw it end: the "
         "process that ran it is gone. It may have done all, some or none of its work. "

@@ -31,7 +31,7 @@ class Continuation:
 
 
 class ResultKeeper:
-    """Keeps the result of each call; every write is one transaction."""
+    """Stores and finds the results of calls; every write is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -52,7 +52,7 @@ class ResultKeeper:
             return results.find(connection, session_id, number) is not None
 
     def continuation(self, session_id: str, place: Place) -> Continuation | None:
-        """Return how the tool continues a result at this place, or None."""
+        """Return what continues a result whose stored text ends at this place, or None."""
         with self._database.reading() as connection:
             body = self._recent.get(connection, session_id, place.number)
             if body.more is None or place.offset < len(body.text):
@@ -71,8 +71,8 @@ class ResultKeeper:
     ) -> JsonObject:
         """Store what a call produced; return the envelope with what the allowance allows of it.
 
-        Where the call has a result already, that stands. What takes long is done before the
-        transaction: should the window have changed meanwhile, it is done anew.
+        A result that the call has already is returned instead. The entry is prepared before the
+        transaction, and once more if the window has changed meanwhile.
         """
         stored, body = produced.outcome.stored, produced.outcome.whole
         with self._database.reading() as connection:

@@ -54,7 +54,7 @@ WAIT_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Facilities:
-    """What all tools may use beside the project and the results of the session."""
+    """The facilities of tools that are the same in all sessions."""
 
     memory: MemoryStore
     find_rg: Callable[[], Path]
@@ -63,13 +63,13 @@ class Facilities:
 
 @dataclass(frozen=True)
 class Control:
-    """What a client sends with a call beside it: its consent, and its wish to stop."""
+    """The means to stop a call and to report its progress, and the client's wishes for it."""
 
     cancellation: Cancellation
     progress: Reporter
     confirm_id: str | None = None
     with_data: bool = True
-    """Whether the reply is to hold the data for programs, too."""
+    """Whether the envelope has the data for programs, too."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class ToolRunner:
             return self._keeper.keep(session, call, produced, allowance, with_data=with_data)
 
     def close(self) -> None:
-        """Give up the mark of this process as alive."""
+        """Remove the mark by which other sidecars see that this process is alive."""
         self.running.close()
 
     def _run(self, run: _Run) -> JsonObject:
@@ -155,7 +155,7 @@ class ToolRunner:
             return envelope
 
     def _run_tool(self, run: _Run, arguments: Arguments) -> JsonObject:
-        """Run the tool; keep what it produced, unless it only asks a question."""
+        """Run the tool; store its outcome unless it only asks a question; return the envelope."""
         cancellation = run.control.cancellation
         try:
             cancellation.check()
@@ -179,7 +179,7 @@ class ToolRunner:
         return self._confirmations.envelope(run.call, outcome, with_data=with_data)
 
     def _page(self, run: _Run, token: str) -> Outcome:
-        """Return a later page of a stored result, or let the tool continue it."""
+        """Return the outcome for a continuation token: a stored page, or what the tool continues."""
         session_id = run.session.id
         try:
             place = place_of(session_id, token)
@@ -194,7 +194,7 @@ class ToolRunner:
         return tool.resume(continuation.more, self._context(run))
 
     def _wait_for_end(self, run: _Run) -> JsonObject:
-        """Wait for a call that was started before; report it if its process is gone."""
+        """Wait for a call that was started before; return its envelope, or that of an error."""
         cancellation = run.control.cancellation
         while self.running.is_running(run.call) and not cancellation.wait(WAIT_SECONDS):
             pass
@@ -205,7 +205,7 @@ class ToolRunner:
     def _keep(
         self, run: _Run, outcome: Outcome, arguments: Arguments | None, *, retries: bool = False
     ) -> JsonObject:
-        """Keep an outcome; `retries` is for what cannot be had again."""
+        """Store an outcome and return its envelope; with `retries`, try until that succeeds."""
         produced = Produced(outcome, summarize(run.tool, run.call, arguments, outcome))
         keep, control = self._keeper.keep, run.control
         kept = (run.session, run.call, produced, run.allowance)
@@ -215,7 +215,7 @@ class ToolRunner:
         return store_with_retry(store, run.call, outcome, control.cancellation, control.progress)
 
     def _context(self, run: _Run) -> ToolContext:
-        """Return what a tool may use."""
+        """Return the project, the allowance and everything else that the tool may use."""
         confirm_id = run.control.confirm_id
         return ToolContext(
             project=self._projects.of(run.session),

@@ -1,4 +1,4 @@
-"""The tool calls that run in this process: stopped by a person, started only once."""
+"""Track the tool calls of this process: stop one for the person, start one with effects once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from efrit_budget.storage.owner import Owner
 
 
 class RunningCalls:
-    """The calls that have arrived, and those with effects that were started."""
+    """The calls that have arrived and not ended, and those with effects that have started."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -32,18 +32,18 @@ class RunningCalls:
     # Stopping
 
     def arrive(self, session_id: str, tool_use_id: str, cancellation: Cancellation) -> None:
-        """Let a call be stopped before a thread begins on it."""
+        """Register a call, so that it can be stopped even before a thread runs it."""
         with self._lock:
             self._arrived.setdefault((session_id, tool_use_id), cancellation)
 
     def depart(self, call: ToolCall, cancellation: Cancellation) -> None:
-        """Let a call that has ended be stopped no more."""
+        """Remove a call that has ended; `stop` no longer finds it."""
         with self._lock:
             if self._arrived.get((call.session_id, call.tool_use_id)) is cancellation:
                 del self._arrived[call.session_id, call.tool_use_id]
 
     def stop(self, session_id: str, tool_use_id: str) -> bool:
-        """Stop a call; return false if there is none."""
+        """Stop a call for the person; return false if no such call is registered."""
         with self._lock:
             cancellation = self._arrived.get((session_id, tool_use_id))
         if cancellation is not None:
@@ -54,9 +54,9 @@ class RunningCalls:
 
     @contextmanager
     def start(self, call: ToolCall) -> Iterator[bool]:
-        """Record that a call with effects runs while the block does; false if it did before.
+        """Record that a call with effects runs in this block; yield false if it was started before.
 
-        It counts as running before its row is written, so that `is_running` never misses it.
+        The call counts as running before its row is written, so that `is_running` never misses it.
         """
         key = (call.session_id, call.tool_use_id)
         self._count(key, 1)
@@ -97,6 +97,6 @@ class RunningCalls:
             return (call.session_id, call.tool_use_id) in self._started
 
     def close(self) -> None:
-        """Give up the mark of this process as alive."""
+        """Remove the mark by which other sidecars see that this process is alive."""
         if "_owner" in self.__dict__:
             self._owner.close()

@@ -17,20 +17,20 @@ HEAD, TAIL = 320, 120
 
 
 def summarize(tool: Tool, call: ToolCall, arguments: Arguments | None, outcome: Outcome) -> str:
-    """Return the summary that the tool writes, or head and tail where it cannot."""
+    """Return the tool's summary of a result; if the call or the summary failed, head and tail."""
     if arguments is None or outcome.status is not Status.SUCCESS:
         return one_line_each(head_and_tail(quote(outcome.text) or outcome.whole.text))
     if outcome.stored is not None:
         return one_line_each(f"A page of {tool.name} {call.canonical_arguments}"[:MOST])
     try:
         return one_line_each(quote(tool.compress(arguments, outcome))[:MOST])
-    except Exception:  # one tool's compressor never costs a result
+    except Exception:  # a result is kept even if its tool cannot summarize it
         log.exception("the compressor of %s failed", tool.name)
         return head_and_tail(sound_text(outcome.whole.text))
 
 
 def head_and_tail(text: str) -> str:
-    """Return the beginning and the end of a text with the omitted size between."""
+    """Return a text of at most `MOST` characters whole, else only its beginning and its end."""
     if len(text) <= MOST:
         return text
     left_out = f" … {len(text) - HEAD - TAIL:,} characters … "
