@@ -13,17 +13,17 @@ from typing import Any
 from efrit_budget.errors import Json, JsonObject
 
 Member = tuple[str, Json] | tuple[str]
-"""An item's text and the fact about it; a text alone stands between items, and is none."""
+"""The text of an item and its data; or only a text, which stands between items."""
 
 COLUMN = ", column "
-"""Between the number of a long line and the column of what is shown of it."""
+"""Stands between the number of a long line and the column at which its shown part begins."""
 UNSAVED = " (unsaved buffer)"
 STALE = " (unsaved buffer; the file on disk has changed since)"
-"""Behind the name of a file that Emacs holds unsaved."""
+"""The notes behind the name of a file of which the unsaved buffer was read."""
 
 
 LIKE_LINE = re.compile(rf"\d+([:-]|{COLUMN})")
-"""How a numbered line begins; the name of a file that begins so stands behind `HERE`."""
+"""Matches the beginning of a numbered line; a file name that it matches gets `HERE` in front."""
 HERE = "./"
 
 
@@ -33,20 +33,20 @@ def marked(name: str, *, unsaved: bool, stale: bool) -> str:
 
 
 def unmarked(name: str) -> str:
-    """Return a file name without that note."""
+    """Return a file name without the note that `marked` adds, and without `HERE` in front."""
     return name.removesuffix(STALE).removesuffix(UNSAVED).removeprefix(HERE)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file that a result was made from, as it was then."""
+    """A file that a result was made from, with its time and size at that moment."""
 
     path: str
     modified_ns: int
     size: int
 
     def changed(self, root: Path) -> bool:
-        """Return whether the file has changed or is gone."""
+        """Return whether the file has changed since then or is gone."""
         try:
             found = (root / self.path).stat()
         except OSError:
@@ -56,11 +56,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Body:
-    """The text of a result and the places of its parts.
+    """The text of a result and the offsets of its items and headers.
 
-    `items` are the offsets at which items begin and `headers` those of the lines that head the
-    items after them; a page that begins between two items of a header repeats it. Without
-    items, the lines are what is counted.
+    A header is a line above the items that belong to it; a page that begins below a header
+    repeats it. If a body has no items, its lines are counted instead. `noun` names what is
+    counted, and `data` is for programs.
     """
 
     text: str
@@ -69,31 +69,31 @@ class Body:
     headers: tuple[int, ...] = ()
     data: JsonObject = field(default_factory=dict)
     item_data: tuple[Any, ...] = ()
-    """Structured items under the noun, one for each of `items`; a page carries its own."""
+    """The data of each item for programs; a page has those of its items, under the noun."""
     tree: bool = False
-    """Whether items are names and headers the folders that hold them, so that the paths they
-    make together are their data; an item that begins with a quote is a whole path."""
+    """Whether items are names and headers the folders that contain them, so that the data of an
+    item is its path; an item that begins with a quote is a whole path."""
     numbered: bool = False
-    """Whether items are lines behind their numbers and headers the paths of the files they are
-    in, so that these are their data; behind a number in a long line stands its column too."""
+    """Whether items are numbered lines and headers the paths of their files, so that path, number
+    and text are the data of an item; a long line has a column behind its number."""
     total: int | None = None
-    """How many there are, where more were counted than stored."""
+    """The number of all items, if more were counted than stored."""
     hint: str = ""
-    """What the last page says behind how many of how many it shows: their noun, and how to get
-    the rest."""
+    """The words behind "Showing 3 of 10" on the last page, if not all items are stored: a noun,
+    and how to get the rest."""
     most: int | None = None
-    """How many items a page shows at the most."""
+    """The most items that a page shows; None for no limit."""
     opening: int = 0
-    """Where the first page ends at the latest, if anywhere."""
+    """The offset where the first page ends at the latest; 0 for no such limit."""
     sources: tuple[Source, ...] = ()
     more: JsonObject | None = None
-    """What the tool that served it needs to go on behind it; None where nothing follows."""
+    """The data with which the tool continues after this text; None if nothing follows."""
     position: str = ""
-    """Where in the whole it stands, where something follows: "Lines 1-200 of a.el."."""
+    """The part of the whole that this text is, if more follows: "Lines 1-200 of a.el."."""
     content: tuple[JsonObject, ...] = ()
-    """The API's blocks that are shown beside the text's first page: an image."""
+    """Content blocks, such as an image, that are sent with the first page of the text."""
     content_tokens: int = 0
-    """What those cost, by their size; no estimate."""
+    """The tokens of the content blocks, computed from their size."""
 
     def count(self, start: int, end: int) -> int:
         """Return how many items (or lines) begin in a range of the text."""
@@ -105,11 +105,11 @@ class Body:
 
     @cached_property
     def whole_count(self) -> int:
-        """The number of items (or lines)."""
+        """The number of all items (or lines), those counted but not stored included."""
         return self.total if self.total is not None else self.count(0, len(self.text))
 
     def data_of(self, start: int, end: int) -> JsonObject:
-        """Return the data of a range of the text."""
+        """Return the data for programs, with that of the items in a range of the text."""
         if not (self.item_data or self.tree or self.numbered):
             return dict(self.data)
         first, last = bisect_left(self.items, start), bisect_left(self.items, end)
@@ -123,7 +123,7 @@ class Body:
         return list(self.item_data[first:last])
 
     def _lines(self, first: int, last: int) -> Iterator[tuple[str, str]]:
-        """Yield the items from `first` on, each with its header."""
+        """Yield each item from index `first` to before `last` as its header and its line."""
         heads = bisect_right(self.headers, self.items[first]) - 1 if first < last else -1
         header = self._line(self.headers[heads]) if heads >= 0 else ""
         for item in self.items[first:last]:
@@ -138,13 +138,13 @@ class Body:
 
 
 def _join_path(folder: str, line: str) -> Json:
-    """Return the path of a name in a folder."""
+    """Return the path of an item of a tree: of a name in a folder, or a quoted path as it is."""
     name = line.lstrip(" ")
     return name if name.startswith('"') else folder + name
 
 
 def _line_data(header: str, line: str) -> Json:
-    """Return a numbered line as data."""
+    """Return path, line number, column if any, and text of a numbered line."""
     place, _, text = line.partition(":")
     number, _, column = place.partition(COLUMN)
     fact: JsonObject = {"path": unmarked(header), "line": int(number)}
@@ -156,9 +156,9 @@ def _line_data(header: str, line: str) -> Json:
 def of_items(
     noun: str, groups: Iterable[tuple[str | None, Sequence[Member]]], **data: Json
 ) -> Body:
-    """Return a body of grouped items, each group under its header.
+    """Return a body of items in groups, each group under its header.
 
-    The header of a group without items heads nothing, and is left out.
+    An empty group has no header, and neither has a group whose header is None.
     """
     parts: list[str] = []
     items: list[int] = []
@@ -183,7 +183,7 @@ def of_items(
 
 
 def preceded(text: str, body: Body) -> Body:
-    """Return the body behind lines that belong to no item."""
+    """Return the body with a text put before it that belongs to no item."""
     shift = len(text)
     items = tuple(shift + item for item in body.items)
     headers = tuple(shift + header for header in body.headers)

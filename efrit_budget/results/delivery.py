@@ -1,4 +1,4 @@
-"""Deliver a result: a page of it that fits, with its tail."""
+"""Deliver a result: a page of it that fits, with notes and a footer below."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from efrit_budget.results.pages import Page, furthest, page, rest
 from efrit_budget.results.tokens import Place, continuation_token, handle
 
 TAIL_RESERVE = 12
-"""Tokens kept back for what a figure in the tail may grow by."""
+"""The least tokens by which the room for a page shrinks after an attempt that did not fit."""
 ATTEMPTS = 10
 MARGIN_PERCENT = 6
 WORTH_TRYING = 40
-"""Characters for a token, above which a whole text is not tried: hardly any is so cheap."""
+"""Characters per allowed token above which a text is not tried whole, as it will hardly fit."""
 MAY_FIT = 130
 """The percentage of the allowance above which, by the rough cost, a text is not counted whole."""
 
@@ -29,21 +29,21 @@ def filled(allowance: int) -> int:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The text for the model and its facts for programs."""
+    """The text of one page for the model, with its tokens, offsets and facts for programs."""
 
     text: str
     tokens: int
     start: int
     end: int
     page: JsonObject
-    """What the page adds to the data that the body holds of it."""
+    """The facts on the page for programs: its counts, and how to continue."""
 
 
 def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str, ...]) -> Delivery:
-    """Return the page from `start` with its tail, within the allowance.
+    """Return the page from `start` with its notes and footer, within the allowance.
 
-    The rough cost finds where to cut; what is delivered is counted whole. Where not even a short
-    page fits, the result is one line with its handle.
+    The rough cost finds where to cut; then the page is counted whole. If not even a short page
+    fits, return one line with the handle.
     """
     price, rough = terms.price or terms.cost, terms.rough or terms.price or terms.cost
     usable, room = filled(terms.allowance), None
@@ -76,7 +76,7 @@ def deliver(body: Body, number: int, start: int, terms: Terms, notes: tuple[str,
 def _make_delivery(
     body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]
 ) -> Delivery:
-    """Return a page with its tail and footer, and what programs are told of it."""
+    """Return a page with its notes and footer, and the facts on it for programs."""
     tail = _tail(body, number, cut, terms, notes)
     line_end = "\n" if cut.text and tail and not cut.text.endswith("\n") else ""
     text, tokens = with_footer(f"{cut.text}{line_end}{tail}", terms)
@@ -91,7 +91,7 @@ def _make_delivery(
 
 
 def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ...]) -> str:
-    """Return the lines between the page and the footer, ours marked, quoted text below them."""
+    """Return the lines between page and footer: notes, then what is shown and how to continue."""
     lines, total = list(notes), body.total
     if cut.end < len(body.text) or body.more is not None:
         token = continuation_token(terms.session_id, Place(number, cut.end))
@@ -110,7 +110,7 @@ def _tail(body: Body, number: int, cut: Page, terms: Terms, notes: tuple[str, ..
 
 
 def _shown(body: Body, cut: Page) -> str:
-    """Return how many items the page shows, as the navigation line words it."""
+    """Return how many items the page shows in words to put before the total, such as "3 of"."""
     returned = body.count(cut.start, cut.end)
     if returned or not body.text:
         return f"{returned:,} of"

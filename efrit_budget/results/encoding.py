@@ -10,16 +10,16 @@ from efrit_budget.results.body import Body, Source
 
 COMPRESSION_LEVEL = 1
 OFFSETS = "I"
-"""Offsets are kept as machine words: a listing has a hundred thousand of them."""
+"""The type of the array that offsets are stored as; a listing may have a hundred thousand."""
 
 
 def packed_text(body: Body) -> bytes:
-    """Return the encoded text."""
+    """Return the text of a body encoded for storage."""
     return zlib.compress(body.text.encode(), COMPRESSION_LEVEL)
 
 
 def packed_marks(body: Body) -> bytes | None:
-    """Return everything but the text encoded, or None for plain text."""
+    """Return the other fields of a body encoded for storage, or None if all have their defaults."""
     if body == Body(body.text):
         return None
     facts = {
@@ -44,7 +44,7 @@ def packed_marks(body: Body) -> bytes | None:
 
 
 def unpacked(text: bytes, marks: bytes | None) -> Body:
-    """Return the decoded body."""
+    """Return the body that was encoded as this text and these other fields."""
     whole = zlib.decompress(text).decode()
     if marks is None:
         return Body(whole)

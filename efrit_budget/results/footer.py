@@ -11,12 +11,12 @@ from efrit_budget.results.pages import Cost
 
 FOOTER_SIGN = "📏 ~"
 LONGEST_FOOTER = f"\n{FOOTER_SIGN}1,000,000 tokens · 9.4k left"
-"""As long as a footer is in any session, and a little longer."""
+"""A footer a little longer than those of real sessions, to reserve room for one."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Constraints for delivering a result."""
+    """Constraints for delivering a result; `remaining` are the tokens left in the window."""
 
     session_id: str
     allowance: int
@@ -25,11 +25,11 @@ class Terms:
     pressed: bool = False
     """Whether the allowance is only the floor that every result is given."""
     budget_line: Callable[[int], str] | None = None
-    """The line before the footer that tells the same figure, where the tool has cut its answer."""
+    """Makes the line before the footer from the footer's tokens, if the tool has cut its answer."""
     price: Cost | None = None
-    """What a text counts for in a page, where that may be more than its cost."""
+    """The cost function by which a page must fit, if it may give more than `cost`."""
     rough: Cost | None = None
-    """The same by samples, for looking where to cut."""
+    """A fast cost function that samples long texts, to find where to cut."""
 
 
 def showing(shown: str, total: int, noun: str) -> str:
@@ -43,15 +43,15 @@ def continues(position: str, token: str) -> str:
 
 
 LONGEST_NAVIGATION = own(continues("Showing 10,000 of 100,000 lines.", "r10000:1000000-ffff"))
-"""As long as the line that says how to go on."""
+"""A line on how to continue, as long as a real one, to reserve room for one."""
 
 
 def with_footer(text: str, terms: Terms) -> tuple[str, int]:
-    """Return the text with its footer, and the tokens of both.
+    """Return the text with its footer, and the tokens of both together.
 
-    The footer states the count of the text that it is in: the count of one attempt is the figure
-    of the next, then all between those are tried. Now and then no figure agrees with itself; then
-    an empty line before the footer helps.
+    The footer states the tokens of a text that it is part of. So each attempt states the count of
+    the one before; if the counts repeat, all between them are tried; and if none of them is right,
+    an empty line is put before the footer.
     """
     tried: list[int] = []
     between: Iterator[int] | None = None

@@ -1,7 +1,7 @@
 r"""Mark the program's own lines so that found text cannot imitate them.
 
-A line that begins with one of the signs is the program's. Found text in which a line begins so
-gets a backslash there, and one more where backslashes stood before the sign already.
+A line that begins with one of `OWN_SIGNS` is the program's. A line of found text that begins with
+such a sign, or with backslashes before one, gets a backslash at its beginning.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ QUOTED = re.compile(rf"(?m)^\\(?=\\*[{OWN_SIGNS}])")
 
 
 def own(line: str, text: str = "") -> str:
-    """Mark a line as the program's, and quote the found text below it."""
+    """Return a line marked as the program's, with the found text below it quoted."""
     line = line.replace("\n", " ")
     return f"{MARK} {line}\n{quote(text)}" if text else f"{MARK} {line}"
 
 
 def own_and_found(text: str, own_lines: Collection[int]) -> str:
-    """Mark lines by their numbers, from 0, as the program's; quote the others."""
+    """Return a text with the lines of these numbers, from 0, marked as ours, the others quoted."""
     lines = enumerate(text.split("\n"))
     return "\n".join(own(line) if at in own_lines else quote(line) for at, line in lines)
 
 
 def quote(text: str) -> str:
-    """Have no line of found text begin as the program's own do."""
+    """Return found text with a backslash before each line that looks like one of the program's."""
     return LIKE_OWN.sub(r"\\", text) if any(sign in text for sign in OWN_SIGNS) else text
 
 
 def unquote(quoted: str) -> str:
-    """Give found text back as it was."""
+    """Return quoted text as it was found, without the backslashes of `quote`."""
     return QUOTED.sub("", quoted)

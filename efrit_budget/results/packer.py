@@ -19,23 +19,23 @@ LEAST_STEP = 4
 
 @dataclass(frozen=True)
 class Item:
-    """One item with its renderings, longest first."""
+    """One item with its texts in several lengths, longest first."""
 
     forms: tuple[str, ...]
     names: tuple[str, ...] = ()
-    """What it is called where there is room for none of them; its size goes with it."""
+    """Names of the item, of which one stands with the item's cost if none of its texts fits."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The rendering of an item that fitted."""
+    """A text or a name of an item that fitted."""
 
     place: int
-    """Which of the items it is."""
+    """The index of the item."""
     text: str
     tokens: int
     shows: bool
-    """False where the item is only named: it counts as left out."""
+    """False if the item is only named, which counts as left out."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Packed:
 
 
 def pack(items: Sequence[Item], allowance: int, cost: Cost, focus: int | None = None) -> Packed:
-    """Pack each item in the longest form that fits, in order; name others in what is left.
+    """Pack each item in the longest form that fits, in order; then name the others that fit so.
 
-    With a focus, pack it and its neighbours, by turns from both sides. A side ends at the first
-    that has no room, so that nothing between is missing; the other may have one more, or all that
-    there is room for where a side has no more items.
+    `focus` is the index of an item that is packed first; its neighbours follow, alternating sides.
+    A side stops at the first item that does not fit, and the other side then gets at most one item
+    more; if a side has no more items, the other goes on as long as items fit.
     """
     packing = _Packing(items, allowance, cost)
     if focus is None:
@@ -82,13 +82,13 @@ def pack(items: Sequence[Item], allowance: int, cost: Cost, focus: int | None = 
 
 
 def outwards(focus: int, count: int) -> Iterator[int]:
-    """Yield places from the focus outwards, alternating sides."""
+    """Yield the indexes of `count` items from the focus outwards, alternating sides."""
     turns = zip_longest(range(focus - 1, -1, -1), range(focus + 1, count))
     return chain([focus], (place for place in chain.from_iterable(turns) if place is not None))
 
 
 class _Packing:
-    """Lines that use up an allowance."""
+    """The lines packed so far, and what they leave of an allowance."""
 
     def __init__(self, items: Sequence[Item], allowance: int, cost: Cost) -> None:
         self._items = items
@@ -97,11 +97,11 @@ class _Packing:
         self.lines: list[Line] = []
 
     def shows(self, place: int) -> bool:
-        """Show an item in the fullest form that fits."""
+        """Add an item in the longest form that fits; return false if none fits."""
         return self._takes(place, self._items[place].forms, shows=True)
 
     def names(self, place: int) -> bool:
-        """Name an item, and tell what it would cost."""
+        """Add the longest name of an item that fits, with the item's cost; return false if none."""
         item = self._items[place]
         size = f"({self._cost(item.forms[0]):,} tokens)" if item.names else ""
         return self._takes(place, [f"{name} {size}" for name in item.names], shows=False)
@@ -122,7 +122,7 @@ Reached = tuple[int, int]
 def _extend_sides(
     sides: tuple[Sequence[int], Sequence[int]], begun: Reached, fits: Callable[[int], bool]
 ) -> Reached:
-    """Extend both sides while items fit; return how far each got."""
+    """Extend both sides while items fit; return the number of items that each side has."""
     reached, stopped = list(begun), [False, False]
     while True:
         growing = [
@@ -151,17 +151,14 @@ class Section:
     title: str | None
     items: Sequence[Item]
     facts: Sequence[Json]
-    """What programs are told of each item."""
+    """The data of each item for programs."""
     focus: int | None = None
-    """Which of the items the others stand around, where it is not the best that come first.
-
-    Where it is not shown, no other is.
-    """
+    """The index of the item that the others surround, without which none is shown, or None."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The sections that fit, and the number of all items."""
+    """The items that fit, as a body; their number, and the number of all items."""
 
     body: Body
     shown: int
@@ -169,7 +166,7 @@ class Answer:
 
 
 def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
-    """Return every item in its longest form behind the lead lines."""
+    """Return a body of every item in its longest form, with the text `lead` before them."""
     groups = [
         (
             _header(section),
@@ -184,9 +181,9 @@ def whole(lead: str, sections: Sequence[Section], noun: str) -> Body:
 
 
 def inside_out(lead: str, section: Section, noun: str, room: int, cost: Cost) -> Body:
-    """Return every item, the focus first and its neighbours on the first page.
+    """Return a body of all items, whose first page has the focus and neighbours that fit `room`.
 
-    That is the first page; what stands further out follows, the nearest first.
+    The items further out follow, the nearest to the focus first.
     """
     focus = section.focus or 0
     bare = [Item(item.forms[:1]) for item in section.items]
@@ -220,7 +217,7 @@ def within(
 ) -> Answer | None:
     """Return the sections that fit before a tail, or None if the lead does not fit.
 
-    The sections share the room equally; what one leaves over goes to those that want more.
+    The sections share the room equally; a section that needs less leaves the rest to the others.
     """
     room = allowance - cost(f"{lead}{tail}")
     while room >= 0:
@@ -233,7 +230,7 @@ def within(
 
 
 def _pack_sections(sections: Sequence[Section], room: int, cost: Cost) -> list[Packed]:
-    """Return what fits of each section, the smallest demands first."""
+    """Return the packed items of each section, packing the sections that need least first."""
     wants = [sum(cost(f"{item.forms[0]}\n") for item in one.items) for one in sections]
     found: dict[int, Packed] = {}
     order = sorted(range(len(sections)), key=lambda index: (wants[index], index))
@@ -248,7 +245,7 @@ def _pack_sections(sections: Sequence[Section], room: int, cost: Cost) -> list[P
 
 
 def _answer(lead: str, sections: Sequence[Section], noun: str, packed: Sequence[Packed]) -> Answer:
-    """Return the packed sections; lines that show an item carry its data."""
+    """Return the packed sections as one body; only items that are shown, not named, have data."""
     groups: list[tuple[str | None, list[Member]]] = []
     for section, part in zip(sections, packed, strict=True):
         members: list[Member] = [

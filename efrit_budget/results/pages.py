@@ -12,7 +12,7 @@ from efrit_budget.results.body import Body
 Cost = Callable[[str], int]
 
 FIRST_GUESS = 6.0
-"""Characters for a token, where nothing is known yet; dense text is found by the retries."""
+"""Characters per token for the first guess at the size of a page; retries correct it."""
 SHRINK = 0.94
 ENOUGH = 0.88
 """A page that fills this share of its allowance is not tried larger."""
@@ -22,9 +22,9 @@ SMALLEST = 16
 
 @dataclass(frozen=True)
 class Page:
-    """A range of a result's text, with a repeated header.
+    """A range of a result's text, given by two offsets, and the text to show for it.
 
-    In its text control characters are shown as pictures; the result itself stays as it is.
+    That text may begin with a repeated header, and shows control characters as pictures.
     """
 
     start: int
@@ -49,14 +49,14 @@ def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
 
 
 def rest(body: Body, start: int, allowance: int, cost: Cost) -> Page:
-    """Return the page from `start` to its furthest end, whatever it costs."""
+    """Return the page from `start` to the furthest end it may have, whatever it costs."""
     header = _header(body, start, allowance, cost) if start else ""
     end = furthest(body, start)
     return Page(start, end, one_line_each(header + body.text[start:end]))
 
 
 def furthest(body: Body, start: int) -> int:
-    """Return the furthest end of a page: the end, or the item limit."""
+    """Return the offset where a page from `start` ends at the latest, by the limits of the body."""
     if start < body.opening:
         return body.opening
     if body.most is None:
@@ -66,10 +66,10 @@ def furthest(body: Body, start: int) -> int:
 
 
 def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
-    """Return what stands before a later page.
+    """Return the text to put before a page that is not the first.
 
-    That is the repeated header, unless it takes much of the page, and a backslash where a line
-    that is cut would go on like one of ours.
+    It is the repeated header, unless that takes over a quarter of the allowance, and a backslash
+    if the page begins within a line, with a sign of our own lines.
     """
     header = continued_header(body, start)
     kept = header if cost(header) * 4 <= allowance else ""
@@ -80,7 +80,7 @@ def _header(body: Body, start: int, allowance: int, cost: Cost) -> str:
 
 
 def continued_header(body: Body, start: int) -> str:
-    """Return the header of the items at `start` if it is on an earlier page."""
+    """Return the header above the item at `start`, empty if there is none or it begins there."""
     index = bisect_right(body.headers, start) - 1
     if index < 0 or body.headers[index] == start:
         return ""
@@ -89,7 +89,7 @@ def continued_header(body: Body, start: int) -> str:
 
 
 def _fitting_size(body: Body, start: int, allowance: int, spent_on: Callable[[int], int]) -> int:
-    """Return the size of the page, found by guessing and then halving."""
+    """Return the characters of the page, at least 1; find them by guessing, then by halving."""
     remaining = furthest(body, start) - start
     low, high = 0, remaining + 1
     guess = min(remaining, max(SMALLEST, int(allowance * FIRST_GUESS)))
@@ -112,9 +112,9 @@ def _fitting_size(body: Body, start: int, allowance: int, spent_on: Callable[[in
 
 
 def _snap_to_item(body: Body, start: int, end: int) -> int:
-    """Return the last item end before `end`, or a line end if that wastes half the page.
+    """Return the last item end before `end`, or the last line end if that wastes half the page.
 
-    Inside the first line it is `end` itself.
+    Return `end` itself if there is neither after `start`.
     """
     latest = furthest(body, start)
     if end >= latest:
@@ -130,7 +130,7 @@ def _snap_to_item(body: Body, start: int, end: int) -> int:
 
 
 def _before_header(body: Body, item: int) -> int:
-    """Return where a page before `item` ends, keeping the item's header with it."""
+    """Return the offset where a page ends before `item`, or before a header just above it."""
     index = bisect_right(body.headers, item) - 1
     if index >= 0 and body.text.index("\n", body.headers[index]) + 1 == item:
         return body.headers[index]

@@ -16,19 +16,19 @@ from efrit_budget.results.tokens import LISTED, TokenError, handle
 
 MOST_CHARACTERS = 24_000_000
 WORTH_HOLDING = 50_000
-"""Characters of the least body that is held: smaller ones are unpacked in no time."""
+"""The least size, in characters, of a body kept in memory; smaller ones are decoded quickly."""
 OFFSET_BYTES = 40
 KNOWN = "SELECT 1 FROM blobs WHERE hash = ?"
 
 Key = tuple[str, int, float]
-"""A session, the number of a result, and when it was stored."""
+"""A session, the number of a result, and the time at which the result was stored."""
 
 
 class RecentBodies:
-    """The bodies used last, so that later pages need no decoding.
+    """The large bodies that were used last, so that their next pages need no decoding.
 
-    What is stored under a number never changes; the moment it was stored tells two sessions of
-    the same name apart.
+    A stored result never changes. The time of storing is part of the key, as the id of a deleted
+    session may be used again.
     """
 
     def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:
@@ -39,7 +39,7 @@ class RecentBodies:
         self._lock = threading.Lock()
 
     def get(self, connection: sqlite3.Connection, session_id: str, number: int) -> Body:
-        """Return a stored result."""
+        """Return the body of a stored result, from memory if possible; raise if there is none."""
         key = (session_id, number, get_row(connection, session_id, number)["created"])
         with self._lock:
             found = self._bodies.get(key)
@@ -53,7 +53,7 @@ class RecentBodies:
     def keep(
         self, connection: sqlite3.Connection, session_id: str, number: int, body: Body
     ) -> None:
-        """Hold the body of a stored result, if it is large, for as long as there is room."""
+        """Keep the body of a stored result in memory, if it is large, until others need room."""
         size = len(body.text) + OFFSET_BYTES * (len(body.items) + len(body.headers))
         if size < WORTH_HOLDING:
             return
@@ -75,11 +75,11 @@ class Packed:
     size: int
     marks: bytes | None
     text: bytes | None
-    """None where a result holds the same text already."""
+    """The encoded text; None if it is stored already."""
 
 
 def packed(connection: sqlite3.Connection, body: Body) -> Packed:
-    """Make a body ready: what takes long is done before the transaction that writes it."""
+    """Return a body encoded for storage; it takes long, so it is done before the transaction."""
     encoded = body.text.encode()
     digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
     is_known = connection.execute(KNOWN, (digest,)).fetchone() is not None
@@ -90,7 +90,7 @@ def packed(connection: sqlite3.Connection, body: Body) -> Packed:
 def put(
     connection: sqlite3.Connection, session_id: str, number: int, tool: str, ready: Packed
 ) -> None:
-    """Store a result."""
+    """Store a result, and its text unless that is stored already."""
     if connection.execute(KNOWN, (ready.digest,)).fetchone() is None:
         connection.execute(
             "INSERT INTO blobs (hash, size, data) VALUES (?, ?, ?)",
@@ -104,7 +104,7 @@ def put(
 
 
 def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
-    """Return a stored result from the database."""
+    """Return the body of a stored result from the database; raise if there is none."""
     row = connection.execute(
         "SELECT blobs.data, results.marks FROM results JOIN blobs ON blobs.hash = results.blob"
         " WHERE session_id = ? AND number = ?",
@@ -133,7 +133,7 @@ def get_row(connection: sqlite3.Connection, session_id: str, number: int) -> sql
 
 
 def delete_some(connection: sqlite3.Connection, session_id: str) -> int:
-    """Delete some results of a session, with texts that no other result holds; return how many."""
+    """Delete up to 50 results of a session, and texts that only they had; return the number."""
     rows = connection.execute(
         "SELECT number, blob FROM results WHERE session_id = ? LIMIT 50",
         (session_id,),

@@ -32,7 +32,7 @@ def handle(number: int) -> str:
 
 
 def number_of(text: str) -> int:
-    """Return the number of a handle."""
+    """Return the number of the result with this handle; raise if the text is no handle."""
     matched = HANDLE.fullmatch(text)
     if matched is None:
         raise TokenError(f"{text[:40]!r} is no handle; a handle looks like r7; {LISTED}")
@@ -40,12 +40,12 @@ def number_of(text: str) -> int:
 
 
 def continuation_token(session_id: str, place: Place) -> str:
-    """Return the token of the page that begins here."""
+    """Return the token with which the model asks for the page that begins at this place."""
     return f"{handle(place.number)}:{place.offset}-{_seal(session_id, place)}"
 
 
 def place_of(session_id: str, token: str) -> Place:
-    """Return the place of a token; raise if it belongs to another session."""
+    """Return the place of a token; raise if it is invalid or belongs to another session."""
     matched = TOKEN.fullmatch(token)
     if matched is None:
         raise TokenError(f"{token[:40]!r} is no continuation token; {AGAIN}")

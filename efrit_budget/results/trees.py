@@ -1,4 +1,4 @@
-"""Bodies of many paths: each folder once with its names below."""
+"""Make bodies of many paths: each folder stands once, with its names below."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def of_tree(
     shown: Callable[[str], str],
     data: dict[str, Json],
 ) -> Body:
-    """Return a body of the names in each folder.
+    """Return a body of each folder and the names in it.
 
-    `shown` gives a path's form as text; one in quotes is told whole, and so is a name that
-    begins with a blank, so that each item says which path it is.
+    `shown` returns a path as text, in quotes if needed. An item is then the whole path in quotes;
+    so it is for a name that begins with a blank or a quote. All other items are names.
     """
     lines: list[str] = []
     heads: list[int] = []
@@ -40,7 +40,7 @@ def of_tree(
 
 
 def of_lines(noun: str, lines: list[str], heads: list[int], data: dict[str, Json]) -> Body:
-    """Return a body of lines, with headers at `heads` and items elsewhere."""
+    """Return a body of lines; those whose indexes are in `heads` are headers, the others items."""
     offsets = list(map(add, accumulate(map(len, lines), initial=0), range(len(lines))))
     items: list[int] = []
     last = 0
