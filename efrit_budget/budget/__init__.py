@@ -1,1 +1,1 @@
-"""Estimating tokens, the tiers and the ledger."""
+"""Estimate and calibrate tokens; define tiers, bands, models and prices."""

@@ -9,11 +9,11 @@ from functools import lru_cache
 from efrit_budget.budget.estimate import estimate
 
 WAY_BACK = 1.25
-"""A band is left upwards only at this multiple of its threshold, so that it does not flutter."""
+"""A band gets better only at this multiple of a threshold, so that it does not change often."""
 
 
 class Band(StrEnum):
-    """A range of tokens that would remain even after a rewrite."""
+    """A range for the number of tokens that would remain after a rewrite."""
 
     AMPLE = "ample"
     LOW = "low"
@@ -27,19 +27,19 @@ class Band(StrEnum):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The token counts at which the lower bands begin."""
+    """The remaining tokens below which the bands low and critical begin."""
 
     low: int
     critical: int
 
 
 def thresholds(total: int, low: int) -> Thresholds:
-    """Return the configured threshold and half of it, at most 20% and 10% of the total."""
+    """Return the thresholds `low` and half of it, but at most 20% and 10% of the total."""
     return Thresholds(low=min(low, total // 5), critical=min(low // 2, total // 10))
 
 
 def band_after(band: Band, left: int, marks: Thresholds) -> Band:
-    """Return the band for the remaining tokens, given the previous band."""
+    """Return the band for the `left` tokens; it is better than the last one only with a margin."""
     found = _band(left, marks, 1.0)
     if found.rank >= band.rank:
         return found
@@ -70,7 +70,7 @@ def warning(left: int) -> str:
 
 @lru_cache(maxsize=16)
 def alert_estimates(total: int) -> tuple[int, int]:
-    """Return the estimates of the longest warning and notice under a total."""
+    """Return the estimated tokens of the longest warning and notice for a total limit."""
     return estimate(warning(total)), estimate(notice(total))
 
 

@@ -10,16 +10,16 @@ from efrit_budget.errors import Json
 LOWEST, HIGHEST = 0.5, 2.5
 SMOOTHING = 0.3
 FIRST_SMOOTHING = 0.6
-"""The weight of the very first sample: what the table says of a model is only a guess."""
+"""The weight of the first sample, as the factor in the table of models is only a guess."""
 LEAST_ESTIMATE = 400
-"""A smaller estimate says nothing about the ratio."""
+"""The least estimate of a prompt that counts as a sample."""
 ABSURD = 6.0
-"""A sample this far off either way says nothing of a tokenizer."""
+"""The ratio of a count to its estimate, or the reverse, above which the count is not believed."""
 FRAME, MOST_FRAME = 16.0, 60.0
-"""What stands around a result in the prompt, until it is learnt, and at the most."""
+"""The tokens around a result in the prompt: the assumed number until it is learnt, the highest."""
 FRAME_SMOOTHING = 0.1
 PLAIN_RESULT = 300
-"""Estimated tokens of a result, above which it says more of the factor than of the frame."""
+"""The estimated tokens of a result above which it tells more of the factor than of the frame."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class Calibration:
     samples: int = 0
     error: float = 0.0
     frame: float = FRAME
-    """What each `tool_result` costs beside its text: its name, its id, what is around them."""
+    """The tokens of each `tool_result` besides those of its text: its id and what is around it."""
 
     def tokens(self, raw: float, results: int = 0) -> int:
-        """An estimate in this model's tokens, of so many results."""
+        """Return the estimate `raw` in this model's tokens, with the frames of its results."""
         return math.ceil(raw * self.factor + results * self.frame)
 
     def after(self, raw: int, exact: int, true_prompt: int, results: int = 0) -> Calibration:
-        """Return the calibration updated with one counted prompt.
+        """Return the calibration updated with a prompt of `true_prompt` tokens by the API's count.
 
-        A sample that says nothing of the tokenizer leaves everything as it is.
+        A prompt that is too small, or whose count is not plausible, changes nothing.
         """
         share = true_prompt - exact - results * self.frame
         if raw < LEAST_ESTIMATE or not raw / ABSURD < share < raw * ABSURD:
@@ -52,9 +52,9 @@ class Calibration:
         return replace(self, factor=factor, samples=self.samples + 1, error=error)
 
     def after_results(self, raw: int, tokens: int, results: int) -> Calibration:
-        """Return the frame learnt once `results` of `raw` estimated tokens were counted.
+        """Return the calibration with its frame updated by results that cost `tokens` in all.
 
-        Results cost less than nothing only where something else left the prompt.
+        Negative tokens change nothing, as then something else has left the prompt.
         """
         if results == 0 or tokens < 0:
             return self
@@ -77,7 +77,7 @@ PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 
 
 def counts_of(usage: Json) -> dict[str, int]:
-    """Return the plausible counts of a `usage` block."""
+    """Return the plausible token counts of a `usage` block by their names."""
     if not isinstance(usage, dict):
         return {}
     names = (*PROMPT_COUNTS, "output_tokens")

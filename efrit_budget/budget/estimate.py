@@ -1,4 +1,4 @@
-"""How many tokens a text costs.
+"""Estimate the tokens of a text.
 
 A tokenizer divides a text at some places between two characters. So the estimate adds up, for
 each two neighbours, how likely a token ends between them: words that are known to be one token
@@ -24,43 +24,43 @@ from efrit_budget.budget.words import CONTINUING, divided, made_of_few
 SAMPLE = 2048
 SLICES = 16
 BLOCK, REMEMBERED_BLOCKS = 8192, 64
-"""Characters that are counted at once, and how many such blocks are remembered."""
+"""The characters of a block, which are counted at once, and the number of blocks in the cache."""
 NEARLY_ALL = 0.95
-"""The share of a block from which on a stretch of it is taken for the block."""
+"""The share of a block from which on its odd stretches are taken for the whole block."""
 SLOW_MORE = 0.085
-"""The share that stretches cost more which repeat too slowly to be looked at by themselves."""
+"""The share by which the cost of stretches is raised that repeat only long units."""
 DEAREST = 15
 """The most tokens of one character: U+FDFA stands for a sentence."""
 SENTENCE, SENTENCE_MORE = "\ufdfa", 6
-"""It, and what it costs above the most that the table of characters can say."""
+"""The character U+FDFA, and its tokens above the most that the table of characters can state."""
 WORD_LEADS, WORD_MORE = (b"\xe3\x8c", b"\xe3\x8d", b"\xe3\x8e", b"\xe3\x8f", b"\xef\xac"), 0.5
-"""The first bytes of characters that stand for several letters, and what each costs more."""
+"""The first bytes of characters that stand for several letters, and the tokens to add for each."""
 ASCII = bytes(range(0x80))
 ASCII_BUT_BLANK = ASCII.replace(b" ", b"")
 ONE_TOKEN = bytes(code for code in range(0x100) if not weights.EXTRA[code])
 BORDERS_SHARE, CYRILLIC_SHARE = 1.01, 1.0
-"""What borders and Cyrillic letters cost more in texts unlike those of the fit."""
+"""Factors for borders and for Cyrillic letters, as texts unlike those of the fit cost more."""
 CYRILLIC_LEADS = (b"\xd0", b"\xd1")
 """The first bytes of Cyrillic letters in UTF-8."""
 PICTURES, PICTURE_MORE = b"\xe2\xee\xef\xf0\xf1\xf2\xf3\xf4", 3
-"""The first bytes of characters that may be a token with others, though one alone is several."""
+"""First bytes of characters of several tokens each that may join others, and tokens to deduct."""
 UNBROKEN_COST = 0.13
-"""What a letter costs more in a run that is a word of no language."""
+"""The tokens to add for each letter of a run that is a word of no language."""
 FEW_LETTERS_COST = 0.025
-"""What a letter costs more in unknown words that are made of few letters."""
+"""The tokens to add for each character of unknown words that consist of few letters."""
 LEAST_SHARE = 1.01
-"""What the least of a text costs more than it must."""
+"""The factor by which the least cost of a text is raised."""
 WORDS_LEAST, PIECES_LEAST = 0.6, 0.6
-"""The share of their pairs that unknown words cost at the least, and a division at capitals."""
+"""The least cost of unknown words, as a share of that of their pairs, and of dividing a word."""
 RULER = "\x01"
-"""Characters of which sixteen, or four, count as one in a text of many kinds."""
+"""The character that replaces sixteen, or four, equal characters that lines are drawn with."""
 MARK_LEADS = (b"\xcc", b"\xcd")
-"""The first bytes of marks on letters in UTF-8."""
+"""The first bytes, in UTF-8, of marks that are put on letters."""
 MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{16}")
 
 
 def sample(text: str) -> str:
-    """Return a text of a few KiB, or of a longer one slices from places nobody can foresee."""
+    """Return a short text whole, or slices of a longer one from random places."""
     if len(text) <= SAMPLE:
         return text
     size = SAMPLE // SLICES
@@ -70,7 +70,7 @@ def sample(text: str) -> str:
 
 
 def foreign_classes(raw: bytes) -> bytes:
-    """Return the class of each character beyond ASCII; words of Cyrillic letters stay apart."""
+    """Return the class of each character beyond ASCII; keep spaces between Cyrillic words."""
     has_cyrillic = any(lead in raw for lead in CYRILLIC_LEADS)
     letters = raw.translate(None, ASCII_BUT_BLANK if has_cyrillic else ASCII)
     text = letters.decode("utf-8", "surrogatepass")
@@ -78,9 +78,9 @@ def foreign_classes(raw: bytes) -> bytes:
 
 
 def foreign_cost(classes: bytes, bones: bytes) -> float:
-    """Return the cost of dividing a text at characters beyond ASCII.
+    """Return the tokens that end between characters of which one or both are beyond ASCII.
 
-    A token ends behind each that is several tokens.
+    At least one ends behind each character that is several tokens.
     """
     cyrillic = classes.translate(None, weights.NOT_CYRILLIC)
     share = CYRILLIC_SHARE if cyrillic else BORDERS_SHARE
@@ -89,7 +89,7 @@ def foreign_cost(classes: bytes, bones: bytes) -> float:
 
 
 def measure(text: str) -> float:
-    """Return the tokens that end within a text."""
+    """Return the tokens that probably end within a text."""
     text, raw = joined(text)
     bones = raw.translate(None, CONTINUING)
     unknown = divided(bones)
@@ -111,10 +111,7 @@ def measure(text: str) -> float:
 
 
 def joined(text: str) -> tuple[str, bytes]:
-    """Return a text with drawn-out lines as their tokens and letters with their marks as one.
-
-    The second is the same in UTF-8.
-    """
+    """Return a text, also in UTF-8, with drawn lines shortened and marks joined to letters."""
     if text.isascii():
         return text, text.encode()
     for mark in RULERS:
@@ -129,9 +126,9 @@ def joined(text: str) -> tuple[str, bytes]:
 
 @lru_cache(maxsize=REMEMBERED_BLOCKS)
 def cost(block: str) -> float:
-    """Return the tokens that end within a block, and what its odd stretches cost more.
+    """Return the tokens that end within a block, and those to add for its odd stretches.
 
-    The same texts are counted again and again, the last block changed.
+    The cache serves texts that are counted again with only their last block changed.
     """
     found = measure(block)
     odd = stretches(block)
@@ -146,8 +143,8 @@ def cost(block: str) -> float:
 def estimate(text: str) -> int:
     """Return the tokens a text probably costs: 0 if it is empty, else at least 1.
 
-    All of it is read. The same text always gives the same number, never above `DEAREST` for each
-    character. A further line never lowers the number.
+    The whole text is read. The same text always gives the same number, never above `DEAREST` for
+    each character. A further line never lowers the number.
     """
     if not text:
         return 0
@@ -158,7 +155,7 @@ def estimate(text: str) -> int:
 def sampled(text: str) -> int:
     """Return roughly the tokens of a text, in the time it takes to read `SAMPLE` characters of it.
 
-    It is for looking where to cut. What is delivered or stored is counted by `estimate`.
+    Use it to find where to cut a text. A text that is delivered or stored needs `estimate`.
     """
     if len(text) <= SAMPLE:
         return estimate(text)

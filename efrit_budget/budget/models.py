@@ -22,7 +22,7 @@ class ModelTableError(EfritError):
 
 @dataclass(frozen=True)
 class Model:
-    """The capabilities of a model."""
+    """The capabilities of a model; `models.toml` explains each of them."""
 
     name: str
     window: int
@@ -46,7 +46,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 
 def model_named(name: str, additions: Path | None = None) -> Model:
-    """Return the model with the longest matching entry, over safe defaults."""
+    """Return the values of the longest entry that begins the name, or of the entry `default`."""
     return _model(name, additions if additions is not None and additions.is_file() else None)
 
 
@@ -67,7 +67,7 @@ def _generality(entry: str) -> tuple[bool, int]:
 
 
 def _base(table: Mapping[str, Mapping[str, Json]], name: str) -> JsonObject:
-    """Return the values of the longest entry that begins the name."""
+    """Return the values of the longest entry that begins the name, or of `default`."""
     fitting = [entry for entry in table if name.startswith(entry)]
     return dict(table[max(fitting, key=len, default=DEFAULT)])
 

@@ -14,13 +14,13 @@ USAGE_NAMES = {
 
 
 def dollars(model: str, usage: Mapping[str, int]) -> float | None:
-    """Return the price of what a `usage` block counts, or None if it is unknown."""
+    """Return the dollars for the tokens that a `usage` block counts, or None if unknown."""
     return _price(model, tuple(usage.get(theirs, 0) for theirs in USAGE_NAMES))
 
 
 @lru_cache(maxsize=10_000)
 def _price(model: str, counted: tuple[int, ...]) -> float | None:
-    """Return the same from a cache, because a session prices all its turns repeatedly."""
+    """Return the dollars for counts in the order of `USAGE_NAMES`, cached as turns recur."""
     from genai_prices import Usage, calc_price  # noqa: PLC0415  it takes 250 ms to import
 
     counts = dict(zip(USAGE_NAMES.values(), counted, strict=True))

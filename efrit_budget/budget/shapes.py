@@ -1,7 +1,7 @@
-"""Counts over a whole text as bytes: pairs of neighbours, kinds of characters, odd shapes.
+"""Compute costs from the bytes of a text: pairs of neighbours, kinds of characters, odd shapes.
 
-No step looks at characters one by one: tables map whole blocks of bytes, and a block is laid over
-itself, a place further, as one large number.
+For speed, no step looks at characters one by one: tables map all bytes at once, and neighbours are
+compared by shifting all bytes, as one large number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LETTER, DIGIT, MARK, LINE_END, SOLID = 1, 2, 4, 8, 16
 
 
 def kind_of(lead: int) -> int:
-    """Return the kind of an ASCII character, or of most that begin with a byte; of a space 0."""
+    """Return the kind, as bits, of most characters whose first byte is `lead`; 0 for a space."""
     if chr(lead) in " \t\n\v\f\r":
         return 0 if lead == ord(" ") else LINE_END
     if lead < 0x80:
@@ -26,7 +26,7 @@ def kind_of(lead: int) -> int:
 
 KINDS = bytes(map(kind_of, range(256)))
 BLANKS = bytes(ord("x" if kind & SOLID else " ") for kind in KINDS)
-"""A space for a blank, else an x."""
+"""Maps the first byte of a blank to a space, any other byte to x."""
 BLANKS_AND_DIGITS = bytes(
     ord("0" if kind == SOLID | DIGIT else "x" if kind else " ") for kind in KINDS
 )
@@ -39,34 +39,34 @@ PATTERNS = {
     "gaps before digits": b"  0",
 }
 DIGIT_MORE = 0.22
-"""The least of a digit behind another."""
+"""The least tokens of a digit behind another digit."""
 GAPS = bytes(
     ord("x" if kind & (LETTER | MARK) and lead != 0xE2 else "-" if kind else " ")
     for lead, kind in enumerate(KINDS)
 )
-"""An x for what a gap within a line can follow, a space for a space."""
+"""Maps bytes that a gap within a line can follow to x, a space to a space, other bytes to -."""
 GAPS_SHARE, LINE_ENDS_SHARE, GAP_MORE = 0.04, 0.01, 0.8
 DEAR_MARKS = bytes(
     ord("x" if kind & MARK and lead < 0x80 and lead not in b"-=*#./_~" else " ")
     for lead, kind in enumerate(KINDS)
 )
-"""An x for each mark that lines are not drawn with."""
+"""Maps ASCII marks, except those that lines are drawn with, to x, other bytes to a space."""
 MARKS_RUN, MARKS_MORE = b"x" * 8, 1.2
 EQUAL = b"BDELUhlnotwz&;[|"
-"""Characters of which pairs are cheap in words and code, and dear in runs."""
+"""Characters of which a pair is cheap, as in words and code, but a long run is not."""
 FIRSTS, SECONDS = (bytes(b if b in EQUAL else none for b in range(256)) for none in (0, 1))
 EQUAL_RUN, EQUAL_MORE = b"\0" * 4, 1.5
 FAR = bytes(2 if byte == 0xC2 else int(byte >= 0xE2) for byte in range(256))
-"""Bits for the first bytes of characters that no word has beside ASCII letters."""
+"""Maps the first bytes of characters that no word has beside ASCII letters to bits, others to 0."""
 TURNS_SHARE, TURN_MORE = 0.25, 0.15
 SPACES_SHARE, SPACE_MORE = 0.3, 0.8
 
 
 class Pairs(NamedTuple):
-    """The classes of first and second bytes, and what pairs of classes cost.
+    """Tables that map each byte to a class, as first or second of a pair, and pairs to costs.
 
-    A class is half a byte, that of a first one the upper half. The tables of costs, by pair, have
-    as many bits set as the pair costs eighths of a token, and 64ths beyond those.
+    The classes of both make one byte, the first one's its upper half. `eighths` maps it to a byte
+    with as many bits set as the pair costs eighths of a token; `rest` adds 64ths in the same way.
     """
 
     first: bytes
@@ -75,32 +75,32 @@ class Pairs(NamedTuple):
     rest: bytes
 
     def codes(self, coded: bytes) -> bytes:
-        """Return a byte for each two neighbours: the classes of both."""
+        """Return a byte for each two neighbours, made of the classes of both."""
         first = int.from_bytes(coded[:-1].translate(self.first), "little")
         second = int.from_bytes(coded.translate(self.second), "little")
         return (first << 8 | second).to_bytes(len(coded), "little")[1:]
 
     def cost(self, coded: bytes) -> float:
-        """Return the tokens that end between neighbours."""
+        """Return the tokens that probably end between two neighbours, added up over the text."""
         codes = self.codes(coded)
         return ones(codes.translate(self.eighths)) / 8 + ones(codes.translate(self.rest)) / 64
 
 
 def ones(coded: bytes) -> int:
-    """Count the bits that are set."""
+    """Return the number of bits that are set."""
     return int.from_bytes(coded, "little").bit_count()
 
 
 @lru_cache(maxsize=8)
 def every(byte: int, size: int) -> int:
-    """Return so many equal bytes as a number."""
+    """Return the number that consists of `size` equal bytes."""
     return int.from_bytes(bytes([byte]) * size, "little")
 
 
 def parts_cost(bones: bytes) -> float:
     """Return the least tokens that end within a text: one for each part that no token exceeds.
 
-    Such a part is a run of letters, of digits or of marks with the space before it, or of blanks.
+    A part is a run of letters, of digits or of marks with the space before it, or of blanks.
     """
     size = len(bones)
     kinds = int.from_bytes(bones.translate(KINDS), "little")
@@ -112,10 +112,10 @@ def parts_cost(bones: bytes) -> float:
 
 
 def odd_cost(bones: bytes) -> float:
-    """Return the cost of what is far more frequent than in any natural text.
+    """Return the tokens to add for shapes that are far more frequent than in any natural text.
 
-    It is gaps within lines and at their ends, runs of marks or of one letter, and characters of
-    two kinds that take turns.
+    They are gaps within lines and at their ends, runs of marks or of one letter, and characters
+    of two kinds that alternate.
     """
     size = len(bones)
     gaps = bones.translate(GAPS).count(b"x  ") - size * GAPS_SHARE
@@ -129,7 +129,7 @@ def odd_cost(bones: bytes) -> float:
 
 
 def turns_cost(bones: bytes) -> float:
-    """Return the cost of ASCII and far characters, or of letters and spaces, that take turns."""
+    """Return the tokens to add where ASCII and far characters, or letters and spaces, alternate."""
     far = int.from_bytes(bones.translate(FAR), "little")
     turns = (far ^ far << 8).bit_count() - len(bones) * TURNS_SHARE
     spaces = bones.count(b" ") - 2 * bones.count(b"  ") - len(bones) * SPACES_SHARE

@@ -1,7 +1,7 @@
-"""Stretches of a text in which few pairs of characters occur, and the least that they cost.
+"""Find stretches of a text in which few pairs of characters occur, and the least they cost.
 
-What a pair costs holds on the average over many pairs. Where the same few come again and again,
-dear ones are not made up for by cheap ones.
+The cost of a pair is right on the average of many pairs. Where the same few pairs repeat, those
+that cost more than assumed are not balanced by others that cost less.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from efrit_budget.budget.words import BLANK, CONTINUING, known_words, parted
 RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 """Characters that lines are drawn with, of which several are one token."""
 STRETCH, LETTERS = 256, 12
-"""A stretch of so many characters is thin where it has no more letters than so many.
+"""A stretch of `STRETCH` characters is thin if at most `LETTERS` different letters are in it.
 
-Where there are none, `MOST_DIGITS` may be digits, or any number of `DIGITS_ALONE`.
+Without letters, it is thin with `MOST_DIGITS` digits, or with `DIGITS_ALONE` different ones.
 """
 MOST_DIGITS = STRETCH * 2 // 5
 DIGITS_ALONE, TURNS, FEW_TURNS = 5, 3, 16
-"""Digits of a thin stretch; every second character is one of so many; so many tell it."""
+"""The most different digits, or characters at every second place; the places checked first."""
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 COMMON = frozenset(" \n0123456789" + MARKS)
 LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
-"""A space for each byte of a common character."""
+"""Maps the bytes of `COMMON` characters to a space, any other byte to itself."""
 EACH_BYTE = bytes(range(256))
 BEYOND_ASCII = b"\0" + b"\x80" * 255
 COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.45
-"""The least a character of a thin stretch costs: a letter or mark, a digit, and others."""
+"""The least tokens of a character in a thin stretch: a letter or mark, a digit, or another."""
 FEWEST, FEWEST_COST = 6, 1.1
-"""What a letter or mark costs at the least where no more different ones stand beside digits."""
+"""The most different letters and marks beside digits for which each costs at least this much."""
 FOREIGN_COST, BLANK_COST = 0.95, 0.85
-"""The same of what lies beyond ASCII, and of a blank beside it."""
+"""The least tokens of a character beyond ASCII, and of a blank beside such a character."""
 BASES = set("ACGT")
-"""A sequence of these is as thin, and what its pairs cost is known."""
+"""The letters of DNA sequences, which are thin too, but whose pairs have the right cost."""
 LINES = [6 * mark for mark in "-=*#./_~" + RULERS]
-"""Lines that are drawn with a mark, which cost next to nothing."""
+"""Six equal characters that lines are drawn with; these cost next to nothing."""
 NO_RULERS = {ord(each): None for each in RULERS}
 CHEAP = b"-=*#./_~"
 DIGITS = b"0123456789"
 DIGIT_SET = frozenset(DIGITS.decode())
 
 LONGEST_UNIT = 32
-"""Characters that come again and again, at the most."""
+"""The most characters of a unit that a stretch repeats."""
 ATOMS = re.compile(
     r" ?[A-Za-z]+|[0-9]{1,2}| ?([-=*#./_~])\1{0,31}|([─═█—…．])\2{0,7}|([▀▄░■])\3{0,3}"  # noqa: RUF001
     r"| ?[!-~]| +|\u3000+|[\n\t]{1,16}|.",
@@ -57,18 +57,18 @@ LETTER_COST = 0.9
 
 
 class Stretches(NamedTuple):
-    """The stretches of a text that cost more than their pairs, each kind put together."""
+    """The stretches of a text that cost more than their pairs, those of each kind as one text."""
 
     thin: str
     thin_cost: float
     repeated: str
     repeated_cost: float
     slow: int
-    """Characters of stretches in which more than `LONGEST_UNIT` characters repeat."""
+    """The number of characters in stretches that repeat a unit longer than `LONGEST_UNIT`."""
 
 
 def stretches(text: str) -> Stretches:
-    """Return the thin stretches of a text and those that repeat, and what they cost at least."""
+    """Return the thin and the repeating stretches of a text, with the least that they cost."""
     starts = range(0, len(text) - STRETCH + 1, STRETCH)
     units: dict[int, int] = {}
     for at in starts:
@@ -85,7 +85,7 @@ def stretches(text: str) -> Stretches:
 
 
 def perhaps_thin(text: str) -> list[int]:
-    """Return where the stretches begin that can be thin, judged by a byte for each character."""
+    """Return the offsets of the stretches that may be thin, judged by one byte per character."""
     if text.isascii():
         some = text.encode()
     else:  # the lowest bits of all other characters, in bytes beyond ASCII
@@ -108,7 +108,7 @@ def different(some: bytes) -> int:
 
 
 def is_thin(stretch: str) -> bool:
-    """Return whether a stretch repeats few letters or marks."""
+    """Return whether a stretch consists of few different letters, marks or digits."""
     found = set(stretch)
     if letters := found - COMMON:
         return len(letters) <= LETTERS or takes_turns(stretch)
@@ -119,12 +119,12 @@ def is_thin(stretch: str) -> bool:
 
 
 def takes_turns(stretch: str) -> bool:
-    """Return whether every second character is one of a few."""
+    """Return whether every second character of a stretch is one of at most `TURNS`."""
     return min(len(set(stretch[::2])), len(set(stretch[1::2]))) <= TURNS
 
 
 def least_cost(thin: str) -> float:
-    """Return the least that thin stretches cost; words that are one token cost no more."""
+    """Return the least tokens of thin stretches; a word that is known as one token costs one."""
     if not thin or BASES <= set(thin.upper()) <= BASES | {"N", "\n"}:
         return 0.0
     bones = thin.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
@@ -158,19 +158,19 @@ def least_cost(thin: str) -> float:
 
 @lru_cache(maxsize=256)
 def repeated_cost(stretch: str) -> float:
-    """Return the cost of a stretch whose unknown words, marks and foreign characters never join."""
+    """Return the tokens of a repeating stretch, of whose atoms no two ever join to one token."""
     forms = stretch, normalize("NFKC", stretch)
     blanks = 0 if stretch.isascii() else stretch.count(" ") * BLANK_COST / 2
     return blanks + max(sum(map(atom_cost, atoms_of(form))) + own_cost(form) for form in forms)
 
 
 def atoms_of(text: str) -> list[str]:
-    """Return the parts of a text at which a token begins."""
+    """Return the atoms of a text: the parts at each of which a token begins."""
     return [match[0] for match in ATOMS.finditer(text)]
 
 
 def atom_cost(atom: str) -> float:
-    """Return the cost of a part that always begins a token."""
+    """Return the tokens of an atom: 1, or more for a word that is not known as one token."""
     letters = atom.lstrip(" ")
     if letters.isascii() and letters.isalpha() and atom.replace(" ", BLANK) not in known_words():
         return max(1.0, LETTER_COST * len(letters))
@@ -178,7 +178,7 @@ def atom_cost(atom: str) -> float:
 
 
 def own_cost(text: str) -> int:
-    """Return the cost, beyond the first token, of characters of several tokens."""
+    """Return the tokens beyond the first of all characters that are several tokens each."""
     if text.isascii():
         return 0
     coded = text.translate(weights.CHARACTERS).encode("latin-1", "replace")

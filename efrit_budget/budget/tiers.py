@@ -105,9 +105,9 @@ def scaled(total: int, tier: Tier) -> int:
 
 
 def tier_sizes(total: int, chosen: Mapping[Tier, int | None]) -> dict[Tier, int]:
-    """Return the tiers scaled to the total, with those that were chosen; raise if too large."""
+    """Return the chosen size of each tier, else a share of the total; raise if the sum is above."""
     sizes = {tier: scaled(total, tier) for tier in Tier}
-    if chosen.get(Tier.RESPONSE) is None:  # rounding never leaves a token without a tier
+    if chosen.get(Tier.RESPONSE) is None:  # the response gets the tokens that rounding leaves
         sizes[Tier.RESPONSE] = total - sum(sizes[tier] for tier in PROMPT_TIERS)
     sizes |= {tier: size for tier, size in chosen.items() if size is not None}
     if sum(sizes.values()) > total:

@@ -1,4 +1,4 @@
-"""What the estimator charges. Written by `tests.benchmarks.fit_estimator`."""
+"""The costs that the estimator adds up. Written by `tests.benchmarks.fit_estimator`."""
 
 # ruff: noqa: E501
 # fmt: off
@@ -11,12 +11,12 @@ from efrit_budget.budget.shapes import Pairs
 
 
 def table(packed: str) -> bytes:
-    """Unpack a table."""
+    """Return the bytes of a packed table."""
     return decompress(b85decode(packed))
 
 
 def pairs(*packed: str) -> Pairs:
-    """Unpack the classes of pairs and what they cost."""
+    """Return the classes of bytes and the costs of their pairs from packed tables."""
     first, second, eighths, rest = map(table, packed)
     return Pairs(first, second, eighths, rest)
 

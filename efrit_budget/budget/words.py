@@ -1,4 +1,4 @@
-"""The words of a text: those that are one token, and the others."""
+"""Find the words of a text, known as one token or not, and count odd runs of letters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 CONTINUING = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 behind the first of a character."""
+"""The bytes that UTF-8 uses after the first byte of a character."""
 UNBROKEN, FEW = 32, 6
-"""A run of so many letters, more than so many of them different, is a word of no language."""
+"""A run of `UNBROKEN` letters or more, over `FEW` of them different, is a word of no language."""
 STRETCH, FEW_KINDS = 512, range(12, 18)
-"""Characters of unknown words that are looked at together, and how few letters they may be of."""
+"""The characters of a stretch of unknown words, and the numbers of letters that are few in it."""
 SMALL = b"abcdefghijklmnopqrstuvwxyz"
 BLANK = "_"
-"""How a space before a word is written."""
+"""The character that stands for a space before a word."""
 LETTERS = bytes(
     byte if byte < 0x80 and chr(byte).isalpha() else ord(BLANK if byte == ord(" ") else " ")
     for byte in range(256)
@@ -29,21 +29,22 @@ CASES = bytes(
 )
 EITHER_CASE = b" xx" + b" " * 253
 GAPS = bytes([0, ord(" "), *bytes(254)])
-"""A space where a word is divided, and nothing elsewhere."""
+"""Maps byte 1, which marks that a word is divided, to a space, and every other byte to 0."""
 
 
 @cache
 def known_words() -> frozenset[str]:
-    """The words that are one token, those behind a space with a `_` before them; and `_` alone."""
+    """Return the words that are one token, with `_` for a space before a word, and `_` alone."""
     listed = Path(__file__).with_name("words.txt").read_text(encoding="ascii")
     return frozenset([*listed.split(), BLANK])
 
 
 def parted(bones: bytes) -> tuple[bytes, bytes]:
-    """Return the ASCII letters, and the same divided into words and at capitals by spaces.
+    """Return the ASCII letters of a text, and the same with a space where capitals divide words.
 
-    A `_` stands for a space, and a space for all else. Capitals begin a part of a word behind a
-    small letter, or as the last of several before a small one.
+    `bones` is the text without `CONTINUING` bytes. In both, `_` stands for a space, and a space
+    for all but letters. A capital divides a word after a small letter, or, being the last of
+    several, before a small one.
     """
     letters = bones.translate(LETTERS).replace(b"____", b"   _")
     size = len(letters)
@@ -58,17 +59,17 @@ def parted(bones: bytes) -> tuple[bytes, bytes]:
 
 
 class Divided(NamedTuple):
-    """What is left of a text without the words known to be one token."""
+    """The words of a text that are not known as one token, with counts on all its letters."""
 
     rest: bytes
     pieces: int
-    """In how many places capitals divide words."""
+    """The number of places where capitals divide words."""
     unbroken: int
-    """Letters in runs so long that they are words of no language."""
+    """The number of letters in runs so long that they are words of no language."""
 
 
 def divided(bones: bytes) -> Divided:
-    """Return what is left of a text without the words known to be one token."""
+    """Return the words of a text that are not known as one token, with counts on its letters."""
     letters, in_words = parted(bones)
     pieces = len(in_words) - len(letters) - letters.count(b"_")
     unknown = filterfalse(known_words().__contains__, in_words.decode("ascii").split())
@@ -76,7 +77,7 @@ def divided(bones: bytes) -> Divided:
 
 
 def unbroken(letters: bytes) -> int:
-    """Count letters in long runs that are neither all capitals nor a sequence of bases."""
+    """Return the number of letters in long runs; capitals alone, or few letters, do not count."""
     shape = letters.translate(CASES).translate(EITHER_CASE) + b" "
     found, at = 0, shape.find(b"x" * UNBROKEN)
     while at >= 0:
@@ -87,9 +88,9 @@ def unbroken(letters: bytes) -> int:
 
 
 def made_of_few(rest: bytes) -> int:
-    """Count the characters of whole stretches of unknown words that are made of few letters.
+    """Return the number of characters in stretches of unknown words that consist of few letters.
 
-    Such are syllables in random order. Of still fewer letters are numbers, bases and the like.
+    Syllables in random order are such; of still fewer letters, which do not count, are numbers.
     """
     whole = len(rest) - len(rest) % STRETCH
     stretches = (rest[at : at + STRETCH] for at in range(0, whole, STRETCH))
