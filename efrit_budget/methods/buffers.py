@@ -1,4 +1,4 @@
-"""`buffers/sync`: the text of unsaved buffers."""
+"""The method `buffers/sync`, which receives the texts of unsaved buffers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BufferMethods:
 
 
 def _buffer_text(params: SyncParams, call: Call) -> str | None:
-    """Return the buffer's text, or None if it was saved; take it from its file if it is in one."""
+    """Return the buffer's text, from a handover file if one is given; None if it was saved."""
     if params.model_fields_set.isdisjoint(("text", "text_file")):
         raise field_error("text", "needed, or text_file; null withdraws what was told")
     if params.text_file is None:

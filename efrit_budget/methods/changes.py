@@ -29,7 +29,7 @@ class CheckParams(SessionParams):
 
 
 class FileParams(Params):
-    """A file that is about to be changed."""
+    """One entry of `files` in `changes/begin`: a file that is about to be changed."""
 
     path: GivenPath
     kind: Literal["edit", "create", "delete", "rename"]

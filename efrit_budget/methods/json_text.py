@@ -1,7 +1,7 @@
 """JSON values as text, for clients whose JSON is not exact.
 
 Emacs reads `{}` and `null` alike, and integers of more than 64 bits not at all. Such a client
-passes on what the model wrote, and what is to be sent, as the texts they are.
+passes on the JSON of the model, and that of requests, as texts that it does not parse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from efrit_budget.wire import jsontext
 from efrit_budget.wire.method import as_object
 
 SHOWN: Final = 200
-"""Characters of an input that is none: enough for a model to know it again."""
+"""The most characters of an unreadable input that are shown, so that the model recognizes it."""
 
 
 def parse_json(field: str, text: str) -> Json:
@@ -35,12 +35,12 @@ def parse_object(field: str, text: str) -> JsonObject:
 
 
 def parse_inputs(blocks: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the blocks of a reply with each tool's `input_json` parsed.
+    """Return the blocks of a reply with each tool's `input_json` parsed, and unreadable inputs.
 
     A reply that ends at its limit of tokens may end within an input, and some models write what
-    is no JSON, or what two readers would read differently. Such an input stands as an empty
-    object, for the API takes nothing else; which they are is the second value, with what a model
-    can be told of it.
+    is no JSON, or what two readers would read differently. Such an input becomes an empty object,
+    as the API accepts nothing else; the second value has the id of its tool use, and the problem
+    in words for the model.
     """
     read, unreadable = [], list[JsonObject]()
     for block in blocks:
@@ -71,7 +71,7 @@ def _input(text: str) -> tuple[JsonObject, str | None]:
 def canonical_inputs(blocks: list[JsonObject]) -> list[Json]:
     """Return the canonical text of each tool's input, in order.
 
-    A client decides about, shows, records and runs this text, never what the model wrote.
+    A client shows, permits, runs and records this text, never that of the model.
     """
     return [
         {"tool_use_id": block["id"], "input_json": json_text(block["input"])}
@@ -91,9 +91,9 @@ def json_texts(values: Iterable[Json]) -> list[Json]:
 
 
 def as_json_texts(answer: JsonObject) -> JsonObject:
-    """Return a turn's answer with JSON texts for what is sent to the model.
+    """Return the reply of a method with JSON texts in place of what is sent to the model.
 
-    `system` and `tools` are a text each, and each message is one.
+    `system` and `tools` become one text each, and so does each message.
     """
     whole = ("system", "tools")
     texts: JsonObject = {name: json_text(answer[name]) for name in whole if name in answer}

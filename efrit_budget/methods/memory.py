@@ -27,7 +27,7 @@ Side = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class ChoosingParams(Params):
-    """A selection of observations; empty fields select all."""
+    """The base of params that select observations; empty fields select all."""
 
     query: str = ""
     project: str | None = None

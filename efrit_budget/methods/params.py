@@ -13,7 +13,7 @@ ToolUseId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class SessionParams(Params):
-    """The params of methods that take only a session, and the first of many others."""
+    """The params of methods that take only a session; those of many other methods extend them."""
 
     session_id: SessionId
 

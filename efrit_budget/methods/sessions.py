@@ -22,7 +22,7 @@ from efrit_budget.wire.method import Call, Lane, Method, NoParams, Params
 
 SettingsFor = Callable[[Path], LoadedSettings]
 SHOWN = 200
-"""Characters of a root that an error shows."""
+"""The most characters of a root or of its problem that an error shows."""
 ToolTokens = Annotated[int, Field(ge=50, le=MOST_TOKENS)]
 
 
@@ -204,7 +204,7 @@ def _folder(given: str) -> Path:
 
 
 def _resolve(given: str) -> Path:
-    """Return the real path of a root; raise if it cannot be stored."""
+    """Return the real path of a root; raise if it is no path, or cannot be stored as text."""
     try:
         root = Path(given).expanduser().resolve()
         str(root).encode()

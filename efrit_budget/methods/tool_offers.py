@@ -84,7 +84,7 @@ class Offers:
         return tools
 
     def _register(self, params: RegisterParams, _: Call) -> Json:
-        """Replace what the client registered; a changed set ends the epoch at the next turn."""
+        """Replace the client's tools; if they changed, the next turn rewrites the window."""
         session = self._sessions.get_open(params.session_id)
         names = [tool.name for tool in params.tools]
         own_names = {tool.name for tool in self._registry}

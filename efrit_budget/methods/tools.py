@@ -45,7 +45,7 @@ class RecordParams(ArgumentParams):
     status: Literal["success", "error"] = "success"
     text: str = ""
     own_lines: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
-    """Which lines of the text, from 0, the client says itself; the others were found."""
+    """The numbers, from 0, of the lines that are the client's own words; the others were found."""
     data: Members = Field(default_factory=dict)
     message: str | None = None
     summary: Annotated[str, Field(max_length=500)] | None = None
@@ -75,7 +75,7 @@ class ToolMethods:
         return {"tools": [entry(tool) for tool in self._registry]}
 
     def _arrive(self, params: JsonObject | list[Json], call: Call) -> None:
-        """Let a call be stopped from now on; its params are not checked yet."""
+        """Register a call, so that it can be stopped; its params are not validated yet."""
         if isinstance(params, dict):
             session_id, tool_use_id = params.get("session_id"), params.get("tool_use_id")
             if isinstance(session_id, str) and isinstance(tool_use_id, str):
@@ -112,6 +112,6 @@ class ToolMethods:
 
 
 def _remove_private(params: RecordParams) -> RecordParams:
-    """Return the record without private parts of the person's words."""
+    """Return the params without the private parts of text, data, message and summary."""
     texts = params.model_dump(include={"text", "data", "message", "summary"})
     return params.model_copy(update=public(texts))

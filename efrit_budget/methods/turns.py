@@ -30,7 +30,7 @@ from efrit_budget.wire.method import Call, Lane, Method, Number, as_object
 
 Blocks = list[JsonObject]
 NOT_SAID_BY_A_PERSON = ("tool_use", "tool_result", "thinking", "redacted_thinking")
-"""Results go through `tools/record`, so that each is counted and stands in its place."""
+"""The types of blocks that a user message must not have; results go through `tools/record`."""
 WITHHELD_NOTE = "What stands between <private> and </private> was not sent, and is kept nowhere."
 
 
@@ -109,7 +109,7 @@ class TurnMethods:
         return answer
 
     def _wanted(self, session: Session, params: PreviewParams) -> TurnRequest:
-        """Return the request without private text, before anything is counted or stored."""
+        """Return the request for a turn, without private text, so that none of it is stored."""
         return TurnRequest(
             model=params.model,
             system=public(_without_blank_texts(_blocks("system", params.system, only=("text",)))),
@@ -193,7 +193,7 @@ def _without_blank_texts(blocks: Blocks) -> Blocks:
 
 
 def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blocks:
-    """Return content as blocks with checked types."""
+    """Return content as blocks; raise if one has a wrong type, or no text where it needs one."""
     if isinstance(given, str):
         return [{"type": "text", "text": given}] if given.strip() else []
     for index, block in enumerate(given):
@@ -206,7 +206,7 @@ def _blocks(field: str, given: str | Blocks, *, only: Sequence[str] = ()) -> Blo
 
 
 def _with_input(block: JsonObject) -> JsonObject:
-    """Return the block with an empty tool input as an object."""
+    """Return a copy of the block, in which a null or an empty list as tool input is an object."""
     if block.get("type") != "tool_use" or "input" not in block:
         return dict(block)
     return {**block, "input": as_object(block["input"])}

@@ -25,7 +25,7 @@ class WorklogListParams(SessionParams):
 
 
 class EntryParams(SessionParams):
-    """The params of methods that take an entry."""
+    """The params of methods that take the handle of an entry."""
 
     handle: Annotated[str, Field(min_length=1, max_length=20)]
 
@@ -37,7 +37,7 @@ class WorklogShowParams(EntryParams):
 
 
 class WorklogMethods:
-    """Lists, shows, pins, drops and restores entries."""
+    """Lists, shows, pins, unpins, drops and restores the entries of tool calls."""
 
     def __init__(self, sessions: SessionStore, edits: UserEdits) -> None:
         self._sessions = sessions
