@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 SECONDS_A_DAY = 86_400
 NOTICE_DAYS = 7
-"""Days before it expires that a session is announced; half of its days if those are fewer."""
+"""Days between announcing that a session expires and its expiry; at most half of `days`."""
 LISTED = 5
 """How many sessions an announcement names."""
 BETWEEN_SECONDS = 0.02
@@ -48,7 +48,7 @@ STOP_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class RetentionRules:
-    """The age and size limits of stored sessions; 0 days keep everything."""
+    """The age and size limits of stored sessions; with 0 days, none expires by its age."""
 
     days: int
     max_bytes: int
@@ -91,7 +91,7 @@ class Retention:
                 self._thread.start()
 
     def finish(self) -> None:
-        """Wait for the thread, then shrink the file, rewriting it if needed, of whatever size."""
+        """Wait for the thread, then shrink the file, rewriting it if needed, whatever its size."""
         with self._lock:
             thread = self._thread
         if thread is not None:
@@ -99,7 +99,7 @@ class Retention:
         self._shrink(most_rewritten=None)
 
     def stop(self) -> None:
-        """Stop the thread after the part that it works on; the next start goes on from there."""
+        """Stop the thread after the part that it deletes now; the next process continues there."""
         with self._lock:  # so that no thread is between its creation and its start
             self._stopping.set()
             thread = self._thread

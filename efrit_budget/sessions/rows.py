@@ -11,9 +11,9 @@ from efrit_budget.budget.tiers import Limits, Tier, scaled
 from efrit_budget.errors import Json, JsonObject, SessionNotFoundError
 
 LIMITS_VERSION = 1
-"""The version of stored limits; a member more or less needs no new one, another meaning does."""
+"""The version of stored limits; it changes with the meaning of a member, not with their number."""
 MAY_EXPIRE = "(purged IS NULL OR touched > purged) AND NOT renamed"
-"""Selects sessions that were not purged, or were used again since, and that nobody named."""
+"""Selects sessions that nobody named, and that were never purged or were used since then."""
 IS_ANNOUNCED = "coalesce(told >= touched, 0)"
 """Selects sessions whose expiry was announced since they were used last."""
 
@@ -27,7 +27,7 @@ class Session:
     title: str
     limits: Limits
     denied: tuple[str, ...]
-    """The tools that the settings of the project deny it."""
+    """The tools that the settings of the project, or the client, deny to the session."""
     created: float
     touched: float
     closed: float | None
@@ -72,7 +72,7 @@ def encode_limits(limits: Limits) -> str:
 
 @lru_cache(maxsize=64)
 def decode_limits(text: str) -> Limits:
-    """Return limits that this version or another stored.
+    """Return stored limits, also those that another version of this program has stored.
 
     Unknown members are ignored. A tier that is missing gets its share of the total, as far as the
     other tiers leave it; anything else that is missing gets its default.
@@ -166,7 +166,7 @@ def delete(connection: Connection, session_id: str) -> None:
 
 
 def list_used(connection: Connection, root: str | None, *, include_closed: bool) -> list[Session]:
-    """Return the sessions of a root, or of all, most recently used first."""
+    """Return the sessions of a root, or of all roots, most recently used first."""
     rows = connection.execute(
         "SELECT * FROM sessions WHERE (?1 IS NULL OR root = ?1) AND (?2 OR closed IS NULL)"
         " ORDER BY touched DESC, id",
@@ -176,12 +176,12 @@ def list_used(connection: Connection, root: str | None, *, include_closed: bool)
 
 
 def list_expiring(connection: Connection) -> list[str]:
-    """Return the sessions whose contents are being removed."""
+    """Return the ids of the sessions whose contents are being removed."""
     return [row[0] for row in connection.execute("SELECT id FROM sessions WHERE expiring")]
 
 
 def list_unannounced(connection: Connection, before: float) -> list[Row]:
-    """Return open sessions last used before a moment whose expiry was not announced yet."""
+    """Return open sessions that were not used since `before` and whose expiry is not announced."""
     return connection.execute(
         "SELECT id, title, touched, owner FROM sessions"  # noqa: S608  own words
         f" WHERE closed IS NULL AND touched < ? AND {MAY_EXPIRE} AND NOT {IS_ANNOUNCED}"
@@ -191,7 +191,7 @@ def list_unannounced(connection: Connection, before: float) -> list[Row]:
 
 
 def list_removable(connection: Connection, announced_before: float) -> list[Row]:
-    """Return sessions that are closed, or were announced before a moment; least used first."""
+    """Return sessions closed, or announced before a moment; the least recently used come first."""
     return connection.execute(
         "SELECT id, closed, owner, coalesce(closed, touched) AS rest_since FROM sessions"  # noqa: S608
         f" WHERE {MAY_EXPIRE} AND (closed IS NOT NULL OR {IS_ANNOUNCED} AND told < ?)"

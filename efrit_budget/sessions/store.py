@@ -1,6 +1,6 @@
 """Open, find, close and delete sessions.
 
-The contents of one are deleted in small transactions, so that writers get their turn.
+The contents of a session are deleted in small transactions, so that other writers need not wait.
 """
 
 import secrets
@@ -30,7 +30,7 @@ class SessionTables:
     delete_some: Sequence[Callable[[Connection, str], int]]
     """Each deletes some rows of a table and returns how many."""
     delete_rest: Sequence[Callable[[Connection, str], None]]
-    """These delete the few rows that are left then."""
+    """Each deletes the few rows of a table that `delete_some` leaves."""
     pinned_sessions: Callable[[Connection], set[str]]
     """Returns the sessions that have a pinned result."""
 
@@ -55,9 +55,9 @@ class SessionStore:
         *,
         other_limits: bool = False,
     ) -> Session:
-        """Open a session; one that exists with this id and root is opened again.
+        """Open a new session, or the one with this id again; raise if that has another root.
 
-        One that exists keeps its limits, unless `other_limits` says that these are for it.
+        A session that exists keeps its limits, unless `other_limits` is true.
         """
         if session_id is not None:
             delete_contents(self._database, session_id, self._tables)
@@ -89,7 +89,7 @@ class SessionStore:
             return _reopen(connection, session_id)
 
     def check_owned(self, session_id: str) -> None:
-        """Raise if another live process works in the session, as one that took it over does."""
+        """Raise if another live process works in the session, such as one that took it over."""
         with self._database.reading() as connection:
             self._require_no_rival(connection, session_id)
 
@@ -129,7 +129,7 @@ class SessionStore:
         return session
 
     def list(self, root: str | None, *, include_closed: bool) -> list[Session]:
-        """Return the sessions of a root, or of all, most recently used first."""
+        """Return the sessions of a root, or of all roots, most recently used first."""
         with self._database.reading() as connection:
             return rows.list_used(connection, root, include_closed=include_closed)
 
@@ -197,7 +197,7 @@ def delete_contents(database: Database, session_id: str, tables: SessionTables) 
 
 
 def delete_part(database: Database, session_id: str, tables: SessionTables) -> bool:
-    """Delete some contents of a session; return false if it is not marked, or no longer."""
+    """Delete some contents of a session that is marked as expiring; return false if it is not."""
     with database.reading() as connection:
         if not rows.is_expiring(connection, session_id):
             return False
