@@ -108,7 +108,7 @@ class _Packer:
         return budget is not None and size // 4 > budget
 
     def _take(self, larger: Pack) -> bool:
-        """Take a larger pack if its text fits."""
+        """Replace the pack by a larger one if its text fits; return false if it does not."""
         budget = larger.budget
         if budget is not None and self._cost(self._form.text(larger, budget)) > budget:
             return False

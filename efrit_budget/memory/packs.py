@@ -13,7 +13,7 @@ from efrit_budget.memory.wording import navigation_hint
 from efrit_budget.results.marks import own, quote
 
 CANDIDATES = 50
-"""The number of best matches that are tried."""
+"""The number of best matches that are tried for a pack."""
 DEFAULT_BUDGET = 2000
 ALL_PROJECTS = "all"
 SHELL = "results. Use --limit, --token-budget or 'efrit-budget memory get ID' for more."
@@ -35,7 +35,7 @@ def context_pack(
 
 @dataclass(frozen=True)
 class Markdown:
-    """A heading, the observations, and a line on those left out."""
+    """Writes a pack as Markdown: a heading, the observations, and a line on those left out."""
 
     marked: bool = False
     """Whether its own lines are marked and contents are quoted, as in the result of a tool."""
@@ -73,7 +73,7 @@ def name_of(memory: Observation) -> str:
 
 
 class PackJson:
-    """A pack for programs, on one line."""
+    """Writes a pack as JSON for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the whole text."""
@@ -97,7 +97,7 @@ class PackJson:
 
 
 class ListLines:
-    """A list for people, an observation on a line."""
+    """Writes a list of observations for people, one on each line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the whole text."""
@@ -120,7 +120,7 @@ class ListLines:
 
 
 class ListJson:
-    """A list for programs, on one line."""
+    """Writes a list of observations as JSON for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the whole text."""

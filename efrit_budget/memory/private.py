@@ -13,8 +13,8 @@ WITHHELD = "[private]"
 def without_private(text: str) -> str:
     """Return the text with each private part replaced by a marker.
 
-    Private parts may be nested. One that is never closed reaches to the end of the text, and one
-    that is never opened begins with it, as the other mark may be in a text next to this one.
+    Private parts may be nested. A part that is never closed reaches to the end of the text; a part
+    that is never opened begins where the text begins, as it may be opened in a text before it.
     """
     parts: list[str] = []
     depth = end = 0
@@ -34,7 +34,7 @@ def without_private(text: str) -> str:
 
 
 def public(value: Value) -> Value:
-    """Return a JSON value with private parts removed from its texts."""
+    """Return a JSON value with private parts removed from its texts and names."""
     found: Any = value
     if isinstance(found, str):
         found = without_private(found)

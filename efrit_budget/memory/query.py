@@ -18,7 +18,7 @@ class WordMatch:
     beginnings: str
     """Queries the index of words as they are spelled."""
     any_word: bool = False
-    """Whether one of the words is enough."""
+    """Whether an observation matches that has only one of the words."""
 
 
 @dataclass(frozen=True)

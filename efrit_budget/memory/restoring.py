@@ -47,7 +47,7 @@ INSERT_REVISION = (
 
 
 class Fate(StrEnum):
-    """The outcome for one record."""
+    """The outcome of importing one record."""
 
     NEW = "new"
     UPDATED = "updated"
@@ -104,8 +104,8 @@ def restore(connection: Connection, record: Record, but: Container[int] = ()) ->
     """Import a record; return its id here, which is another one where its own is taken.
 
     A record of the same moment and topic, or of the same moment and text, as an observation here
-    is the same observation: the higher revision is kept, with the earlier revisions of both. The
-    observations in `but` are taken to be others.
+    is the same observation: the higher revision is kept, with the earlier revisions of both. An
+    observation whose id is in `but` never counts as the same.
     """
     draft, record = _clean_record(record)
     columns = {name: getattr(record, name) for name in COLUMNS}
@@ -167,7 +167,7 @@ def _require_one_history(connection: Connection, mine: Observation, record: Reco
 
 
 def _history(latest: Observation, earlier: Iterable[Revision]) -> dict[int, tuple[str, str]]:
-    """Return the content of each revision."""
+    """Return title and content of each revision by its number."""
     contents = {each.revision: (each.title, each.content) for each in earlier}
     return {**contents, latest.revision: (latest.title, latest.content)}
 

@@ -1,4 +1,4 @@
-"""Observations as rows: columns and filters; what is read without a search, past sessions too."""
+"""Convert rows to observations; read observations without a search, and past sessions."""
 
 import json
 from collections import Counter
@@ -58,7 +58,7 @@ def _revision_of(row: Row) -> Revision:
 
 
 def tags_column(tags: Sequence[str]) -> str:
-    """Return tags as they are stored: JSON with separators that no word contains."""
+    """Return tags as they are stored: the JSON text of a list."""
     return json.dumps(list(tags), ensure_ascii=False)
 
 
@@ -76,7 +76,7 @@ def conditions(filters: Filters) -> tuple[str, JsonObject]:
 
 
 def digest(draft: Draft) -> bytes:
-    """Return a hash of a content in its project and scope, the same whatever its spaces."""
+    """Return a hash of content, project and scope, in which the spaces of the content are equal."""
     parts = (draft.project, draft.scope, " ".join(draft.content.split()))
     import hashlib  # noqa: PLC0415 - reading memory must not wait for it
 
@@ -128,7 +128,7 @@ def after_id(
 def timeline(
     connection: Connection, focus: Observation, filters: Filters, most: tuple[int, int]
 ) -> Timeline:
-    """Return an observation with up to so many that were saved before it, and after it."""
+    """Return an observation with at most `most` saved before it, and `most` after it."""
     moment: JsonObject = {"created": focus.created, "id": focus.id}
     earlier = (
         " AND (o.created, o.id) < (:created, :id) ORDER BY o.created DESC, o.id DESC LIMIT :limit"
@@ -166,13 +166,13 @@ def related(connection: Connection, number: int) -> list[tuple[int, str]]:
 
 
 def relations(connection: Connection, number: int) -> list[int]:
-    """Return the ids that an observation names, deleted ones included."""
+    """Return the ids that an observation names as related, deleted ones included."""
     statement = "SELECT related FROM relations WHERE observation = ? ORDER BY related"
     return [row["related"] for row in connection.execute(statement, (number,))]
 
 
 def stats(connection: Connection, filters: Filters = EVERYTHING) -> Stats:
-    """Return the totals."""
+    """Return the totals of the observations that match the filters."""
     where, values = conditions(filters)
     groups = connection.execute(
         "SELECT o.project, o.scope, o.kind, count(*), min(o.updated), max(o.updated)"

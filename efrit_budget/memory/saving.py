@@ -84,7 +84,7 @@ def _require_short(draft: Draft) -> None:
 
 
 def as_duplicate(connection: Connection, draft: Draft, now: float) -> Saved | None:
-    """Count a duplicate of a recent observation with the same content; return it, or None.
+    """Count the draft as a duplicate of a recent observation with its content; None if none has it.
 
     An observation with the draft's topic key is no duplicate if anything differs: it is revised.
     """
@@ -104,7 +104,7 @@ def as_duplicate(connection: Connection, draft: Draft, now: float) -> Saved | No
 
 
 def as_revision(connection: Connection, draft: Draft, now: float) -> Saved | None:
-    """Save a new revision of the observation with the draft's topic key; return it or None."""
+    """Save the draft as a revision of the observation with its topic key; None if none has it."""
     row = with_topic(connection, draft)
     if row is None:
         return None
@@ -160,7 +160,7 @@ def relate(connection: Connection, number: int, related: Iterable[int]) -> None:
 
 
 def with_topic(connection: Connection, draft: Draft) -> Row | None:
-    """Return the observation with the draft's topic key, or None."""
+    """Return id and revision of the observation with the draft's topic key, or None."""
     row: Row | None = connection.execute(
         "SELECT id, revision FROM observations"
         " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",
@@ -170,7 +170,7 @@ def with_topic(connection: Connection, draft: Draft) -> Row | None:
 
 
 def delete(connection: Connection, number: int, now: float) -> bool:
-    """Mark an observation as deleted; return false if there is none that is not."""
+    """Mark an observation as deleted; return false if none has this id or it is deleted already."""
     changed = connection.execute(
         "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL", (now, number)
     )

@@ -20,7 +20,7 @@ WORDS = """
 SELECT rowid AS id, rank FROM observations_words WHERE observations_words MATCH :words"""
 BEGINNINGS = """
 SELECT rowid AS id, rank FROM observations_spelled WHERE observations_spelled MATCH :beginnings"""
-# The sign keeps SQLite from querying the second index anew for each row of the first.
+# The `+` keeps SQLite from querying the second index anew for each row of the first.
 BOTH = f"""
 SELECT id, sum(rank) AS rank FROM ({WORDS} UNION ALL {BEGINNINGS}
   AND +rowid IN (SELECT rowid FROM observations_words WHERE observations_words MATCH :words))
@@ -42,7 +42,7 @@ SELECT {COLUMNS_OF_O}, best.relevance FROM (
         / (1 << min(CAST(age AS INTEGER), :halvings))) DESC,
     id DESC LIMIT :limit
 ) AS best CROSS JOIN observations AS o ON o.id = best.id"""  # noqa: S608  own words
-"""The best observations; the order is that of the score of `rank_of`."""
+"""Selects the best observations, ordered by the same score that `rank_of` computes."""
 
 
 class Rank(NamedTuple):
@@ -110,7 +110,7 @@ def best(
 
 
 def count_matches(connection: Connection, filters: Filters, match: WordMatch | None) -> int:
-    """Return how many observations match; the indexes hold no deleted ones."""
+    """Return the number of observations that match; deleted ones are not in the indexes."""
     if match is None:
         return count(connection, filters)
     where, values = conditions(filters)
@@ -120,7 +120,7 @@ def count_matches(connection: Connection, filters: Filters, match: WordMatch | N
 
 
 def _hits(match: WordMatch) -> str:
-    """Return the statement that queries the indexes."""
+    """Return the SQL that queries the indexes which the words need."""
     if match.words and match.beginnings:
         return EITHER if match.any_word else BOTH
     return WORDS if match.words else BEGINNINGS

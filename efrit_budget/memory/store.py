@@ -32,7 +32,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 COUNT_WITHIN_MS = 100
-"""The longest wait for other writers when a reading is counted."""
+"""The longest wait for other writers, in milliseconds, when a reading is counted."""
 BATCH = 500
 
 
@@ -52,13 +52,13 @@ class SearchResult:
     total: int
     """The number of observations that match, whatever the limit."""
     any_word: bool = False
-    """Whether these match only some of the words, as none matches all."""
+    """Whether the observations match only some of the words, as none matches all."""
 
 
 def _reading(
     read: Callable[Concatenate[Connection, P], T],
 ) -> Callable[Concatenate[MemoryStore, P], T]:
-    """Return a method that reads as this function does."""
+    """Return a method of the store that calls `read` in a read transaction."""
 
     @wraps(read)
     def method(self: MemoryStore, /, *arguments: P.args, **named: P.kwargs) -> T:
@@ -102,7 +102,7 @@ class MemoryStore:
             return restoring.merge(connection, records)
 
     def delete(self, number: int, now: float | None = None) -> bool:
-        """Hide an observation from every search; return false if none has this id."""
+        """Hide an observation from every search; return false if there is none to hide."""
         moment = time.time() if now is None else now
         with self._database.writing() as connection:
             return saving.delete(connection, number, moment)
@@ -133,7 +133,7 @@ class MemoryStore:
         half_life_days: float | None = None,
         now: float | None = None,
     ) -> SearchResult:
-        """Return the best matches of every word of the query, else of any word.
+        """Return the best observations with every word of the query, or with any if none has all.
 
         A query without words matches everything under the filters.
         """
@@ -176,7 +176,7 @@ class MemoryStore:
     ) -> Timeline | None:
         """Return an observation with those saved before and after it in its session, or None.
 
-        One that was saved outside of sessions is among those of its project that were so too.
+        An observation saved outside of sessions is among those of its project saved likewise.
         """
         with self._database.reading() as connection:
             focus = rows.get(connection, number)

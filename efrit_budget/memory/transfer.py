@@ -49,7 +49,7 @@ class Export:
 
 
 def records(lines: Iterable[bytes]) -> dict[int, Record]:
-    """Return the observations of lines, by line number; raise, naming a line, if it has none."""
+    """Return the record of each line by line number; raise, naming the line, if one is invalid."""
     adapter = TypeAdapter(Record)
     found = {
         number: _record(adapter, line, number)
