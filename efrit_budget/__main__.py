@@ -22,8 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fill_standard_descriptors() -> None:
     """Open the null device as each standard stream that is closed.
 
-    Otherwise a library's file could take its number, and what is written to standard error would
-    go into that file.
+    Otherwise a library's file could take the number of a closed stream, and what is written to
+    standard error would go into that file.
     """
     for descriptor in range(3):
         try:

@@ -61,7 +61,7 @@ SESSION_TABLES = SessionTables(
     pinned_sessions=calls.pinned_sessions,
 )
 GIVEN = ("client", "command line")
-"""Where settings come from that no file and no environment holds."""
+"""The origins of settings that stand in no file and in no environment variable."""
 
 
 class Application:
@@ -105,13 +105,13 @@ class Application:
         self.methods = {method.name: self._of_one_state(method) for method in methods}
 
     def _of_one_state(self, method: Method) -> Method:
-        """Have all that a quick method reads be of one state of the database."""
+        """Return the method, wrapped so that it reads one state of the database if it is quick."""
         if method.lane is not Lane.QUICK:
             return method
         return replace(method, run=self._database.snapshot(method.run))
 
     def call(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Run one method here and now."""
+        """Run the method of this name in this thread, log it, and return its result."""
         if method not in self.methods:
             known = ", ".join(self.method_names())
             raise MethodNotFoundError(f"there is no method {method}; there are: {known}")
@@ -136,7 +136,7 @@ class Application:
         return sorted(self.methods)
 
     def finish_removing(self) -> None:
-        """Wait until what is due was removed, and the database's file has shrunk."""
+        """Wait until expired sessions are deleted, then shrink the file of the database."""
         self._retention.finish()
 
     def close(self) -> None:

@@ -10,21 +10,21 @@ from efrit_budget.errors import CancelledError
 
 @dataclass(eq=False)
 class Cancellation:
-    """A flag that is raised once, and the callbacks that stop the work at hand.
+    """A flag that is raised once, and the callbacks that then stop the work.
 
-    A callback is run with the lock held, so none runs after its `calling` block has ended; it has
-    to be quick.
+    A callback runs with the lock held, so that none runs after its `calling` block has ended; so
+    a callback has to be quick.
     """
 
     cancelled: bool = False
     by_person: bool = False
-    """Whether a person stopped it and wants the partial result."""
+    """Whether a person stopped the work and wants the partial result."""
     _event: threading.Event = field(default_factory=threading.Event)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _callbacks: list[Callable[[], object]] = field(default_factory=list)
 
     def cancel(self, *, by_person: bool = False) -> None:
-        """Raise the flag and run the callbacks in force; the second time changes nothing."""
+        """Raise the flag and run all callbacks; do nothing if the flag is up already."""
         with self._lock:
             if self.cancelled:
                 return
@@ -39,7 +39,7 @@ class Cancellation:
             raise CancelledError
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, and wake at once when cancelled; true when cancelled."""
+        """Sleep for some seconds or until the flag is up; return whether it is up."""
         return self._event.wait(seconds)
 
     @contextmanager

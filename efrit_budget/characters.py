@@ -12,20 +12,20 @@ UNSEEN = (
 )
 """Characters that are not seen or change the order of others: blanks, fillers, bidi marks."""
 OWN_SIGNS = "§📏⚡"
-"""What the program's own lines in a result begin with, and no other line or name does."""
+"""The signs at the beginning of the program's own lines in a result, and of no other lines."""
 HIDDEN = re.compile(rf"(?!\n|\t)[{CONTROLS}{UNSEEN}]")
 
 BREAKING = re.compile(rf"(?!\n|\t)[{CONTROLS}\ud800-\udfff]")
 LINE_BREAK, UNKNOWN = "␤", "\N{REPLACEMENT CHARACTER}"
 PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in b"\n\t"} | {127: "␡"}
-"""What stands for a control character: ␍ for a carriage return, ␛ for an escape."""
+"""Maps the code of a control character to its picture: ␍ for a carriage return, ␛ for an escape."""
 
 
 def one_line_each(text: str) -> str:
-    """Show control characters as pictures, so that lines end at newlines alone.
+    """Return the text with control characters as pictures, so that lines end at newlines alone.
 
-    Lone surrogates become question marks. The result is as long as the text, so that places in it
-    stay the same.
+    Lone surrogates become question marks. The text keeps its length, so that offsets in it stay
+    the same.
     """
     return text.translate(PICTURES) if text.isascii() else BREAKING.sub(_picture, text)
 
@@ -47,5 +47,5 @@ def sound_text(text: str) -> str:
 
 
 def all_seen(text: str) -> str:
-    """Show what is hidden in a text by its number, so that nothing in it looks like another."""
+    """Return the text with each hidden character as its code, so that texts that differ look so."""
     return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -20,7 +20,7 @@ class EfritError(Exception):
 
     code: ClassVar[int] = -32000
     title: ClassVar[str | None] = None
-    """The message JSON-RPC itself gives this code; ours then goes into `data.detail`."""
+    """The message that JSON-RPC prescribes for this code; our own then goes into `data.detail`."""
 
     def __init__(self, message: str, *, data: JsonObject | None = None) -> None:
         super().__init__(message)
@@ -81,7 +81,7 @@ class CancelledError(EfritError):
 
 
 class SessionNotFoundError(EfritError):
-    """No session has that id."""
+    """No session has the given id."""
 
     code = -32001
 
@@ -105,13 +105,13 @@ class StorageError(EfritError):
 
 
 class ToolNotFoundError(EfritError):
-    """No tool has that name."""
+    """No tool has the given name, or the session may not use it."""
 
     code = -32004
 
 
 class ConflictError(EfritError):
-    """The id is already used for something else."""
+    """The request conflicts with what is stored, such as an id that is used already."""
 
     code = -32005
 

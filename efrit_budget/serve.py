@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def serve(load_settings: Callable[[], LoadedSettings], *, verbose: bool) -> int:
-    """Serve over standard input and output until they end, or until loading fails (it raises)."""
+    """Serve over standard input and output until they end; raise if loading fails."""
     streams = take_standard_streams()
     opened: list[Application] = []
 

@@ -179,7 +179,7 @@ class ToolRunner:
         return self._confirmations.envelope(run.call, outcome, with_data=with_data)
 
     def _page(self, run: _Run, token: str) -> Outcome:
-        """Return the outcome for a continuation token: a stored page, or what the tool adds."""
+        """Return the outcome for a continuation token: a stored page, or what the tool serves."""
         session_id = run.session.id
         try:
             place = place_of(session_id, token)
