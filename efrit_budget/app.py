@@ -105,7 +105,7 @@ class Application:
         self.methods = {method.name: self._of_one_state(method) for method in methods}
 
     def _of_one_state(self, method: Method) -> Method:
-        """Return the method, wrapped so that it reads one state of the database if it is quick."""
+        """Return the method; a quick method is wrapped to read only one state of the database."""
         if method.lane is not Lane.QUICK:
             return method
         return replace(method, run=self._database.snapshot(method.run))

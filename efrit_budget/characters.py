@@ -47,5 +47,5 @@ def sound_text(text: str) -> str:
 
 
 def all_seen(text: str) -> str:
-    """Return the text with each hidden character as its code, so that texts that differ look so."""
+    """Return the text with each hidden character as its code, so that nothing in it is unseen."""
     return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -12,7 +12,7 @@ else:
 JsonObject: TypeAlias = dict[str, Any]
 """An object whose members are known to the code that reads them, such as a block of the API."""
 MOST_LISTED, MOST_FIELDS = 5, 50
-"""The invalid fields that an error names in its message, and in its data."""
+"""The most invalid fields that an error names in its message, and in its data."""
 
 
 class EfritError(Exception):

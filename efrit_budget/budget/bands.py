@@ -9,7 +9,7 @@ from functools import lru_cache
 from efrit_budget.budget.estimate import estimate
 
 WAY_BACK = 1.25
-"""A band gets better only at this multiple of a threshold, so that it does not change often."""
+"""The band gets better only above a threshold times this, so that it does not change often."""
 
 
 class Band(StrEnum):

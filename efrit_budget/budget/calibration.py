@@ -16,7 +16,7 @@ LEAST_ESTIMATE = 400
 ABSURD = 6.0
 """The ratio of a count to its estimate, or the reverse, above which the count is not believed."""
 FRAME, MOST_FRAME = 16.0, 60.0
-"""The tokens around a result in the prompt: the assumed number until it is learnt, the highest."""
+"""The tokens around a result in the prompt: those assumed at first, and the most believed."""
 FRAME_SMOOTHING = 0.1
 PLAIN_RESULT = 300
 """The estimated tokens of a result above which it tells more of the factor than of the frame."""

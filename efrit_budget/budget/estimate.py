@@ -43,7 +43,7 @@ BORDERS_SHARE, CYRILLIC_SHARE = 1.01, 1.0
 CYRILLIC_LEADS = (b"\xd0", b"\xd1")
 """The first bytes of Cyrillic letters in UTF-8."""
 PICTURES, PICTURE_MORE = b"\xe2\xee\xef\xf0\xf1\xf2\xf3\xf4", 3
-"""First bytes of characters of several tokens each that may join others, and tokens to deduct."""
+"""The first bytes of characters that may share tokens with neighbours, and tokens to deduct."""
 UNBROKEN_COST = 0.13
 """The tokens to add for each letter of a run that is a word of no language."""
 FEW_LETTERS_COST = 0.025
@@ -51,7 +51,7 @@ FEW_LETTERS_COST = 0.025
 LEAST_SHARE = 1.01
 """The factor by which the least cost of a text is raised."""
 WORDS_LEAST, PIECES_LEAST = 0.6, 0.6
-"""The least cost of unknown words, as a share of that of their pairs, and of dividing a word."""
+"""The least cost of unknown words, as a share of their pairs' cost, and of each division."""
 RULER = "\x01"
 """The character that replaces sixteen, or four, equal characters that lines are drawn with."""
 MARK_LEADS = (b"\xcc", b"\xcd")

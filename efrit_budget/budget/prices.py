@@ -20,7 +20,7 @@ def dollars(model: str, usage: Mapping[str, int]) -> float | None:
 
 @lru_cache(maxsize=10_000)
 def _price(model: str, counted: tuple[int, ...]) -> float | None:
-    """Return the dollars for counts in the order of `USAGE_NAMES`, cached as turns recur."""
+    """Return the dollars for counts in the order of `USAGE_NAMES`, from a cache if possible."""
     from genai_prices import Usage, calc_price  # noqa: PLC0415  it takes 250 ms to import
 
     counts = dict(zip(USAGE_NAMES.values(), counted, strict=True))

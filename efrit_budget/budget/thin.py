@@ -20,11 +20,11 @@ RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 STRETCH, LETTERS = 256, 12
 """A stretch of `STRETCH` characters is thin if at most `LETTERS` different letters are in it.
 
-Without letters, it is thin with `MOST_DIGITS` digits, or with `DIGITS_ALONE` different ones.
+Without letters, it is thin with up to `MOST_DIGITS` digits, or `DIGITS_ALONE` different ones.
 """
 MOST_DIGITS = STRETCH * 2 // 5
 DIGITS_ALONE, TURNS, FEW_TURNS = 5, 3, 16
-"""The most different digits, or characters at every second place; the places checked first."""
+"""The most different digits, and characters at every second place; the characters tried first."""
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 COMMON = frozenset(" \n0123456789" + MARKS)
 LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))

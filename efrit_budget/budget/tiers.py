@@ -105,7 +105,7 @@ def scaled(total: int, tier: Tier) -> int:
 
 
 def tier_sizes(total: int, chosen: Mapping[Tier, int | None]) -> dict[Tier, int]:
-    """Return the chosen size of each tier, else a share of the total; raise if the sum is above."""
+    """Return the size of each tier, chosen or scaled; raise if all exceed the total."""
     sizes = {tier: scaled(total, tier) for tier in Tier}
     if chosen.get(Tier.RESPONSE) is None:  # the response gets the tokens that rounding leaves
         sizes[Tier.RESPONSE] = total - sum(sizes[tier] for tier in PROMPT_TIERS)

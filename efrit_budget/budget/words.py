@@ -12,7 +12,7 @@ CONTINUING = bytes(range(0x80, 0xC0))
 UNBROKEN, FEW = 32, 6
 """A run of `UNBROKEN` letters or more, over `FEW` of them different, is a word of no language."""
 STRETCH, FEW_KINDS = 512, range(12, 18)
-"""The characters of a stretch of unknown words, and the numbers of letters that are few in it."""
+"""The length of a stretch of unknown words, and how many different letters in it are few."""
 SMALL = b"abcdefghijklmnopqrstuvwxyz"
 BLANK = "_"
 """The character that stands for a space before a word."""
@@ -77,7 +77,7 @@ def divided(bones: bytes) -> Divided:
 
 
 def unbroken(letters: bytes) -> int:
-    """Return the number of letters in long runs; capitals alone, or few letters, do not count."""
+    """Return the letters in long runs, without runs of capitals or of few different letters."""
     shape = letters.translate(CASES).translate(EITHER_CASE) + b" "
     found, at = 0, shape.find(b"x" * UNBROKEN)
     while at >= 0:
@@ -90,7 +90,7 @@ def unbroken(letters: bytes) -> int:
 def made_of_few(rest: bytes) -> int:
     """Return the number of characters in stretches of unknown words that consist of few letters.
 
-    Syllables in random order are such; of still fewer letters, which do not count, are numbers.
+    Random syllables are such. Stretches of still fewer letters, such as numbers, do not count.
     """
     whole = len(rest) - len(rest) % STRETCH
     stretches = (rest[at : at + STRETCH] for at in range(0, whole, STRETCH))

@@ -57,7 +57,7 @@ def append_alert(
 def system_with_warning(
     system: list[JsonObject], window: Window, bounds: Bounds
 ) -> list[JsonObject]:
-    """Return the client's system blocks and the warning in force, if any, the last cache-marked."""
+    """Return the client's system blocks and the warning in force, if any, with a cache mark."""
     blocks = [dict(block) for block in system]
     if window.warned != Band.AMPLE:
         text = bands.warning(bounds.prompt_limit - window.kept)

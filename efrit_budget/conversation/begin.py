@@ -63,7 +63,7 @@ class TurnRequest:
         )
 
     def digest(self) -> bytes | None:
-        """Return a hash of the user message, or None where there is none."""
+        """Return a hash of the user message, or None if the request has no user message."""
         if self.user_message is None:
             return None
         return hashlib.blake2b(valid_json(self.user_message).encode(), digest_size=16).digest()
@@ -71,7 +71,7 @@ class TurnRequest:
 
 @dataclass(frozen=True)
 class BegunTurn:
-    """A turn that has begun."""
+    """A turn that has begun, with the messages to send (`assembly`)."""
 
     state: WindowState
     rewritten: bool
@@ -79,7 +79,7 @@ class BegunTurn:
     notes: tuple[str, ...]
     """Lines for the person: on texts that were cut, and the alerts that the model gets."""
     sent_again: bool = False
-    """Whether the client repeated its latest request, perhaps as it had no reply to it."""
+    """Whether the client repeated its latest request, perhaps because it never got the reply."""
 
 
 def begin(
@@ -116,7 +116,7 @@ def begin(
 
 
 def _is_sent_again(connection: Connection, window: Window, digest: bytes | None) -> bool:
-    """Return whether the latest turn was begun with the same message and has no reply."""
+    """Return whether the latest turn began with the same user message and has no reply yet."""
     if digest is None:
         return False
     row = turns.get(connection, window.session_id, window.turn)
@@ -187,7 +187,7 @@ def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Win
 
 
 def _with_band(window: Window, plan: Plan, bounds: Bounds) -> Window:
-    """Return the window with its size after a rewrite, and the band of what would remain."""
+    """Return the window with `kept`, its tokens after the planned rewrite, and with its band."""
     remaining = bounds.prompt_limit - plan.total
     marks = bands.thresholds(bounds.limits.total, bounds.limits.warning_threshold)
     band = bands.band_after(Band(window.band), remaining, marks)

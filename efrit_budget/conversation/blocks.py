@@ -1,4 +1,4 @@
-"""Content blocks of the API: their cost, and which can be sent back."""
+"""Compute the cost of the API's content blocks; select those that can be sent back."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def count_use(connection: Connection, session_id: str, number: int, clock: int) 
 
 
 def count_between(connection: Connection, session_id: str, first: str, last: str) -> int:
-    """Return how many calls have an id that sorts between two others."""
+    """Return how many calls have a tool use id that sorts between `first` and `last`."""
     row = connection.execute(
         "SELECT count(*) FROM calls WHERE session_id = ? AND tool_use_id > ? AND tool_use_id < ?",
         (session_id, first, last),
@@ -199,7 +199,7 @@ def count_announced(connection: Connection, session_id: str) -> int:
 
 
 def find_ended(connection: Connection, session_id: str, tool_use_ids: Collection[str]) -> list[str]:
-    """Return the ids of the calls among these that have a result."""
+    """Return those of these tool use ids whose calls have a result."""
     rows = connection.execute(
         "SELECT tool_use_id FROM calls WHERE session_id = ? AND number IS NOT NULL"
         " AND tool_use_id IN (SELECT value FROM json_each(?))",
@@ -309,7 +309,7 @@ def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
 
 
 def sum_shrunken(connection: Connection, session_id: str) -> Row:
-    """Return the tokens of compressed and evicted results: full (`raw`, `exact`), now (`kept`)."""
+    """Return what compressed and evicted results cost in full (`raw`, `exact`) and now (`kept`)."""
     row: Row = connection.execute(
         "SELECT coalesce(sum(raw), 0) AS raw, coalesce(sum(exact), 0) AS exact,"
         " coalesce(sum(CASE WHEN state = 'compressed' THEN compressed_raw ELSE 0 END), 0) AS kept"
@@ -337,7 +337,7 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
 def update_pieces(
     connection: Connection, session_id: str, change: str, values: Mapping[PieceKey, Json]
 ) -> None:
-    """Make the SQL change to results, each with its value; ignore pieces of other phases."""
+    """Apply the SQL `change` to each result, with its value; ignore the keys of other pieces."""
     connection.executemany(
         f"UPDATE calls SET {change} WHERE session_id = ? AND turn = ? AND ordinal = ?",  # noqa: S608
         [

@@ -20,7 +20,7 @@ def _line_start(number: int, tokens: int) -> str:
 
 
 def line_of_same(number: int, same_as: int) -> str:
-    """Return the line that replaces a "Same as" line, with the result `same_as` that it names."""
+    """Return the line that replaces a "Same as" line and names the result that has its text."""
     name = handle(number)
     same = "" if same_as == number else f"same as {handle(same_as)}; "
     return own(f"[{name}: {same}recall_result {name} brings it back]")
@@ -29,7 +29,7 @@ def line_of_same(number: int, same_as: int) -> str:
 def summary_of(row: Row) -> str:
     """Return the summary in the compressed line of a call, empty for a "Same as" line.
 
-    Of a result that is stored as its own line, being shorter, it is the text without the footer.
+    If the whole result is stored as this line, being shorter, return its text without footer.
     """
     if row["same_as"] is not None:
         return ""

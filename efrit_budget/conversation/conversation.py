@@ -162,7 +162,7 @@ def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
 
 
 def _full_rewrite(connection: Connection, begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
-    """Return all messages as a rewrite if the client repeats its request, as it may lack some."""
+    """Return all messages as a rewrite for a client that repeats its request, else nothing."""
     if not begun_turn.sent_again or begun_turn.rewritten:
         return {}
     window = begun_turn.state.window

@@ -50,7 +50,7 @@ class ModelReply:
 
 
 def usage_blocks(stored: Json) -> list[Json]:
-    """Return a stored usage block, and those of attempts that broke off, which it carries."""
+    """Return a stored usage block, and those of attempts that broke off, from its `lost`."""
     lost = stored.get(LOST) if isinstance(stored, dict) else None
     return [stored, *(lost if isinstance(lost, list) else [])]
 
@@ -90,7 +90,7 @@ def _get_turn(connection: Connection, window: Window, reply: ModelReply) -> Row:
 def _store_reply(
     connection: Connection, window: Window, turn: int, reply: ModelReply, bounds: Bounds
 ) -> Window:
-    """Store the reply and return the window; a reply of an earlier turn stays outside of it."""
+    """Store the reply and return the window; a reply of an earlier turn stays out of the window."""
     window = replace(window, clock=window.clock + 1)
     blocks = sendable_blocks(reply.content)
     place = None

@@ -1,4 +1,4 @@
-"""The lines of evicted turns, at the beginning of the first message."""
+"""Write the lines of evicted turns, which stand at the beginning of the first message."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST_LINES = 400
 SHARE = 4
 """The lines of evicted turns take at most the history tier divided by this number."""
 LINE_TOKENS = 60
-"""The tokens that a plan assumes for each line, as it is made before the lines are written."""
+"""The tokens that a plan assumes for each line, as plans are made before lines are written."""
 TITLE = "Earlier turns, a line each; recall_result with a handle brings any of them back whole:"
 WORDS = 90
 
 
 def short_head(gone: int) -> str:
-    """Return the line that only says how many turns were evicted, for when none of theirs fits."""
+    """Return the line that only says how many turns were evicted, used if no turn's line fits."""
     return f"({gone:,} earlier turns left; recall_result lists them)"
 
 
@@ -36,7 +36,7 @@ def title_and_rest(gone: int) -> str:
 def evicted_lines(
     connection: Connection, session_id: str, allowance: int, cost: Callable[[str], int]
 ) -> str | None:
-    """Return the lines of the latest evicted turns that fit, oldest first; None if none is."""
+    """Return lines for the latest evicted turns that fit, oldest first, or None without any."""
     gone = segments.count_evicted(connection, session_id)
     if not gone:
         return None

@@ -1,4 +1,4 @@
-"""List what a session holds, evicted turns included: its transcript, and its turns with costs."""
+"""List the transcript of a session, and its turns with costs, evicted turns included."""
 
 from __future__ import annotations
 

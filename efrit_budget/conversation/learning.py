@@ -38,7 +38,7 @@ def learn(
 ) -> tuple[Window, Bounds]:
     """Calibrate the model; or, if new texts cost far more than estimated, correct their estimates.
 
-    Return the window and the bounds. A reported size above the model's window counts as that.
+    Return the window and the bounds. A reported size is taken to be at most the model's window.
     """
     size = true_prompt_size(usage)
     if size is None:

@@ -125,13 +125,13 @@ class _PlanDraft:
         return self.sums[Tier.TOOL_RESULTS] > mark
 
     def by_last_use(self, keys: Iterable[PieceKey]) -> list[PieceKey]:
-        """Return the keys, least recently used first."""
+        """Return the keys of pieces, least recently used first."""
         return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
 
     def compressible_results(self, *, current: bool) -> list[PieceKey]:
-        """Return the compressible results of the current turn, or of earlier ones, by last use.
+        """Return compressible results of this turn, or of earlier ones, by last use.
 
-        Restored results stand last.
+        Results that the person restored stand last.
         """
         found = self.by_last_use(
             key

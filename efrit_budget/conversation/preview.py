@@ -32,10 +32,10 @@ def full_results(connection: Connection, session_id: str) -> dict[int, JsonObjec
 
 
 def cached_tokens(connection: Connection, window: Window, model: Model) -> int | None:
-    """Return the tokens of the next prompt that the latest turn has cached.
+    """Return the tokens of the next prompt that are cached since the latest turn.
 
-    Return 0 after a change of epoch or model, and None if caching does not work: the latest turn
-    cached nothing, though its prompt was large enough.
+    Return 0 after a change of epoch or model, and None if the endpoint does not cache: the latest
+    turn had a prompt that was large enough, and no cached tokens.
     """
     row = turns.find_latest_usage(connection, window.session_id)
     counts = counts_of(json.loads(row["usage"])) if row is not None else {}

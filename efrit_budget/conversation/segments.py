@@ -30,7 +30,7 @@ EXCERPTS = (
     f" ELSE ({TEXTS} ORDER BY key LIMIT 1) END AS begins"
     " FROM segments WHERE session_id = ? ORDER BY turn, phase"
 )
-"""Selects each row with the beginning of its first text; of a user message, of its last one."""
+"""Selects each row with the beginning of its first text block, or of a user message's last one."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
 
 
 def sum_shrunken(connection: Connection, session_id: str) -> Row:
-    """Return the tokens of compressed and evicted replies: full (`raw`, `exact`), now (`kept`)."""
+    """Return what compressed and evicted replies cost in full (`raw`, `exact`) and now (`kept`)."""
     row: Row = connection.execute(
         "SELECT coalesce(sum(CASE WHEN exact IS NULL THEN raw ELSE 0 END), 0) AS raw,"
         " coalesce(sum(exact), 0) AS exact,"
@@ -170,7 +170,7 @@ def scale_new(connection: Connection, span: Mapping[str, object], times: float) 
 def update_pieces(
     connection: Connection, session_id: str, change: str, values: Mapping[PieceKey, Json]
 ) -> None:
-    """Make the SQL change to messages and replies, each with its value; ignore results."""
+    """Apply the SQL `change` to each message or reply, with its value; ignore keys of results."""
     connection.executemany(
         f"UPDATE segments SET {change} WHERE session_id = ? AND turn = ? AND phase = ?",  # noqa: S608
         [
@@ -182,7 +182,7 @@ def update_pieces(
 
 
 def clear_places(connection: Connection, session_id: str) -> None:
-    """Forget which message carries each piece but results."""
+    """Forget which message carries each user message, notice and reply."""
     connection.execute(
         "UPDATE segments SET place = NULL WHERE session_id = ? AND place IS NOT NULL",
         (session_id,),

@@ -52,7 +52,7 @@ def set_aside(connection: Connection, session_id: str, tool_use_id: str) -> None
 
 
 def is_set_aside(connection: Connection, session_id: str, tool_use_id: str) -> bool:
-    """Return whether a row was set aside for this id, whose answer the conversation has."""
+    """Return whether a row was set aside for this id, so that the conversation has an answer."""
     return calls.count_between(connection, session_id, *_aside_ids(tool_use_id)) > 0
 
 
@@ -114,7 +114,7 @@ def start(connection: Connection, call: ToolCall, owner: str) -> bool:
     row = get_row(connection, call)
     if row is not None and (row["begun"] is not None or row["number"] is not None):
         return False
-    if row is not None and row["ended"] is not None:  # the conversation has another answer
+    if row is not None and row["ended"] is not None:  # it was answered without being run
         set_aside(connection, call.session_id, call.tool_use_id)
     calls.start(connection, call, owner)
     return True

@@ -48,7 +48,7 @@ class UserEdits:
         return {"entries": entries, "total": total, "returned": len(entries), "offset": offset}
 
     def show(self, session: Session, number: int, most: int | None) -> JsonObject:
-        """Return an entry with up to `most` characters of its text, without counting a use."""
+        """Return an entry with up to `most` characters of its result; this counts as no use."""
         with self._database.reading() as connection:
             row = _row(connection, session, number, WITH_TEXT)
             text = results.get(connection, session.id, number).text
@@ -61,7 +61,7 @@ class UserEdits:
         }
 
     def pin(self, session: Session, number: int) -> JsonObject:
-        """Keep an entry in full through rewrites; raise if pins would exceed half of their tier."""
+        """Pin an entry; raise if all pins would exceed half of the tier of tool results."""
 
         def edit(connection: Connection, row: Row, _clock: int) -> Columns:
             pinned = calls.sum_pinned(connection, session.id, row["tool_use_id"])
@@ -76,7 +76,7 @@ class UserEdits:
         return self._apply(session, number, edit, IN_FULL, needs_text=True)
 
     def unpin(self, session: Session, number: int) -> JsonObject:
-        """Let rewrites compress an entry again."""
+        """Unpin an entry, so that rewrites may compress it again."""
         return self._apply(session, number, lambda *_: {"pinned": 0}, "pinned = 1")
 
     def drop(self, session: Session, number: int) -> JsonObject:

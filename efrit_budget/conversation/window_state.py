@@ -1,4 +1,4 @@
-"""A window with its bounds and its pieces: what it holds, and what it costs now."""
+"""Compute the sizes of a window, and the snapshot of its budget, from its bounds and pieces."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Window:
     head: str | None = None
     head_raw: int = 0
     must_rewrite: int = 0
-    """1 if the next request is to be a rewrite, whatever its size; or `CAME_BACK`."""
+    """Not 0 if the next request must be a rewrite: 1 for user edits to apply, or `CAME_BACK`."""
     noticed: int = 0
     band: str = "ample"
     warned: str = "ample"

@@ -1,1 +1,1 @@
-"""Observations that sessions saved, how they are found, and context packs."""
+"""Store and find observations across sessions; write context packs."""

@@ -95,7 +95,7 @@ class Filters:
     scope: str | None = None
     kind: str | None = None
     tags: tuple[str, ...] = ()
-    """An observation must have all of them."""
+    """The tags that an observation must have, all of them."""
     session: str | None = None
 
 

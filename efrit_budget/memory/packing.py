@@ -8,7 +8,7 @@ from efrit_budget.budget.plain import Cost, utf8_bytes
 from efrit_budget.memory.observation import Observation
 
 FIGURE_TRIES = 5
-"""How often the stated cost of a text is corrected; it may stay a token off."""
+"""How often the cost that a text states is corrected at most; it may stay a token off."""
 
 
 class Named(NamedTuple):
@@ -31,7 +31,7 @@ class Pack:
     memories: tuple[Observation, ...] = ()
     named: tuple[Named, ...] = ()
     counted: bool = True
-    """Whether the text says how many are left out."""
+    """Whether the text says how many observations are left out."""
 
     @property
     def left_out(self) -> int:
@@ -40,10 +40,10 @@ class Pack:
 
 
 class Form(Protocol):
-    """A way to write a pack."""
+    """A way to write a pack as text."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """Return the whole text, including its stated cost."""
+        """Return the whole text, in which `tokens` is stated as its cost."""
 
     def entry(self, memory: Observation) -> str:
         """Return the text of one observation."""
@@ -103,7 +103,7 @@ class _Packer:
             self._take(replace(self._pack, named=(*self._pack.named, named)))
 
     def _exceeds_budget(self, size: int) -> bool:
-        """Return whether a quarter of the bytes exceeds the budget, so that no text can fit."""
+        """Return whether a quarter of the bytes exceeds the budget, so that the text cannot fit."""
         budget = self._pack.budget
         return budget is not None and size // 4 > budget
 

@@ -1,4 +1,4 @@
-"""Context packs and lists of observations, each as a text or as JSON."""
+"""Write context packs and lists of observations, each as text or as JSON."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ NONE = "No memory matches."
 SOME_WORDS = "No memory holds every word; these hold some of them."
 BETWEEN = "\n\n---\n\n"
 NEWLINES = "\r\n"
-"""The characters that are stripped from a content; blanks may indent its first line."""
+"""The characters stripped from both ends of a content; blanks stay, as they may indent a line."""
 
 
 def context_pack(
@@ -41,7 +41,7 @@ class Markdown:
     """Whether its own lines are marked and contents are quoted, as in the result of a tool."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """Return the whole text."""
+        """Return the pack as Markdown, with `tokens` as its stated cost."""
         count = f"{len(pack.memories)} memories, ~{tokens} tokens"
         heading = f"# Project Context: {pack.project or ALL_PROJECTS} ({count})"
         body = BETWEEN.join(map(self.entry, pack.memories))
@@ -49,7 +49,7 @@ class Markdown:
         return "\n\n".join(filter(None, (self._own(heading), body, rest and self._own(rest))))
 
     def entry(self, memory: Observation) -> str:
-        """Return one whole observation."""
+        """Return one observation with its facts and content."""
         tags = f" | tags: {', '.join(memory.tags)}" if memory.tags else ""
         facts = f"*{moment(memory.created)[:10]} | importance: {memory.importance:g}{tags}*"
         content = memory.content.strip(NEWLINES)
@@ -68,7 +68,7 @@ def _left_out_line(pack: Pack) -> str:
 
 
 def name_of(memory: Observation) -> str:
-    """Return kind and title on one line."""
+    """Return kind and title of an observation on one line."""
     return f"[{memory.kind}] {' '.join(memory.title.split())}"
 
 
@@ -76,7 +76,7 @@ class PackJson:
     """Writes a pack as JSON for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """Return the whole text."""
+        """Return the pack as JSON, with `tokens` as its stated cost."""
         return compact(
             {
                 "memories": [facts_of(memory) for memory in pack.memories],
@@ -92,7 +92,7 @@ class PackJson:
         )
 
     def entry(self, memory: Observation) -> str:
-        """Return one whole observation."""
+        """Return one observation as JSON, with its content."""
         return compact(facts_of(memory))
 
 
@@ -100,7 +100,7 @@ class ListLines:
     """Writes a list of observations for people, one on each line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """Return the whole text."""
+        """Return the list as text, with `tokens` as its stated cost."""
         named = ", ".join(f"#{one.memory.id} (~{one.tokens} tokens)" for one in pack.named)
         lines = [
             SOME_WORDS if pack.any_word else "",
@@ -123,7 +123,7 @@ class ListJson:
     """Writes a list of observations as JSON for programs, on one line."""
 
     def text(self, pack: Pack, tokens: int) -> str:
-        """Return the whole text."""
+        """Return the list as JSON, with `tokens` as its stated cost."""
         return compact(
             {
                 "results": [index_of(memory) for memory in pack.memories],
@@ -137,22 +137,22 @@ class ListJson:
         )
 
     def entry(self, memory: Observation) -> str:
-        """Return one observation."""
+        """Return one observation as JSON, without its content."""
         return compact(index_of(memory))
 
 
 def compact(facts: Json) -> str:
-    """Return JSON without blanks."""
+    """Return a value as JSON text without blanks."""
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
 
 
 def facts_of(memory: Observation) -> dict[str, Json]:
-    """Return an observation for programs."""
+    """Return the facts of an observation as a JSON object, with its content."""
     return {**index_of(memory), "content": memory.content}
 
 
 def index_of(memory: Observation) -> dict[str, Json]:
-    """Return an observation for programs, without its content."""
+    """Return the facts of an observation as a JSON object, without its content."""
     return {
         "id": memory.id,
         "kind": memory.kind,
@@ -167,5 +167,5 @@ def index_of(memory: Observation) -> dict[str, Json]:
 
 
 def moment(seconds: float) -> str:
-    """Return a time in ISO 8601."""
+    """Return a time as ISO 8601 text in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -18,7 +18,7 @@ class WordMatch:
     beginnings: str
     """Queries the index of words as they are spelled."""
     any_word: bool = False
-    """Whether an observation matches that has only one of the words."""
+    """Whether one of the words is enough for an observation to match."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def parse_query(text: str) -> WordQuery:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """Split one typed word as the indexes do; the last part may be a prefix."""
+    """Yield the parts of one typed word as the indexes split it; the last may be a prefix."""
     bare = word.rstrip(PREFIX)
     parts = "".join(each if _is_indexed(each) else " " for each in bare).split()
     yield from parts[:-1]
@@ -72,7 +72,7 @@ def _match(words: Sequence[str], *, any_word: bool) -> WordMatch:
 
 
 def _quote(word: str) -> str:
-    """Quote a word for the query language."""
+    """Return a word quoted for SQLite's full-text search; a trailing star stays outside."""
     bare = word.rstrip(PREFIX)
     star = PREFIX if bare != word else ""
     escaped = bare.replace('"', '""')

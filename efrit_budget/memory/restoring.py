@@ -61,9 +61,9 @@ class Merged:
     new: int
     updated: int
     there: int
-    """Records that are here already, in the same revision or a later one."""
+    """The number of records that are here already, in the same revision or a later one."""
     leading_out: int
-    """Relations to observations that are not among the records."""
+    """The number of relations to observations that are not among the records."""
 
 
 class MergeError(EfritError):
@@ -75,7 +75,7 @@ class MergeError(EfritError):
 
 
 def merge(connection: Connection, records: Sequence[Record]) -> Merged:
-    """Import records; relations between them lead to the ids that they have here."""
+    """Import records; point their relations to the ids that the records get in this database."""
     numbers: dict[int, int] = {}
     fates: list[Fate] = []
     problems: list[tuple[int, str]] = []
@@ -101,7 +101,7 @@ def merge(connection: Connection, records: Sequence[Record]) -> Merged:
 
 
 def restore(connection: Connection, record: Record, but: Container[int] = ()) -> tuple[int, Fate]:
-    """Import a record; return its id here, which is another one where its own is taken.
+    """Import a record; return its id here, a new one if the record's own is taken, and its fate.
 
     A record of the same moment and topic, or of the same moment and text, as an observation here
     is the same observation: the higher revision is kept, with the earlier revisions of both. An

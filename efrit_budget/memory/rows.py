@@ -63,7 +63,7 @@ def tags_column(tags: Sequence[str]) -> str:
 
 
 def conditions(filters: Filters) -> tuple[str, JsonObject]:
-    """Return filters as SQL for a WHERE clause, with parameters."""
+    """Return filters as SQL that continues a WHERE clause, and the parameters of that SQL."""
     values: JsonObject = {
         "project": filters.project,
         "scope": filters.scope,
@@ -76,7 +76,7 @@ def conditions(filters: Filters) -> tuple[str, JsonObject]:
 
 
 def digest(draft: Draft) -> bytes:
-    """Return a hash of content, project and scope, in which the spaces of the content are equal."""
+    """Return a hash of content, project and scope; the number and kind of blanks do not matter."""
     parts = (draft.project, draft.scope, " ".join(draft.content.split()))
     import hashlib  # noqa: PLC0415 - reading memory must not wait for it
 
@@ -111,7 +111,7 @@ def _select(
 def latest(
     connection: Connection, filters: Filters = EVERYTHING, limit: int = 20, offset: int = 0
 ) -> list[Observation]:
-    """Return a page of the observations, those that were changed last first."""
+    """Return `limit` observations from `offset` on, those that were changed last first."""
     order = " ORDER BY o.updated DESC, o.id DESC LIMIT :limit OFFSET :offset"
     return _select(connection, filters, order, limit=limit, offset=offset)
 
@@ -119,7 +119,7 @@ def latest(
 def after_id(
     connection: Connection, filters: Filters, number: int, limit: int, *, deleted: bool
 ) -> list[Observation]:
-    """Return observations after an id in the order of ids, with deleted ones if `deleted`."""
+    """Return `limit` observations after an id, in the order of ids, also deleted if `deleted`."""
     rest = " AND o.id > :id ORDER BY o.id LIMIT :limit"
     source = WITH_DELETED if deleted else ALL
     return _select(connection, filters, rest, source, id=number, limit=limit)
@@ -209,7 +209,7 @@ def _most_first(counted: Counter[str]) -> dict[str, int]:
 def recent_sessions(
     connection: Connection, project: str | None, but: str, limit: int
 ) -> RecentSessions:
-    """Return the latest sessions and messages of a project, or of all, except one session's."""
+    """Return the latest sessions and user messages, of a project or of all, but not of `but`."""
     values: JsonObject = {"project": project, "but": but, "limit": limit}
     sessions = connection.execute(
         f"SELECT id, title, touched {SESSIONS} ORDER BY touched DESC, id LIMIT :limit",

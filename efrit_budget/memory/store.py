@@ -69,7 +69,7 @@ def _reading(
 
 
 class MemoryStore:
-    """The observations in the shared database."""
+    """Saves and reads the observations in the database that all sessions share."""
 
     def __init__(self, database: Database, half_life_days: float = HALF_LIFE_DAYS) -> None:
         self._database = database
@@ -176,7 +176,7 @@ class MemoryStore:
     ) -> Timeline | None:
         """Return an observation with those saved before and after it in its session, or None.
 
-        An observation saved outside of sessions is among those of its project saved likewise.
+        If it was saved outside of sessions, the others are those of its project saved so, too.
         """
         with self._database.reading() as connection:
             focus = rows.get(connection, number)

@@ -19,7 +19,7 @@ MOST_NAMED = 20
 
 
 class RecordError(InvalidParamsError):
-    """Lines that cannot be imported."""
+    """Some lines cannot be imported; the message names them."""
 
 
 class Export:
@@ -32,7 +32,7 @@ class Export:
         """The number of relations to observations that are not exported."""
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines in id order."""
+        """Yield one line of JSON for each observation, in the order of ids."""
         with self._store.snapshot():
             going = {observation.id for observation in self._chosen()}
             for observation in self._chosen():

@@ -1,4 +1,4 @@
-"""JSON values as text, for clients whose JSON is not exact.
+"""Read and write JSON values as texts, for clients that do not read JSON exactly.
 
 Emacs reads `{}` and `null` alike, and integers of more than 64 bits not at all. Such a client
 passes on the JSON of the model, and that of requests, as texts that it does not parse.
@@ -56,7 +56,7 @@ def parse_inputs(blocks: list[JsonObject]) -> tuple[list[JsonObject], list[JsonO
 
 
 def _input(text: str) -> tuple[JsonObject, str | None]:
-    """Parse a tool's input; return it with a problem if it is invalid."""
+    """Return a tool's parsed input and None, or an empty object and the problem of the text."""
     try:
         value = jsontext.parse(sound_text(text).encode(), for_all=True)
         if isinstance(value, dict):

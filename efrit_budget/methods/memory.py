@@ -37,7 +37,7 @@ class ChoosingParams(Params):
 
     @property
     def filters(self) -> Filters:
-        """The filters of these params."""
+        """The project, scope, kind and tags to select by."""
         return Filters(
             self.project or None, self.scope or None, self.kind or None, tuple(self.tags)
         )

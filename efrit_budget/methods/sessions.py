@@ -129,7 +129,7 @@ class SessionMethods:
         return self._begun(session)
 
     def _begun(self, session: Session, warnings: Sequence[str] = ()) -> Json:
-        """Return the reply with which a session begins in this process."""
+        """Return the reply of `session/open` or `session/resume`; start to delete expired ones."""
         return {
             **self._shown(session),
             "warnings": [*warnings, *self._retention.begin()],

@@ -17,7 +17,7 @@ TAIL_RESERVE = 12
 ATTEMPTS = 10
 MARGIN_PERCENT = 6
 WORTH_TRYING = 40
-"""Characters per allowed token above which a text is not tried whole, as it will hardly fit."""
+"""Characters per token of the allowance above which a text is not tried whole; it hardly fits."""
 MAY_FIT = 130
 """The percentage of the allowance above which, by the rough cost, a text is not counted whole."""
 

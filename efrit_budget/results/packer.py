@@ -62,7 +62,7 @@ class Packed:
 
 
 def pack(items: Sequence[Item], allowance: int, cost: Cost, focus: int | None = None) -> Packed:
-    """Pack each item in the longest form that fits, in order; then name the others that fit so.
+    """Pack each item in the longest form that fits, in order; then name others if names fit.
 
     `focus` is the index of an item that is packed first; its neighbours follow, alternating sides.
     A side stops at the first item that does not fit, and the other side then gets at most one item
@@ -153,7 +153,7 @@ class Section:
     facts: Sequence[Json]
     """The data of each item for programs."""
     focus: int | None = None
-    """The index of the item that the others surround, without which none is shown, or None."""
+    """The index of the central item, without which no other is shown; None if best comes first."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def within(
     cost: Cost,
     tail: str = "",
 ) -> Answer | None:
-    """Return the sections that fit before a tail, or None if the lead does not fit.
+    """Return the items that fit between the texts `lead` and `tail`; None if these do not fit.
 
     The sections share the room equally; a section that needs less leaves the rest to the others.
     """

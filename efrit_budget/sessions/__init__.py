@@ -1,1 +1,1 @@
-"""Sessions in the database."""
+"""Open, list and close sessions in the database; expire old ones."""

@@ -27,7 +27,7 @@ SECONDS_A_DAY = 86_400
 NOTICE_DAYS = 7
 """Days between announcing that a session expires and its expiry; at most half of `days`."""
 LISTED = 5
-"""How many sessions an announcement names."""
+"""The most sessions that an announcement names."""
 BETWEEN_SECONDS = 0.02
 """The pause between two parts of the deletion, for other writers."""
 BEFORE_REWRITE_SECONDS = 2.0
@@ -54,7 +54,7 @@ class RetentionRules:
     max_bytes: int
 
     def moment_before(self, days: float) -> float:
-        """Return the time that was so many days ago."""
+        """Return the time that was `days` days ago."""
         return time.time() - days * SECONDS_A_DAY
 
 

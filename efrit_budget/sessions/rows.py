@@ -11,7 +11,7 @@ from efrit_budget.budget.tiers import Limits, Tier, scaled
 from efrit_budget.errors import Json, JsonObject, SessionNotFoundError
 
 LIMITS_VERSION = 1
-"""The version of stored limits; it changes with the meaning of a member, not with their number."""
+"""The version of stored limits; it changes if a member changes its meaning, not if one is added."""
 MAY_EXPIRE = "(purged IS NULL OR touched > purged) AND NOT renamed"
 """Selects sessions that nobody named, and that were never purged or were used since then."""
 IS_ANNOUNCED = "coalesce(told >= touched, 0)"

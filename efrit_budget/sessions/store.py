@@ -32,7 +32,7 @@ class SessionTables:
     delete_rest: Sequence[Callable[[Connection, str], None]]
     """Each deletes the few rows of a table that `delete_some` leaves."""
     pinned_sessions: Callable[[Connection], set[str]]
-    """Returns the sessions that have a pinned result."""
+    """Returns the ids of the sessions that have a pinned result."""
 
 
 class SessionStore:
@@ -118,7 +118,7 @@ class SessionStore:
             return rows.get(connection, session_id)
 
     def get_open(self, session_id: str) -> Session:
-        """Return the session with this id; raise if it is closed."""
+        """Return the session with this id; raise if there is none, or it is closed."""
         with self._database.reading() as connection:
             session = rows.get(connection, session_id)
         if session.closed is not None:
@@ -185,7 +185,7 @@ def _unused_id(connection: Connection) -> str:
 
 
 def mark_expiring(connection: Connection, session_id: str, why: str) -> None:
-    """Close a session whose contents are to be deleted, with the reason as its note."""
+    """Mark a session whose contents are to be deleted, close it, and set `why` as its note."""
     now, closed = time.time(), rows.get(connection, session_id).closed
     rows.update(connection, session_id, purged=now, closed=closed or now, note=why, expiring=1)
 

@@ -35,7 +35,7 @@ class SessionProjects:
         )
 
     def set_buffer(self, session: Session, path: Path, text: str | None, *, stale: bool) -> int:
-        """Store an unsaved buffer's text, or remove it if None; return how many are stored now."""
+        """Store an unsaved buffer, or remove it if its text is None; return how many are stored."""
         with self._lock:
             buffers = self._buffers.setdefault(session.id, {})
             stale_paths = self._stale.setdefault(session.id, set())

@@ -39,7 +39,7 @@ FIGURES = attrgetter("turn", "in_prompt", "kept", "turn_tokens")
 
 @dataclass(frozen=True)
 class Produced:
-    """What a tool call produced."""
+    """The outcome of a tool call, and what is stored beside it."""
 
     outcome: Outcome
     summary: str
@@ -92,7 +92,7 @@ class EntryDraft:
         row = results.get_row(connection, self._ended.session.id, self.number)
         return str(row["blob"])
 
-    # Writing it
+    # Writing the entry
 
     def is_current(self, connection: sqlite3.Connection, window: Window) -> bool:
         """Return whether the window is still as it was when the draft was made."""
@@ -114,7 +114,7 @@ class EntryDraft:
         A result that comes after the conversation has gone on without it stays out of the window.
         """
         call, new, clock = self._ended.call, self._ended.new, window.clock + 1
-        if row is not None and row["ended"] is not None:  # the conversation has another answer
+        if row is not None and row["ended"] is not None:  # it was answered without this result
             tool_uses.set_aside(connection, call.session_id, call.tool_use_id)
             row = None
         is_announced = row is not None and row["turn"] is not None
@@ -144,7 +144,7 @@ class EntryDraft:
             line = own(f"[{name}: its result came late; recall_result {name} brings it]")
             tool_uses.point_to_late_result(connection, call.session_id, call.tool_use_id, line)
 
-    # Making it
+    # Making the entry
 
     def _make_entry(self) -> CallEntry:
         """Return the entry, a "Same as" line if the window shows this text in full already."""
@@ -187,12 +187,12 @@ class EntryDraft:
     ) -> Terms:
         """Return the constraints for delivering the result beside images of `content_tokens`.
 
-        If the call has `max_tokens`, the result keeps it by each of the two token estimates.
+        If the call has `max_tokens`, the result keeps within it by the plain estimate, too.
         """
         window, allowance = self._window, self._ended.allowance
         bounds = allowance.bounds
         remaining = bounds.prompt_limit - window.in_prompt - window.turn_tokens
-        if remaining < allowance.tokens:  # what is left then is what the next compaction leaves
+        if remaining < allowance.tokens:  # count with what the next rewrite leaves free
             remaining = max(remaining, bounds.prompt_limit - window.kept - window.turn_tokens)
         cost: Cost = bounds.cost
         rough: Cost = bounds.rough

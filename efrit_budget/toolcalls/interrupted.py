@@ -12,7 +12,7 @@ from efrit_budget.toolcalls.summary import head_and_tail
 from efrit_budget.tools.base import Outcome, Reporter, failure
 
 STORE_SECONDS, STOPPED_SECONDS, RETRY_SECONDS = 600.0, 30.0, 0.5
-"""How long storing is tried again, how long for a cancelled call, and the pause in between."""
+"""Seconds for which storing is retried, those for a cancelled call, and those between retries."""
 
 
 def store_with_retry(

@@ -52,7 +52,7 @@ class ResultKeeper:
             return results.find(connection, session_id, number) is not None
 
     def continuation(self, session_id: str, place: Place) -> Continuation | None:
-        """Return what continues a result whose stored text ends at this place, or None."""
+        """Return the tool and data that continue a result whose text ends at `place`, or None."""
         with self._database.reading() as connection:
             body = self._recent.get(connection, session_id, place.number)
             if body.more is None or place.offset < len(body.text):

@@ -179,7 +179,7 @@ class ToolRunner:
         return self._confirmations.envelope(run.call, outcome, with_data=with_data)
 
     def _page(self, run: _Run, token: str) -> Outcome:
-        """Return the outcome for a continuation token: a stored page, or what the tool serves."""
+        """Return the outcome for a continuation token: stored text, or what the tool resumes."""
         session_id = run.session.id
         try:
             place = place_of(session_id, token)
@@ -194,7 +194,7 @@ class ToolRunner:
         return tool.resume(continuation.more, self._context(run))
 
     def _wait_for_end(self, run: _Run) -> JsonObject:
-        """Wait for a call that was started before; return its envelope, or that of an error."""
+        """Wait for a call that was started before; return its envelope, an error if it died."""
         cancellation = run.control.cancellation
         while self.running.is_running(run.call) and not cancellation.wait(WAIT_SECONDS):
             pass
@@ -205,7 +205,7 @@ class ToolRunner:
     def _keep(
         self, run: _Run, outcome: Outcome, arguments: Arguments | None, *, retries: bool = False
     ) -> JsonObject:
-        """Store an outcome and return its envelope; with `retries`, try until that succeeds."""
+        """Store an outcome, with `retries` while the database is busy; return the envelope."""
         produced = Produced(outcome, summarize(run.tool, run.call, arguments, outcome))
         keep, control = self._keeper.keep, run.control
         kept = (run.session, run.call, produced, run.allowance)

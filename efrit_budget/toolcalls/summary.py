@@ -17,7 +17,7 @@ HEAD, TAIL = 320, 120
 
 
 def summarize(tool: Tool, call: ToolCall, arguments: Arguments | None, outcome: Outcome) -> str:
-    """Return the tool's summary of a result; if the call or the summary failed, head and tail."""
+    """Return the tool's summary of a result; if call or summary failed, the text's two ends."""
     if arguments is None or outcome.status is not Status.SUCCESS:
         return one_line_each(head_and_tail(quote(outcome.text) or outcome.whole.text))
     if outcome.stored is not None:
