@@ -12,8 +12,8 @@ from efrit_budget.errors import CancelledError
 class Cancellation:
     """A flag that is raised once, and the callbacks that then stop the work.
 
-    A callback runs with the lock held, so that none runs after its `calling` block has ended; so
-    a callback has to be quick.
+    A callback has to be quick: it runs with the lock held, so that none runs after its `calling`
+    block has ended.
     """
 
     cancelled: bool = False

@@ -11,6 +11,7 @@ USAGE_NAMES = {
     "cache_read_input_tokens": "cache_read_tokens",
     "output_tokens": "output_tokens",
 }
+"""Maps the API's names of token counts to those of `genai_prices`."""
 
 
 def dollars(model: str, usage: Mapping[str, int]) -> float | None:

@@ -36,7 +36,7 @@ def title_and_rest(gone: int) -> str:
 def evicted_lines(
     connection: Connection, session_id: str, allowance: int, cost: Callable[[str], int]
 ) -> str | None:
-    """Return lines for the latest evicted turns that fit, oldest first, or None without any."""
+    """Return lines for the latest evicted turns that fit, oldest first; None if there are none."""
     gone = segments.count_evicted(connection, session_id)
     if not gone:
         return None

@@ -129,7 +129,7 @@ class _PlanDraft:
         return sorted(keys, key=lambda key: (self.pieces[key].last_use, key))
 
     def compressible_results(self, *, current: bool) -> list[PieceKey]:
-        """Return compressible results of this turn, or of earlier ones, by last use.
+        """Return the compressible results of the current turn, or of earlier turns, by last use.
 
         Results that the person restored stand last.
         """

@@ -99,7 +99,7 @@ def set_states(
 
 
 def set_places(connection: Connection, session_id: str, places: Mapping[PieceKey, int]) -> None:
-    """Record which message carries each piece; clear user edits of these, which then apply."""
+    """Record which message carries each piece, and clear user edits of these pieces."""
     calls.update_pieces(connection, session_id, "place = ?, wish = NULL", places)
     segments.update_pieces(connection, session_id, "place = ?", places)
 

@@ -44,7 +44,7 @@ class Window:
     left_window: int | None = None
     """The tokens saved by eviction and compression when the epoch began; None if not counted."""
     turn_tokens: int = 0
-    """The tokens of the current turn's results; of all results where there are no turns."""
+    """The tokens of the current turn's results; in a session without turns, of all results."""
 
     def offered_tools(self) -> list[JsonObject]:
         """Return the tool schemas of the latest request."""

@@ -23,7 +23,7 @@ class Pack:
     """Observations that are packed, and those that are named as they do not fit."""
 
     total: int
-    """The number of observations under the same words and filters."""
+    """The number of observations that match the same words and filters."""
     budget: int | None = None
     project: str | None = None
     any_word: bool = False
@@ -60,7 +60,7 @@ class PackText(NamedTuple):
 def pack(empty: Pack, candidates: Sequence[Observation], form: Form, cost: Cost) -> PackText:
     """Pack the candidates that fit, in order, and name the others as far as there is room.
 
-    Where not even one fits besides the line that counts those left out, that line is left out. A
+    If not even one fits beside the line that says how many are left out, that line is omitted. A
     pack without observations is written whatever it costs.
     """
     counted = _pack(empty, candidates, form, cost)

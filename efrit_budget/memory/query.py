@@ -28,7 +28,7 @@ class WordQuery:
     words: tuple[str, ...]
 
     def attempts(self) -> Iterator[WordMatch]:
-        """Yield what to search for, one after the other until something is found.
+        """Yield the matches to try, one after the other, until one finds an observation.
 
         First the words as they were typed, with the parts of `foo-baz` side by side; then all
         parts anywhere; then any part.

@@ -103,8 +103,8 @@ def merge(connection: Connection, records: Sequence[Record]) -> Merged:
 def restore(connection: Connection, record: Record, but: Container[int] = ()) -> tuple[int, Fate]:
     """Import a record; return its id here, a new one if the record's own is taken, and its fate.
 
-    A record of the same moment and topic, or of the same moment and text, as an observation here
-    is the same observation: the higher revision is kept, with the earlier revisions of both. An
+    A record created at the same time as an observation here, with the same topic key or text, is
+    the same observation: the higher revision is kept, with the earlier revisions of both. An
     observation whose id is in `but` never counts as the same.
     """
     draft, record = _clean_record(record)

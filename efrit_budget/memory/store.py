@@ -176,7 +176,7 @@ class MemoryStore:
     ) -> Timeline | None:
         """Return an observation with those saved before and after it in its session, or None.
 
-        If it was saved outside of sessions, the others are those of its project saved so, too.
+        An observation of no session is shown among the others of its project without a session.
         """
         with self._database.reading() as connection:
             focus = rows.get(connection, number)

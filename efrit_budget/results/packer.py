@@ -153,7 +153,7 @@ class Section:
     facts: Sequence[Json]
     """The data of each item for programs."""
     focus: int | None = None
-    """The index of the central item, without which no other is shown; None if best comes first."""
+    """The index of the central item, without which no other shows; None if the best come first."""
 
 
 @dataclass(frozen=True)

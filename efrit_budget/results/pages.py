@@ -35,9 +35,9 @@ class Page:
 def page(body: Body, start: int, allowance: int, cost: Cost) -> Page:
     """Return the longest page from `start` that costs at most `allowance`.
 
-    A page ends where an item ends, or a line where an item is too long or there are none; a
-    line that is too long is cut by characters. A page is never empty while text is
-    left, so that pages come to an end.
+    A page ends where an item ends; where a line ends, if an item is too long or there are no
+    items; or within a line that is too long. A page is never empty while text is left, so that
+    the last page is reached.
     """
     header = _header(body, start, allowance, cost) if start else ""
 

@@ -33,7 +33,7 @@ BETWEEN_SECONDS = 0.02
 BEFORE_REWRITE_SECONDS = 2.0
 """The pause between announcing that the file is rewritten and doing so."""
 MOST_REWRITTEN_BYTES = 512 * 2**20
-"""The largest file that is rewritten while somebody works."""
+"""The largest file of the database, in bytes, that is rewritten while a person may be working."""
 REWRITTEN_NOW = (
     "is now rewritten once, so that its file can shrink from here on; for some seconds, what is to "
     "be stored waits."
@@ -100,7 +100,7 @@ class Retention:
 
     def stop(self) -> None:
         """Stop the thread after the part that it deletes now; the next process continues there."""
-        with self._lock:  # so that no thread is between its creation and its start
+        with self._lock:  # so that `tidy` is not between creating a thread and starting it
             self._stopping.set()
             thread = self._thread
         if thread is not None:

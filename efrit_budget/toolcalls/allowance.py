@@ -23,7 +23,7 @@ ONE_LINE = 60
 
 @dataclass(frozen=True)
 class Allowance:
-    """The allowance of a call, `pressed` if it is only the floor, with the window it is from."""
+    """The allowance of a call, `pressed` if it is only the floor, and what it is computed from."""
 
     tokens: int
     pressed: bool

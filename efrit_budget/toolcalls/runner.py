@@ -179,7 +179,7 @@ class ToolRunner:
         return self._confirmations.envelope(run.call, outcome, with_data=with_data)
 
     def _page(self, run: _Run, token: str) -> Outcome:
-        """Return the outcome for a continuation token: stored text, or what the tool resumes."""
+        """Return the outcome for a continuation token: stored text, or what `resume` serves."""
         session_id = run.session.id
         try:
             place = place_of(session_id, token)
@@ -194,7 +194,7 @@ class ToolRunner:
         return tool.resume(continuation.more, self._context(run))
 
     def _wait_for_end(self, run: _Run) -> JsonObject:
-        """Wait for a call that was started before; return its envelope, an error if it died."""
+        """Wait for a call started before; return its envelope, an error if its process died."""
         cancellation = run.control.cancellation
         while self.running.is_running(run.call) and not cancellation.wait(WAIT_SECONDS):
             pass
