@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; One request of the Messages API, and the reply put together from its
-;; events.
+;; Sends requests of the Messages API, retries them, and builds each reply from
+;; the events that the endpoint streams.
 
 ;;; Code:
 
@@ -16,32 +16,33 @@
 
 ;;; Replies
 
-;; The Messages API streams a reply as blocks, each with a beginning, pieces
-;; and an end.  What the model wrote is kept as the text it came as.  The
-;; input of a tool goes to the sidecar unread; what it says the input is,
-;; and no other text, is decided about, shown, recorded and run.
+;; The Messages API streams a reply as blocks: the beginning of a block, then
+;; fragments of its text, then its end.  The fragments are stored as received.
+;; The input of a tool goes to the sidecar unparsed.  Permissions, questions,
+;; the work log and the tool use only the input that the sidecar returns.
 
 (cl-defstruct (efrit-block (:constructor efrit-block--create) (:copier nil))
   "A block of a reply.
-TYPE is a string.  PIECES are its text, its thinking, or the JSON of its
-input as they came, the latest first.  ID and NAME are a tool use's,
-SIGNATURE a thinking's.  OBJECT is the block as its beginning had it.
-DONE says whether its end has come.  INPUT is a tool use's input as the
-sidecar read it, a JSON text, PROBLEM says what is wrong with it, if the
-sidecar could not, and MISFIT what does not fit the tool's schema."
+TYPE is a string.  PIECES are the fragments of its text, its thinking or the
+JSON of its input, the latest first.  Only a tool use has ID and NAME, only
+thinking has SIGNATURE.  OBJECT is the hash table that began the block.
+DONE is non-nil once the block has ended.  INPUT is a tool use's input as the
+sidecar parsed it, a JSON text.  PROBLEM says why the sidecar could not parse
+the input, or is nil; MISFIT says how the input breaks its schema, or is nil."
   type pieces id name signature object done input problem misfit)
 
 (cl-defstruct (efrit-reply (:constructor efrit-reply-create) (:copier nil))
-  "A reply as far as it has come.
-BLOCKS are in order, the latest first.  USAGE is a hash table,
-STOP-REASON a string once it is there.  PROBLEM is what an error event
-said, a hash table where the server keeps to the API.  OVER says whether the last event has come, EXTRAS is
-an alist of other things the API reported."
+  "A reply, as far as it has been received.
+BLOCKS are its blocks, the latest first.  USAGE is a hash table of the usage
+that the API reported.  STOP-REASON is a string, or nil before it was received.
+PROBLEM is the error in an error event, a hash table if the server follows the
+API, or nil.  OVER is non-nil once the last event was received.  EXTRAS is an
+alist with the \"input_transformations\" and \"diagnostics\" that were received."
   id blocks (usage (make-hash-table :test #'equal)) stop-reason problem over extras)
 
 (defun efrit-reply-take (reply event)
-  "Add EVENT, a hash table, to REPLY, and return what it changed.
-That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
+  "Add EVENT, a hash table from the stream, to REPLY; return an event to show.
+It is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil for none."
   (pcase (gethash "type" event)
     ("message_start" (efrit-reply--start reply (gethash "message" event)) nil)
     ("content_block_start" (efrit-reply--begin reply (gethash "content_block" event)))
@@ -52,7 +53,7 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
     ("error" (setf (efrit-reply-problem reply) (gethash "error" event "")) nil)))
 
 (defun efrit-block-text (block)
-  "Return the text, thinking, or input as JSON, that BLOCK has so far."
+  "Return the text, the thinking, or the input as JSON of BLOCK so far."
   (let ((text (apply #'concat (reverse (efrit-block-pieces block)))))
     (setf (efrit-block-pieces block) (list text))
     (if (and (equal (efrit-block-type block) "tool_use") (string-blank-p text))
@@ -60,16 +61,16 @@ That is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil."
       text)))
 
 (defun efrit-reply-tool-uses (reply)
-  "Return each complete tool use of REPLY, in order."
+  "Return the blocks of REPLY that are complete tool uses, in order."
   (seq-filter (lambda (block)
                 (and (equal (efrit-block-type block) "tool_use")
                      (efrit-block-done block)))
               (reverse (efrit-reply-blocks reply))))
 
 (defun efrit-reply-take-inputs (reply inputs unreadable misfits)
-  "Store in REPLY the INPUTS of its tools, in order, as the sidecar parsed them.
-UNREADABLE and MISFITS name the invalid ones and their problems: vectors of
-plists.  A call without an input has a problem, too."
+  "Store in the tool uses of REPLY their INPUTS, as the sidecar parsed them.
+INPUTS has a plist for each tool use, in order; a tool use that it lacks gets a
+problem.  UNREADABLE and MISFITS are vectors of ids with problems, as plists."
   (cl-loop for block in (efrit-reply-tool-uses reply)
            for index from 0
            for input = (and (< index (length inputs)) (aref inputs index))
@@ -81,15 +82,15 @@ plists.  A call without an input has a problem, too."
                           (t "the sidecar did not say what its input is")))))
 
 (defun efrit-reply-content (reply)
-  "Return the blocks of REPLY as the JSON text of a list, for the sidecar.
-An incomplete text is included.  A tool's input is a text, `input_json', since
-it may be no JSON."
+  "Return the blocks of REPLY as the JSON text of an array, for the sidecar.
+A text block that has not ended is included.  A tool's input is a string in
+it, `input_json', since the input may be invalid JSON."
   (format "[%s]" (string-join (delq nil (mapcar #'efrit-reply--block-json
                                                 (reverse (efrit-reply-blocks reply))))
                               ",")))
 
 (defun efrit-reply-counts (reply)
-  "Return the integers in the usage of REPLY, a hash table."
+  "Return a hash table of the integers in the usage of REPLY."
   (let ((counts (make-hash-table :test #'equal)))
     (maphash (lambda (name value)
                (when (integerp value)
@@ -98,24 +99,24 @@ it may be no JSON."
     counts))
 
 (defun efrit-reply-count (reply name)
-  "Return the integer NAME, a string, in the usage of REPLY, or 0."
+  "Return the count named NAME, a string, in the usage of REPLY, or 0."
   (let ((count (gethash name (efrit-reply-usage reply))))
     (if (integerp count) count 0)))
 
 (defun efrit-reply--problem (block found)
-  "Return the problem of BLOCK in FOUND, a vector of plists, or nil."
+  "Return the problem that FOUND, a vector of plists, has for BLOCK, or nil."
   (plist-get (cl-find (efrit-block-id block) found :test #'equal
                       :key (lambda (one) (plist-get one :tool_use_id)))
              :problem))
 
 (defun efrit-reply--start (reply message)
-  "Store id and usage from MESSAGE, the beginning of REPLY."
+  "Store the id, the usage and the extras of MESSAGE, a hash table, in REPLY."
   (setf (efrit-reply-id reply) (gethash "id" message))
   (efrit-reply--count reply (gethash "usage" message))
   (efrit-reply--take-extras reply message))
 
 (defun efrit-reply--count (reply usage)
-  "Add USAGE, a hash table or nil, to REPLY; later counts replace earlier ones."
+  "Copy USAGE, a hash table or nil, into the usage of REPLY, over earlier counts."
   (when (hash-table-p usage)
     (maphash (lambda (name value)
                (unless (eq value :null)
@@ -123,14 +124,14 @@ it may be no JSON."
              usage)))
 
 (defun efrit-reply--take-extras (reply object)
-  "Store in REPLY what OBJECT, a hash table, reports besides the reply."
+  "Copy input transformations and diagnostics from OBJECT to REPLY, if any."
   (dolist (name '("input_transformations" "diagnostics"))
     (let ((value (gethash name object)))
       (unless (member value '(nil :null []))
         (setf (alist-get name (efrit-reply-extras reply) nil nil #'equal) value)))))
 
 (defun efrit-reply--begin (reply object)
-  "Begin a block of REPLY with OBJECT, a hash table."
+  "Add a block made from OBJECT, a hash table, to REPLY; return (begin BLOCK)."
   (dolist (name (if (equal (gethash "type" object) "tool_use") '("type" "id" "name") '("type")))
     (unless (stringp (gethash name object))
       (error "A block has no %s" name)))
@@ -147,7 +148,8 @@ it may be no JSON."
     (list 'begin block)))
 
 (defun efrit-reply--add-delta (reply delta)
-  "Add DELTA, a hash table, to the latest block of REPLY."
+  "Add DELTA, a hash table from the stream, to the latest block of REPLY.
+Return the event (piece BLOCK STRING), or nil if DELTA added nothing to show."
   (let* ((block (car (efrit-reply-blocks reply)))
          (piece (pcase (gethash "type" delta)
                   ("text_delta" (gethash "text" delta))
@@ -162,7 +164,7 @@ it may be no JSON."
       (list 'piece block piece))))
 
 (defun efrit-reply--end (reply)
-  "End the latest block of REPLY."
+  "Mark the latest block of REPLY as done; return (end BLOCK), or nil for none."
   (when-let* ((block (car (efrit-reply-blocks reply))))
     (setf (efrit-block-done block) t)
     (list 'end block)))
@@ -175,7 +177,7 @@ Some servers do not end each block."
   (setf (efrit-reply-over reply) t))
 
 (defun efrit-reply--delta (reply event)
-  "Store stop reason and usage from EVENT in REPLY."
+  "Store the stop reason, usage and extras of EVENT, a hash table, in REPLY."
   (let* ((delta (gethash "delta" event))
          (reason (and (hash-table-p delta) (gethash "stop_reason" delta))))
     (when (stringp reason)
@@ -184,7 +186,7 @@ Some servers do not end each block."
     (efrit-reply--take-extras reply event)))
 
 (defun efrit-reply--block-json (block)
-  "Return BLOCK as JSON text, or nil if it cannot be sent back."
+  "Return BLOCK as JSON text, or nil if the API would refuse it in a message."
   (let ((text (efrit-block-text block))
         (done (efrit-block-done block)))
     (pcase (efrit-block-type block)
@@ -199,36 +201,36 @@ Some servers do not end each block."
       (_ (and done (efrit-json-text (efrit-block-object block)))))))
 
 (defun efrit-reply--json (&rest members)
-  "Return MEMBERS, keywords and strings, as the JSON text of an object."
+  "Return the JSON text of an object with MEMBERS, a plist of strings."
   (efrit-json-text (mapcar (lambda (member)
                              (if (stringp member) (efrit-json-replace-invalid member) member))
                            members)))
 
 ;;; Requests
 
-;; Sends one request and gives its reply, retrying what may be retried.
-;; System text, tools and messages come from the sidecar as JSON texts and
-;; go out as they are: the models bind their thinking to those bytes.
+;; Sends a request, again after a failure that may pass, and returns its reply.
+;; System text, tools and messages are JSON texts from the sidecar and are sent
+;; unchanged: the API accepts a model's thinking only behind the same bytes.
 ;;
 ;; A local server that speaks the same API works too: set
 ;; `efrit-claude-url' and `efrit-claude-model'; no key is needed there.
 
 (defconst efrit-claude--most-raw 1000000
-  "Most bytes that are kept of a reply without events.")
+  "Bytes of a reply without events after which receiving it stops.")
 
 (defconst efrit-claude--most-error-characters 1000
-  "Most characters that are shown of an endpoint's error.")
+  "Most characters of an endpoint's error message that are shown.")
 
 (cl-defstruct (efrit-claude (:constructor efrit-claude--create) (:copier nil))
   "A request and its retries.
-BODY is a list of strings.  ON-EVENT is called with what comes, see
-`efrit-claude-send', ON-END once.  HTTP, READER and REPLY are those of the
-attempt under way, and RAW what came in place of events; TIMER waits for
-the next one.  RECEIVED counts the bytes of the attempt.  LOST are the
-counts that attempts which broke off reported.  ENDED says whether ON-END
-was called.  MODEL, RETRIES, DELAY, MOST and AFTER-MOST are the options when
-it was sent: the model, how often and how long apart it is tried again, and
-how long a server may have it wait."
+BODY is a list of strings.  ON-EVENT and ON-END are as in `efrit-claude-send'.
+ATTEMPT counts the attempts.  HTTP, READER and REPLY belong to the present
+attempt; RAW lists the bytes of a reply without events, the latest first, and
+RECEIVED counts all bytes.  TIMER begins the next attempt, or is nil.  LOST
+lists the usage, hash tables, of attempts that failed.  ENDED is non-nil once
+ON-END was called or the request cancelled.  MODEL, RETRIES, DELAY, MOST and
+AFTER-MOST are copies of `efrit-claude-model', `efrit-claude-retries' and the
+options whose names are `efrit-claude-retry-' and DELAY, MOST or AFTER-MOST."
   url headers body on-event on-end (attempt 0) http reader reply raw (received 0)
   timer lost ended model retries delay most after-most)
 
@@ -236,14 +238,14 @@ how long a server may have it wait."
     (&key system tools messages max-tokens model left-window previous-id
           on-event on-end)
   "Send a request and return an `efrit-claude'.
-SYSTEM and TOOLS are JSON texts, MESSAGES a list of them; MAX-TOKENS is
-the most the reply may have, MODEL a plist of what the model can do, from
-the sidecar, LEFT-WINDOW the tokens that rewrites took out of the messages,
-PREVIOUS-ID the reply before.  ON-EVENT is called with lists: (begin
-BLOCK), (piece BLOCK STRING), (end BLOCK), (retry SECONDS PROBLEM), (again).
-ON-END is called once with the `efrit-reply' and nil, or with an empty one
-and the problem, a plist of `:message', `:type' and `:status'; what
-attempts that broke off had reported is in `efrit-claude-lost'."
+SYSTEM and TOOLS are JSON texts, MESSAGES a list of JSON texts.  MAX-TOKENS
+limits the reply.  MODEL is a plist of the model's capabilities, LEFT-WINDOW
+the number of tokens that rewrites removed from the messages, PREVIOUS-ID the
+id of the last reply or nil.  ON-EVENT is called with a list: (begin BLOCK),
+(piece BLOCK STRING), (end BLOCK), (retry SECONDS PROBLEM) or (again).
+ON-END is called once: with the `efrit-reply' and nil, or with an empty
+`efrit-reply' and a plist of the problem's `:message', `:type' and `:status'.
+The usage of attempts that failed is in `efrit-claude-lost'."
   (let ((request (efrit-claude--create
                   :url efrit-claude-url
                   :headers (efrit-endpoint-headers (efrit-claude--betas model))
@@ -259,7 +261,7 @@ attempts that broke off had reported is in `efrit-claude-lost'."
     request))
 
 (defun efrit-claude-cancel (request)
-  "Stop REQUEST without calling its functions; return the reply so far."
+  "Stop REQUEST without calling ON-EVENT or ON-END; return the reply so far."
   (setf (efrit-claude-ended request) t)
   (efrit-stop-timer (efrit-claude-timer request))
   (when-let* ((http (efrit-claude-http request)))
@@ -267,7 +269,7 @@ attempts that broke off had reported is in `efrit-claude-lost'."
   (efrit-claude-reply request))
 
 (defun efrit-claude-keep-lost-usage (request)
-  "Drop the reply to REQUEST, but keep the usage that it reported."
+  "Drop the reply to REQUEST, but keep its usage in `efrit-claude-lost'."
   (let ((counts (efrit-reply-counts (efrit-claude-reply request))))
     (setf (efrit-claude-reply request) (efrit-reply-create))
     (unless (zerop (hash-table-count counts))
@@ -282,7 +284,7 @@ attempts that broke off had reported is in `efrit-claude-lost'."
 ;;;; The request
 
 (defun efrit-claude--betas (model)
-  "Return the betas that a request to MODEL asks for."
+  "Return the names of the API betas for a request to MODEL, a plist."
   (append (and efrit-claude-task-budget
                (efrit-endpoint-feature-p 'task-budget model)
                '("task-budgets-2026-03-13"))
@@ -294,7 +296,8 @@ attempts that broke off had reported is in `efrit-claude-lost'."
           efrit-claude-betas))
 
 (defun efrit-claude--body (parts)
-  "Return the body of a request with PARTS, a plist, as a list of strings."
+  "Return the JSON body of a request, a list of strings to concatenate.
+PARTS is a plist of arguments of `efrit-claude-send'."
   (nconc (cl-loop for (name . value) in (efrit-claude--members parts)
                   for start = "{" then ","
                   nconc (cons (format "%s\"%s\":" start name)
@@ -302,8 +305,8 @@ attempts that broke off had reported is in `efrit-claude-lost'."
          (list "}")))
 
 (defun efrit-claude--members (parts)
-  "Return the members of a request with PARTS: an alist of JSON texts.
-A long one is a list of strings, to be joined."
+  "Return the members of a request: an alist from names to JSON texts.
+A long text is a list of strings.  PARTS is as in `efrit-claude--body'."
   (let ((model (plist-get parts :model))
         (most (plist-get parts :max-tokens)))
     (delq nil
@@ -323,7 +326,7 @@ A long one is a list of strings, to be joined."
                         "]"))))))
 
 (defun efrit-claude--thinking (model)
-  "Return the member that asks MODEL to think, or nil."
+  "Return the member (NAME . JSON) that has MODEL think, or nil if it cannot."
   (when (efrit-endpoint-feature-p 'thinking model)
     (cons "thinking"
           (efrit-json-text
@@ -333,9 +336,9 @@ A long one is a list of strings, to be joined."
                     '((block_binding . ((prefix_mismatch_behavior . "drop_block"))))))))))
 
 (defun efrit-claude--output (model left)
-  "Return the member with effort and task budget for MODEL, or nil.
-The API counts what is in the messages against the task budget; LEFT is what
-has left them, in tokens."
+  "Return the member with effort and task budget for MODEL, or nil for neither.
+The API counts the messages against the task budget; LEFT, the tokens that
+rewrites removed from the messages, or nil, is subtracted from it here."
   (let ((effort (and efrit-claude-effort
                      (efrit-endpoint-feature-p 'effort model)
                      `((effort . ,efrit-claude-effort))))
@@ -351,7 +354,7 @@ has left them, in tokens."
          (cons "output_config" (efrit-json-text (append effort budget))))))
 
 (defun efrit-claude--diagnostics (previous)
-  "Return the member that asks about the cache.
+  "Return the member that requests cache diagnostics, or nil if not supported.
 PREVIOUS is the id of the reply before, or nil for the first request."
   (and (efrit-endpoint-feature-p 'diagnostics)
        (cons "diagnostics"
@@ -360,7 +363,7 @@ PREVIOUS is the id of the reply before, or nil for the first request."
 ;;;; Attempts
 
 (defun efrit-claude--attempt (request)
-  "Send REQUEST, once more.  A quit waits until it is started."
+  "Begin an attempt to send REQUEST; a quit waits until curl has started."
   (cl-incf (efrit-claude-attempt request))
   (let ((inhibit-quit t)
         (reader (efrit-sse-create)))
@@ -383,7 +386,7 @@ PREVIOUS is the id of the reply before, or nil for the first request."
 
 (defun efrit-claude--guard (request function argument)
   "Call FUNCTION with REQUEST and ARGUMENT; an error in it fails REQUEST.
-In a process filter or sentinel it would be lost, and the loop wait for ever."
+Else Emacs would swallow the error, and the loop would wait for ever."
   (condition-case err
       (funcall function request argument)
     (error (efrit-claude--drop request
@@ -391,13 +394,13 @@ In a process filter or sentinel it would be lost, and the loop wait for ever."
                                                       (error-message-string err)))))))
 
 (defun efrit-claude--drop (request problem)
-  "End the present attempt of REQUEST with PROBLEM."
+  "Cancel the present attempt of REQUEST because of PROBLEM, a plist."
   (setf (efrit-claude-reader request) nil)
   (efrit-http-cancel (efrit-claude-http request))
   (efrit-claude--retry-or-fail request problem))
 
 (defun efrit-claude--data (request bytes)
-  "Handle BYTES of the reply to REQUEST: events, or an error instead."
+  "Parse BYTES of the reply to REQUEST, or collect them if it has no events."
   (let ((http (efrit-claude-http request))
         (received (cl-incf (efrit-claude-received request) (length bytes))))
     (cond
@@ -417,7 +420,7 @@ In a process filter or sentinel it would be lost, and the loop wait for ever."
 
 (defun efrit-claude--event (request data)
   "Add the event with the JSON text DATA to the reply to REQUEST.
-Events behind the last one are ignored."
+Events after the end of the reply, or after an error, are ignored."
   (unless (or (efrit-claude-ended request)
               (efrit-reply-over (efrit-claude-reply request))
               (efrit-reply-problem (efrit-claude-reply request)))
@@ -432,7 +435,7 @@ Events behind the last one are ignored."
          (funcall (efrit-claude-on-event request) change))))))
 
 (defun efrit-claude--attempt-ended (request problem)
-  "Handle the end of the present attempt of REQUEST, with PROBLEM or nil."
+  "Finish, retry or fail REQUEST; PROBLEM is why curl failed, a string, or nil."
   (let* ((reply (efrit-claude-reply request))
          (status (efrit-http-status (efrit-claude-http request))))
     (cond
@@ -450,15 +453,16 @@ Events behind the last one are ignored."
          request (efrit-claude--broken-stream-problem problem status))))))
 
 (defun efrit-claude--broken-stream-problem (problem status)
-  "Return the problem of a stream that ended early with PROBLEM, after STATUS."
+  "Return the problem, a plist, of a stream that ended before its reply did.
+PROBLEM is why curl failed, or nil; STATUS is the HTTP status, or nil for none."
   (list :message (cond ((null problem) "The stream ended before the reply did")
                        (status (format "The stream broke off: %s" problem))
                        (t (format "The endpoint cannot be reached: %s" problem)))
         :passing t))
 
 (defun efrit-claude--retry-or-fail (request problem)
-  "Retry REQUEST after an attempt with PROBLEM, or end it.
-The usage of the attempt is kept."
+  "Retry REQUEST after a delay if PROBLEM may pass and retries are left.
+Else end it with PROBLEM, a plist.  Keep the usage of the failed attempt."
   (efrit-claude-keep-lost-usage request)
   (if (and (plist-get problem :passing)
            (<= (efrit-claude-attempt request) (efrit-claude-retries request)))
@@ -472,7 +476,7 @@ The usage of the attempt is kept."
     (efrit-claude--finish request problem)))
 
 (defun efrit-claude--retry (request)
-  "Send REQUEST again, after a delay."
+  "Begin the next attempt of REQUEST, unless it has ended meanwhile."
   (setf (efrit-claude-timer request) nil)
   (unless (efrit-claude-ended request)
     (funcall (efrit-claude-on-event request) '(again))
@@ -481,7 +485,7 @@ The usage of the attempt is kept."
       (error (efrit-claude--finish request (list :message (error-message-string err)))))))
 
 (defun efrit-claude--finish (request problem)
-  "End REQUEST, with PROBLEM or nil."
+  "End REQUEST, unless it has ended; call ON-END with PROBLEM, a plist or nil."
   (unless (efrit-claude-ended request)
     (setf (efrit-claude-ended request) t)
     (funcall (efrit-claude-on-end request) (efrit-claude-reply request) problem)))
@@ -489,7 +493,7 @@ The usage of the attempt is kept."
 ;;;; Errors
 
 (defun efrit-claude--refusal (request status)
-  "Return the problem of REQUEST, whose reply has STATUS."
+  "Return the problem, a plist, of REQUEST, whose reply has an error STATUS."
   (let* ((said (decode-coding-string
                 (apply #'concat (reverse (efrit-claude-raw request))) 'utf-8))
          (object (ignore-errors (efrit-json-parse said)))
@@ -501,9 +505,9 @@ The usage of the attempt is kept."
             (and after (list :retry-after after)))))
 
 (defun efrit-claude--retry-after (said most)
-  "Return the seconds to wait by SAID, a retry-after header or nil, or nil.
-It is a number or a date; others, and past ones, are ignored.  The result is
-at most MOST."
+  "Return the seconds to wait, at most MOST, or nil.
+SAID is the value of a retry-after header, or nil: a number or a date.
+Anything else, and a past date, is ignored."
   (let ((seconds (cond
                   ((null said) nil)
                   ((string-match-p "\\`[0-9]+\\(?:\\.[0-9]*\\)?\\'" said)
@@ -514,8 +518,8 @@ at most MOST."
     (and seconds (min seconds most))))
 
 (defun efrit-claude--api-problem (request problem status)
-  "Return PROBLEM, an error of the endpoint's in any form, as a plist.
-STATUS, which may be nil, came with it, for REQUEST."
+  "Return PROBLEM, the endpoint's error about REQUEST, as a plist for ON-END.
+PROBLEM may be any parsed JSON or nil; STATUS is the HTTP status, or nil."
   (let* ((kind (and (hash-table-p problem) (gethash "type" problem)))
          (message (if (hash-table-p problem) (gethash "message" problem) problem))
          (said (if (and (stringp message) (not (string-blank-p message)))
@@ -532,8 +536,8 @@ STATUS, which may be nil, came with it, for REQUEST."
                                            "timeout_error")))))))
 
 (defun efrit-claude--advice (request status said)
-  "Return advice about an error of REQUEST with STATUS, or nil.
-SAID is its message."
+  "Return advice to the person about an error of REQUEST with STATUS, or nil.
+SAID is the message of the error."
   (pcase status
     (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
     ((or 402 403) "The account may not do this: check its credit and permissions.")

@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; Shows questions in the session's buffer, and takes their answers; lists the
-;; permissions; lets the person edit a new text before it is allowed.
+;; Writes the text of questions for the session's buffer and takes the answers;
+;; lists permission rules; lets the person change an edit before allowing it.
 
 ;;; Code:
 
@@ -22,48 +22,48 @@
 
 ;;; Questions
 
-;; A question is part of the live part of its session's buffer until it is
-;; answered: by a key on it, a button, a command, or, for a question of the
-;; model, by the next text in the reply box.  No prompt opens, no window
-;; changes, and point does not move, so that typing is not interrupted.
+;; A question stands in the live part of its session's buffer until the person
+;; answers it: by a key on the question, a button, a command, or, if the model
+;; asks, by a text in the reply box.  A new question opens no prompt, and moves
+;; neither windows nor point, so that it does not interrupt typing.
 
 (defvar-local efrit-ask--question nil
-  "The model's question: (`efrit-tool-call' QUESTION OPTIONS), or nil.")
+  "The model's open question: (`efrit-tool-call' QUESTION OPTIONS), or nil.")
 
 (defvar-local efrit-ask--last-answer-time nil
-  "Time in seconds of the last answer about a permission, or nil.
-A question that was just shown for review counts as well.")
+  "Time in seconds of the last answer to a question for permission, or nil.
+Bringing a question in sight counts as an answer.")
 
 (defvar-local efrit-ask--reviewed-use nil
-  "The use whose question was shown from its first line on, or nil.")
+  "The `efrit-use' whose question was in sight from its first line, or nil.")
 
 (defconst efrit-ask--least-interval 0.7
-  "Least seconds between an answer and a key that answers the next question.")
+  "Seconds after an answer in which a key cannot answer the next question.")
 
 (defconst efrit-ask--short-lines 6
-  "Most lines of a question that fits any window.")
+  "Most lines of the arguments of a question that fits any window.")
 
 (defvar efrit-ask--last-diff nil
-  "Cons of the diff that was fontified last, and the result.")
+  "The diff that was fontified last, consed to the same diff with faces, or nil.")
 
 (defconst efrit-ask--answers
   '(("y" "once" efrit-allow-once)
     ("n" "no" efrit-deny-once)
     ("r" "no, because..." efrit-deny-with-reason))
-  "Answers that decide once: key, label, command.")
+  "Answers that decide about one tool call: lists of key, label and command.")
 
 (defconst efrit-ask--plan-answers
   '(("e" "edit it first" efrit-revise)
     ("d" "diff in a window" efrit-show-diff))
-  "Other actions on a plan: key, label, command.")
+  "Actions on a plan besides answers: lists of key, label and command.")
 
 (defconst efrit-ask--lasting-answers
   '(("s" exactly session efrit-allow-for-session)
     ("a" alike session efrit-allow-alike-for-session)
     ("p" exactly project efrit-allow-for-project)
     ("A" alike project efrit-allow-alike-for-project))
-  "Answers that add a rule: key, grant, scope, command.
-The grants are those of `efrit-run-grants'.")
+  "Answers that add a permission rule: lists of key, grant, scope and command.
+A grant is `exactly' or `alike', as in `efrit-run-grants'.")
 
 (defvar efrit-ask-permission-map
   (let ((map (make-sparse-keymap)))
@@ -83,36 +83,37 @@ The grants are those of `efrit-run-grants'.")
   "Keys on a question of the model that has options.")
 
 (defun efrit-ask-open-p ()
-  "Return non-nil if a question of the model is open in this buffer."
+  "Return non-nil if the model's question in this buffer waits for an answer."
   (and efrit-ask--question
        (efrit-tool-call-finish (car efrit-ask--question))
        t))
 
 (defun efrit-ask-text (loop)
-  "Return the questions of LOOP to the person as text, or nil."
+  "Return the text of LOOP's question, for permission or of the model, or nil."
   (cond ((efrit-run-pending-use loop) (efrit-ask--permission loop))
         ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
 
 (defun efrit-ask-answer (text)
-  "Answer the question of the model in this buffer with TEXT."
+  "Answer the model's question in this buffer with TEXT, and close the question."
   (let ((call (car efrit-ask--question)))
     (setq efrit-ask--question nil)
     (efrit-tool-finish call (efrit-tool-result text :said t))))
 
 (defun efrit-ask-open (call question options)
-  "Open QUESTION, with OPTIONS, of CALL in this buffer."
+  "Remember QUESTION, with OPTIONS, of CALL as the open one of this buffer.
+`efrit-live-refresh' displays it."
   (setq efrit-ask--question (list call question options)))
 
 (defun efrit-ask-close ()
-  "Close the question of the model in this buffer."
+  "Forget the model's question in this buffer, without an answer."
   (setq efrit-ask--question nil))
 
 (defun efrit-ask-position ()
-  "Return the start of a question in this buffer, or nil."
+  "Return the position where the question in this buffer begins, or nil."
   (text-property-any efrit-transcript-end efrit-transcript-live-end 'efrit-question t))
 
 (defun efrit-ask-arguments-text (use)
-  "Return the complete arguments of USE, or the diff of its plan."
+  "Return the diff of the plan of USE, or without a plan all its arguments."
   (let ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
     (cond
      ((efrit-use-plan use) (efrit-plan-text (efrit-use-plan use)))
@@ -125,41 +126,41 @@ The grants are those of `efrit-run-grants'.")
 
 ;;;###autoload
 (defun efrit-allow-once ()
-  "Allow the pending tool call this time."
+  "Allow the pending tool call, without a rule for later calls."
   (interactive)
   (efrit-ask--decide 'allow nil))
 
 ;;;###autoload
 (defun efrit-allow-for-session ()
   "Allow exactly the pending tool call for the rest of the session.
-Its button says what that covers; `efrit-permissions' revokes it."
+The command's button describes the rule; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'session))
 
 ;;;###autoload
 (defun efrit-allow-for-project ()
   "Allow exactly the pending tool call in this project from now on.
-Its button says what that covers; `efrit-permissions' revokes it."
+The command's button describes the rule; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'project))
 
 ;;;###autoload
 (defun efrit-allow-alike-for-session ()
-  "Allow whatever is like the pending tool call for the rest of the session.
-Its button says what that covers; `efrit-permissions' revokes it."
+  "Allow calls like the pending tool call for the rest of the session.
+The command's button describes the rule; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'session nil 'alike))
 
 ;;;###autoload
 (defun efrit-allow-alike-for-project ()
-  "Allow whatever is like the pending tool call in this project from now on.
-Its button says what that covers; `efrit-permissions' revokes it."
+  "Allow calls like the pending tool call in this project from now on.
+The command's button describes the rule; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'project nil 'alike))
 
 ;;;###autoload
 (defun efrit-deny-once ()
-  "Deny the pending tool call this time."
+  "Deny the pending tool call, without a rule for later calls."
   (interactive)
   (efrit-ask--decide 'deny nil))
 
@@ -171,7 +172,7 @@ Its button says what that covers; `efrit-permissions' revokes it."
 
 ;;;###autoload
 (defun efrit-deny-with-reason (reason)
-  "Deny the pending tool call this time, and tell the model the REASON."
+  "Deny the pending tool call once, and send the model the REASON, a string."
   (interactive (list (progn (efrit-ask--check-sight)
                             (read-string "Not allowed, because: "))))
   (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
@@ -186,7 +187,7 @@ Its button says what that covers; `efrit-permissions' revokes it."
                            (user-error "%s has no diff to show" (efrit-use-name use))))))))
 
 (defun efrit-choose-option (&optional number)
-  "Answer the model's question by option NUMBER, by default that of the key."
+  "Answer the model's question by option NUMBER, by default the digit typed."
   (interactive)
   (unless (efrit-ask-open-p)
     (user-error "The model has asked no question"))
@@ -199,7 +200,7 @@ Its button says what that covers; `efrit-permissions' revokes it."
 
 (defun efrit-ask-go ()
   "Go to the first line of the question in this buffer.
-Single keys answer it there.  Show as much of a long question as fits."
+Single keys answer the question there.  Scroll to show more of a long one."
   (interactive)
   (goto-char (or (efrit-ask-position)
                  (user-error "No question is open in this session")))
@@ -209,7 +210,7 @@ Single keys answer it there.  Show as much of a long question as fits."
              (not (pos-visible-in-window-p (point-max))))
     (recenter 0)))
 
-;;;; Permissions that were given
+;;;; The list of permission rules
 
 (defvar efrit-permissions-mode-map
   (efrit-make-keymap '(("d" efrit-permissions-revoke-here)))
@@ -228,7 +229,7 @@ The first rule that matches decides.
 ;;;###autoload
 (defun efrit-permissions (&optional loop)
   "List the permission rules of LOOP, by default of the session here.
-They are those of the session, of its project, and of the option
+Rules come from the session, from its project, and from the option
 `efrit-permission-rules'."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
@@ -239,10 +240,10 @@ They are those of the session, of its project, and of the option
     (tabulated-list-print)
     (message "%s" (substitute-command-keys
                    "\\<efrit-permissions-mode-map>\\[efrit-permissions-revoke-here] \
-revokes the permission at point"))))
+revokes the rule at point"))))
 
 (defun efrit-permissions-revoke-here ()
-  "Revoke the permission at point."
+  "Revoke the rule at point."
   (interactive nil efrit-permissions-mode)
   (efrit-check-mode 'efrit-permissions-mode)
   (pcase (tabulated-list-get-id)
@@ -251,11 +252,11 @@ revokes the permission at point"))))
     (`(project . ,rule) (efrit-permissions-revoke (efrit-loop-root efrit-loop-here) rule))
     (`(option . ,_) (user-error "This rule is in `efrit-permission-rules'; change the option, \
 then M-x efrit-take-options"))
-    (_ (user-error "No permission on this line")))
+    (_ (user-error "No rule on this line")))
   (revert-buffer))
 
 (defun efrit-ask--list-rules ()
-  "List the rules of the loop of this buffer, in the order in which they apply."
+  "Fill this buffer's list with the loop's rules, in the order they are tried."
   (setq tabulated-list-entries
         (append (efrit-ask--rule-lines 'session (efrit-loop-rules efrit-loop-here))
                 (efrit-ask--rule-lines 'project
@@ -264,7 +265,7 @@ then M-x efrit-take-options"))
                  'option (efrit-loop-option efrit-loop-here 'efrit-permission-rules)))))
 
 (defun efrit-ask--rule-lines (scope rules)
-  "Return entries of a list for RULES, which apply to SCOPE."
+  "Return list entries for RULES of SCOPE: `session', `project' or `option'."
   (mapcar (lambda (rule)
             (list (cons scope rule)
                   (vector (symbol-name scope) (symbol-name (nth 2 rule))
@@ -272,14 +273,14 @@ then M-x efrit-take-options"))
           rules))
 
 (defun efrit-ask-pending-use (loop)
-  "Return the use in LOOP that asks for permission; signal an error if none does."
+  "Return the use in LOOP that waits for permission, or signal a `user-error'."
   (or (efrit-run-pending-use loop)
       (user-error "No tool call is waiting for permission")))
 
 (defun efrit-ask--decide (decision scope &optional reason grant)
-  "Answer the first question about a permission with DECISION, kept for SCOPE.
-REASON, a string or nil, is for the model; GRANT is as in `efrit-run-answer'.
-If point was on the question, move it to the next one, or to the reply box."
+  "Answer the pending question for permission with DECISION, `allow' or `deny'.
+SCOPE, REASON and GRANT are as in `efrit-run-answer'.  If point was on the
+question, move it to the next question, or to the reply box."
   (let* ((loop (efrit-ask--check-sight))
          (use (efrit-ask-pending-use loop))
          (on-question (and efrit-transcript-box (not (efrit-transcript-in-box-p)))))
@@ -292,26 +293,25 @@ If point was on the question, move it to the next one, or to the reply box."
       (goto-char (or (efrit-ask-position) (point-max))))))
 
 (defun efrit-ask--check-grant (loop use grant)
-  "Signal a `user-error' unless GRANT can be given to USE in LOOP."
+  "Signal a `user-error' unless the question of LOOP about USE offers GRANT."
   (unless (assq grant (efrit-run-grants loop use))
     (user-error (if (efrit-run-grants loop use)
                     "This permission is not offered here; see the buttons of the question"
                   "This is asked each time; allow or deny it once"))))
 
 (defun efrit-ask--check-sight ()
-  "Return the loop here if the person can see its question.
-Otherwise show the question from its first line on, and signal a
-`user-error'."
+  "Return the current loop if the person can see its question for permission.
+Else bring the question in sight, and signal a `user-error'."
   (let* ((loop (efrit-loop-current))
          (use (efrit-ask-pending-use loop)))
     (unless (efrit-ask--in-sight-p loop use)
-      (efrit-ask--show loop use)
+      (efrit-ask--bring-in-sight loop use)
       (user-error "Review the question, then repeat the command"))
     loop))
 
 (defun efrit-ask--in-sight-p (loop use)
   "Return non-nil if the person can see the question of LOOP about USE.
-A window must show its first line, or a part if the first line was reviewed."
+A window must show the first line, or any line once the first was reviewed."
   (if noninteractive
       (efrit-loop-visible-p loop)
     (seq-some
@@ -326,8 +326,8 @@ A window must show its first line, or a part if the first line was reviewed."
                   (pos-visible-in-window-p first window))))))
      (efrit-loop-visible-windows))))
 
-(defun efrit-ask--show (loop use)
-  "Show the question of LOOP about USE, from its first line on."
+(defun efrit-ask--bring-in-sight (loop use)
+  "Bring the session's window of LOOP to the first line of the question about USE."
   (funcall efrit-do-show-function loop)
   (when-let* ((window (seq-find (lambda (window)
                                   (with-current-buffer (window-buffer window)
@@ -340,12 +340,12 @@ A window must show its first line, or a part if the first line was reviewed."
 
 (defun efrit-ask--of-session-p (loop)
   "Return non-nil if this buffer is the session's buffer of LOOP.
-Other buffers, such as lists, have LOOP in `efrit-loop-here', too."
+Checking `efrit-loop-here' is not enough: lists about LOOP have it, too."
   (and (eq loop efrit-loop-here) efrit-transcript-end))
 
 (defun efrit-ask--check-read ()
-  "Signal a `user-error' if a key comes too soon after the last answer.
-The key may have been meant for the question before."
+  "Signal a `user-error' if an answering key comes too soon after an answer.
+The person may have meant that key for the question before."
   (when (and efrit-ask--last-answer-time
              this-command
              (where-is-internal this-command (list efrit-ask-permission-map) t)
@@ -353,7 +353,7 @@ The key may have been meant for the question before."
     (user-error "This question is new: review it, then repeat the command")))
 
 (defun efrit-ask--permission (loop)
-  "Return the text of the first question of LOOP about a permission."
+  "Return the text of the first question for permission of LOOP, with its keys."
   (let* ((asking (seq-filter (lambda (use) (eq (efrit-use-state use) 'asking))
                              (efrit-loop-run loop)))
          (use (car asking))
@@ -386,7 +386,7 @@ The key may have been meant for the question before."
                 efrit-ask--plan-answers)))
 
 (defun efrit-ask--lasting-buttons (loop use)
-  "Return the buttons that answer the question of LOOP about USE for longer."
+  "Return the buttons that answer the question of LOOP about USE by a new rule."
   (let ((grants (efrit-run-grants loop use)))
     (append
      (cl-loop for (key grant scope command) in efrit-ask--lasting-answers
@@ -401,7 +401,7 @@ The key may have been meant for the question before."
             #'efrit-deny-for-session)))))
 
 (defun efrit-ask--help-text (lines)
-  "Return a hint on answering a question of LINES lines from the reply box."
+  "Return a line with the reply box's keys for a question of LINES lines."
   (propertize
    (concat "  C-c C-y once · C-c C-d no · C-c C-a "
            (if (> lines efrit-ask--short-lines)
@@ -410,21 +410,21 @@ The key may have been meant for the question before."
    'face 'efrit-note))
 
 (defun efrit-ask--fontified-diff (diff)
-  "Return DIFF with faces; cache the last one."
+  "Return DIFF with faces and visible characters; cache the last result."
   (let ((shown (efrit-permissions-visible diff)))
     (unless (equal shown (car efrit-ask--last-diff))
       (setq efrit-ask--last-diff (cons shown (efrit-diff-fontify shown))))
     (cdr efrit-ask--last-diff)))
 
 (defun efrit-ask--title (use count)
-  "Return the first line of the question about USE, the first of COUNT."
+  "Return the first line of the question about USE, the first of COUNT open ones."
   (concat (efrit-permissions-visible (or (efrit-use-question use)
                                          (format "May %s run?" (efrit-use-name use)))
                                      t)
           (if (> count 1) (format "  (the first of %d)" count) "")))
 
 (defun efrit-ask--question-text (question options)
-  "Return the text of QUESTION, asked by the model, with OPTIONS."
+  "Return the text of the model's QUESTION, with a button for each of OPTIONS."
   (propertize
    (concat (propertize (concat "The model asks:\n" (efrit-permissions-visible question))
                        'face 'efrit-question)
@@ -444,21 +444,21 @@ The key may have been meant for the question before."
    'efrit-question t))
 
 (defun efrit-ask--line (parts &optional between)
-  "Return PARTS as a line, with BETWEEN or a blank before the indentation."
+  "Return PARTS as an indented line, joined by BETWEEN (or \" \") and two blanks."
   (concat "  " (string-join parts (concat (or between " ") "  ")) "\n"))
 
 (defun efrit-ask--button (key label command)
-  "Return a button for COMMAND, with KEY and LABEL."
+  "Return a button with the text \"[KEY] LABEL\" that calls COMMAND."
   (efrit-ask-button (format "[%s] %s" key label) command))
 
 (defun efrit-ask-button (label command)
-  "Return a button with LABEL for COMMAND."
+  "Return LABEL as a text button that calls COMMAND."
   (make-text-button (copy-sequence label) nil
                     'face 'efrit-key
                     'action (lambda (_) (call-interactively command))))
 
 (defun efrit-ask--argument (name value)
-  "Return the argument NAME with its whole VALUE; several lines begin below."
+  "Return argument NAME with its whole VALUE, below NAME if it has several lines."
   (let ((text (efrit-permissions-visible
                (cond ((stringp value) value)
                      ((eq value t) "yes")
@@ -477,14 +477,14 @@ The key may have been meant for the question before."
 
 ;;; Changing an edit before it is allowed
 
-;; Before allowing a change of a file, the person may edit its new text in a
-;; buffer.  The model gets the difference.
+;; Before allowing a change of a file, the person may edit the file's new text
+;; in a buffer.  The model then gets a diff of what the person changed.
 
 (defvar-local efrit-revise--use nil
-  "The use whose new text is in this buffer.")
+  "The `efrit-use' for whose plan the person edits this buffer.")
 
 (defvar-local efrit-revise--change nil
-  "The change whose new text is in this buffer.")
+  "The `efrit-change' whose new text is in this buffer.")
 
 ;; The person may choose another major mode for the text.
 (dolist (variable '(efrit-revise--use efrit-revise--change efrit-revise-mode))
@@ -504,7 +504,7 @@ The key may have been meant for the question before."
 
 ;;;###autoload
 (defun efrit-revise ()
-  "Edit the new text of the pending change, to allow it with that."
+  "Edit the new text of the pending change in a buffer, then allow the change."
   (interactive)
   (let* ((loop (efrit-ask--check-sight))
          (use (efrit-ask-pending-use loop))
@@ -526,7 +526,7 @@ The key may have been meant for the question before."
     (pop-to-buffer buffer)))
 
 (defun efrit-revise-accept ()
-  "Allow the change, with the text of this buffer as the new text."
+  "Allow the pending tool call, with this buffer's text as the file's new text."
   (interactive)
   (let ((use efrit-revise--use)
         (loop efrit-loop-here))
@@ -537,12 +537,12 @@ The key may have been meant for the question before."
     (efrit-run-answer loop use 'allow)))
 
 (defun efrit-revise-drop ()
-  "Kill this buffer, and go back to the question."
+  "Kill this buffer without deciding; the question stays open."
   (interactive)
   (quit-window t))
 
 (defun efrit-revise--choose (use)
-  "Return the change of USE to revise; ask if there are several."
+  "Return the change in the plan of USE to revise; ask if there are several."
   (let* ((plan (efrit-use-plan use))
          (changes (and plan (efrit-plan-revisable plan)))
          (paths (mapcar #'efrit-change-path changes)))
@@ -552,7 +552,7 @@ The key may have been meant for the question before."
                   changes)))))
 
 (defun efrit-revise--set-mode (file)
-  "Set the major mode for FILE, without its hooks and local variables."
+  "Set this buffer's major mode as for FILE, without hooks and local variables."
   (let ((buffer-file-name file)
         (enable-local-variables nil))
     (delay-mode-hooks

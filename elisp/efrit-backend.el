@@ -5,30 +5,30 @@
 
 ;;; Commentary:
 
-;; Where requests go, the key, posting by curl, and the events that come
-;; back.
+;; Finds the address and the key of the endpoint, posts requests by curl, and
+;; splits the server-sent events of replies.
 
 ;;; Code:
 
 (require 'efrit)
 (require 'efrit-rpc)
 
-;; Those of url-parse.el, which `url-generic-parse-url' loads.
+;; `url-generic-parse-url' loads url-parse.el, which defines these functions.
 (declare-function url-host "url-parse" (url))
 (declare-function url-type "url-parse" (url))
 
 ;;; The endpoint
 
-;; The address that requests go to, what is known there besides plain
-;; messages, and the key: one for exactly that host, which never goes over
-;; the network for everybody to read.
+;; The endpoint's address, the features it supports besides plain messages, and
+;; its key.  A key is sent only to its host, and only over https unless the host
+;; is this machine or `efrit-claude-key-in-clear' allows plain http.
 
 (defconst efrit-endpoint--vendor "api.anthropic.com"
   "The host of the vendor's own endpoint.")
 
 (defun efrit-endpoint-host ()
-  "Return the host of the endpoint.
-Signal a `user-error' if `efrit-claude-url' has none."
+  "Return the host name in `efrit-claude-url'.
+Signal a `user-error' if the URL has no host, or is not http or https."
   (let* ((url (url-generic-parse-url efrit-claude-url))
          (host (url-host url)))
     (unless (and (member (url-type url) '("http" "https"))
@@ -56,7 +56,7 @@ into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
 
 (defun efrit-endpoint-feature-p (feature &optional model)
   "Return non-nil if the endpoint has FEATURE, and MODEL supports it.
-MODEL is a plist of capabilities, from the sidecar."
+FEATURE is a symbol; MODEL is a plist of capabilities, from the sidecar."
   (and (memq feature (if (eq efrit-claude-features 'auto)
                          (and (equal (efrit-endpoint-host) efrit-endpoint--vendor)
                               '(cache thinking effort task-budget binding diagnostics))
@@ -68,7 +68,7 @@ MODEL is a plist of capabilities, from the sidecar."
          (_ t))))
 
 (defun efrit-endpoint-note ()
-  "Return a note about an endpoint with plain messages alone, or nil."
+  "Return a note that the endpoint gets plain messages alone, or nil if not."
   (and (eq efrit-claude-features 'auto)
        (not (equal (efrit-endpoint-host) efrit-endpoint--vendor))
        (format "%s gets plain messages: no prompt cache, no thinking, no effort; \
@@ -76,7 +76,7 @@ MODEL is a plist of capabilities, from the sidecar."
                (efrit-endpoint-host))))
 
 (defun efrit-endpoint--key (host)
-  "Return the key for HOST, or nil."
+  "Return the key for HOST from `auth-source' or the environment, or nil."
   (let* ((found (efrit-endpoint--auth-source-key host))
          (secret (plist-get found :secret))
          (key (if (functionp secret) (funcall secret) secret)))
@@ -89,7 +89,7 @@ MODEL is a plist of capabilities, from the sidecar."
 
 (defun efrit-endpoint--auth-source-key (host)
   "Return the entry of `auth-source' for HOST, or nil.
-A negative answer is cached there, so forget it: the key may be new."
+`auth-source' caches a failed search: drop that, since the key may be new."
   (require 'auth-source)
   (let ((wanted (list :host host :user "apikey" :max 1)))
     (or (car (apply #'auth-source-search wanted))
@@ -98,13 +98,13 @@ A negative answer is cached there, so forget it: the key may be new."
           (car (apply #'auth-source-search wanted))))))
 
 (defun efrit-endpoint-own-secret-p ()
-  "Return non-nil if `efrit-claude-headers' has a key."
+  "Return non-nil if `efrit-claude-headers' has a header with a secret."
   (seq-some (lambda (header)
               (member (downcase (car header)) '("x-api-key" "authorization" "proxy-authorization")))
             efrit-claude-headers))
 
 (defun efrit-endpoint--check-secret (host)
-  "Signal a `user-error' if a secret for HOST would be sent unencrypted."
+  "Signal a `user-error' if a key for HOST would go over the network unencrypted."
   (unless (or efrit-claude-key-in-clear
               (equal (url-type (url-generic-parse-url efrit-claude-url)) "https")
               (efrit-endpoint--loopback-p host))
@@ -112,7 +112,7 @@ A negative answer is cached there, so forget it: the key may be new."
 read: use https, or set `efrit-claude-key-in-clear'" host)))
 
 (defun efrit-endpoint--loopback-p (host)
-  "Return non-nil if HOST is this machine."
+  "Return non-nil if HOST is a loopback name or address of this machine."
   (or (member (downcase host) '("localhost" "::1" "[::1]"))
       (string-match-p "\\`127\\.[0-9]+\\.[0-9]+\\.[0-9]+\\'" host)))
 
@@ -120,27 +120,27 @@ read: use https, or set `efrit-claude-key-in-clear'" host)))
 
 ;; curl reads its options and the headers, the key among them, from its
 ;; standard input; the body comes from a file that only its owner can read.
-;; So nothing of either stands in a process list.
+;; So the list of processes shows neither the key nor the body.
 
 (defconst efrit-http--most-head 1000000
-  "Most bytes before the body of a reply.")
+  "Most bytes that may come before the body of a reply.")
 
 (cl-defstruct (efrit-http (:constructor efrit-http--create) (:copier nil))
-  "A request under way.
-ON-DATA is called with each stretch of the reply's body, a unibyte
-string, and ON-END once, with nil or what went wrong, a string.  STATUS is
-the reply's status and HEADERS an alist with lower-case names, once they
-are there.  HEAD collects the headers, and HEAD-BYTES counts all that came
-before the body; STDERR is the buffer with curl's
-own messages, BODY-FILE holds the request's body."
+  "An HTTP request of a curl process.
+ON-DATA is called with each part of the reply's body, a unibyte string, and
+ON-END once, with nil or an error text.  STATUS is the reply's status and
+HEADERS an alist with lower-case names; both are nil before they are received.
+HEAD collects the bytes of the headers, and HEAD-BYTES counts the bytes before
+the body.  STDERR is the buffer of curl's standard error, BODY-FILE the file
+with the request's body.  ENDED is non-nil once it ended or was cancelled."
   process on-data on-end status headers (head "") (head-bytes 0) stderr body-file ended)
 
 (defvar efrit-http--warm nil
-  "A curl that waits for its options, or nil.")
+  "The process of a curl that waits for its options, or nil.")
 
 (defun efrit-http-warm ()
-  "Start the curl of the next request in advance.
-A quit waits until its process is stored."
+  "Start the curl of the next request in advance, unless one waits already.
+A quit waits until the process is stored."
   (let ((inhibit-quit t))
     (unless (or (process-live-p efrit-http--warm)
                 (not (executable-find (default-value 'efrit-http-program))))
@@ -156,8 +156,8 @@ A quit waits until its process is stored."
 
 (defun efrit-http-post (url headers body on-data on-end)
   "Post BODY, a list of strings, to URL with HEADERS; return an `efrit-http'.
-HEADERS is an alist of strings.  ON-DATA and ON-END are those of the
-struct.  Signal a `user-error' if there is no curl."
+HEADERS is an alist of strings.  ON-DATA and ON-END are as in `efrit-http'.
+Signal a `user-error' if curl is not installed."
   (unless (executable-find (default-value 'efrit-http-program))
     (user-error "There is no %s: install curl, or set `efrit-http-program'"
                 (default-value 'efrit-http-program)))
@@ -171,7 +171,7 @@ struct.  Signal a `user-error' if there is no curl."
     request))
 
 (defun efrit-http-cancel (request)
-  "Stop REQUEST, without calling its functions any more."
+  "Stop REQUEST, an `efrit-http', without calling ON-DATA or ON-END any more."
   (setf (efrit-http-ended request) t)
   (when (process-live-p (efrit-http-process request))
     (delete-process (efrit-http-process request)))
@@ -181,8 +181,8 @@ struct.  Signal a `user-error' if there is no curl."
 
 (defun efrit-http--write-body (body)
   "Write the strings of BODY to a new file, readable by its owner alone.
-Return its name, which has the id of this Emacs, so that another can delete it
-once this one is gone."
+Return the file's name.  It has the process id of this Emacs, so that another
+Emacs can delete the file if this one was killed."
   (require 'server)
   (server-ensure-safe-dir (default-value 'efrit-http-directory))
   (efrit-http--delete-stale-files)
@@ -195,7 +195,7 @@ once this one is gone."
     file))
 
 (defun efrit-http--delete-stale-files ()
-  "Delete the files of bodies whose Emacs is gone."
+  "Delete the files of request bodies whose Emacs does not run any more."
   (dolist (file (directory-files (default-value 'efrit-http-directory) t "\\`body-[0-9]+-" t))
     (string-match "body-\\([0-9]+\\)-[^/]*\\'" file)
     (unless (efrit-http--writer-lives-p (string-to-number (match-string 1 file)) file)
@@ -203,7 +203,7 @@ once this one is gone."
 
 (defun efrit-http--writer-lives-p (pid file)
   "Return non-nil if the process PID that wrote FILE is still running.
-A process that began after FILE was written only has the same number."
+A process that began after FILE was written has only reused the number PID."
   (let ((attributes (process-attributes pid))
         (written (file-attribute-modification-time (file-attributes file))))
     (or (eql pid (emacs-pid))
@@ -213,7 +213,7 @@ A process that began after FILE was written only has the same number."
                    (time-less-p start (time-add written 2))))))))
 
 (defun efrit-http--start (request url headers)
-  "Start curl for REQUEST to URL with HEADERS, or use the one that waits."
+  "Send REQUEST to URL with HEADERS by the curl that waits, or by a new one."
   (let ((config (efrit-http--config request url headers))
         (warm efrit-http--warm))
     (setq efrit-http--warm nil)
@@ -236,7 +236,7 @@ A process that began after FILE was written only has the same number."
 (defun efrit-http--spawn ()
   "Start a curl that waits for its options, and return its process."
   (let* ((default-directory temporary-file-directory)
-         ;; A project's own may have another curl.
+         ;; A buffer-local `exec-path' may find another curl, a project's.
          (exec-path (efrit-exec-path))
          (process-environment (default-value 'process-environment))
          (stderr (generate-new-buffer " *efrit-curl-stderr*" t))
@@ -256,7 +256,7 @@ A process that began after FILE was written only has the same number."
     process))
 
 (defun efrit-http--kill (process)
-  "Kill PROCESS, a curl, and its buffer."
+  "Kill PROCESS, a curl, and the buffer of its standard error."
   (set-process-sentinel process #'ignore)
   (delete-process process)
   (efrit-http--drop-buffer (process-get process 'stderr)))
@@ -274,10 +274,10 @@ A process that began after FILE was written only has the same number."
 
 (defun efrit-http-options (url headers &rest more)
   "Return curl's configuration for URL with HEADERS, a unibyte string.
-MORE are further lines.  `efrit-http-parse' reads the output."
+MORE are further lines of it.  `efrit-http-parse' parses what curl prints."
   (encode-coding-string
    (concat
-    ;; What a proxy answers to CONNECT would stand before the reply's own head.
+    ;; Else a proxy's reply to CONNECT would stand before the headers.
     "silent\nno-buffer\ninclude\nsuppress-connect-headers\n"
     (efrit-http-option "url" url)
     (apply #'concat more)
@@ -287,13 +287,13 @@ MORE are further lines.  `efrit-http-parse' reads the output."
    'utf-8-unix))
 
 (defun efrit-http-option (name value)
-  "Return the line of curl's configuration for NAME with VALUE."
+  "Return the line of curl's configuration that sets the option NAME to VALUE."
   (when (string-match-p "[\n\r\0]" value)
     (user-error "The %s of the request has a line break in it" name))
   (format "%s = \"%s\"\n" name (replace-regexp-in-string "[\\\"]" "\\\\\\&" value)))
 
 (defun efrit-http--receive (request data)
-  "Handle DATA, bytes of the reply to REQUEST."
+  "Add DATA, bytes of the reply, to the headers or pass it to ON-DATA of REQUEST."
   (cond
    ((efrit-http-ended request))
    ((efrit-http-status request) (funcall (efrit-http-on-data request) data))
@@ -306,7 +306,7 @@ MORE are further lines.  `efrit-http-parse' reads the output."
     (efrit-http--read-head request))))
 
 (defun efrit-http--read-head (request)
-  "Read the headers of the reply to REQUEST once they are complete."
+  "Parse the headers of the reply to REQUEST, if they are complete."
   (pcase (efrit-http-parse (efrit-http-head request))
     (`(,status ,headers ,body)
      (setf (efrit-http-status request) status
@@ -316,9 +316,9 @@ MORE are further lines.  `efrit-http-parse' reads the output."
        (funcall (efrit-http-on-data request) body)))))
 
 (defun efrit-http-parse (output)
-  "Return the reply in OUTPUT of curl as (STATUS HEADERS BODY), or nil.
-HEADERS is an alist with names in lower case.  Informational replies before it
-are skipped."
+  "Return the reply in curl's OUTPUT as (STATUS HEADERS BODY).
+Return nil if the headers are not complete.  HEADERS is an alist with names in
+lower case.  Informational replies, with a status of 1xx, are skipped."
   (let ((start 0)
         end reply)
     (while (and (null reply) (setq end (string-search "\r\n\r\n" output start)))
@@ -331,13 +331,13 @@ are skipped."
     reply))
 
 (defun efrit-http--parse-headers (lines)
-  "Return the headers in LINES, an alist with names in lower case."
+  "Return the headers in LINES, strings, as an alist with lower-case names."
   (cl-loop for line in lines
            when (string-match "\\`\\([^:]+\\):[ \t]*\\(.*\\)\\'" line)
            collect (cons (downcase (match-string 1 line)) (match-string 2 line))))
 
 (defun efrit-http--finish (request)
-  "Report the end of REQUEST once its process has ended."
+  "End REQUEST and call ON-END, if its process has ended and REQUEST has not."
   (let ((process (efrit-http-process request)))
     (unless (or (efrit-http-ended request) (process-live-p process))
       (setf (efrit-http-ended request) t)
@@ -347,7 +347,7 @@ are skipped."
         (funcall (efrit-http-on-end request) problem)))))
 
 (defun efrit-http--problem (request process)
-  "Return why PROCESS, of REQUEST, failed, a text, or nil."
+  "Return why PROCESS, the curl of REQUEST, failed, or nil if it succeeded."
   (unless (and (eq (process-status process) 'exit)
                (zerop (process-exit-status process)))
     (let ((said (string-trim (or (efrit-with-live-buffer (efrit-http-stderr request)
@@ -359,14 +359,14 @@ are skipped."
         said))))
 
 (defun efrit-http--clean (request)
-  "Delete the file and the buffer of REQUEST."
+  "Delete the body's file of REQUEST and kill the buffer of its standard error."
   (when (efrit-http-process request)
     (efrit-process-unwatch (efrit-http-process request)))
   (ignore-errors (delete-file (efrit-http-body-file request)))
   (efrit-http--drop-buffer (efrit-http-stderr request)))
 
 (defun efrit-http--drop-buffer (buffer)
-  "Kill BUFFER, of a curl's standard error, if it is live."
+  "Kill BUFFER, the standard error of a curl, and its process, if it is live."
   (efrit-with-live-buffer buffer
     (when-let* ((errors (get-buffer-process buffer)))
       (delete-process errors))
@@ -374,22 +374,21 @@ are skipped."
 
 ;;; Server-sent events
 
-;; Takes the bytes of a stream in whatever pieces they come, and gives the
-;; data of each event as a decoded string.
+;; Parses the bytes of a stream, however they are split when they come, and
+;; calls a function with the data of each event, a decoded string.
 
 (defconst efrit-sse--max-event-bytes 16000000
   "Most bytes of an event; a longer one is an error.")
 
 (cl-defstruct (efrit-sse (:constructor efrit-sse-create) (:copier nil))
-  "A reader of events.
-ON-EVENT is called with the data of each, a string.  PIECES are the bytes
-of a line that has not ended yet, the latest first; DATA the lines of
-data of an event that has not ended yet, likewise.  SIZE counts the bytes
-of both."
+  "A reader of server-sent events.
+ON-EVENT is called with the data of each event, a string.  PIECES lists the
+bytes of the line that has not ended yet, and DATA the data lines of the event
+that has not ended yet, both the latest first.  SIZE counts their bytes."
   on-event pieces data (size 0))
 
 (defun efrit-sse-feed (reader bytes)
-  "Parse BYTES, a unibyte string, by READER.
+  "Parse BYTES, a unibyte string, by READER, and call its ON-EVENT.
 Signal an error if an event is too long."
   (let ((start 0)
         end)
@@ -405,12 +404,12 @@ Signal an error if an event is too long."
       (push (substring bytes start) (efrit-sse-pieces reader)))))
 
 (defun efrit-sse--count (reader bytes)
-  "Add BYTES to the size of the present event of READER."
+  "Add BYTES to the size of READER's event; signal an error if it is too long."
   (when (> (cl-incf (efrit-sse-size reader) bytes) efrit-sse--max-event-bytes)
     (error "An event has more than %d bytes" efrit-sse--max-event-bytes)))
 
 (defun efrit-sse--line (reader line)
-  "Parse LINE by READER; an empty one ends an event."
+  "Parse LINE, a string without its end, by READER; an empty LINE ends an event."
   (cond
    ((string-empty-p line)
     (setf (efrit-sse-size reader) 0)
