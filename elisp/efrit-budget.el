@@ -5,7 +5,7 @@
 
 ;;; Commentary:
 
-;; M-x efrit-budget lists the pieces of a session's window, and those evicted.
+;; M-x efrit-budget lists the pieces of a session, in its window and evicted.
 
 ;;; Code:
 
@@ -20,15 +20,15 @@
 
 ;; The pieces of a session's window as rows of a table: the system text, each
 ;; user message and reply, and each result.  A row is a plist: `:id', a string;
-;; `:kind', one of `system', `turn' and `result'; `:tokens', in full, and
-;; `:now', in the window; the columns `:item', `:tool', `:age', `:state' and
-;; `:about'; `:order', a number to sort by time.  A result's row has the
-;; members of its entry in the work log, too.
+;; `:kind', one of `system', `turn' and `result'; `:tokens', the tokens in full,
+;; and `:now', the tokens in the window; the columns `:item', `:tool', `:age',
+;; `:state' and `:about'; `:order', a number to sort by time.  A result's row
+;; has the members of its entry in the work log, too.
 
 (defun efrit-budget-rows (status turns entries)
-  "Return the rows of a budget view.
-STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
-`worklog/list'."
+  "Return the rows of a budget view, a list of plists.
+STATUS is the reply to `session/status'; TURNS and ENTRIES are the lists in the
+replies to `session/turns' and `worklog/list'."
   (let ((budget (plist-get status :budget)))
     (append (list (efrit-budget-rows--system-row budget))
             (seq-map #'efrit-budget-rows--turn-row turns)
@@ -44,7 +44,7 @@ STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
           (string-replace "\n" "⏎" (or (plist-get row :about) ""))))
 
 (defun efrit-budget-rows-face (columns)
-  "Return the face of a line with COLUMNS, by its state."
+  "Return the face of a line with COLUMNS, a vector, by the state among them."
   (pcase (aref columns 4)
     ("pinned" 'efrit-budget-pinned)
     ((or "compressed" "evicted") 'efrit-figures)
@@ -58,7 +58,7 @@ STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
           :about "system text, tools, and the lines of turns that left")))
 
 (defun efrit-budget-rows--turn-row (turn)
-  "Return the row of TURN, an entry of the sidecar's list."
+  "Return the row of TURN, an entry in the reply to `session/turns'."
   (let ((number (plist-get turn :turn))
         (kind (plist-get turn :kind)))
     (list :id (format "t%d-%s" number kind)
@@ -69,7 +69,7 @@ STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
           :age (plist-get turn :age) :about (plist-get turn :begins))))
 
 (defun efrit-budget-rows--result-row (entry)
-  "Return the row of ENTRY, an item of `worklog/list'."
+  "Return the row of ENTRY, an entry in the reply to `worklog/list'."
   (let ((handle (plist-get entry :handle)))
     (append
      (list :id (concat "u-" (plist-get entry :tool_use_id))
@@ -84,13 +84,13 @@ STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
      entry)))
 
 (defun efrit-budget-rows--tokens (full now)
-  "Return FULL tokens as text, with an arrow to NOW if that is less."
+  "Return the number FULL, or nil, as text, with an arrow to NOW if NOW is less."
   (cond ((null full) "")
         ((or (null now) (>= now full)) (efrit-show-number full))
         (t (concat (efrit-show-number full) "→" (efrit-show-number now)))))
 
 (defun efrit-budget-rows--state (row)
-  "Return the name of the state of ROW."
+  "Return the state of ROW in words, such as \"pinned\" or \"evicted\"."
   (pcase (plist-get row :state)
     ("gone" "evicted")
     ("announced" "running")
@@ -99,19 +99,19 @@ STATUS, TURNS and ENTRIES are from `session/status', `session/turns' and
 
 ;;; Printing
 
-;; Prints the list below the bars.  All lines change with every use of an item,
-;; as each has its age; so a line is made as one string, which is several times
-;; as fast as the general code of tabulated-list.el.
+;; Prints the list below the bars of the tiers.  With every tool call, message
+;; and reply the ages in all lines change, so a line is inserted as one string:
+;; several times as fast as the general code of tabulated-list.el.
 
 (defvar-local efrit-budget-print--budget nil
-  "The snapshot whose tiers are shown above the list.")
+  "The snapshot of the budget whose tiers are shown above the list.")
 
 (defvar-local efrit-budget-print--bars nil
   "The overlay with the bars above the list.")
 
 (defun efrit-budget-print (budget)
   "Print the list below the bars of BUDGET, a snapshot.
-In every window, keep point on its item, or move it to the first one."
+In every window, keep point on its item, else on its line."
   (setq efrit-budget-print--budget budget)
   (let ((buffer-place (efrit-budget-print--place (point) nil))
         (places (mapcar (lambda (window)
@@ -126,21 +126,21 @@ In every window, keep point on its item, or move it to the first one."
 
 (defun efrit-budget-print-line (id columns)
   "Insert the line of the item ID with COLUMNS, a vector of strings.
-This is for `tabulated-list-printer'."
+This is the value of `tabulated-list-printer' here."
   (let ((start (point))
         (at (+ (point) tabulated-list-padding)))
     (insert (apply #'format (efrit-budget-print--format) (append columns nil)))
     (add-text-properties start (point)
                          (list 'tabulated-list-id id 'tabulated-list-entry columns
                                'face (efrit-budget-rows-face columns)))
-    ;; For sorting by the column at point.
+    ;; The property lets `tabulated-list-sort' sort by the column at point.
     (cl-loop for (name width . _) across tabulated-list-format
              for end = (if (zerop width) (1- (point)) (+ at width))
              do (put-text-property at end 'tabulated-list-column-name name)
              (setq at (1+ end)))))
 
 (defun efrit-budget-print-fit (window)
-  "Fit the bars above the list to WINDOW, whose size has changed."
+  "Redraw the bars above the list, since the size of WINDOW has changed."
   (with-current-buffer (window-buffer window)
     (when efrit-budget-print--budget
       (efrit-budget-print--bars)
@@ -149,7 +149,7 @@ This is for `tabulated-list-printer'."
 ;;;; Lines
 
 (defun efrit-budget-print--format ()
-  "Return the format of a line, by the widths of its columns.
+  "Return the format string of a line, made from the widths of its columns.
 The last column has no fixed width."
   (concat (make-string tabulated-list-padding ?\s)
           (mapconcat (pcase-lambda (`(,_ ,width ,_ . ,options))
@@ -174,15 +174,16 @@ The last column has no fixed width."
 ;;;; Places
 
 (defun efrit-budget-print--place (position start)
-  "Return (ITEM COLUMN LINE START-LINE) for POSITION in a window.
-START is the start of the window, or nil."
+  "Return the place of POSITION: (ID COLUMN LINE START-LINE).
+ID is the item's id, or nil.  START-LINE is the line of START, the start of a
+window, or 1 if START is nil."
   (save-excursion
     (goto-char position)
     (list (tabulated-list-get-id) (current-column) (line-number-at-pos)
           (if start (line-number-at-pos start) 1))))
 
 (defun efrit-budget-print--go (place)
-  "Move to PLACE: to its item, else to its line, else to the first item."
+  "Move point to PLACE: to its item, else to its line, else to the next item."
   (pcase-let ((`(,id ,column ,line ,_) place))
     (goto-char (point-min))
     (unless (and id (efrit-budget-print--find (lambda (found) (equal id found))))
@@ -195,7 +196,7 @@ START is the start of the window, or nil."
     (move-to-column column)))
 
 (defun efrit-budget-print--find (wanted)
-  "Move to the next line whose id satisfies WANTED; return nil if there is none."
+  "Move to the first line from here whose id satisfies WANTED, or return nil."
   (while (not (or (eobp) (funcall wanted (tabulated-list-get-id))))
     (forward-line))
   (not (eobp)))
@@ -211,7 +212,7 @@ START is the start of the window, or nil."
   (efrit-budget-print--keep-visible window))
 
 (defun efrit-budget-print--keep-visible (window)
-  "Scroll WINDOW to the item at point if the bars leave it no room."
+  "Scroll WINDOW to the line of its point if the bars leave that line no room."
   (save-excursion
     (goto-char (window-point window))
     (let ((above (overlay-get efrit-budget-print--bars 'before-string)))
@@ -222,27 +223,28 @@ START is the start of the window, or nil."
 
 ;;; The view
 
-;; Results can be pinned, dropped and restored; that takes effect with the next
-;; turn.
+;; The person can pin, drop and restore results; each such user edit takes
+;; effect with the next turn.
 
 (defconst efrit-budget-view--most-entries 10000
   "Most results that are listed, newest first.")
 
 (defvar-local efrit-budget-view--rows nil
-  "The rows by their ids: a hash table of plists.")
+  "A hash table from the ids of the rows to the rows, which are plists.")
 
 (defvar-local efrit-budget-view--changes nil
-  "User edits made here that can be undone, latest first.
-Each is (TEXT . STEPS): STEPS, each a method and a handle, undo it.")
+  "User edits made in this buffer that can be undone, latest first.
+Each is (TEXT . STEPS): TEXT describes the edit, and STEPS, a list of
+\(METHOD . HANDLE), undo it.")
 
 (defvar-local efrit-budget-view--timer nil
   "The timer that refreshes this buffer, or nil.")
 
 (defvar-local efrit-budget-view--request-count 0
-  "Number of requests sent; answers to older requests are ignored.")
+  "Number of refreshes begun; replies to earlier refreshes are ignored.")
 
 (defvar-local efrit-budget-view--refresh-time 0
-  "Time in seconds of the last request to the sidecar.")
+  "Time in seconds at which the last refresh began.")
 
 ;;;; The mode
 
@@ -257,9 +259,9 @@ Each is (TEXT . STEPS): STEPS, each a method and a handle, undo it.")
 
 (define-derived-mode efrit-budget-view-mode tabulated-list-mode "Efrit-Budget"
   "Major mode that lists the items of a session, in its window and evicted.
-The age counts the tool calls, messages and replies since an item was last
-used: the oldest is compressed first.  For a compressed item, the tokens
-are those in full, and behind the arrow those in the window.
+An item's age counts the tool calls, messages and replies since it was last
+used: the oldest item is compressed first.  For a compressed item, the tokens
+of its full text are shown, and behind the arrow its tokens in the window.
 
 \\{efrit-budget-view-mode-map}"
   (setq tabulated-list-format
@@ -338,7 +340,7 @@ are those in full, and behind the arrow those in the window.
       (efrit-budget-view--change row "pinned" 'worklog/pin 'worklog/unpin))))
 
 (defun efrit-budget-view-drop ()
-  "Compress the result at point to its line; it stays stored."
+  "Compress the result at point to one line of the window; it stays stored."
   (interactive nil efrit-budget-view-mode)
   (let ((row (efrit-budget-view--row-of-result)))
     (unless (equal (plist-get row :state) "full")
@@ -347,7 +349,7 @@ are those in full, and behind the arrow those in the window.
            'worklog/restore (and (plist-get row :pinned) '(worklog/pin)))))
 
 (defun efrit-budget-view-restore ()
-  "Bring the result at point back in full, with its turn."
+  "Bring the result at point back into the window in full, with its turn."
   (interactive nil efrit-budget-view-mode)
   (let ((row (efrit-budget-view--row-of-result)))
     (when (equal (plist-get row :state) "full")
@@ -355,7 +357,7 @@ are those in full, and behind the arrow those in the window.
     (efrit-budget-view--change row "restored" 'worklog/restore 'worklog/drop)))
 
 (defun efrit-budget-view-undo ()
-  "Undo the last pin, drop or restore that was done here."
+  "Undo the last pin, drop or restore that was made in this buffer."
   (interactive nil efrit-budget-view-mode)
   (efrit-check-mode 'efrit-budget-view-mode)
   (pcase (pop efrit-budget-view--changes)
@@ -367,8 +369,8 @@ are those in full, and behind the arrow those in the window.
 ;;;; Changes
 
 (defun efrit-budget-view--change (row verb method &rest back)
-  "Call METHOD for the result of ROW; VERB describes that.
-The methods BACK undo it, in this order."
+  "Call METHOD for the result of ROW; VERB, in the past tense, describes it.
+The methods BACK undo it if called in this order."
   (let* ((handle (efrit-budget-view--handle row))
          (text (format "%s %s" verb handle)))
     (efrit-budget-view--apply-edits
@@ -379,7 +381,7 @@ The methods BACK undo it, in this order."
        (message "Efrit %s; this takes effect with the next turn" text)))))
 
 (defun efrit-budget-view--apply-edits (edits then)
-  "Make each of EDITS, conses (METHOD . HANDLE); then call THEN, and refresh."
+  "Call each METHOD of EDITS, a list of (METHOD . HANDLE); call THEN; refresh."
   (if (null edits)
       (progn (funcall then)
              (efrit-budget-view-refresh))
@@ -389,7 +391,7 @@ The methods BACK undo it, in this order."
 
 (defun efrit-budget-view--ask (method params success)
   "Call METHOD with PARAMS for the session shown here.
-Then call SUCCESS in this buffer, unless it is killed."
+Then call SUCCESS with the reply in this buffer, unless the buffer is killed."
   (let ((buffer (current-buffer)))
     (efrit-sidecar-request-async
      method (append (list :session_id (efrit-loop-id efrit-loop-here)) params)
@@ -399,25 +401,25 @@ Then call SUCCESS in this buffer, unless it is killed."
 ;;;; Rows
 
 (defun efrit-budget-view--row ()
-  "Return the row at point, a plist."
+  "Return the row at point, a plist; signal a `user-error' if there is none."
   (efrit-check-mode 'efrit-budget-view-mode)
   (or (gethash (tabulated-list-get-id) (or efrit-budget-view--rows (make-hash-table)))
       (user-error "No item on this line")))
 
 (defun efrit-budget-view--row-of-result ()
-  "Return the row at point; signal an error unless it is a result's."
+  "Return the row at point; signal a `user-error' unless it shows a result."
   (let ((row (efrit-budget-view--row)))
     (unless (eq (plist-get row :kind) 'result)
       (user-error "Only results can be pinned, dropped and restored"))
     row))
 
 (defun efrit-budget-view--handle (row)
-  "Return the handle of ROW, a result's."
+  "Return the handle in ROW, or signal a `user-error' if its call has no result."
   (or (plist-get row :handle)
       (user-error "This tool call has no result yet")))
 
 (defun efrit-budget-view--sorter (name)
-  "Return a predicate to sort entries by the number NAME of their rows."
+  "Return a predicate that sorts entries by NAME, a numeric member of their rows."
   (lambda (one other)
     (let ((rows efrit-budget-view--rows))
       (< (or (plist-get (gethash (car one) rows) name) 0)
@@ -431,8 +433,8 @@ Then call SUCCESS in this buffer, unless it is killed."
           (file-name-nondirectory (directory-file-name (efrit-loop-root loop)))))
 
 (defun efrit-budget-view--show (status turns entries)
-  "Show the current rows in this buffer.
-STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
+  "Show the rows made from STATUS, TURNS and ENTRIES in this buffer.
+The arguments are as in `efrit-budget-rows'."
   (let ((rows (efrit-budget-rows status turns entries)))
     (setq efrit-budget-view--rows (make-hash-table :size (length rows) :test #'equal)
           tabulated-list-entries
@@ -445,7 +447,7 @@ STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
 ;;;; Events
 
 (defun efrit-budget-view--event (loop event)
-  "Soon refresh the view of LOOP if EVENT changed its budget."
+  "Schedule a refresh of the visible view of LOOP if EVENT changed the budget."
   (when (or (memq (car event) '(begun ended price state))
             (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done)))
     (let ((buffer (get-buffer (efrit-budget-view--buffer-name loop))))
@@ -455,7 +457,7 @@ STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
             (efrit-budget-view--schedule-refresh)))))))
 
 (defun efrit-budget-view--schedule-refresh ()
-  "Refresh this buffer soon, and not too often."
+  "Schedule a refresh of this buffer, unless one is scheduled already."
   (unless efrit-budget-view--timer
     (setq efrit-budget-view--timer
           (run-at-time (max efrit-budget-view-delay
@@ -464,7 +466,7 @@ STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
                        nil #'efrit-budget-view--refresh-if-visible (current-buffer)))))
 
 (defun efrit-budget-view--refresh-if-visible (buffer)
-  "Refresh BUFFER if it is in a window; it is refreshed later when shown."
+  "Refresh BUFFER if it is in a window; displaying it later refreshes it, too."
   (efrit-with-live-buffer buffer
     (efrit-budget-view--stop-timer)
     (when (get-buffer-window buffer 'visible)
@@ -475,7 +477,7 @@ STATUS, TURNS and ENTRIES are as in `efrit-budget-rows'."
   (efrit-stop-timer efrit-budget-view--timer))
 
 (defun efrit-budget-view--refresh-on-display (_window)
-  "Refresh this buffer, which is displayed again."
+  "Schedule a refresh of this buffer, which a window displays again."
   (when efrit-loop-here
     (efrit-budget-view--schedule-refresh)))
 

@@ -20,30 +20,30 @@
 ;; in any window, and it is saved whole or not at all.
 
 (defvar-local efrit-file--last-stamp nil
-  "Cons of the file's modification time and its stamp, for a remote file.
-Recorded when this buffer was last read from its file, or saved.")
+  "For a remote file, (MODIFICATION-TIME . STAMP) of this buffer's file, or nil.
+Recorded when efrit last read this buffer from its file, or saved it.")
 
 (defun efrit-file-buffer (file)
   "Return the buffer that visits FILE, or nil.
-Look for the very name first: following links on another machine is slow."
+Look for the name as it is first: following links on another machine is slow."
   (or (get-file-buffer file) (find-buffer-visiting file)))
 
 (defmacro efrit-file-quietly (&rest body)
-  "Run BODY; opening a file in it asks nothing and cannot run code of the file."
+  "Run BODY; visiting a file in it asks nothing and runs no code of the file."
   (declare (indent 0) (debug t))
   `(let ((enable-local-variables nil)
          (large-file-warning-threshold nil)
          (find-file-suppress-same-file-warnings t)
          (vc-follow-symlinks t)
-         ;; It would run git as the repository has it configured.
+         ;; Version control would run git with the repository's configuration.
          (vc-handled-backends nil)
          (inhibit-message t))
      ,@body))
 
 (defun efrit-file-visit (file)
-  "Return a buffer that visits FILE, opened quietly.
-The mode that FILE names is taken if it is one for text, and so are its
-local variables that are safe."
+  "Return the buffer that visits FILE; if there is none, open FILE quietly.
+For a file just opened, use the major mode that FILE names if it is for text,
+and set those of its local variables that are safe."
   (or (efrit-file-buffer file)
       (with-current-buffer (efrit-file-quietly (find-file-noselect file t))
         (efrit-file-quietly
@@ -55,8 +55,8 @@ local variables that are safe."
         (current-buffer))))
 
 (defun efrit-file-take-variables (hack)
-  "Take the safe ones of the local variables that HACK, a function, is to set.
-A mode among them is dropped: that could be any function of such a name."
+  "Call HACK, which sets file-local variables; let it set only safe variables.
+Drop the variable `mode', since it could name any function ending in \"-mode\"."
   (let ((enable-local-variables :safe)
         (enable-local-eval nil)
         (before-hack-local-variables-hook
@@ -67,7 +67,7 @@ A mode among them is dropped: that could be any function of such a name."
       (funcall hack))))
 
 (defun efrit-file-text-mode-p (mode)
-  "Return non-nil if MODE is for text; others run programs, or show images."
+  "Return non-nil if MODE is for text; other modes run programs, or show images."
   (and mode
        (fboundp mode)
        (progn (ignore-errors (autoload-do-load (symbol-function mode) mode)) t)
@@ -75,14 +75,14 @@ A mode among them is dropped: that could be any function of such a name."
                  '(text-mode prog-mode conf-mode))))
 
 (defun efrit-file-open (file)
-  "Return a new buffer that visits FILE, opened quietly."
+  "Visit FILE quietly, record its stamp, and return its buffer."
   (let ((auto-save-default (efrit-file--auto-save-p file)))
     (with-current-buffer (efrit-file-visit file)
       (efrit-file--record-stamp)
       (current-buffer))))
 
 (defun efrit-file-current-p (buffer)
-  "Return non-nil if the file of BUFFER has not changed since it was read or saved.
+  "Return non-nil if BUFFER's file has not changed since BUFFER read or saved it.
 For a remote file, compare stamps as well: TRAMP overlooks changes within
 two seconds."
   (with-current-buffer buffer
@@ -110,17 +110,17 @@ two seconds."
       (buffer-substring-no-properties (point-min) (point-max)))))
 
 (defun efrit-file-local-to-emacs (root name)
-  "Return the file name in Emacs of NAME, as the sidecar of ROOT writes it.
-Prepend the host of ROOT.  The sidecar quotes a name that cannot be shown
-as it stands, in the manner of C."
+  "Return the file name in Emacs of NAME, a file name from the sidecar of ROOT.
+Prepend the remote prefix of ROOT, if any.  Unquote NAME: the sidecar quotes a
+name with hidden characters like a string in C."
   (concat (file-remote-p root)
           (if (string-prefix-p "\"" name)
               (decode-coding-string (encode-coding-string (read name) 'utf-8-unix) 'utf-8-unix)
             name)))
 
 (defun efrit-file-stamp (file)
-  "Return the stamp of FILE, or of its buffer if that is modified.
-While the stamp is the same, so is the text."
+  "Return the stamp of FILE, or of its buffer if modified; nil for no file.
+While the stamp stays equal, the text has not changed."
   (let ((buffer (efrit-file-buffer file)))
     (if (and buffer (buffer-modified-p buffer))
         (list 'buffer (buffer-chars-modified-tick buffer))
@@ -143,7 +143,7 @@ Points, marks and windows keep their places."
         (undo-boundary)))))
 
 (defun efrit-file-reload (buffer &optional coding)
-  "Replace the text of BUFFER, which is not modified, with that of its file.
+  "Replace the text of BUFFER, which is not modified, with its file's text.
 Point, windows and the undo history are kept.  CODING is the file's coding
 system; nil means detect it."
   (with-current-buffer buffer
@@ -160,8 +160,8 @@ system; nil means detect it."
       (efrit-file--record-stamp))))
 
 (defun efrit-file-save (buffer)
-  "Save BUFFER with its hooks: its file is replaced whole or not at all.
-Keep the end of the last line as it is, and make no backup."
+  "Save BUFFER, running its hooks; replace its file whole or not at all.
+Add no newline at the end, and make no backup."
   (with-current-buffer buffer
     (let ((require-final-newline nil)
           (mode-require-final-newline nil)
@@ -173,7 +173,7 @@ Keep the end of the last line as it is, and make no backup."
       (unwind-protect
           (condition-case err
               (basic-save-buffer)
-            ;; A hook may fail after the file was written; it is saved all the same.
+            ;; If a hook fails after the file was written, it is saved all the same.
             (error (when (buffer-modified-p)
                      (signal (car err) (cdr err)))
                    (message "efrit: after %s was saved: %s" (buffer-name)
@@ -181,8 +181,8 @@ Keep the end of the last line as it is, and make no backup."
         (remove-hook 'write-file-functions #'efrit-file-write t)))))
 
 (defun efrit-file-write ()
-  "Write this buffer into a new file, rename that to its own, and return t.
-This is the last of `write-file-functions'."
+  "Write this buffer to a temporary file, rename that to its file, and return t.
+`efrit-file-save' makes this the last of `write-file-functions'."
   (let* ((file (file-chase-links buffer-file-name))
          (modes (file-modes file))
          (more (and modes (file-extended-attributes file)))
@@ -214,7 +214,7 @@ Prevent the question of Emacs about a file that has changed on disk."
     (set-buffer-modified-p flag)))
 
 (defun efrit-file-leftovers (file)
-  "Return the temporary files of writing FILE that a killed Emacs left."
+  "Return the temporary files of FILE that a killed Emacs wrote and left behind."
   (directory-files (file-name-directory file) t
                    (format "\\`%s.\\{6\\}\\'"
                            (regexp-quote (efrit-file--new-name file)))
@@ -235,15 +235,15 @@ Prevent the question of Emacs about a file that has changed on disk."
              (file-attribute-inode-number attributes))))
 
 (defun efrit-file--record-stamp ()
-  "Record the stamp of the file of this buffer; both have the same text now."
+  "Record the stamp of this buffer's file, if remote; both have the same text now."
   (setq efrit-file--last-stamp
         (and (file-remote-p buffer-file-name)
              (cons (visited-file-modtime)
                    (efrit-file--stamp (file-attributes buffer-file-name))))))
 
 (defun efrit-file--same-p (attributes)
-  "Return non-nil if the file of this buffer, with ATTRIBUTES, is unchanged.
-After the person saved the buffer, only the modification time is known."
+  "Return non-nil if this buffer's file, which has ATTRIBUTES now, is unchanged.
+If the person saved the buffer since, only the modification time is compared."
   (let ((modtime (visited-file-modtime)))
     (cond ((equal modtime (car efrit-file--last-stamp))
            (equal (cdr efrit-file--last-stamp) (efrit-file--stamp attributes)))
@@ -252,9 +252,8 @@ After the person saved the buffer, only the modification time is known."
           (t t))))
 
 (defun efrit-file--auto-save-p (file)
-  "Return non-nil if a buffer of FILE is to be auto-saved.
-TRAMP asks before it auto-saves a file of root from another machine; do
-not auto-save that."
+  "Return non-nil if Emacs should auto-save the buffer of FILE.
+It should not for a file of root on another machine: TRAMP would ask first."
   (and auto-save-default
        (or (not (file-remote-p file))
            (bound-and-true-p tramp-allow-unsafe-temporary-files)
@@ -265,8 +264,8 @@ not auto-save that."
   (format ".%s.efrit-" (file-name-nondirectory file)))
 
 (defun efrit-file-read (file coding)
-  "Return the text of FILE, its modification time and its coding system.
-Read it with CODING, or detect that if it is nil."
+  "Return a list of FILE's text, modification time and coding system.
+Decode FILE by CODING; if CODING is nil, detect the coding system."
   (let ((coding-system-for-read coding))
     (with-temp-buffer
       (insert-file-contents file t)
@@ -276,7 +275,7 @@ Read it with CODING, or detect that if it is nil."
         (setq buffer-file-name nil)))))
 
 (defun efrit-file--splice (text)
-  "Replace the text of this buffer with TEXT, without touching equal ends."
+  "Replace this buffer's text with TEXT, but not an equal beginning or end."
   (let* ((old (buffer-substring-no-properties (point-min) (point-max)))
          (most (min (length old) (length text)))
          (head (efrit-file--common-start old text most))
@@ -305,11 +304,11 @@ Compare at most MOST characters."
 (cl-defstruct (efrit-change (:constructor efrit-change-create) (:copier nil))
   "A change of one file.
 KIND is `edit', `create', `delete' or `rename'.  PATH is the file's path
-in the project, FILE its whole name; TO and TO-FILE are those after a
-rename.  BEFORE and AFTER are texts, nil for no file.  BUFFER visits the
-file; OPENED is non-nil if it was opened for the change, UNSAVED if it had
-unsaved changes of the person.  STAMP is the file's stamp before the
-change.  SAVE is non-nil if the file is to be saved.  NUMBER is the number
+in the project, FILE its whole name; TO and TO-FILE are path and name after a
+rename.  BEFORE and AFTER are the file's texts, nil for no file.  BUFFER
+visits the file; OPENED is non-nil if BUFFER was opened for the change, UNSAVED
+if BUFFER had unsaved changes of the person.  STAMP is the file's stamp before
+the change.  SAVE is non-nil if the file is to be saved.  NUMBER is the number
 of the change in the sidecar."
   kind path file to to-file before after buffer opened unsaved stamp (save t) number)
 
@@ -361,7 +360,7 @@ its buffer are then unchanged."
       (efrit-file-set-modified (efrit-change-unsaved change)))))
 
 (defun efrit-change-restore-buffer (change)
-  "Put the text from before CHANGE back into its buffer."
+  "Restore the text before CHANGE in its buffer, if the buffer is live."
   (efrit-with-live-buffer (efrit-change-buffer change)
     (efrit-file-set-text (current-buffer) (efrit-change-before change))
     (unless (efrit-change-unsaved change)
@@ -371,7 +370,7 @@ its buffer are then unchanged."
 
 (defun efrit-change--refuse (change format &rest arguments)
   "Signal `efrit-change-refused' for CHANGE.
-FORMAT gives the reason, with the path of CHANGE and ARGUMENTS."
+The reason is FORMAT, filled with the path of CHANGE and with ARGUMENTS."
   (signal 'efrit-change-refused
           (list (apply #'format format (efrit-change-path change) arguments))))
 
@@ -416,7 +415,7 @@ on disk; ask the person to resolve that first"))
 
 (defun efrit-change--check-encodable (change)
   "Refuse CHANGE if the file's coding system lacks a character of its new text.
-Raw bytes are kept as they are."
+Raw bytes are always allowed."
   (let* ((coding (efrit-file-coding))
          (text (replace-regexp-in-string "[\x3fff80-\x3fffff]" ""
                                          (efrit-change-after change) t t))
@@ -428,7 +427,7 @@ Raw bytes are kept as they are."
 ;;;; Kinds of changes
 
 (defun efrit-change--edit (change)
-  "Edit the file of CHANGE in its buffer, and save it unless SAVE is nil there."
+  "Edit the file of CHANGE in its buffer; save it unless SAVE of CHANGE is nil."
   (let ((buffer (efrit-change-buffer change)))
     (with-current-buffer buffer
       (efrit-change--check-encodable change)
@@ -466,7 +465,7 @@ Raw bytes are kept as they are."
 
 (defun efrit-change--rename (change)
   "Rename the file of CHANGE, and make its buffer visit the new name.
-Reload a buffer that visited a former file of the new name."
+Reload an unmodified buffer that already visited the new name."
   (let* ((file (efrit-change-file change))
          (to (efrit-change-to-file change))
          (former (efrit-file-buffer to)))
@@ -488,7 +487,7 @@ Reload a buffer that visited a former file of the new name."
 ;; a diff is one hunk from the first changed line to the last.
 
 (defconst efrit-diff--context 3
-  "Unchanged lines shown around each difference.")
+  "Number of unchanged lines shown before and after each difference.")
 
 (defun efrit-diff (old new path &optional to)
   "Return the unified diff from OLD to NEW, texts of PATH, or \"\" if equal.
@@ -543,7 +542,7 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
     bare))
 
 (defun efrit-diff--by-program (old new)
-  "Return the hunks from OLD to NEW made by the diff program, or nil."
+  "Return the hunks from OLD to NEW by the diff program, or nil if it fails."
   (let ((files nil)
         (default-directory temporary-file-directory)
         (exec-path (efrit-exec-path))
@@ -562,7 +561,7 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
       (mapc #'delete-file files))))
 
 (defun efrit-diff--one-hunk (old new)
-  "Return one hunk from OLD to NEW."
+  "Return the difference from OLD to NEW, texts, as one hunk of a unified diff."
   (let* ((olds (efrit-diff-lines old))
          (news (efrit-diff-lines new))
          (least (min (length olds) (length news)))

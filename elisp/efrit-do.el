@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; The commands a person starts with, what goes with a request, the preview of
-;; one, and sessions in batch.
+;; The commands that a person starts with, the context and the preview of a
+;; message, and sessions in batch.
 
 ;;; Code:
 
@@ -29,13 +29,13 @@
 
 ;;; Context of a message
 
-;; The region, the buffer one is in, and the project's own instructions are
-;; blocks of the person's message: the sidecar counts them in its tier and
-;; stores what is too long for it.
+;; The region, the name of the current buffer, and the project's instructions
+;; are blocks of the user message: the sidecar counts them in the tier of the
+;; user message, and stores a text that is too long for the tier.
 
 (defun efrit-context-current ()
-  "Return the context of a message: the person's place, and the region.
-It is a list of functions of a loop, each of which returns a string or nil."
+  "Return the context of a message: the person's place, and the region or buffer.
+The context is a list of functions from a loop to a string or nil."
   (delq nil (list (efrit-context--place)
                   (or (efrit-context--region)
                       (and (eq efrit-context-buffer 'text)
@@ -43,20 +43,20 @@ It is a list of functions of a loop, each of which returns a string or nil."
                            (efrit-context--quote (point-min) (point-max) "[All of %s:]"))))))
 
 (defun efrit-context-blocks (loop task &optional context)
-  "Return the blocks of a message with TASK in LOOP.
-CONTEXT is as from `efrit-context-current'."
+  "Return the blocks of a message to LOOP: instructions, CONTEXT and TASK.
+CONTEXT is nil or as from `efrit-context-current'; TASK is a string."
   (mapcar #'efrit-context-text
           (append (efrit-context--instructions loop)
                   (delq nil (mapcar (lambda (part) (funcall part loop)) context))
                   (list task))))
 
 (defun efrit-context-text (text)
-  "Return the block with TEXT."
+  "Return a block of a message with TEXT, a plist."
   (list :type "text" :text (efrit-json-replace-invalid text)))
 
 (defun efrit-context--place ()
-  "Return a function of a loop that describes where the person is, or nil.
-It returns nil if that is on another machine than the loop's project."
+  "Return a function from a loop to a text with the person's place, or nil.
+The function returns nil if the place is on another machine than the project."
   (when (and efrit-context-buffer (efrit-context--readable-buffer-p))
     (let ((where (efrit-context--buffer-description))
           (line (line-number-at-pos nil t))
@@ -66,7 +66,7 @@ It returns nil if that is on another machine than the loop's project."
           (format "[The person is in %s, line %d%s.]" where line unsaved))))))
 
 (defun efrit-context--region ()
-  "Return a function of a loop that gives the active region, or nil."
+  "Return a function from a loop to the region's text, or nil if it is inactive."
   (when (use-region-p)
     (efrit-context--quote (region-beginning) (region-end)
                           (format "[Selected in %%s, lines %d to %d:]"
@@ -74,8 +74,8 @@ It returns nil if that is on another machine than the loop's project."
                                   (line-number-at-pos (region-end) t)))))
 
 (defun efrit-context--quote (begin end heading)
-  "Return a function of a loop that gives the text from BEGIN to END.
-%s in HEADING, the line above it, stands for this buffer."
+  "Return a function from a loop to the text from BEGIN to END, below HEADING.
+%s in HEADING stands for the name of this buffer."
   (let ((where (efrit-context--buffer-description))
         (name (efrit-context--buffer-name))
         (text (buffer-substring-no-properties begin end)))
@@ -89,9 +89,9 @@ It returns nil if that is on another machine than the loop's project."
            (string-prefix-p "efrit-" (symbol-name major-mode)))))
 
 (defun efrit-context--buffer-description ()
-  "Return a function of a loop that names this buffer, or nil.
-A file is named so that the tools can open it: relative to the root where it
-is inside the project."
+  "Return a function from a loop to the name of this buffer for the model.
+For a buffer with a file, it returns a file name that tools can open, or nil if
+the file is on another machine than the project."
   (let ((file (and buffer-file-name (expand-file-name buffer-file-name)))
         (buffer (format "%s (%s)" (efrit-context--buffer-name) major-mode)))
     (lambda (loop)
@@ -109,8 +109,8 @@ A name with a line break could pass for words of the person."
   (format "the buffer %s" (efrit-permissions-visible (buffer-name) t)))
 
 (defun efrit-context--instructions (loop)
-  "Return the project's instructions for the first message of LOOP, or nil.
-It is a list of one string."
+  "Return a list of one string, the project's instructions, or nil for none.
+Return nil as well if LOOP already has a message."
   (unless (or (efrit-loop-messages loop) (efrit-loop-queue loop)
               (> (efrit-loop-turn loop) 0))
     (when-let* ((file (efrit-context--instruction-file loop)))
@@ -119,7 +119,7 @@ It is a list of one string."
 
 (defun efrit-context--instruction-file (loop)
   "Return the first file of instructions that LOOP may send, or nil.
-Note in LOOP if one may not be sent."
+Notify the observers of LOOP of each earlier file that may not be sent."
   (let ((root (file-truename (efrit-loop-root loop))))
     (seq-find (lambda (file)
                 (when (file-regular-p (file-truename file))
@@ -130,7 +130,7 @@ Note in LOOP if one may not be sent."
 
 (defun efrit-context--link-problem (root file)
   "Return why FILE may not be sent from the project ROOT, a sentence, or nil.
-As a link it could lead to any file of the person's."
+FILE could be a link to any file of the person."
   (let ((true (file-truename file))
         (name (file-name-nondirectory file)))
     (when (and (string-prefix-p root file) (not (equal true file)))
@@ -142,7 +142,7 @@ As a link it could lead to any file of the person's."
                      name (file-relative-name true root)))))))
 
 (defun efrit-context--beginning (file)
-  "Return the text of FILE, cut at `efrit-instruction-most-bytes'."
+  "Return the text of FILE, cut with a note at `efrit-instruction-most-bytes'."
   (let* ((true (file-truename file))
          (size (file-attribute-size (file-attributes true)))
          (most efrit-instruction-most-bytes))
@@ -155,8 +155,8 @@ As a link it could lead to any file of the person's."
 
 ;;; Commands
 
-;; The commands a person works with.  A project has one loop at a time; its
-;; session lives in the sidecar and outlives this Emacs.
+;; The commands a person works with.  They use the latest loop of a project; the
+;; sidecar stores the loop's session, so that the session outlives this Emacs.
 
 (defvar efrit-do-history nil
   "Messages that the person sent, latest first.")
@@ -165,7 +165,7 @@ As a link it could lead to any file of the person's."
 
 (defun efrit-do-root ()
   "Return the root of the project here, or ask for a folder.
-The home folder is confirmed even if it is a project."
+Ask before returning the home folder, even if it is a project."
   (when-let* ((remote (file-remote-p default-directory)))
     (efrit-remote-reach remote))
   (let ((root (or (when-let* ((project (project-current)))
@@ -197,8 +197,8 @@ The home folder is confirmed even if it is a project."
   (efrit-sync-update))
 
 (defun efrit-do-remember (task)
-  "Add TASK to the history, unless part of it is private.
-`savehist-mode' would write it to a file."
+  "Add TASK to the history, unless it has a <private> tag.
+`savehist-mode' would write the private text to a file."
   (unless (let ((case-fold-search t))
             (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
     (add-to-history 'efrit-do-history task)))
@@ -210,8 +210,8 @@ CONTEXT is as from `efrit-context-current'."
 
 (defun efrit-do-submit (loop task &optional context dry)
   "Queue the message TASK in LOOP, after a preview if one is due.
-It is due with DRY, or for a prompt above `efrit-do-ask-above'.  CONTEXT is as
-from `efrit-context-current'."
+A preview is due if DRY is non-nil, or if the prompt is above the option
+`efrit-do-ask-above'.  CONTEXT is as from `efrit-context-current'."
   (if (or dry efrit-do-ask-above)
       (efrit-preview loop (efrit-context-blocks loop task context)
                      (and (not dry) efrit-do-ask-above))
@@ -245,14 +245,14 @@ DRY, show first what would be sent, and what it would cost."
 ;;;###autoload
 (defun efrit-new ()
   "Begin another session in the project here, and show it.
-The session before stays; see `efrit-sessions'."
+The former session is kept; see `efrit-sessions'."
   (interactive)
   (efrit-for-a-person
     (efrit-do--begin (efrit-do-root))))
 
 ;;;###autoload
 (defun efrit-continue (&optional loop)
-  "Have LOOP, by default the one of the project here, go on."
+  "Have LOOP, by default the loop of the project here, go on."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (unless (efrit-loop-resting-p loop)
@@ -266,7 +266,7 @@ The session before stays; see `efrit-sessions'."
 
 ;;;###autoload
 (defun efrit-take-options (&optional loop)
-  "Have LOOP, by default the one of the project here, use the present options.
+  "Have LOOP, by default the loop of the project here, use the present options.
 A session copies the model, its address and key, limits and permissions when
 it begins."
   (interactive)
@@ -277,7 +277,7 @@ it begins."
 
 ;;;###autoload
 (defun efrit-stop (&optional loop)
-  "Stop LOOP, by default the one of the project here; nothing is lost."
+  "Stop LOOP, by default the loop of the project here; its session is kept."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (unless (efrit-loop-stop loop)
@@ -294,8 +294,8 @@ it begins."
         (user-error "The session is at work, and no request waits to be retried")))))
 
 (defun efrit-do--check-home (root)
-  "Ask whether to work in ROOT if it is the home folder.
-Signal a `user-error' if not.  A folder with a loop is not asked about."
+  "If ROOT is the home folder and has no loop, ask whether to work in ROOT.
+Signal a `user-error' if the answer is no, or in batch."
   (when (and (efrit-do--home-p root)
              (not (efrit-loop-latest root))
              (or noninteractive
@@ -353,7 +353,7 @@ Signal a `user-error' if not.  A folder with a loop is not asked about."
 
 (defun efrit-do--pending-p (loop)
   "Return non-nil if the model of LOOP can go on without another message.
-A message, a result or a failed request is not answered yet."
+It can while a message, a result or a failed request is not answered."
   (or (efrit-loop-queue loop)
       (efrit-loop-sending loop)
       (memq (efrit-loop-state loop) '(failed limited))
@@ -362,7 +362,7 @@ A message, a result or a failed request is not answered yet."
                       (string-match-p "\"type\":\"tool_use\"" last))))))
 
 (defun efrit-do--note-title (loop event)
-  "Name the session of LOOP after its first message, if EVENT is that."
+  "If EVENT queued the first message of LOOP, name the session after it."
   (when (and (eq (car event) 'queued) (efrit-do--first-message-p loop))
     (efrit-sidecar-request-async
      'session/rename
@@ -376,19 +376,19 @@ A message, a result or a failed request is not answered yet."
            (> (efrit-loop-turn loop) 0) (cdr (efrit-loop-queue loop)))))
 
 (defun efrit-do--title (blocks)
-  "Return the first line of the person's own words in BLOCKS."
+  "Return the first line of the last of BLOCKS, the person's own words."
   (let ((said (plist-get (car (last blocks)) :text)))
     (truncate-string-to-width (or (car (split-string (or said "") "\n" t "[ \t]*")) "")
                               80 nil nil t)))
 
 ;;; Preview
 
-;; A dry run: the sidecar says what the next prompt would hold, what would
-;; give way for it, and what it would cost, and keeps nothing of it.  The
-;; person then sends it or does not.
+;; A preview, or dry run: the sidecar computes the tokens and the price of the
+;; next prompt, and the results that would shrink for it, and stores nothing.
+;; The person then sends the message or drops it.
 
 (defvar-local efrit-preview--send-function nil
-  "Function that sends what this buffer shows, or nil.")
+  "Function that sends the message that this buffer previews, or nil.")
 
 ;;;; The mode
 
@@ -406,9 +406,9 @@ A message, a result or a failed request is not answered yet."
   (setq-local word-wrap t))
 
 (defun efrit-preview (loop blocks above)
-  "Show what BLOCKS in LOOP would send and cost, and ask whether to send it.
-If BLOCKS is nil, LOOP goes on.  With ABOVE, a number, send at once unless the
-prompt is above that, and do not select the window."
+  "Show what sending the message BLOCKS to LOOP would cost; ask whether to send.
+If BLOCKS is nil, LOOP goes on without a message.  If ABOVE is a number, send
+at once unless the prompt has more tokens, and do not select the window."
   (let* ((buffer (unless above (efrit-preview--begin loop)))
          (send (if blocks (lambda () (efrit-loop-say loop blocks))
                  (lambda () (efrit-loop-go loop))))
@@ -426,7 +426,7 @@ prompt is above that, and do not select the window."
 ;;;; Commands
 
 (defun efrit-preview-send ()
-  "Send what is shown here."
+  "Send the message that this buffer previews, and close the preview."
   (interactive nil efrit-preview-mode)
   (efrit-check-mode 'efrit-preview-mode)
   (let ((send (or efrit-preview--send-function (user-error "There is nothing to send in this buffer"))))
@@ -435,7 +435,7 @@ prompt is above that, and do not select the window."
     (funcall send)))
 
 (defun efrit-preview-drop ()
-  "Drop what is shown here, without sending it."
+  "Close this preview without sending its message."
   (interactive nil efrit-preview-mode)
   (efrit-check-mode 'efrit-preview-mode)
   (setq efrit-preview--send-function nil)
@@ -484,7 +484,7 @@ Register the tools first, since they are part of the prompt."
     buffer))
 
 (defun efrit-preview--show (buffer send text)
-  "Show TEXT in BUFFER; SEND is called if the person agrees.
+  "Show the preview TEXT in BUFFER; SEND is called if the person agrees.
 If BUFFER was killed, do nothing."
   (when (buffer-live-p buffer)
     (efrit-preview--fill
@@ -504,7 +504,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (kill-buffer buffer))))
 
 (defun efrit-preview--fill (buffer text)
-  "Replace the text of BUFFER by TEXT."
+  "Replace the text of BUFFER by TEXT, and show its beginning."
   (with-current-buffer buffer
     (efrit-set-buffer-text text)
     (dolist (window (get-buffer-window-list buffer nil t))
@@ -530,7 +530,8 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
      "\n")))
 
 (defun efrit-preview--price (loop dollars)
-  "Return a line with DOLLARS, the prices of prompt and reply of LOOP."
+  "Return a line with the prices of a prompt and a reply of LOOP.
+DOLLARS is a plist of the prices, from the sidecar."
   (let ((prompt (plist-get dollars :prompt))
         (expired (plist-get dollars :prompt_expired))
         (reply (plist-get dollars :longest_reply)))
@@ -565,8 +566,8 @@ at most $%.4f for the reply." prompt expired reply))
 ;;     "$EMACS" --batch -l efrit -f efrit-batch-do -- "task"
 ;;
 ;; Prints the reply as it streams, a line for each call of a tool, and the
-;; budget at the end.  Nobody can be asked: what permissions do not allow is
-;; denied, and said so.
+;; budget at the end.  Nobody can be asked: a tool call that would need an
+;; answer is denied, and a line says so.
 
 ;;;###autoload
 (defun efrit-batch-do ()
@@ -583,11 +584,11 @@ The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task."
        (error (efrit-batch--print "\nefrit: %s\n" (efrit-error-text err)) 1)))))
 
 (defun efrit-batch-run (task)
-  "Have the model do TASK in the project here, print it, and return the loop."
+  "Have the model do TASK in the project here; print the events, return the loop."
   (efrit-batch-play (efrit-do-make-loop (efrit-do-root)) task))
 
 (defun efrit-batch-play (loop task)
-  "Have the model do TASK in LOOP, print it, and return LOOP once it rests."
+  "Have the model do TASK in LOOP; print the events, return LOOP once it rests."
   (setf (efrit-loop-rules loop) (efrit-batch--rules))
   (efrit-loop-observe loop #'efrit-batch--show)
   (efrit-do-say loop task)
@@ -597,13 +598,13 @@ The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task."
   loop)
 
 (defun efrit-batch--task (arguments)
-  "Return the task in ARGUMENTS, the rest of the command line, a string.
-A \"--\" at its beginning is skipped."
+  "Return the task, a string, in ARGUMENTS, the rest of the command line.
+Skip a \"--\" at the beginning of ARGUMENTS."
   (string-join (if (equal (car arguments) "--") (cdr arguments) arguments) " "))
 
 (defun efrit-batch--rules ()
   "Return the permission rules of a session in batch.
-What they do not allow is denied, see `efrit-batch--show'."
+A call that would need an answer is denied by `efrit-batch--show'."
   (let ((named (split-string (or (getenv "EFRIT_ALLOW") "") "," t "[ \t]+")))
     (mapcar (lambda (name) (list (if (equal name "all") t name) t 'allow))
             (append efrit-batch-allow named))))
@@ -622,13 +623,13 @@ Line breaks and tabs stay."
 
 (defun efrit-batch--print (format &rest arguments)
   "Print FORMAT with ARGUMENTS to standard output, at once."
-  ;; What `princ' prints waits in a buffer where it goes into a pipe.
+  ;; Into a pipe, `princ' would write only when its buffer is full.
   (send-string-to-terminal
    (encode-coding-string (efrit-batch--escape-controls (apply #'format format arguments))
                          (or locale-coding-system 'utf-8-unix))))
 
 (defun efrit-batch--show (loop event)
-  "Print EVENT of LOOP."
+  "Print EVENT of LOOP; if EVENT asks the person, deny or answer at once."
   (pcase event
     (`(piece ,block ,text)
      (when (equal (efrit-block-type block) "text")
