@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; JSON as the wire needs it, the calls that are made of a sidecar, and the
-;; connection to its process.
+;; Reads and writes the JSON of the wire, defines calls to a sidecar, finds
+;; the sidecar's program, and opens a connection to its process.
 
 ;;; Code:
 
@@ -19,17 +19,17 @@
 ;; `:json-false', true t, null nil.  The empty object is read as nil, too;
 ;; `efrit-json-empty-object' writes one.
 ;;
-;; Emacs's native functions are quick, but some JSON they refuse: Emacs 28
-;; and 29 the character NUL, when reading, and integers beyond 64 bits; all
-;; of them halves of surrogate pairs, which is how Python writes file names
-;; that are not UTF-8.  A refused reply would be lost, and the call wait for
-;; its time-out; so json.el does these few.
+;; Emacs's native functions are fast, but refuse some JSON: Emacs 28 and 29
+;; the character NUL, when reading, and integers beyond 64 bits; every Emacs
+;; halves of surrogate pairs, as which Python writes file names that are not
+;; UTF-8.  A refused reply would be lost, and its call would wait for its
+;; time-out; so json.el reads and writes what the native functions refuse.
 
 (defconst efrit-json-empty-object (make-hash-table :size 1)
   "The empty JSON object, {}, for parameters; never modify it.")
 
 (defun efrit-json-read ()
-  "Read JSON from point, and move behind it."
+  "Return the value of the JSON text at point, and move behind the text."
   (let ((start (point)))
     (condition-case nil
         (json-parse-buffer :object-type 'plist
@@ -51,7 +51,7 @@ Signal an error if it has values that JSON lacks, such as raw bytes."
      (encode-coding-string (efrit-json--encode object nil :json-false) 'utf-8-unix))))
 
 (defun efrit-json-parse (text)
-  "Return the value of the JSON TEXT so that it can be written again.
+  "Return the value of the JSON TEXT, as `efrit-json-text' can write it again.
 Objects are hash tables, arrays vectors, null `:null', false `:false'."
   (condition-case nil
       (json-parse-string text :null-object :null :false-object :false)
@@ -59,14 +59,14 @@ Objects are hash tables, arrays vectors, null `:null', false `:false'."
 
 (defun efrit-json-plist (text)
   "Return the object of the JSON TEXT as a plist with keyword keys.
-Arrays are vectors, true t, null and false nil: what a function reads."
+Arrays are vectors, true is t, null and false are nil."
   (condition-case nil
       (json-parse-string text :object-type 'plist :null-object nil :false-object nil)
     (json-error (efrit-json--decode text 'plist 'keyword nil nil))))
 
 (defun efrit-json-text (value)
   "Return VALUE, as from `efrit-json-parse', as JSON text, a string.
-Characters that JSON cannot hold, such as raw bytes, are replaced."
+If VALUE is a string, replace its characters that UTF-8 cannot hold."
   (let ((written (condition-case nil
                      (json-serialize value :null-object :null :false-object :false)
                    ((args-out-of-range wrong-type-argument)
@@ -83,16 +83,16 @@ Characters that JSON cannot hold, such as raw bytes, are replaced."
       (replace-regexp-in-string "[^\0-\ud7ff\ue000-\U0010ffff]" "\ufffd" string t t)
     string))
 
-;; It is loaded when it is used.
+;; json.el is loaded at its first use.
 (eval-when-compile
   (require 'json))
 (declare-function json-encode "json" (object))
 (declare-function json-read-from-string "json" (string))
 
 (defun efrit-json--decode (text object key null false)
-  "Return the value of the JSON TEXT by json.el.
-OBJECT is the type of objects, KEY that of their keys; NULL and FALSE stand
-for null and false."
+  "Return the value of the JSON TEXT, read by json.el.
+OBJECT is the Lisp type of objects, KEY that of their keys; NULL and FALSE
+are the Lisp values of null and false."
   (require 'json)
   (let ((json-object-type object)
         (json-array-type 'vector)
@@ -102,7 +102,7 @@ for null and false."
     (json-read-from-string text)))
 
 (defun efrit-json--encode (value null false)
-  "Return VALUE as JSON by json.el; NULL and FALSE stand for null and false."
+  "Return VALUE as JSON by json.el; write the Lisp values NULL and FALSE as such."
   (require 'json)
   (let ((json-null null)
         (json-false false))
@@ -110,33 +110,33 @@ for null and false."
 
 ;;; Calls
 
-;; A call is what somebody asked of the sidecar: it is waiting to be sent,
-;; sent, or ended, and it ends once.  Whoever asked is told from a timer,
-;; never from a process filter or sentinel, where nothing may wait or fail.
+;; A call is a request or a notification for the sidecar: it is waiting to be
+;; sent, sent, or ended, and it ends once.  Its success or failure function
+;; runs from a timer, never from a process filter, which must not wait or fail.
 
 (cl-defstruct (efrit-call (:constructor efrit-call-create) (:copier nil))
   "A call to the sidecar.
 METHOD is a symbol, PARAMS a plist or nil.  KIND is `request',
-`notification', or `barrier' for a call that is never sent and ends when
-it could be.  STATE is `waiting', `sent', `done', `failed' or `dropped';
-VALUE is the result once done, and once failed the error as
-`condition-case' binds it.  SUCCESS and FAILURE, functions of one
-argument or nil, are told VALUE.  HOST is the `efrit-host' whose sidecar
-it is for.  CONNECTION and ID say where a sent request went; TIMER ends it
-when its time is over."
+`notification', or `barrier' for a call that is never sent, but is done once
+the sidecar is ready.  STATE is `waiting', `sent', `done', `failed' or
+`dropped'; VALUE is the result once done, and once failed the error as
+`condition-case' binds it.  SUCCESS and FAILURE, functions or nil, are called
+with VALUE.  HOST is the `efrit-host' whose sidecar the call is for.
+CONNECTION is that over which a request was sent, ID its number there; TIMER
+ends the call at its time limit."
   host method params (kind 'request) (state 'waiting) value
   success failure connection id timer)
 
 (defvar efrit-call--queue nil
-  "Calls deferred by `efrit-defer': (FUNCTION . ARGUMENTS), oldest first.")
+  "Function calls deferred by `efrit-defer': (FUNCTION . ARGUMENTS), oldest first.")
 
 (defun efrit-call-open-p (call)
   "Return non-nil while CALL has not ended."
   (memq (efrit-call-state call) '(waiting sent)))
 
 (defun efrit-call-finish (call state &optional value)
-  "Set the state of CALL to STATE and its value to VALUE, and notify its maker.
-Return nil and do nothing if it has ended already."
+  "End CALL: set its STATE and VALUE, and defer its success or failure function.
+Return t; return nil and do nothing if CALL has ended already."
   (when (efrit-call-open-p call)
     (setf (efrit-call-state call) state
           (efrit-call-value call) value)
@@ -146,21 +146,22 @@ Return nil and do nothing if it has ended already."
     t))
 
 (defun efrit-call-drop (call)
-  "Drop CALL, so that its end is not reported.
-Return nil if it had ended."
+  "Drop CALL, so that neither its success nor its failure function is called.
+Return nil if CALL had ended, else t."
   (prog1 (and (efrit-call-open-p call) t)
     (setf (efrit-call-state call) 'dropped)
     (efrit-stop-timer (efrit-call-timer call))))
 
 (defun efrit-call-take-back (call)
-  "Have CALL, which could not be sent, wait again."
+  "Set the state of CALL, which could not be sent, back to `waiting'."
   (when (eq (efrit-call-state call) 'sent)
     (setf (efrit-call-state call) 'waiting
           (efrit-call-connection call) nil
           (efrit-call-id call) nil)))
 
 (defun efrit-call-result (call)
-  "Return the value of CALL, which has ended, or signal its error."
+  "Return the value of CALL, which has ended, or signal its error.
+For a dropped CALL, signal `efrit-cancelled'."
   (pcase (efrit-call-state call)
     ('done (efrit-call-value call))
     ('failed (signal (car (efrit-call-value call)) (cdr (efrit-call-value call))))
@@ -168,13 +169,13 @@ Return nil if it had ended."
 
 (defun efrit-defer (function &rest arguments)
   "Call FUNCTION with ARGUMENTS soon, from a timer, in the order of deferring.
-It may access remote files: it never runs within an operation of TRAMP, and
-TRAMP's cache is off for it."
+FUNCTION may access remote files: it never runs within an operation of TRAMP,
+and it runs with TRAMP's cache disabled."
   (setq efrit-call--queue (nconc efrit-call--queue (list (cons function arguments))))
   (run-at-time 0 nil #'efrit-call--run-next))
 
 (defun efrit-call--run-next ()
-  "Run the oldest call in `efrit-call--queue', once TRAMP is idle."
+  "Run the oldest function call in `efrit-call--queue', once TRAMP is idle."
   (if (efrit-remote-busy-p)
       (run-at-time 0.1 nil #'efrit-call--run-next)
     (when-let* ((next (pop efrit-call--queue)))
@@ -182,7 +183,7 @@ TRAMP's cache is off for it."
         (apply (car next) (cdr next))))))
 
 (defun efrit-call--notify (call)
-  "Call the success or failure function of CALL."
+  "Call the success or failure function of CALL, if it has one and is not dropped."
   (when-let* ((told (pcase (efrit-call-state call)
                       ('done (efrit-call-success call))
                       ('failed (efrit-call-failure call)))))
@@ -190,10 +191,10 @@ TRAMP's cache is off for it."
 
 ;;; The program
 
-;; The sidecar is a program of this package's own checkout.  It is looked
-;; for in this order: what the person set, the checkout's virtualenv, the
-;; PATH.  It always runs on this machine, in a local folder and with the
-;; environment of Emacs itself, whatever the current buffer visits.
+;; The sidecar's program is the option `efrit-sidecar-command', else the
+;; program efrit-budget in the virtualenv of this package's checkout, else the
+;; one on the PATH.  It runs in a local folder and with the environment of
+;; Emacs itself, whatever the current buffer visits.
 
 (defconst efrit-directory
   (file-name-directory
@@ -205,7 +206,7 @@ TRAMP's cache is off for it."
 
 (defmacro efrit-executable-locally (&rest body)
   "Run BODY in a local folder and in the environment of Emacs itself.
-Buffer-local values of `default-directory' and the environment do not count."
+Buffer-local values of the folder, environment and `exec-path' do not count."
   (declare (indent 0) (debug t))
   `(let ((default-directory (efrit-executable--local-directory))
          (process-environment (default-value 'process-environment))
@@ -214,7 +215,7 @@ Buffer-local values of `default-directory' and the environment do not count."
 
 (defun efrit-executable-command ()
   "Return the sidecar's command, a list of strings, the program's file first.
-Signal a `user-error' with advice if there is none."
+Signal a `user-error' with advice if there is no such program."
   (efrit-executable-locally
    (if (default-value 'efrit-sidecar-command)
        (efrit-executable--absolute-command (ensure-list (default-value 'efrit-sidecar-command)))
@@ -231,27 +232,27 @@ Signal a `user-error' with advice if there is none."
 
 (defun efrit-executable--absolute-command (command)
   "Return COMMAND with the absolute file name of its program.
-Signal a `user-error' if that cannot be run."
+Signal a `user-error' if there is no such program."
   (cons (or (executable-find (substitute-in-file-name (car command)))
             (user-error "`efrit-sidecar-command' names %s, which is no program here; \
 set it to one, or to nil" (car command)))
         (cdr command)))
 
 (defun efrit-executable--checkout ()
-  "Return the checkout that this file is part of, or nil."
+  "Return the folder of the checkout that has this file, or nil if there is none."
   (let ((folder (expand-file-name ".." efrit-directory)))
     (and (file-exists-p (expand-file-name "pyproject.toml" folder))
          (file-name-as-directory folder))))
 
 (defun efrit-executable--in-checkout ()
-  "Return the sidecar's program in the checkout's virtualenv, or nil."
+  "Return the file of the sidecar's program in the checkout's virtualenv, or nil."
   (when-let* ((checkout (efrit-executable--checkout)))
     (seq-find #'file-executable-p
               (list (expand-file-name ".venv/bin/efrit-budget" checkout)
                     (expand-file-name ".venv/Scripts/efrit-budget.exe" checkout)))))
 
 (defun efrit-executable--advice ()
-  "Return how to install the sidecar, a sentence."
+  "Return a text that tells the person how to install the sidecar."
   (if-let* ((checkout (efrit-executable--checkout)))
       (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
               (shell-quote-argument (directory-file-name checkout)))
@@ -260,24 +261,24 @@ checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
 
 ;;; The process on this machine
 
-;; How the process is started on this machine, how the end of one is never
-;; missed, and where its standard error goes: to the buffer
+;; Starts the sidecar's process on this machine, notices the end of a process
+;; on any machine, and keeps its standard error in the buffer
 ;; " *efrit sidecar stderr*".
 
 (defun efrit-process-name (&optional remote)
-  "Return the process name of the sidecar on the host REMOTE, or here."
+  "Return the process name of the sidecar on the host REMOTE, or on this machine."
   (concat "efrit sidecar" (and remote (concat " " remote))))
 
 (defun efrit-process-spawn (command)
   "Start COMMAND, a list of strings, and return its process.
-It uses pipes and bytes, and lacks the key of the model, which commands of the
-model could read."
+Emacs exchanges bytes with it over pipes.  Its environment lacks the variable
+ANTHROPIC_API_KEY, since commands that the model runs could read that."
   (efrit-executable-locally
     (let ((stderr (efrit-process-new-stderr))
           (process-environment (cons "ANTHROPIC_API_KEY" process-environment))
           (read-process-output-max
            (max read-process-output-max (or efrit-sidecar-read-output-max 0)))
-          ;; It delays reading while output comes in small pieces.
+          ;; Adaptive buffering would delay reading of output in small amounts.
           (process-adaptive-read-buffering nil))
       (let ((process (make-process
                       :name (efrit-process-name)
@@ -291,10 +292,9 @@ model could read."
         process))))
 
 (defun efrit-process-watch (process over)
-  "Call OVER once PROCESS has ended and its output was read.
-This takes a timer, which looks each second: Emacs never calls the sentinel
-if a person quits while it reads the last output of a process with its own
-standard error."
+  "Call the function OVER once PROCESS has ended and its output was read.
+A timer checks each second: Emacs never calls the sentinel of a process with
+separate standard error if a person quits while Emacs reads its last output."
   (process-put process 'efrit-watch
                (run-at-time 0 1 #'efrit-process--check process over)))
 
@@ -304,16 +304,16 @@ standard error."
     (cancel-timer timer)))
 
 (defun efrit-process-stderr (&optional remote)
-  "Return the buffer with the latest standard error of the sidecar, or nil.
-It is of the sidecar here, or on the host REMOTE, where it comes once the
-process has ended."
+  "Return the buffer with the latest standard error of a sidecar, or nil.
+The sidecar is that of this machine, or of the host REMOTE, whose standard
+error arrives once its process has ended."
   (seq-find (lambda (buffer) (and buffer (> (buffer-size buffer) 0)))
             (list (get-buffer (efrit-process--stderr-name remote))
                   (get-buffer (efrit-process--stderr-name remote "before")))))
 
 (defun efrit-process-new-stderr (&optional remote)
-  "Return an empty buffer for the stderr of a process on REMOTE, or here.
-Keep the buffer of the process before, if it has text."
+  "Return an empty buffer for the stderr of a new process on REMOTE, or here.
+Keep the buffer of the previous process under another name, if it has text."
   (let ((name (efrit-process--stderr-name remote))
         (before (efrit-process--stderr-name remote "before"))
         (kill-buffer-query-functions nil))
@@ -327,7 +327,7 @@ Keep the buffer of the process before, if it has text."
     (get-buffer-create name)))
 
 (defun efrit-process-last-words (process)
-  "Return the last line that PROCESS wrote to its stderr, or nil."
+  "Return the last line that PROCESS wrote to its stderr, or nil if there is none."
   (when-let* ((buffer (process-get process 'efrit-stderr))
               ((buffer-live-p buffer)))
     (when-let* ((pipe (get-buffer-process buffer)))
@@ -338,37 +338,38 @@ Keep the buffer of the process before, if it has text."
                                "\n" t "[ \t]+"))))))
 
 (defun efrit-process--check (process over)
-  "Call OVER if PROCESS has ended, after reading its last output."
+  "If PROCESS has ended, read its last output, then call the function OVER."
   (unless (process-live-p process)
     (efrit-process-unwatch process)
     (while (accept-process-output process 0 nil t))
     (funcall over)))
 
 (defun efrit-process--stderr-name (remote &optional which)
-  "Return the stderr buffer's name for the process WHICH on the host REMOTE."
+  "Return the name of the stderr buffer of the sidecar on REMOTE, or here.
+WHICH is \"before\" for the buffer of the previous process, else nil."
   (format " *%s stderr%s*" (efrit-process-name remote) (if which (concat " " which) "")))
 
 ;;; Connections
 
-;; A connection is a process that speaks JSON-RPC.  It lives and dies with its
-;; process; efrit-sidecar.el starts another.
+;; A connection exchanges JSON-RPC messages with one process, and ends with
+;; it; efrit-sidecar.el then opens another connection to a new process.
 
 (cl-defstruct (efrit-connection (:constructor efrit-connection--create) (:copier nil))
-  "A running sidecar.
-PROCESS is its process.  PIECES are bytes that are
-not read yet, unibyte strings, the latest first; SIZE is their length, and
-NEED the length from which on there is a message to read.  CALLS are the
-requests that were sent and have not ended, by their ids; ID is the latest
-of these.  ON-PROGRESS and ON-END are as in `efrit-connection-open'; ON-END
-is nil once it was called.  LOG is how many characters of messages to keep."
+  "A connection to a running sidecar.
+PROCESS is the sidecar's process.  PIECES are bytes of its output that are
+not parsed yet, unibyte strings, the latest first; SIZE is their length, and
+NEED the least length at which to parse them.  CALLS maps ids to the requests
+that were sent and have not ended; ID is the latest id.  ON-PROGRESS and
+ON-END are as in `efrit-connection-open'; ON-END is nil once it was called.
+LOG is the number of characters of messages to log."
   process pieces (size 0) (need 1) (calls (make-hash-table)) (id 0)
   on-progress on-end log)
 
 (defun efrit-connection-open (process on-progress on-end)
   "Return a connection to the sidecar whose process is PROCESS.
-ON-PROGRESS is called with a call, or nil, and the params of a progress
-notification; ON-END with the connection and the reason, a text, once the
-process has ended."
+ON-PROGRESS is called with the params of each progress notification, after
+its call, or nil if that has ended; ON-END with the connection and the
+reason, a text, once the process has ended."
   (let ((connection (efrit-connection--create
                      :process process :on-progress on-progress :on-end on-end
                      :log efrit-sidecar-log-events)))
@@ -381,8 +382,8 @@ process has ended."
   (process-live-p (efrit-connection-process connection)))
 
 (defun efrit-connection-send (connection call)
-  "Send CALL over CONNECTION; return nil if the process has ended.
-If CALL cannot be written as JSON, end it with an error."
+  "Send CALL over CONNECTION; return nil if the process has ended, else t.
+If CALL cannot be written as JSON, end CALL with an error."
   (condition-case err
       (prog1 t (efrit-connection--transmit connection call))
     (quit
@@ -401,22 +402,22 @@ If CALL cannot be written as JSON, end it with an error."
 
 (defun efrit-connection-cancel (connection call)
   "Drop CALL, and have CONNECTION's process stop working on it.
-Return nil if it had ended."
+Return nil if CALL had ended, else t."
   (let ((sent (eq (efrit-call-state call) 'sent)))
     (prog1 (efrit-call-drop call)
       (when (and sent (efrit-call-id call))
         (efrit-connection-withdraw connection call)))))
 
 (defun efrit-connection-withdraw (connection call)
-  "Have CONNECTION's process stop working on CALL."
+  "Tell CONNECTION's process, if it is alive, to stop working on CALL."
   (when (efrit-connection-live-p connection)
-    ;; Where the process ends just now there is nothing left to stop.
+    ;; If the process ends at this moment, there is no work left to stop.
     (ignore-errors
       (efrit-connection-notify connection '$/cancelRequest
                                (list :id (efrit-call-id call))))))
 
 (defun efrit-connection-close (connection)
-  "Ask the process of CONNECTION to exit; kill it after two seconds."
+  "Ask the process of CONNECTION to exit; kill it after two seconds at most."
   (process-put (efrit-connection-process connection) 'efrit-stopped t)
   (unwind-protect
       (when (efrit-connection-live-p connection)
@@ -428,14 +429,14 @@ Return nil if it had ended."
     (efrit-connection-kill connection)))
 
 (defun efrit-connection-kill (connection)
-  "Kill the process of CONNECTION, and end each call sent to it."
+  "Kill the process of CONNECTION, and end each open call sent to it."
   (delete-process (efrit-connection-process connection))
   (efrit-connection--process-ended connection))
 
 ;;;; Starting
 
 (defun efrit-connection--fit (process connection)
-  "Connect the output and end of PROCESS to CONNECTION, even if it has ended."
+  "Have CONNECTION handle the output and the end of PROCESS, also earlier ones."
   (set-process-coding-system process 'binary 'binary)
   (set-process-filter process (lambda (_ output) (efrit-connection--take connection output)))
   (set-process-sentinel process
@@ -449,7 +450,8 @@ Return nil if it had ended."
 ;;;; Sending
 
 (defun efrit-connection--transmit (connection call)
-  "Write CALL to CONNECTION's process."
+  "Write CALL to CONNECTION's process, unless CALL is a barrier.
+End a notification or a barrier as done."
   (setf (efrit-call-connection call) connection)
   (pcase (efrit-call-kind call)
     ('barrier (efrit-call-finish call 'done))
@@ -473,7 +475,7 @@ Return nil if it had ended."
     (efrit-connection--log connection "->" json)))
 
 (defun efrit-connection--log (connection sign json)
-  "Log JSON, a message over CONNECTION, behind SIGN, if messages are logged."
+  "Log SIGN, an arrow, and JSON, a message over CONNECTION, if messages are logged."
   (let ((most (efrit-connection-log connection)))
     (when (> most 0)
       (with-current-buffer (get-buffer-create
@@ -485,7 +487,7 @@ Return nil if it had ended."
         (delete-region (point-min) (max (point-min) (- (point-max) most)))))))
 
 (defun efrit-connection--unencodable (call err)
-  "Return the error of CALL, which was not written because of ERR."
+  "Return the error condition of CALL, which was not written because of ERR."
   (list 'efrit-unencodable
         (format "%s: %s%s" (efrit-call-method call) (error-message-string err)
                 (if (eq (car err) 'wrong-type-argument)
@@ -495,8 +497,8 @@ Return nil if it had ended."
 ;;;; Receiving
 
 (defun efrit-connection--take (connection output)
-  "Take OUTPUT, bytes of CONNECTION's process, and receive whole messages.
-The last output of a remote process is its standard error."
+  "Handle the messages that OUTPUT, bytes of CONNECTION's process, completes.
+A remote process writes its standard error at the end of its output."
   (pcase-let* ((process (efrit-connection-process connection))
                (`(,bytes . ,words) (efrit-remote-split process output)))
     (unless (string-empty-p words)
@@ -510,7 +512,7 @@ The last output of a remote process is its standard error."
             (efrit-connection--messages connection)))))
 
 (defun efrit-connection--messages (connection)
-  "Remove the whole messages from the pieces of CONNECTION; return them."
+  "Remove the complete messages from the pieces of CONNECTION; return a list."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (mapc #'insert (reverse (efrit-connection-pieces connection)))
@@ -526,8 +528,8 @@ The last output of a remote process is its standard error."
       (nreverse messages))))
 
 (defun efrit-connection--need ()
-  "Move to the body of the first message in this buffer.
-Return the least size of the buffer that holds the whole message."
+  "Move to the body of the first message in this buffer; return its end's offset.
+If the header is incomplete, return one more than the size of the buffer."
   (goto-char (point-min))
   (let ((case-fold-search t))
     (if (re-search-forward "Content-Length: *\\([0-9]+\\)\r\n\\(?:.+\r\n\\)*\r\n" nil t)
@@ -535,7 +537,7 @@ Return the least size of the buffer that holds the whole message."
       (1+ (buffer-size)))))
 
 (defun efrit-connection--read (connection end)
-  "Return the JSON between point and END, a message over CONNECTION, or nil."
+  "Return the message of CONNECTION between point and END, or nil if it is broken."
   (when (> (efrit-connection-log connection) 0)
     (efrit-connection--log connection "<-" (buffer-substring (point) end)))
   (save-restriction
@@ -565,7 +567,7 @@ Return the least size of the buffer that holds the whole message."
                                   message)))))
 
 (defun efrit-connection--answer (connection call message)
-  "End CALL, a request over CONNECTION or nil, with the reply MESSAGE."
+  "End CALL, a request over CONNECTION, with the reply MESSAGE, unless CALL is nil."
   (when call
     (remhash (efrit-call-id call) (efrit-connection-calls connection))
     (if-let* ((err (plist-get message :error)))
@@ -580,13 +582,13 @@ Return the least size of the buffer that holds the whole message."
 ;;;; Ending
 
 (defun efrit-connection--change (connection change)
-  "Store CHANGE, as a sentinel gets it, of the process of CONNECTION."
+  "Store the text CHANGE of a sentinel; if its process is dead, end CONNECTION."
   (process-put (efrit-connection-process connection) 'efrit-end (string-trim change))
   (unless (efrit-connection-live-p connection)
     (efrit-connection--process-ended connection)))
 
 (defun efrit-connection--process-ended (connection)
-  "End each call of CONNECTION, whose process has ended, and report it once."
+  "End each call of CONNECTION, whose process has ended, and call its ON-END once."
   (when-let* ((on-end (efrit-connection-on-end connection)))
     (setf (efrit-connection-on-end connection) nil)
     (efrit-process-unwatch (efrit-connection-process connection))
@@ -598,7 +600,7 @@ Return the least size of the buffer that holds the whole message."
       (funcall on-end connection why))))
 
 (defun efrit-connection--exit-reason (connection)
-  "Return a text about the end of CONNECTION's process."
+  "Return a text that says why CONNECTION's process ended."
   (let ((process (efrit-connection-process connection)))
     (if (process-get process 'efrit-stopped)
         "it was stopped"
@@ -608,7 +610,7 @@ Return the least size of the buffer that holds the whole message."
        ": "))))
 
 (defun efrit-connection--wait-while (seconds busy)
-  "Wait while the function BUSY gives non-nil, for at most SECONDS."
+  "Wait while the function BUSY returns non-nil, for at most SECONDS."
   (let ((end (+ (float-time) seconds)))
     (while (and (funcall busy) (< (float-time) end))
       (accept-process-output nil 0.02))))

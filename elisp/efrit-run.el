@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; A turn begins with what the sidecar says the request is to be, goes on with
-;; the model's reply, and ends with its tool calls.
+;; A turn calls `turn/begin' for the request, sends the request to the model,
+;; calls `turn/end' with the reply, and runs the tool calls of the reply.
 
 ;;; Code:
 
@@ -23,12 +23,12 @@
 
 ;;; The system prompt
 
-;; A text file, the same for the whole of a session: another one would end an
-;; epoch.  What changes, such as the date, the sidecar adds when a rewrite is
-;; due anyway.
+;; The system prompt is read from a file.  It is the same for a whole session,
+;; since a changed one would begin a new epoch.  Facts that change, such as
+;; the date, are added by the sidecar when a rewrite is due anyway.
 
 (defun efrit-system-prompt (loop)
-  "Return the system prompt for LOOP."
+  "Return the text of `efrit-system-file' with the root of LOOP filled in."
   (with-temp-buffer
     (insert-file-contents efrit-system-file)
     (string-trim (string-replace "{root}"
@@ -38,23 +38,22 @@
 
 ;;; Turns
 
-;; The actions of `efrit-loop-table': a turn begins with what the sidecar
-;; says the request is to be, goes on with the model's reply, which the
-;; sidecar is told before anything else, and then runs the tools.  What
-;; comes of something that was given up meanwhile is passed over: each
-;; action begins a new step, and what belongs to an older one is late.
+;; The actions of `efrit-loop-table'.  The reply of the model goes to the
+;; sidecar before any of its tools run.  Each action begins a new step, and
+;; callbacks of an earlier step do nothing, so a request or a call that was
+;; given up has no effect when its answer arrives.
 
 ;;;; Beginning
 
 (defun efrit-turn--begin (loop &rest _)
-  "Begin a turn of LOOP; first load the conversation if it is stale."
+  "Begin a turn of LOOP; first load the conversation if that in LOOP is stale."
   (efrit-loop-begin-step loop)
   (if (efrit-loop-stale loop)
       (efrit-turn--fetch loop)
     (efrit-turn--register loop)))
 
 (defun efrit-turn--fetch (loop)
-  "Load the conversation and the status of LOOP from the sidecar."
+  "Load the conversation and the budget of LOOP from the sidecar; begin a turn."
   (efrit-loop-call
    loop 'session/messages '(:as_text t)
    (lambda (held)
@@ -68,7 +67,7 @@
 
 (defun efrit-turn--is-fresh (loop budget)
   "Store BUDGET, a snapshot, in LOOP, which is not stale any more.
-If the sidecar has begun a turn meanwhile, what was being sent has arrived."
+If its turn is later than LOOP's, messages being sent to the sidecar arrived."
   (setf (efrit-loop-stale loop) nil
         (efrit-loop-budget loop) budget)
   (when (> (or (plist-get budget :turn) 0) (efrit-loop-turn loop))
@@ -86,7 +85,7 @@ If the sidecar has begun a turn meanwhile, what was being sent has arrived."
                          (efrit-turn--begin-turn loop))))))
 
 (defun efrit-turn--begin-turn (loop)
-  "Call `turn/begin' for LOOP with all that is queued."
+  "Call `turn/begin' for LOOP with all queued messages and notices."
   (setf (efrit-loop-complete loop) nil)
   (efrit-loop-call loop 'turn/begin
                    (append '(:as_text t) (efrit-turn-params loop (efrit-loop-send loop)))
@@ -94,7 +93,7 @@ If the sidecar has begun a turn meanwhile, what was being sent has arrived."
 
 (defun efrit-turn-params (loop blocks)
   "Return the params of `turn/begin' and `turn/preview' for LOOP and BLOCKS.
-BLOCKS is the person's message, a list, or nil."
+BLOCKS is a list of the content blocks of the user message, or nil."
   `(:model ,(efrit-loop-option loop 'efrit-claude-model)
     :caching ,(if (efrit-loop-with-options loop (efrit-endpoint-feature-p 'cache))
                   t
@@ -110,7 +109,7 @@ BLOCKS is the person's message, a list, or nil."
         (append (plist-get begun :append)))
     (when rewrite
       (setf (efrit-loop-messages loop) nil))
-    ;; Within an epoch the figure stands: it is a part of what is cached.
+    ;; Within an epoch this number must not change: it is in the cached prompt.
     (when (or rewrite (null (efrit-loop-left loop)))
       (setf (efrit-loop-left loop) (plist-get begun :left_window)))
     (efrit-turn--append loop (or rewrite append))
@@ -127,19 +126,19 @@ BLOCKS is the person's message, a list, or nil."
     (efrit-loop-handle loop (if (efrit-loop-stopping loop) 'halted 'begun))))
 
 (defun efrit-turn--append (loop holder)
-  "Append the messages of HOLDER, a plist or nil, to those of LOOP."
+  "Append the `:messages' of HOLDER, a plist or nil, to the messages of LOOP."
   (mapc (lambda (message) (push message (efrit-loop-messages loop)))
         (plist-get holder :messages)))
 
 (defun efrit-turn--stop-soon (loop &rest _)
-  "Stop LOOP once the sidecar has answered the call under way."
+  "Stop LOOP once the sidecar has answered; notify the person if that takes long."
   (setf (efrit-loop-stopping loop) t)
   (run-at-time efrit-stop-patience nil #'efrit-turn--warn-slow-stop
                loop (efrit-loop-step loop)))
 
 (defun efrit-turn--warn-slow-stop (loop step)
-  "Note that the sidecar does not answer, if LOOP is still in STEP.
-Calls that store something have no time limit."
+  "Notify observers that the sidecar does not answer, if LOOP is still in STEP.
+The call has no time limit, since it stores something."
   (efrit-loop-if-current loop step
     (when (memq (efrit-loop-state loop) '(beginning ending))
       (efrit-loop-notify loop 'note
@@ -149,7 +148,7 @@ Calls that store something have no time limit."
 ;;;; Requests
 
 (defun efrit-turn--request (loop &rest _)
-  "Send the request of LOOP."
+  "Send the request of LOOP to the model."
   (let ((step (efrit-loop-begin-step loop)))
     (condition-case err
         (setf (efrit-loop-request loop)
@@ -170,12 +169,12 @@ Calls that store something have no time limit."
       ((error quit) (efrit-loop-handle loop 'failed (error-message-string err))))))
 
 (defun efrit-turn--event (loop event)
-  "Notify the observers of EVENT of the reply that LOOP receives."
+  "Handle EVENT, a list, of the reply to LOOP's request; notify the observers."
   (efrit-loop-handle loop (if (memq (car event) '(retry again)) (car event) 'event))
   (apply #'efrit-loop-notify loop event))
 
 (defun efrit-turn--request-ended (loop reply problem)
-  "End the request of LOOP with REPLY, or with PROBLEM, a plist."
+  "Handle the end of LOOP's request, with REPLY, or with PROBLEM, a plist."
   (efrit-loop-drop-request loop)
   (if (null problem)
       (efrit-loop-handle loop 'replied reply)
@@ -183,7 +182,7 @@ Calls that store something have no time limit."
     (efrit-loop-handle loop 'failed (plist-get problem :message))))
 
 (defun efrit-turn--drop-request (loop &rest _)
-  "Cancel the request of LOOP, before any of its reply has come."
+  "Cancel the request of LOOP, of whose reply nothing has arrived."
   (efrit-loop-begin-step loop)
   (when-let* ((request (efrit-loop-request loop)))
     (efrit-claude-cancel request)
@@ -192,20 +191,20 @@ Calls that store something have no time limit."
     (efrit-loop-report-lost loop)))
 
 (defun efrit-turn--retry-now (loop &rest _)
-  "Send the request of LOOP again at once."
+  "Send the request of LOOP, which waits for a retry, again at once."
   (efrit-claude-retry-now (efrit-loop-request loop)))
 
 ;;;; Ending
 
 (defun efrit-turn--end-aborted (loop &rest _)
-  "Cancel the request of LOOP, and store the part of the reply that has come."
+  "Cancel the request of LOOP, and store the part of the reply that has arrived."
   (let ((reply (efrit-claude-cancel (efrit-loop-request loop))))
     (efrit-loop-drop-request loop)
     (setf (efrit-loop-stopping loop) t)
     (efrit-turn--end loop reply 'aborted)))
 
 (defun efrit-turn--end (loop reply &optional aborted)
-  "Call `turn/end' for LOOP with REPLY, which is not whole if ABORTED."
+  "Call `turn/end' for LOOP with REPLY, which is incomplete if ABORTED."
   (setf (efrit-loop-reply loop) reply)
   (efrit-loop-begin-step loop)
   (efrit-loop-call-again
@@ -221,7 +220,7 @@ Calls that store something have no time limit."
    (lambda (ended) (efrit-turn--take-end-reply loop ended))))
 
 (defun efrit-turn--take-end-reply (loop ended)
-  "Store ENDED, the reply to `turn/end', in LOOP, and run the tools."
+  "Store ENDED, the reply to `turn/end', in LOOP, and run the tools, go on or rest."
   (let ((reply (efrit-loop-reply loop)))
     (efrit-turn--append loop (plist-get ended :append))
     (efrit-reply-take-inputs reply (plist-get ended :inputs) (plist-get ended :unreadable)
@@ -235,7 +234,7 @@ Calls that store something have no time limit."
     (efrit-loop-handle loop (efrit-turn--next-event loop reply))))
 
 (defun efrit-turn--next-event (loop reply)
-  "Return the event of LOOP that follows from the stop reason of REPLY."
+  "Return the event of `efrit-loop-table' for LOOP after REPLY, a symbol."
   (cond
    ((efrit-loop-stopping loop) 'done)
    ((efrit-reply-tool-uses reply) 'tools)
@@ -256,7 +255,7 @@ Calls that store something have no time limit."
     (efrit-http-warm)))
 
 (defun efrit-turn-tools-done (loop)
-  "Begin the next turn of LOOP, whose tools have all given a result, or stop."
+  "Begin the next turn of LOOP, all of whose tool calls have ended, or let it rest."
   (efrit-loop-handle loop (cond ((and (efrit-loop-complete loop)
                                       (null (efrit-loop-queue loop)))
                                  'done)
@@ -265,15 +264,15 @@ Calls that store something have no time limit."
                                 (t 'more))))
 
 (defun efrit-turn--cut-short-p (loop)
-  "Return non-nil if LOOP reached the token limit, and no tool has run.
-Where a tool has run, the model has a result to go on with."
+  "Return non-nil if LOOP's reply reached its token limit, and no tool has run.
+Return nil if a tool has run or a message is queued: the model can go on."
   (let ((reply (efrit-loop-reply loop)))
     (and (equal (efrit-reply-stop-reason reply) "max_tokens")
          (cl-every #'efrit-block-problem (efrit-reply-tool-uses reply))
          (null (efrit-loop-queue loop)))))
 
 (defun efrit-turn-limit (loop)
-  "Return the limit that LOOP has reached, a string, or nil."
+  "Return the limit that LOOP has reached as text, such as \"20 turns\", or nil."
   (let ((counts (efrit-loop-counts loop)))
     (cl-loop for (option used text)
              in `((efrit-max-turns ,(plist-get counts :turns) "%d turns")
@@ -292,16 +291,15 @@ Where a tool has run, the model has a result to go on with."
 
 ;;; Tool calls
 
-;; Runs what a reply asks for, each use as permissions have it.  What has
-;; effects runs in the order in which the model wrote it: behind everything
-;; before it, and before everything behind it.  In between, what only reads
-;; runs side by side in the sidecar, and one after the other in this Emacs.
-;; Every use ends with a result in the work log: what the tool gave, an
-;; error, or that the person said no.
+;; Runs the tool calls of a reply, here called uses, if permissions allow.  A
+;; use with effects runs after all uses before it in the reply have ended, and
+;; before any use behind it begins.  Other uses run at the same time in the
+;; sidecar, and one after the other in this Emacs.  Every use ends with a
+;; stored result: that of the tool, an error, or a refusal.
 
 (defvar efrit-run--tool-lists nil
-  "The tools of each sidecar: an alist of host names and alists.
-These have the name of each tool, and its entry in the reply to `tools/list'.")
+  "The tools of each sidecar: an alist from host names to alists.
+The latter map a tool's name to its entry in the reply to `tools/list'.")
 
 (defun efrit-run-tools (loop)
   "Run the tools called in the reply of LOOP, as permissions allow."
@@ -313,7 +311,7 @@ These have the name of each tool, and its entry in the reply to `tools/list'.")
   (efrit-run--load-tools loop (lambda () (efrit-run--decide-all loop))))
 
 (defun efrit-run-stop (loop)
-  "Stop the tools of LOOP."
+  "Stop all tool calls of LOOP, and remove them from LOOP."
   (dolist (use (efrit-loop-run loop))
     (unless (eq (efrit-use-state use) 'done)
       (when (efrit-use-token use)
@@ -329,9 +327,9 @@ These have the name of each tool, and its entry in the reply to `tools/list'.")
 
 (defun efrit-run-answer (loop use decision &optional scope reason grant)
   "Answer the question about USE in LOOP with DECISION, `allow' or `deny'.
-With SCOPE, `session' or `project', remember the answer that long.  REASON is
-shown to the model.  GRANT is `exactly' (the default) or `alike': what is
-allowed from now on, see `efrit-run-grants'."
+With SCOPE, `session' or `project', store a rule for it.  REASON, a text or
+nil, goes to the model.  GRANT is `exactly' (the default) or `alike': the name
+of the permission to store, see `efrit-run-grants'."
   (let ((inhibit-quit t))
     (when (eq (efrit-use-state use) 'asking)
       (pcase (cond ((null scope) nil)
@@ -347,16 +345,17 @@ allowed from now on, see `efrit-run-grants'."
 
 (defun efrit-run-grants (loop use)
   "Return the permissions that the person can give to USE in LOOP.
-They are as from `efrit-permissions-offers'; nil if it is always asked about."
+They are as from `efrit-permissions-offers'; nil if USE has a guard or the
+sidecar itself asks about it."
   (unless (or (efrit-use-guard use) (efrit-use-confirm use))
     (efrit-permissions-offers (efrit-use-name use) (efrit-run--subjects loop use))))
 
 (defun efrit-run-refusal (loop use)
-  "Return (RULE WORDS) to deny what is like USE in LOOP."
+  "Return (RULE WORDS): a rule to deny calls like USE in LOOP, and its description."
   (efrit-permissions-refusal (efrit-use-name use) (efrit-run--subjects loop use)))
 
 (defun efrit-run--remember (loop rule words scope)
-  "Store RULE, described by WORDS, for SCOPE, and note that in LOOP."
+  "Store RULE, described by WORDS, for SCOPE, and notify the observers of LOOP."
   (pcase scope
     ('session (push rule (efrit-loop-rules loop)))
     ('project (efrit-permissions-remember (efrit-loop-root loop) rule)))
@@ -385,7 +384,7 @@ They are as from `efrit-permissions-offers'; nil if it is always asked about."
                       :problem problem :misfit misfit)))
 
 (defun efrit-run--load-tools (loop then)
-  "Load the sidecar's list of tools if a tool of LOOP is not in it; call THEN."
+  "Call THEN; first load the sidecar's list of tools if LOOP uses an unknown tool."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
     (if (and (assoc host efrit-run--tool-lists)
              (seq-every-p (lambda (use)
@@ -409,7 +408,7 @@ They are as from `efrit-permissions-offers'; nil if it is always asked about."
     (cdr (assoc (efrit-use-name use) (cdr (assoc host efrit-run--tool-lists))))))
 
 (defun efrit-run-policy (loop use)
-  "Return the policy of the tool of USE in LOOP."
+  "Return the policy of the tool of USE in LOOP, a symbol: `allow' or `ask'."
   (if-let* ((tool (efrit-tool-get (efrit-use-name use))))
       (efrit-tool-policy tool)
     (intern (or (plist-get (efrit-run--listing loop use) :policy) "allow"))))
@@ -422,7 +421,8 @@ They are as from `efrit-permissions-offers'; nil if it is always asked about."
 
 (defun efrit-run--decide (loop use)
   "Return `allow', `ask' or `deny' for USE in LOOP.
-The answer is `ask' if rules cannot be read, or the use has a guard."
+Store its guard in USE.  Return `ask' if the rules cannot be read, and
+instead of `allow' if USE has a guard."
   (setf (efrit-use-guard use) (efrit-run--guard loop use))
   (let ((decision (condition-case err
                       (efrit-permissions-decide
@@ -434,7 +434,7 @@ The answer is `ask' if rules cannot be read, or the use has a guard."
     (if (and (eq decision 'allow) (efrit-use-guard use)) 'ask decision)))
 
 (defun efrit-run-rules (loop)
-  "Return the permission rules of LOOP, the deciding ones first."
+  "Return LOOP's rules by precedence: those of session, project, and option."
   (append (efrit-loop-rules loop)
           (efrit-permissions-of (efrit-loop-root loop))
           (efrit-loop-option loop 'efrit-permission-rules)))
@@ -445,14 +445,14 @@ The answer is `ask' if rules cannot be read, or the use has a guard."
                               (efrit-run--files loop use)))
 
 (defun efrit-run--files (loop use)
-  "Return the names, in the project of LOOP, of the files in the plan of USE."
+  "Return the names, from LOOP's root on, of the files in the plan of USE, if any."
   (when-let* ((plan (efrit-use-plan use)))
     (let ((root (file-name-as-directory (efrit-host-true-name (efrit-loop-root loop)))))
       (mapcar (lambda (file) (string-remove-prefix root file))
               (efrit-plan-files plan)))))
 
 (defun efrit-run--guard (loop use)
-  "Return why USE in LOOP is asked about even if allowed, a sentence, or nil."
+  "Return why to ask about USE in LOOP even if rules allow it, a sentence, or nil."
   (let* ((plan (efrit-use-plan use))
          (files (append (efrit-run--files loop use)
                         (and (efrit-run--plans-p use)
@@ -466,8 +466,8 @@ The answer is `ask' if rules cannot be read, or the use has a guard."
 
 (defun efrit-run--decide-all (loop)
   "Decide about each use of LOOP: run it, ask, or refuse it.
-A use with a plan is asked about when it comes up, since earlier ones may
-change the same file."
+The question about a use with a plan waits until earlier uses have run, since
+they may change the same file."
   (dolist (use (efrit-loop-run loop))
     (setf (efrit-use-effects use) (efrit-run--effects-p loop use))
     (cond
@@ -485,7 +485,7 @@ in smaller parts if it was cut off."))
   (efrit-run--next loop))
 
 (defun efrit-run--decide-again (loop)
-  "Decide anew about what is asked about in LOOP."
+  "Decide anew about uses in LOOP whose question, not the sidecar's, is open."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)
@@ -493,13 +493,13 @@ in smaller parts if it was cut off."))
         ('deny (efrit-run--deny loop use))))))
 
 (defun efrit-run--allow (loop use)
-  "Let USE of LOOP run when it comes up."
+  "Mark USE of LOOP as ready, and start the uses that may run now."
   (setf (efrit-use-ready use) t)
   (efrit-run--set loop use 'waiting)
   (efrit-run--next loop))
 
 (defun efrit-run--ask (loop use &optional question)
-  "Ask the person about USE in LOOP, with QUESTION or that of its plan or tool."
+  "Ask the person about USE in LOOP: QUESTION, or that of USE's plan or tool."
   (setf (efrit-use-state use) 'asking
         (efrit-use-question use)
         (or question
@@ -508,7 +508,7 @@ in smaller parts if it was cut off."))
   (efrit-loop-notify loop 'ask use))
 
 (defun efrit-run--deny (loop use &optional reason)
-  "Record that the person denied USE in LOOP, for REASON, a text or nil."
+  "Record that USE in LOOP was denied, for REASON, the person's text or nil."
   (efrit-run--refuse
    loop use
    (if reason
@@ -519,13 +519,13 @@ in smaller parts if it was cut off."))
 
 (defun efrit-run--refuse-input (loop use problem message)
   "Record that USE in LOOP did not run, because of PROBLEM with its input.
-MESSAGE is what to do about it."
+MESSAGE tells the model what to do."
   (efrit-run--refuse loop use (format "%s was not run: %s" (efrit-use-name use) problem) message))
 
 (defun efrit-run--refuse (loop use text message &optional said)
   "Record that USE in LOOP did not run, with the reason TEXT.
-MESSAGE is what to do about it.  SAID is non-nil if some of it is the
-person's words."
+MESSAGE tells the model what to do.  SAID is non-nil if TEXT has words of the
+person."
   (efrit-run--set loop use 'denied)
   (efrit-run--drop-plan use)
   (efrit-run--record
@@ -534,12 +534,12 @@ person's words."
 ;;;; Plans
 
 (defun efrit-run--plans-p (use)
-  "Return non-nil if the tool of USE has to make a plan first."
+  "Return non-nil if the tool of USE has to make a plan before it runs."
   (when-let* ((tool (efrit-tool-get (efrit-use-name use))))
     (efrit-tool-plan tool)))
 
 (defun efrit-run--plan (loop use)
-  "Have the tool of USE in LOOP make its plan, then decide about it."
+  "Have the tool of USE in LOOP make its plan; if it cannot, record the error."
   (efrit-run--set loop use 'planning)
   (efrit-plan-make
    loop (efrit-tool-get (efrit-use-name use)) (efrit-use-arguments use)
@@ -588,7 +588,7 @@ person's words."
   (efrit-loop-notify loop 'use use))
 
 (defun efrit-run--call (loop use)
-  "Call the sidecar's tool of USE in LOOP, after sending unsaved buffers."
+  "Send the unsaved buffers, then call the sidecar's tool of USE in LOOP."
   (efrit-sync-flush)
   (efrit-run--set loop use 'running)
   (setf (efrit-use-token use)
@@ -602,7 +602,7 @@ person's words."
          (lambda (err) (efrit-run--call-failed loop use err)))))
 
 (defun efrit-run--take-envelope (loop use envelope)
-  "Handle ENVELOPE, the reply of the sidecar's tool of USE in LOOP."
+  "Store ENVELOPE, the reply to USE in LOOP, or have its question answered first."
   (setf (efrit-use-token use) nil)
   (if (not (equal (plist-get envelope :status) "needs_confirmation"))
       (efrit-run--finish-use loop use envelope)
@@ -614,8 +614,8 @@ person's words."
         (efrit-run--ask loop use (plist-get confirm :question))))))
 
 (defun efrit-run--call-failed (loop use err)
-  "Handle ERR, the error of a call for USE in LOOP.
-If the sidecar died, call again, once: it does not run twice what has run."
+  "Handle ERR, the error of calling the sidecar's tool of USE in LOOP.
+If the sidecar died, call it again, once; it does not run a call twice."
   (setf (efrit-use-token use) nil)
   (cond ((not (eq (car err) 'efrit-sidecar-died))
          (efrit-run--record loop use (efrit-tool-error (efrit-error-text err))))
@@ -624,12 +624,12 @@ If the sidecar died, call again, once: it does not run twice what has run."
 M-x efrit-sidecar-show-stderr shows why"))
         (t
          (setf (efrit-use-seconds use) 0)
-         ;; The new sidecar is to know of the buffers before it runs the tool.
+         ;; The new sidecar needs the unsaved buffers before it runs the tool.
          (efrit-sync-forget)
          (efrit-run--call loop use))))
 
 (defun efrit-run--run-or-ask (loop use)
-  "Decide about USE of LOOP, whose turn has come; run it, ask, or deny it."
+  "Decide about USE of LOOP, which may run now: run it, ask about it, or deny it."
   (pcase (if (efrit-use-allowed use) 'allow (efrit-run--decide loop use))
     ('deny (efrit-run--deny loop use))
     ('ask (efrit-run--ask loop use))
@@ -639,7 +639,7 @@ M-x efrit-sidecar-show-stderr shows why"))
        (efrit-defer #'efrit-run--run-in-emacs loop use (efrit-loop-step loop)))))
 
 (defun efrit-run--run-in-emacs (loop use step)
-  "Run USE of LOOP in this Emacs, if STEP is still the latest."
+  "Run USE of LOOP in this Emacs, if STEP is still the latest step of LOOP."
   (when (and (= step (efrit-loop-step loop)) (eq (efrit-use-state use) 'running))
     (let ((call (efrit-tool-call-create
                  :owner loop :id (efrit-use-id use) :name (efrit-use-name use)
@@ -664,7 +664,7 @@ M-x efrit-sidecar-show-stderr shows why"))
    (lambda (envelope) (efrit-run--finish-use loop use envelope))))
 
 (defun efrit-run--finish-use (loop use envelope)
-  "Store ENVELOPE as the result of USE in LOOP; after the last, go on."
+  "Store ENVELOPE as the result of USE in LOOP; go on with the next use or turn."
   (setf (efrit-use-result use) envelope)
   (when (equal (plist-get envelope :status) "success")
     (efrit-read-files-record loop (efrit-use-name use) (efrit-use-arguments use)))

@@ -24,7 +24,7 @@
 
 (defconst efrit-export--speakers
   '(("request" . "Person") ("notice" . "Notice") ("reply" . "Model") ("result" . "Result"))
-  "Names for the kinds of entries in a transcript.")
+  "Alist from the kinds of entries in a transcript to their titles.")
 
 (defun efrit-export-session (session format then)
   "Export SESSION, an entry of `session/list', as FORMAT, then call THEN.
@@ -46,7 +46,7 @@ the document, which visits no file."
    :error #'efrit-show-error))
 
 (defun efrit-export-text (session entries format)
-  "Return a document with ENTRIES, the transcript of SESSION, as FORMAT."
+  "Return ENTRIES, the transcript of SESSION, as FORMAT, `markdown' or `org'."
   (let ((turn nil))
     (concat
      (efrit-export--head session format)
@@ -60,7 +60,7 @@ the document, which visits no file."
                 entries ""))))
 
 (defun efrit-export-entry (entry format)
-  "Return ENTRY of a transcript as FORMAT."
+  "Return ENTRY of a transcript, a plist, as FORMAT, `markdown' or `org'."
   (concat
    (efrit-export--heading 3 (efrit-export--title entry) format)
    (if (equal (plist-get entry :kind) "result")
@@ -71,7 +71,7 @@ the document, which visits no file."
 ;;;; Parts
 
 (defun efrit-export--head (session format)
-  "Return the beginning of a document about SESSION, as FORMAT."
+  "Return the title and dates of SESSION as the beginning of a document of FORMAT."
   (let ((title (plist-get session :title)))
     (concat
      (efrit-export--heading 1 (if (string-blank-p title)
@@ -84,7 +84,7 @@ the document, which visits no file."
              (format-time-string "%F %R" (plist-get session :touched))))))
 
 (defun efrit-export--title (entry)
-  "Return the title of ENTRY: its speaker, and its state in the window."
+  "Return the title of ENTRY: who wrote it, or its tool; its state in the window."
   (concat
    (alist-get (plist-get entry :kind) efrit-export--speakers "Other" nil #'equal)
    (if (equal (plist-get entry :kind) "result")
@@ -97,7 +97,7 @@ the document, which visits no file."
          (t ""))))
 
 (defun efrit-export--result (entry format)
-  "Return the arguments and the text of ENTRY, a result, as FORMAT."
+  "Return the arguments and the text of ENTRY, a result, as FORMAT, a symbol."
   (concat (efrit-export--verbatim (efrit-export-json (plist-get entry :arguments))
                                   "json" format)
           (if (plist-get entry :text)
@@ -105,7 +105,7 @@ the document, which visits no file."
             "There is no result.\n\n")))
 
 (defun efrit-export--block (block format)
-  "Return BLOCK, a content block, as FORMAT."
+  "Return BLOCK, a content block of a message, as FORMAT, `markdown' or `org'."
   (pcase (plist-get block :type)
     ;; Persons and models write Markdown.
     ("text" (if (eq format 'org)
@@ -120,20 +120,20 @@ the document, which visits no file."
     (_ (efrit-export--verbatim (efrit-export-json block) "json" format))))
 
 (defun efrit-export--heading (level text format)
-  "Return a heading of LEVEL with TEXT, as FORMAT."
+  "Return a heading of LEVEL, from 1, with TEXT, as FORMAT, `markdown' or `org'."
   (concat (make-string level (if (eq format 'org) ?* ?#)) " "
           (string-replace "\n" " " text) "\n\n"))
 
 (defun efrit-export--verbatim (text language format)
-  "Return TEXT, in LANGUAGE, unchanged in a block, as FORMAT."
+  "Return TEXT, in LANGUAGE, as a verbatim block of FORMAT, `markdown' or `org'."
   (let ((text (or text ""))
         (end (if (string-suffix-p "\n" text) "" "\n")))
     (if (eq format 'org)
-        ;; A comma hides from Org what it would take for its own syntax.
+        ;; A comma keeps Org from reading a line of the text as its own syntax.
         (concat "#+begin_src " language "\n"
                 (replace-regexp-in-string "^,*\\(?:\\*\\|#\\+\\)" ",\\&" text)
                 end "#+end_src\n\n")
-      ;; It is longer than any run of backquotes in the text.
+      ;; The fence must be longer than any run of backquotes in the text.
       (let ((fence (make-string (1+ (seq-reduce #'max (mapcar #'length
                                                               (split-string text "[^`]+" t))
                                                 2))
@@ -141,7 +141,7 @@ the document, which visits no file."
         (concat fence language "\n" text end fence "\n\n")))))
 
 (defun efrit-export-json (value)
-  "Return VALUE, of a reply of the sidecar, as JSON text on one line.
+  "Return VALUE, from a reply of the sidecar, as JSON text on one line.
 A nil VALUE is an empty object."
   (if value
       (decode-coding-string (efrit-json-write value) 'utf-8)
@@ -150,9 +150,9 @@ A nil VALUE is an empty object."
 ;;; Listing and resuming
 
 ;; Sessions stay in the sidecar's database when Emacs or the sidecar ends.
-;; M-x efrit-resume resumes one of this project, also a closed one;
-;; M-x efrit-sessions lists them.  In a remote folder the sessions are those
-;; of that machine.
+;; M-x efrit-resume resumes a session of this project, also a closed one;
+;; M-x efrit-sessions lists them.  In a remote folder both use the sessions of
+;; that folder's machine.
 
 (defvar-local efrit-sessions--root nil
   "The project whose sessions this buffer lists; nil: all projects.")
@@ -161,7 +161,7 @@ A nil VALUE is an empty object."
   "The name of the host whose sessions this buffer lists; nil: this machine.")
 
 (defvar-local efrit-sessions--by-id nil
-  "The sessions listed here by their ids: an alist of strings and plists.")
+  "The sessions listed in this buffer: an alist from ids to plists.")
 
 ;;;; The mode
 
@@ -195,7 +195,7 @@ A nil VALUE is an empty object."
 
 ;;;###autoload
 (defun efrit-sessions (&optional all)
-  "List the sessions of the project here; with prefix argument ALL, of all."
+  "List the sessions of this project; with prefix argument ALL, of all projects."
   (interactive "P")
   (let* ((root (unless all (efrit-do-root)))
          (host (file-remote-p (or root default-directory)))
@@ -209,7 +209,7 @@ A nil VALUE is an empty object."
 
 ;;;###autoload
 (defun efrit-resume (id)
-  "Resume the session ID of the project here, and show it.
+  "Resume the session ID of this project, and show the session.
 A closed session is opened again.  Nothing is sent: `efrit-continue' has the
 model continue, `efrit-do' sends a new message."
   (interactive (list (efrit-sessions--read-id)))
@@ -257,31 +257,32 @@ model continue, `efrit-do' sends a new message."
   (efrit-sessions--change 'session/rename (list :title (truncate-string-to-width title 200))))
 
 (defun efrit-sessions-delete ()
-  "Delete the session at point with all its data, after a question."
+  "Delete the session at point with all its data, if the person confirms."
   (interactive)
   (efrit-sessions--clear 'session/delete "Delete %s with all its data? "))
 
 (defun efrit-sessions-purge ()
-  "Delete the texts of the session at point, after a question.
-Its line stays in the list."
+  "Delete the texts of the session at point, if the person confirms.
+The session stays in the list."
   (interactive)
   (efrit-sessions--clear 'session/purge "Delete all texts of %s? "))
 
 (defun efrit-sessions-export (format)
-  "Export the session at point as FORMAT into a buffer, with all evicted text."
+  "Export the session at point as FORMAT to a buffer, evicted turns included."
   (interactive (list (intern (completing-read "Format: " '("markdown" "org") nil t nil nil
                                               (symbol-name efrit-export-format)))))
   (efrit-export-session (efrit-sessions--at-point) format #'pop-to-buffer))
 
 (defun efrit-sessions--at-point ()
-  "Return the session at point, a plist."
+  "Return the session at point, a plist; signal a `user-error' if there is none."
   (efrit-check-mode 'efrit-sessions-mode)
   (or (cdr (assoc (tabulated-list-get-id) efrit-sessions--by-id))
       (user-error "No session on this line")))
 
 (defun efrit-sessions--clear (method question)
-  "Release the session at point and call METHOD for it, after QUESTION.
-%s in QUESTION stands for the session.  Signal a `user-error' while it works."
+  "Ask QUESTION about the session at point; on yes, call METHOD for it.
+First remove its loop from this Emacs.  %s in QUESTION stands for the session.
+Signal a `user-error' if the session is working."
   (let* ((session (efrit-sessions--at-point))
          (id (plist-get session :session_id))
          (title (plist-get session :title))
@@ -315,7 +316,7 @@ Its line stays in the list."
           sessions))
 
 (defun efrit-sessions--sorter (name)
-  "Return a predicate to sort entries by the number NAME of their sessions."
+  "Return a predicate to sort entries by their sessions' number at the key NAME."
   (lambda (one other)
     (< (plist-get (cdr (assoc (car one) efrit-sessions--by-id)) name)
        (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name))))
@@ -341,7 +342,7 @@ Its line stays in the list."
           (abbreviate-file-name (concat efrit-sessions--host (plist-get session :root)))))
 
 (defun efrit-sessions--state (session)
-  "Return the state of SESSION as text."
+  "Return the state of SESSION, a plist, as text, such as \"at work\"."
   (let ((loop (efrit-loop-of-session (plist-get session :session_id))))
     (cond ((eq (plist-get session :purged) t) "purged")
           ((and loop (not (efrit-loop-resting-p loop))) "at work")
@@ -349,7 +350,7 @@ Its line stays in the list."
           (t (plist-get session :state)))))
 
 (defun efrit-sessions--age (seconds)
-  "Return the time since SECONDS as text, such as \"5 min ago\"."
+  "Return how long ago SECONDS, a Unix time, was as text, such as \"5 min ago\"."
   (let ((past (max 0 (- (float-time) seconds))))
     (cond ((< past 60) "just now")
           ((< past 3600) (format "%d min ago" (/ past 60)))
@@ -360,7 +361,7 @@ Its line stays in the list."
 ;;;; Resuming
 
 (defun efrit-sessions--read-id ()
-  "Ask for a session of the project here, and return its id."
+  "Ask for a session of this project, and return the session's id."
   (let* ((root (efrit-do-root))
          (host (file-remote-p root))
          (listed (efrit-sidecar-request 'session/list
@@ -381,7 +382,7 @@ Its line stays in the list."
                 offered))))
 
 (defun efrit-sessions--candidate (session)
-  "Return a line about SESSION for completion."
+  "Return a line about SESSION, a plist, as a candidate for completion."
   (format "%s  %s  (%s, %s, %d calls)"
           (plist-get session :session_id)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
@@ -390,14 +391,14 @@ Its line stays in the list."
           (plist-get session :calls)))
 
 (defun efrit-sessions--table (offered)
-  "Return a completion table of OFFERED in that order, latest first."
+  "Return a completion table of OFFERED, an alist, that keeps its order."
   (lambda (string predicate action)
     (if (eq action 'metadata)
         '(metadata (display-sort-function . identity) (cycle-sort-function . identity))
       (complete-with-action action offered string predicate))))
 
 (defun efrit-sessions--resume-message (session)
-  "Return a message that SESSION was resumed."
+  "Return a message that SESSION, a plist, was resumed."
   (concat (format "Session %s was " (plist-get session :session_id))
           (cond ((eq (plist-get session :purged) t)
                  (concat "resumed, but is empty: " (plist-get session :note)))
