@@ -5,15 +5,14 @@
 
 ;;; Commentary:
 
-;; What the rest of the package calls the sidecar by.  It starts by itself,
-;; and every call ends: with a result, an error of the sidecar's, a
-;; time-out, or `efrit-sidecar-died'.  All errors are `efrit-error's, but
-;; for the `user-error's that a person can put right.
+;; Functions by which the rest of the package calls the sidecar.  A call
+;; starts the sidecar if need be, and ends with a result, an error of the
+;; sidecar's, a time-out, or `efrit-sidecar-died'.  All errors are
+;; `efrit-error's, but for the `user-error's that a person can put right.
 ;;
-;; A call goes to the sidecar of the host where its session lies.  One
-;; without a session goes to that of this machine, or to that of `:host', the
-;; name of a remote one as `file-remote-p' gives it, or of
-;; `efrit-host-default'.
+;; A call goes to the sidecar of the host where its session lies.  A call
+;; without a session goes to `:host', the name of a remote host as
+;; `file-remote-p' returns it, else to `efrit-host-default', by default this machine.
 
 ;;; Code:
 
@@ -23,49 +22,49 @@
 
 ;;; Hosts
 
-;; There is one sidecar per machine: here, and wherever a project lies that
-;; is worked on over TRAMP.  A machine is named by what stands before the
-;; file's name there, as in "/ssh:me@host:", and this one by nil.
+;; There is one sidecar per machine: this one, and each one with a project
+;; that is opened over TRAMP.  A machine's name is the remote prefix of its
+;; files, such as "/ssh:me@host:"; the name of this machine is nil.
 ;;
-;; A sidecar knows the names of its own machine alone.  In Emacs a root is
-;; the whole name; here is what goes from the one to the other.  None of it
-;; asks the other machine, but for `efrit-host-true-name', once for a name.
+;; A sidecar knows only file names without that prefix, while a root in Emacs
+;; has it.  These functions convert the two.  Only `efrit-host-true-name'
+;; asks the other machine, once for each name.
 
 (cl-defstruct (efrit-host (:constructor efrit-host--create) (:copier nil))
   "A machine and its sidecar.
 REMOTE is its name, or nil for this one.  STATE is what the sidecar does:
 `off', `pausing' after a death, `starting', `ready', `stopping', or
-`given-up' until a person restarts it.  CONNECTION is there while there is
-a process, SERVER, its reply to the greeting, while it is ready.  QUEUE
-holds the calls that wait for that, latest first.  DEATHS says when it
-died, latest first, as far as the last minute goes.  SESSIONS are the ids
-to resume in a new process, latest first.  MISSING says, as a text or nil,
-which programs its tools lack.  SECRET-FILES is as in `efrit-host--secrets'."
+`given-up' until a person restarts it.  CONNECTION is nil if there is no
+process.  SERVER is the sidecar's reply to `initialize', or nil.  QUEUE has the
+calls that wait until it is ready, latest first.  DEATHS are the times of its
+deaths in about the last minute, latest first.  SESSIONS are the ids of sessions
+to resume in a new process, latest first.  MISSING is a text about programs
+that its tools lack, or nil.  SECRET-FILES is as from `efrit-host--secrets'."
   remote (state 'off) connection server queue deaths sessions missing secret-files)
 
 (defvar efrit-host--hosts (list (efrit-host--create))
   "The hosts, this machine first.")
 
 (defvar efrit-host--session-hosts (make-hash-table :test #'equal)
-  "The host names of sessions, by session id.")
+  "Hash table from session ids to the names of their hosts.")
 
 (defvar efrit-host--true-names (make-hash-table :test #'equal)
-  "Cache of `efrit-host-true-name' for other machines.")
+  "Cache of `efrit-host-true-name': hash table from remote names to true names.")
 
 (defvar efrit-host-default nil
-  "The host name for calls whose session is not known.
+  "Name of the host for calls without a known session; nil: this machine.
 It is bound while hooks of a host's sidecar run.")
 
 (defun efrit-host-at (remote)
-  "Return the host named REMOTE, nil for this machine."
+  "Return the `efrit-host' named REMOTE, nil for this machine; make it if new."
   (or (seq-find (lambda (host) (equal (efrit-host-remote host) remote)) efrit-host--hosts)
       (let ((host (efrit-host--create :remote remote)))
         (nconc efrit-host--hosts (list host))
         host)))
 
 (defun efrit-host-of-call (params remote)
-  "Return the host of a call with PARAMS, a plist, by its session.
-For an unknown session it is REMOTE or else `efrit-host-default'."
+  "Return the `efrit-host' of the session in PARAMS, a plist.
+Without a known session, return that named REMOTE, else `efrit-host-default'."
   (efrit-host-at (efrit-host-of-session (plist-get params :session_id)
                                         (or remote efrit-host-default))))
 
@@ -83,7 +82,7 @@ Return REMOTE if the session is not known."
 ;;;; Names of files
 
 (defun efrit-host-local-name (file)
-  "Return the name of FILE on its own machine."
+  "Return the absolute name of FILE on its own machine, without remote prefix."
   (file-local-name (expand-file-name file)))
 
 (defun efrit-host-true-name (file)
@@ -96,7 +95,7 @@ Another machine is asked once for each name."
 
 (defun efrit-host-true-file (buffer)
   "Return the true name of the file that BUFFER visits.
-For a remote file it is the one at the time of the visit."
+For a remote file, return the true name that it had when it was visited."
   (let ((file (buffer-file-name buffer)))
     (if (file-remote-p file)
         (expand-file-name (or (buffer-local-value 'buffer-file-truename buffer) file))
@@ -110,12 +109,12 @@ For a remote file it is the one at the time of the visit."
 
 ;;;; Secret files
 
-;; Which files usually hold secrets is a setting of the sidecar, which names
-;; them whenever a session begins.
+;; A setting of the sidecar says which files usually hold secrets; the reply
+;; that begins a session has its patterns.
 
 (defun efrit-host-secret-p (file)
   "Return non-nil if secrets are usually in FILE, a whole name.
-Use the list of its machine, or that of another one if it is not known."
+Use the patterns of FILE's machine, else those of any machine; nil if none."
   (let ((case-fold-search t)
         (name (file-local-name file))
         (known (seq-some #'efrit-host-secret-files
@@ -146,21 +145,21 @@ A pattern with a slash is for the end of a name, others for its last part."
 ;;; Long texts in files
 
 ;; Emacs waits while a pipe is full, and writes little at a time: a megabyte
-;; costs it 200 ms.  A file takes 5 ms.  So a long text is left in a folder
-;; that nobody else can read and that the sidecar was told of when it was
-;; greeted; the sidecar takes the file away when it reads it.
+;; takes 200 ms.  A file takes 5 ms.  So a long text is written to a file in a
+;; folder that nobody else can read and that `initialize' named to the
+;; sidecar; the sidecar deletes the file when it reads it.
 
 (defvar efrit-handover--folder nil
-  "The folder for texts from this Emacs, or nil before the first greeting.")
+  "The folder for long texts of this Emacs, or nil before the first `initialize'.")
 
 (defvar efrit-handover--disabled nil
-  "Non-nil if the sidecar cannot read files, as in a container.")
+  "Non-nil if the sidecar cannot read the files of texts, as in a container.")
 
 (defvar efrit-handover--count 0
   "Number of texts written so far.")
 
 (defun efrit-handover-folder ()
-  "Return the folder for texts that a new sidecar here is told, or nil."
+  "Return the folder for long texts; enable and make it, or return nil on failure."
   (setq efrit-handover--disabled nil)
   (ignore-errors
     (unless efrit-handover--folder
@@ -169,8 +168,8 @@ A pattern with a slash is for the end of a name, others for its last part."
     efrit-handover--folder))
 
 (defun efrit-handover-leave (buffer)
-  "Write the whole text of BUFFER to a new file, and return its bare name.
-Characters that UTF-8 cannot hold are left for the sidecar to replace.
+  "Write the whole text of BUFFER to a new file, and return the file's bare name.
+The sidecar replaces characters that UTF-8 cannot hold.
 Return nil if no file can be written."
   (when (and efrit-handover--folder (not efrit-handover--disabled))
     (let ((name (number-to-string (cl-incf efrit-handover--count))))
@@ -180,23 +179,23 @@ Return nil if no file can be written."
         (file-error (efrit-handover-drop name))))))
 
 (defun efrit-handover-drop (name)
-  "Delete the text NAME if it was not taken; return nil."
+  "Delete the file NAME of a text unless the sidecar has deleted it; return nil."
   (ignore-errors
     (delete-file (efrit-handover--file name)))
   nil)
 
 (defun efrit-handover-refuse ()
-  "Write no more texts until a sidecar is greeted again."
+  "Write no texts to files until a sidecar starts again."
   (setq efrit-handover--disabled t))
 
 (defun efrit-handover--file (name)
-  "Return the file of the text NAME."
+  "Return the whole name of the file NAME of a text."
   (expand-file-name name efrit-handover--folder))
 
 (defun efrit-handover--write (buffer file)
   "Write the whole text of BUFFER to the new FILE."
   (let ((folder efrit-handover--folder))
-    ;; What tidies up the temporary files of long-lived programs may have been there.
+    ;; A program that cleans up temporary files may have deleted the folder.
     (unless (file-directory-p folder)
       (with-file-modes #o700
         (make-directory folder))))
@@ -209,7 +208,7 @@ Return nil if no file can be written."
 
 (defun efrit-handover--write-encoded (file)
   "Write this buffer, which is not all ASCII, to the new FILE.
-`write-region' would encode it as a string, which becomes garbage."
+`write-region' would make a string of the text, which becomes garbage."
   (let ((text (current-buffer)))
     (with-temp-buffer
       (set-buffer-multibyte nil)
@@ -230,19 +229,19 @@ Return nil if no file can be written."
       (write-region (point-min) (point-max) file nil 'silent nil 'excl))))
 
 (defun efrit-handover--remove ()
-  "Delete the folder of this Emacs."
+  "Delete the folder for long texts of this Emacs."
   (when efrit-handover--folder
     (ignore-errors
       (delete-directory efrit-handover--folder t))))
 
 ;;; Starting and restarting
 
-;; There is one sidecar per host, this machine or one behind TRAMP.  It
-;; starts with the first call for that host, and with the first one after it
-;; died; calls made meanwhile wait their turn.  A new process is greeted, its
-;; version compared, and the sessions of this Emacs on that host are resumed
-;; in it, before anybody's call goes out.  All of that runs from timers, so it
-;; goes on whoever waits for what.
+;; There is one sidecar per host.  It starts at the first call for that host,
+;; and at the first call after it died; calls wait in a queue until it is
+;; ready.  In a new process, `initialize' compares the versions of the
+;; protocol, and the sessions of this Emacs on that host are resumed, before
+;; the queued calls are sent.  All of this runs from timers, so it continues
+;; whatever Emacs waits for.
 
 (defconst efrit-supervisor-protocol-version 1
   "The version of the wire's protocol that this client speaks.")
@@ -251,7 +250,7 @@ Return nil if no file can be written."
   "Number of deaths in a minute after which the sidecar is not started again.")
 
 (defun efrit-supervisor-submit (call)
-  "Send CALL to the sidecar of its host, once ready; start it if need be.
+  "Send CALL to its host's sidecar once that is ready; start that if need be.
 Typing does not interrupt this, not even in `while-no-input'."
   (let ((host (efrit-call-host call))
         (throw-on-input nil))
@@ -259,7 +258,7 @@ Typing does not interrupt this, not even in `while-no-input'."
       ('ready
        (unless (and (efrit-connection-live-p (efrit-host-connection host))
                     (efrit-connection-send (efrit-host-connection host) call))
-         ;; It is gone, and Emacs has not been told yet.
+         ;; The process has ended, but its sentinel has not run yet.
          (efrit-connection-kill (efrit-host-connection host))
          (efrit-supervisor-submit call)))
       ('given-up
@@ -270,22 +269,22 @@ Typing does not interrupt this, not even in `while-no-input'."
          (efrit-supervisor--start-when-due host))))))
 
 (defun efrit-supervisor-limit (call seconds)
-  "End CALL with `efrit-timeout' after SECONDS, unless it has ended or that is nil."
+  "End CALL with `efrit-timeout' if it is open after SECONDS; nil: no limit."
   (when seconds
     (setf (efrit-call-timer call) (run-at-time seconds nil #'efrit-supervisor--time-out call))))
 
 (defun efrit-supervisor-remember (session-id &optional remote)
-  "Resume SESSION-ID in every new process, here or on the host REMOTE."
+  "Have each new sidecar on this machine, or the host REMOTE, resume SESSION-ID."
   (efrit-host-set-session session-id remote)
   (cl-pushnew session-id (efrit-host-sessions (efrit-host-at remote)) :test #'equal))
 
 (defun efrit-supervisor-forget (session-id)
-  "Do not resume SESSION-ID in new processes any more."
+  "Have new sidecars not resume SESSION-ID any more."
   (dolist (host efrit-host--hosts)
     (setf (efrit-host-sessions host) (delete session-id (efrit-host-sessions host)))))
 
 (defun efrit-supervisor-sessions (&optional remote)
-  "Return the ids of the sessions that are resumed here, or on the host REMOTE."
+  "Return the ids of sessions that a new sidecar here, or on REMOTE, will resume."
   (reverse (efrit-host-sessions (efrit-host-at remote))))
 
 ;;;; Starting
@@ -301,8 +300,8 @@ A remote one is never started within TRAMP or a process filter."
 
 (defun efrit-supervisor--pause (host)
   "Return the seconds to wait before starting the sidecar of HOST again.
-That is none after the first death in a minute, then 0.5, and twice as long
-each time, from the latest death on."
+Wait none after the first death in a minute, 0.5 after the second, then twice
+as long each time, up to 5, counted from the latest death; 0 or less: no wait."
   (if-let* ((deaths (efrit-supervisor--recent-deaths host)))
       (- (+ (car deaths) (efrit-supervisor--pause-after (length deaths))) (float-time))
     0))
@@ -314,25 +313,25 @@ each time, from the latest death on."
     (min 5 (* 0.5 (expt 2 (- count 2))))))
 
 (defun efrit-supervisor--recent-deaths (host)
-  "Return the deaths on HOST in the last minute, and forget earlier ones."
+  "Return the times when HOST's sidecar died in the last minute; forget others."
   (let ((since (- (float-time) 60)))
     (setf (efrit-host-deaths host)
           (cl-remove-if (lambda (time) (< time since)) (efrit-host-deaths host)))))
 
 (defun efrit-supervisor--start-after-pause (host &optional since)
   "Start the sidecar of HOST, if it is still pausing.
-The first try was at the time SINCE."
+SINCE is the time of the first try, or nil for now."
   (when (eq (efrit-host-state host) 'pausing)
     (efrit-supervisor--start host since)))
 
 (defun efrit-supervisor--start (host &optional since)
-  "Start the process of HOST and greet it; the first try was at the time SINCE."
+  "Start the sidecar of HOST; SINCE is the time of the first try, nil for now."
   (setf (efrit-host-state host) 'starting)
   (add-hook 'kill-emacs-hook #'efrit-supervisor--stop-with-emacs)
   (condition-case err
       (let* ((inhibit-quit t)
              (connection (efrit-supervisor--open host)))
-        ;; It may have been stopped while TRAMP was waiting.
+        ;; The person may have stopped the sidecar while TRAMP was waiting.
         (if (or (efrit-host-connection host) (not (eq (efrit-host-state host) 'starting)))
             (efrit-connection-kill connection)
           (setf (efrit-host-connection host) connection)
@@ -341,7 +340,7 @@ The first try was at the time SINCE."
     (error (efrit-supervisor--start-failed host (efrit-host-connection host) err))))
 
 (defun efrit-supervisor--open (host)
-  "Start the process of HOST, and return the connection to it."
+  "Start the sidecar's process on HOST, and return the connection to it."
   (efrit-connection-open
    (if (efrit-host-remote host)
        (efrit-supervisor--spawn-remote host)
@@ -351,7 +350,7 @@ The first try was at the time SINCE."
 
 (defun efrit-supervisor--spawn-remote (host)
   "Start the sidecar on HOST, a remote one, and return its process.
-A person can quit.  Show which programs are missing."
+A quit signals `efrit-cancelled'.  Show which programs its tools lack."
   (condition-case nil
       (let* ((inhibit-quit nil)
              (remote (efrit-host-remote host))
@@ -370,7 +369,7 @@ A person can quit.  Show which programs are missing."
 
 (defun efrit-supervisor--start-later (host since)
   "Start the sidecar of HOST once TRAMP is idle.
-Fail when that takes longer than a start may, counted from the time SINCE."
+Fail if `efrit-sidecar-start-timeout' has passed since the time SINCE."
   (cond
    ((not (eq (efrit-host-state host) 'starting)))
    ((< efrit-sidecar-start-timeout (- (float-time) since))
@@ -395,12 +394,12 @@ Without OTHERWISE, and for other errors, the start fails."
                               (funcall otherwise err)
                             (efrit-supervisor--start-failed host connection err))))))
     (efrit-supervisor-limit call efrit-sidecar-start-timeout)
-    ;; Where the process has ended already, its end is what fails the start.
+    ;; If the process has ended already, the callback for its end fails the start.
     (unless (efrit-connection-send connection call)
       (efrit-call-drop call))))
 
 (defun efrit-supervisor--greet (host connection)
-  "Call `initialize' over CONNECTION, to the process of HOST."
+  "Call `initialize' over CONNECTION; on success, resume the sessions of HOST."
   (efrit-supervisor--ask
    host connection 'initialize
    `( :client (:name "efrit.el" :version ,efrit-version)
@@ -416,7 +415,8 @@ Without OTHERWISE, and for other errors, the start fails."
        (efrit-supervisor--resume host connection)))))
 
 (defun efrit-supervisor--version-problem (host server)
-  "Return what to upgrade if SERVER, of HOST, has another protocol, or nil."
+  "Return a text about what to upgrade, or nil if this client can use SERVER.
+SERVER is the reply of HOST's sidecar to `initialize'."
   (let ((theirs (plist-get server :protocol_version))
         (sidecar (efrit-supervisor--display-name host))
         (name (plist-get (plist-get server :server) :version)))
@@ -430,13 +430,13 @@ Without OTHERWISE, and for other errors, the start fails."
               sidecar name theirs efrit-version efrit-supervisor-protocol-version sidecar)))))
 
 (defun efrit-supervisor--display-name (host)
-  "Return the name of the sidecar of HOST for a sentence."
+  "Return the name of the sidecar of HOST, for use in a sentence."
   (if (efrit-host-remote host)
       (concat "sidecar on " (efrit-host-remote host))
     "sidecar"))
 
 (defun efrit-supervisor--resume (host connection)
-  "Resume the sessions of HOST over CONNECTION; then it is ready."
+  "Resume the sessions of HOST over CONNECTION; then mark its sidecar as ready."
   (let* ((sessions (reverse (efrit-host-sessions host)))
          (left (length sessions))
          (next (lambda (answer)
@@ -454,8 +454,8 @@ Without OTHERWISE, and for other errors, the start fails."
                                  (funcall next nil)))))))
 
 (defun efrit-supervisor-session-begun (answer host)
-  "Take ANSWER, the reply with which a session begins on HOST, or nil.
-Show its warnings, such as of sessions that will be deleted."
+  "Store for HOST the secret files that ANSWER names, and show its warnings.
+ANSWER is the reply to opening or resuming a session, or nil."
   (when answer
     (when-let* ((patterns (plist-get answer :secret_files)))
       (setf (efrit-host-secret-files host) (efrit-host--secrets patterns)))
@@ -463,7 +463,7 @@ Show its warnings, such as of sessions that will be deleted."
                  (plist-get answer :warnings))))
 
 (defun efrit-supervisor--ready (host)
-  "Mark the sidecar of HOST as ready, and send what waited for it."
+  "Mark the sidecar of HOST as ready, run its hook, and send the queued calls."
   (setf (efrit-host-state host) 'ready)
   (efrit-defer #'efrit-supervisor--run-hook host 'efrit-sidecar-started-functions
                (efrit-host-server host))
@@ -472,12 +472,13 @@ Show its warnings, such as of sessions that will be deleted."
       (efrit-supervisor-submit call))))
 
 (defun efrit-supervisor--run-hook (host hook &rest arguments)
-  "Run HOOK with ARGUMENTS, about the sidecar of HOST."
+  "Run HOOK with ARGUMENTS; bind `efrit-host-default' to the name of HOST."
   (let ((efrit-host-default (efrit-host-remote host)))
     (apply #'run-hook-with-args hook arguments)))
 
 (defun efrit-supervisor--start-failed (host connection err)
-  "Give up starting HOST: end CONNECTION, or nil, and its queue with ERR."
+  "Kill CONNECTION, nil for none, and end HOST's queued calls with ERR.
+Do nothing if HOST has another connection by now."
   (when (eq connection (efrit-host-connection host))
     (efrit-supervisor--mark-stopped host)
     (when connection
@@ -487,7 +488,7 @@ Show its warnings, such as of sessions that will be deleted."
 ;;;; Ending
 
 (defun efrit-supervisor--mark-stopped (host)
-  "Mark HOST as without a process."
+  "Mark HOST as having no process of a sidecar."
   (setf (efrit-host-state host) 'off
         (efrit-host-connection host) nil
         (efrit-host-server host) nil))
@@ -503,7 +504,7 @@ Show its warnings, such as of sessions that will be deleted."
     (efrit-call-finish call 'failed err)))
 
 (defun efrit-supervisor--time-out (call)
-  "End CALL with a time-out, and have the sidecar stop working on it."
+  "End CALL with `efrit-timeout', and have the sidecar stop working on it."
   (let ((sent (eq (efrit-call-state call) 'sent)))
     (efrit-supervisor--unqueue call)
     (efrit-call-finish call 'failed
@@ -512,7 +513,8 @@ Show its warnings, such as of sessions that will be deleted."
       (efrit-connection-withdraw (efrit-call-connection call) call))))
 
 (defun efrit-supervisor--ended (host connection why)
-  "Handle the end of the process of HOST, behind CONNECTION; WHY is a text."
+  "Record the death of HOST's sidecar behind CONNECTION, WHY; fail queued calls.
+Give up on HOST after too many deaths.  Do nothing if the sidecar was stopped."
   (when (and (eq connection (efrit-host-connection host))
              (not (eq (efrit-host-state host) 'stopping)))
     (efrit-supervisor--mark-stopped host)
@@ -525,8 +527,8 @@ Show its warnings, such as of sessions that will be deleted."
       (efrit-defer #'efrit-supervisor--announce-death host why too-often))))
 
 (defun efrit-supervisor--announce-death (host why given-up)
-  "Show that the sidecar of HOST died, WHY, and what follows.
-GIVEN-UP is non-nil if it is not started again."
+  "Show that the sidecar of HOST died, and the reason WHY; run the hook for that.
+GIVEN-UP is non-nil if the sidecar will not be started again."
   (if given-up
       (message "%s" (efrit-error-text (efrit-supervisor--gave-up-error)))
     (message "efrit: the %s ended (%s); the next call starts it again"
@@ -534,7 +536,7 @@ GIVEN-UP is non-nil if it is not started again."
   (efrit-supervisor--run-hook host 'efrit-sidecar-died-functions why))
 
 (defun efrit-supervisor--gave-up-error ()
-  "Return the error of a call to a sidecar that is not started again."
+  "Return the error condition of a call to a sidecar that died too often."
   (list 'efrit-sidecar-died
         (substitute-command-keys
          (format "%d times within a minute.  \
@@ -542,7 +544,7 @@ GIVEN-UP is non-nil if it is not started again."
                  efrit-supervisor--crash-limit))))
 
 (defun efrit-supervisor--stop-with-emacs ()
-  "Have the sidecar here end with Emacs, by closing its input.
+  "Have the sidecar of this machine end with Emacs, by closing its input.
 This does not wait: after a signal, waiting in `kill-emacs-hook' never ends.
 The input of a remote one is a terminal, which ends with Emacs."
   (when-let* ((connection (efrit-host-connection (efrit-host-at nil))))
@@ -555,17 +557,17 @@ The input of a remote one is a terminal, which ends with Emacs."
     (method params &key (timeout efrit-sidecar-timeout) host)
   "Call METHOD with PARAMS, wait for the result and return it.
 METHOD is a symbol or string, PARAMS a plist or nil, HOST the name of the
-host where a session lies that is not known here.  Signal
+host to ask if PARAMS have no session that this Emacs knows.  Signal
 `efrit-rpc-error' for the sidecar's errors, `efrit-timeout' after TIMEOUT
-seconds (nil: no limit), `efrit-sidecar-died' where its process ends
-first, `efrit-unencodable' for what JSON cannot hold.  Timers run, and
-other calls are answered, meanwhile.  When it is left early, as by
+seconds (nil: no limit), `efrit-sidecar-died' if its process ends first,
+`efrit-unencodable' if PARAMS cannot be written as JSON.  Timers run, and
+other calls are answered, meanwhile.  When the wait is left early, as by
 \\[keyboard-quit], the sidecar is told to stop the work."
   (efrit-sidecar--await (efrit-sidecar--call method params host) timeout))
 
 (cl-defun efrit-sidecar-request-async
     (method params &key success error (timeout efrit-sidecar-timeout) host)
-  "Call METHOD with PARAMS, and return a token of the call at once.
+  "Call METHOD with PARAMS, and return the call, as a token, at once.
 Later a timer calls SUCCESS with the result, or ERROR with the error as
 `condition-case' binds it.  Both may be nil.  TIMEOUT, HOST and the errors
 are those of `efrit-sidecar-request'."
@@ -576,7 +578,8 @@ are those of `efrit-sidecar-request'."
 
 (defun efrit-sidecar-cancel (token)
   "Drop the call TOKEN, and have the sidecar stop working on it.
-Neither of its functions is called any more.  Return nil if it had ended."
+Its success and failure functions are not called any more.  Return nil if the
+call had ended, else t."
   (let ((throw-on-input nil))
     (if (eq (efrit-call-state token) 'sent)
         (efrit-connection-cancel (efrit-call-connection token) token)
@@ -608,8 +611,8 @@ Return its reply to `initialize': a plist of `:server' (`:name', `:version'),
 ;;;###autoload
 (defun efrit-sidecar-stop (&optional remote)
   "Stop the sidecar; what is under way ends with `efrit-sidecar-died'.
-The next call starts it again, with the sessions it had; earlier deaths are
-forgotten.  With REMOTE, or in a remote folder, it is that host's."
+The next call starts it again and resumes its sessions; earlier deaths are
+forgotten.  With REMOTE, or in a remote folder, stop that host's sidecar."
   (interactive (list (file-remote-p default-directory)))
   (let* ((host (efrit-host-at remote))
          (connection (efrit-host-connection host)))
@@ -626,7 +629,7 @@ forgotten.  With REMOTE, or in a remote folder, it is that host's."
 ;;;###autoload
 (defun efrit-sidecar-restart (&optional host)
   "Stop the sidecar, if there is one, and start it; forget earlier deaths.
-In a remote folder, it is that HOST's."
+In a remote folder, restart the sidecar of that HOST."
   (interactive (list (file-remote-p default-directory)))
   (efrit-sidecar-stop host)
   (let ((server (plist-get (efrit-sidecar-ensure host) :server)))
@@ -638,22 +641,22 @@ In a remote folder, it is that HOST's."
 ;;;###autoload
 (defun efrit-sidecar-show-stderr (&optional host)
   "Show what the sidecar wrote to its standard error.
-In a remote folder, it is that HOST's, and comes when it has ended."
+In a remote folder the sidecar is that HOST's; its text arrives when it ends."
   (interactive (list (file-remote-p default-directory)))
   (pop-to-buffer (or (efrit-process-stderr host)
                      (user-error "The sidecar wrote nothing to its standard error"))))
 
 (defun efrit-sidecar--call (method params host &optional success failure)
-  "Return a new call of METHOD with PARAMS, for SUCCESS and FAILURE.
-HOST is where its session is if that is not known here."
+  "Return a new call of METHOD with PARAMS and the functions SUCCESS and FAILURE.
+HOST is the name of its host if PARAMS have no session known here."
   (efrit-call-create :host (efrit-host-of-call params host)
                      :method method :params params
                      :success success :failure failure))
 
 (defun efrit-sidecar--await (call &optional timeout)
-  "Submit CALL, wait until it has ended, and return or signal its outcome.
-It may take TIMEOUT seconds.  It is cancelled if the wait is left early, for
-which a person can quit even where a timer waits."
+  "Submit CALL, wait until it has ended, and return its value or signal its error.
+CALL may take TIMEOUT seconds; nil: no limit.  Cancel CALL if the wait is left
+early; the person can quit it even if it is in a timer."
   (unwind-protect
       (progn
         (efrit-supervisor-limit call timeout)
@@ -671,24 +674,24 @@ which a person can quit even where a timer waits."
 
 ;;; Limits of a new session
 
-;; What a session opened by this Emacs may put into the model's window.  The
-;; sidecar's own settings (see docs/settings.md) hold where an option here
+;; Limits that this Emacs sends for a session when it opens the session.  The
+;; sidecar's own settings (see docs/settings.md) apply where an option here
 ;; has its default.
 
 (defconst efrit-limits--memory
   ["mem_save" "mem_search" "mem_context" "mem_timeline" "mem_get_observation" "mem_delete"
    "mem_stats" "context_pack"]
-  "The tools of memory.")
+  "Names of the sidecar's tools that use memory across sessions.")
 
 (defconst efrit-limits--wire-names
   '((efrit-budget-total-target . :total)
     (efrit-budget-per-tool-default . :per_tool_default)
     (efrit-budget-history-max . :history)
     (efrit-budget-warning-threshold . :warning_threshold))
-  "Wire names of the limit options.")
+  "Alist from the options for limits to the names of the limits on the wire.")
 
 (defun efrit-limits ()
-  "Return the limits of a new session, a plist, or nil for the defaults."
+  "Return a plist of the limits whose options are changed, for a new session."
   (cl-loop for (option . name) in efrit-limits--wire-names
            for value = (default-value option)
            unless (equal value (eval (car (get option 'standard-value)) t))
@@ -701,20 +704,20 @@ which a person can quit even where a timer waits."
 
 ;;; Sessions
 
-;; A session lives in the sidecar's database, on the machine where its root
-;; is; it outlives the sidecar's process and Emacs.  What this Emacs opened or resumed is resumed by
-;; itself in every new process of the sidecar.
+;; A session is stored in the sidecar's database, on the machine of its root,
+;; and outlives the sidecar's process and Emacs.  Each new process of the
+;; sidecar resumes the sessions that this Emacs opened or resumed.
 
 (defconst efrit-session--in-use -32009
-  "The code of the error that another process works in a session.")
+  "JSON-RPC code of the error that another Emacs is using a session.")
 
 (defconst efrit-session--release-seconds 3
-  "Seconds to wait for a dead Emacs's sidecar to end.")
+  "Seconds to wait until the sidecar of an Emacs that died releases a session.")
 
 (defun efrit-session-open (root &optional limits denied)
   "Open a session on the folder ROOT, on its machine; return its id, a string.
 LIMITS is a plist of the budget's limits, or nil for the defaults; DENIED is a
-vector of the tools that the model is not offered, or nil."
+vector of the names of tools not to offer to the model, or nil."
   (let* ((remote (file-remote-p root))
          (opened (efrit-sidecar-request
                   'session/open
@@ -728,8 +731,8 @@ vector of the tools that the model is not offered, or nil."
     id))
 
 (defun efrit-session-resume (id &optional remote)
-  "Resume the session ID on the host REMOTE or here; return its state, a plist.
-If another Emacs has it, ask whether to take it over, or signal a `user-error'."
+  "Resume the session ID on REMOTE, or here; return the sidecar's reply, a plist.
+If another Emacs uses it, ask whether to take it over, or signal a `user-error'."
   (prog1 (or (efrit-session--resume-unless-in-use
               id remote (+ (float-time) efrit-session--release-seconds))
              (if (and (not noninteractive)
@@ -740,7 +743,8 @@ Take it over, and work in it here alone? " id)))
     (efrit-supervisor-remember id remote)))
 
 (defun efrit-session--resume (id remote take-over)
-  "Resume the session ID on the host REMOTE, with TAKE-OVER from another Emacs."
+  "Resume the session ID on REMOTE, or here; return the sidecar's reply, a plist.
+If TAKE-OVER is non-nil, take it over from another Emacs that uses it."
   (let ((resumed (efrit-sidecar-request 'session/resume
                                         (append (list :session_id id)
                                                 (and take-over (list :take_over t)))
@@ -749,7 +753,7 @@ Take it over, and work in it here alone? " id)))
     resumed))
 
 (defun efrit-session--resume-unless-in-use (id remote until)
-  "Resume the session ID on the host REMOTE; return nil if it is in use.
+  "Resume the session ID on REMOTE, or here; return nil if another Emacs uses it.
 Try until the time UNTIL, since a dead Emacs's sidecar may not have ended yet."
   (condition-case err
       (efrit-session--resume id remote nil)

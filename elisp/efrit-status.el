@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; What the views and the batch job show of a loop: its state, its budget, and
-;; what it does while nobody looks.
+;; Text about a loop, for the views and the batch job: its state, tool calls
+;; and budget.  Mode lines and notifications about loops that are not visible.
 
 ;;; Code:
 
@@ -18,7 +18,7 @@
 
 ;;; Words
 
-;; What the views and the batch job say of a loop, as plain strings.
+;; Functions that return text about a loop, for the views and the batch job.
 
 (defconst efrit-show--states
   '((idle . "ready") (beginning . "preparing") (waiting . "waiting for the model")
@@ -26,35 +26,35 @@
     (running . "running tools") (failed . "failed") (refused . "the model refused")
     (cut-short . "the reply reached its limit of tokens")
     (window-full . "the model's window is full") (limited . "a limit was reached"))
-  "Names for the states of a loop.")
+  "Alist from the states of a loop to their names for the person.")
 
 (defun efrit-show-state (state)
-  "Return the name of STATE, a state of a loop."
+  "Return the name for the person of STATE, a state of a loop."
   (alist-get state efrit-show--states))
 
 (defun efrit-show-tokens (tokens)
-  "Return TOKENS as short text: 950, 12k, 1.2M."
+  "Return TOKENS as short text, such as 950, 12k, 1.2M, or ? if not a number."
   (cond ((not (numberp tokens)) "?")
         ((< tokens 1000) (format "%d" tokens))
         ((< tokens 999500) (format "%dk" (round tokens 1000)))
         (t (format "%.1fM" (/ tokens 1000000.0)))))
 
 (defun efrit-show-number (number)
-  "Return NUMBER, a whole one, with commas: 1,234."
+  "Return NUMBER, an integer, as text with commas, such as 1,234."
   (let ((text (number-to-string number)))
     (while (string-match "\\`\\(-?[0-9]+\\)\\([0-9]\\{3\\}\\(?:,\\|\\'\\)\\)" text)
       (setq text (replace-match "\\1,\\2" t nil text)))
     text))
 
 (defun efrit-show-arguments (arguments width)
-  "Return ARGUMENTS, the JSON text of an object, as short text of WIDTH."
+  "Return ARGUMENTS, the JSON text of an object, as text of at most WIDTH columns."
   (let* ((plist (ignore-errors (efrit-json-plist arguments)))
          (shown (cl-loop for (name value) on plist by #'cddr
                          collect (efrit-show--argument name value))))
     (truncate-string-to-width (string-join shown " ") width nil nil "…")))
 
 (defun efrit-show-use (use)
-  "Return a line about USE: tool, arguments, tokens and time."
+  "Return a line about USE, an `efrit-use': sign, tool, arguments, tokens and time."
   (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
     (concat (efrit-show--use-sign use)
             (propertize (efrit-use-name use) 'face 'efrit-tool)
@@ -64,14 +64,14 @@
                         'face 'efrit-figures))))
 
 (defun efrit-show-question (use)
-  "Return the question about USE."
+  "Return the question to the person about USE, an `efrit-use'."
   (or (efrit-use-question use)
       (format "Let %s run?  %s" (efrit-use-name use)
               (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
 
 (defun efrit-show-gauge (loop &optional columns)
   "Return the budget of LOOP as a line of at most COLUMNS, if possible.
-Where space is short, leave out the tiers first, then the bar."
+Where space is short, leave out the tiers, then the tokens left, then the bar."
   (let* ((budget (efrit-loop-budget loop))
          (tiers (plist-get budget :tiers))
          (dollars (plist-get (efrit-loop-usage loop) :dollars))
@@ -88,30 +88,30 @@ Where space is short, leave out the tiers first, then the bar."
         (concat (efrit-show--prompt budget 0) end))))
 
 (defun efrit-show-remaining (budget)
-  "Return the tokens left in BUDGET, a snapshot, before a rewrite, in words."
+  "Return a text about the tokens left before a rewrite in BUDGET, a snapshot."
   (let ((left (or (plist-get budget :remaining) 0)))
     (if (> left 0)
         (format "%s until it compacts" (efrit-show-tokens left))
       "compacts next")))
 
 (defun efrit-show-fill-face (used limit)
-  "Return the face for USED tokens of LIMIT."
+  "Return the face of a bar that shows USED tokens of LIMIT."
   (cond ((> used limit) 'efrit-band-critical)
         ((> used (* 0.8 limit)) 'efrit-band-low)
         (t 'efrit-band-ample)))
 
 (defun efrit-show-used-tokens (budget)
-  "Return the number of tokens used in BUDGET, a snapshot."
+  "Return the number of tokens used in all tiers of BUDGET, a snapshot."
   (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
            sum (or (plist-get tier :used) 0)))
 
 (defun efrit-show-bar (used limit width)
-  "Return a bar of WIDTH characters for USED of LIMIT."
+  "Return a bar of WIDTH characters, filled in the ratio of USED to LIMIT."
   (let ((full (if (> limit 0) (min width (round (* width used) limit)) 0)))
     (concat (make-string full ?▓) (make-string (- width full) ?░))))
 
 (defun efrit-show-cache-share (loop)
-  "Return the percentage of what LOOP sent that came from the cache, or nil."
+  "Return the percentage of LOOP's prompt tokens read from the cache, or nil."
   (let* ((usage (efrit-loop-usage loop))
          (read (or (plist-get usage :cache_read_input_tokens) 0))
          (all (+ read (or (plist-get usage :input_tokens) 0)
@@ -119,7 +119,7 @@ Where space is short, leave out the tiers first, then the bar."
     (and (> all 0) (/ (* 100.0 read) all))))
 
 (defun efrit-show-summary (loop)
-  "Return lines about LOOP: budget, epoch, cache and price."
+  "Return lines about LOOP: budget, price, session, epoch, output and cache."
   (let ((usage (efrit-loop-usage loop))
         (share (efrit-show-cache-share loop)))
     (string-join
@@ -133,7 +133,7 @@ Where space is short, leave out the tiers first, then the bar."
      "\n")))
 
 (defun efrit-show--argument (name value)
-  "Return the argument NAME with VALUE as short text."
+  "Return the argument NAME, a keyword, with VALUE as short text on one line."
   (let ((name (substring (symbol-name name) 1)))
     (cond ((stringp value) (if (member name '("path" "pattern" "command" "code" "handle"))
                                (efrit-show--one-line value)
@@ -156,7 +156,7 @@ Where space is short, leave out the tiers first, then the bar."
   (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
 
 (defun efrit-show--use-sign (use)
-  "Return the sign that begins the line of USE, for its state."
+  "Return the sign that begins the line of USE, by the state of USE."
   (pcase (efrit-use-state use)
     ('done (if (member (plist-get (efrit-use-result use) :status) '(nil "error"))
                (propertize "✗ " 'face 'efrit-failed)
@@ -165,7 +165,7 @@ Where space is short, leave out the tiers first, then the bar."
     (_ (propertize "… " 'face 'efrit-busy))))
 
 (defun efrit-show--use-end (use result)
-  "Return the end of the line of USE: the figures of RESULT, which may be nil."
+  "Return the end of the line of USE: tokens, time and handle of RESULT, or nil."
   (let ((tokens (plist-get result :tokens))
         (seconds (efrit-use-seconds use))
         (handle (plist-get result :handle)))
@@ -177,7 +177,7 @@ Where space is short, leave out the tiers first, then the bar."
      (t ""))))
 
 (defun efrit-show--prompt (budget width)
-  "Return the size of the prompt of BUDGET, behind a bar of WIDTH characters."
+  "Return the tokens used by BUDGET's prompt, after a bar of WIDTH characters."
   (let ((limit (or (plist-get budget :prompt_limit) 0))
         (used (efrit-show-used-tokens budget)))
     (propertize (concat (efrit-show-bar used limit width) (if (> width 0) " " "")
@@ -185,20 +185,20 @@ Where space is short, leave out the tiers first, then the bar."
                 'face (efrit-show-fill-face used limit))))
 
 (defun efrit-show--tier (name tier)
-  "Return TIER, a plist, as text behind NAME."
+  "Return NAME and the used tokens and limit of TIER, a plist, as text."
   (format "%s%s/%s" name (efrit-show-tokens (plist-get tier :used))
           (efrit-show-tokens (plist-get tier :limit))))
 
 ;;; Bars
 
-;; What a snapshot of the budget says, as lines with bars of block
-;; characters; the budget view and the dry run show them.
+;; Lays out a snapshot of the budget as lines with bars of block characters,
+;; for the budget view and the preview.
 
 (defconst efrit-budget-bars--margin 31
-  "Most characters beside the bar on its line.")
+  "Most characters of a line besides its bar.")
 
 (defun efrit-budget-bars (budget &optional columns)
-  "Return lines of at most COLUMNS about BUDGET: tiers, total, estimate."
+  "Return text about BUDGET, in lines of at most COLUMNS: tiers, total, estimate."
   (string-join
    (append (efrit-budget-bars-tiers budget columns)
            (list (efrit-budget-bars--wrap (efrit-budget-bars--remaining-text budget) columns)
@@ -206,8 +206,8 @@ Where space is short, leave out the tiers first, then the bar."
    "\n"))
 
 (defun efrit-budget-bars-tiers (budget &optional columns)
-  "Return lines with a bar for each tier of BUDGET and for the total.
-None is longer than COLUMNS."
+  "Return lines with a bar for each tier of BUDGET's prompt, and for the total.
+Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
   (let* ((tiers (plist-get budget :tiers))
          (width (if columns
                     (max 1 (min efrit-budget-bars-width
@@ -225,7 +225,7 @@ None is longer than COLUMNS."
                                     (or (plist-get budget :prompt_limit) 0) width)))))
 
 (defun efrit-budget-bars-error (budget)
-  "Return a line about the recent error of the estimate in BUDGET."
+  "Return a sentence about the recent error of the estimate in BUDGET, a snapshot."
   (let ((calibration (plist-get budget :calibration)))
     (if (or (null (plist-get calibration :model))
             (eql 0 (plist-get calibration :samples)))
@@ -251,7 +251,7 @@ None is longer than COLUMNS."
   (if columns (string-trim-right (string-fill text columns)) text))
 
 (defun efrit-budget-bars--remaining-text (budget)
-  "Return a line about the tokens that BUDGET has left."
+  "Return a line about the tokens left in BUDGET, a snapshot, its epoch and turn."
   (format "%s, %s for tools after that; epoch %s, turn %s."
           (let ((left (efrit-show-remaining budget)))
             (concat (upcase (substring left 0 1)) (substring left 1)))
@@ -260,8 +260,8 @@ None is longer than COLUMNS."
 
 ;;; Mode lines and notifications
 
-;; While a session works every mode line says so; when it asks or ends
-;; unseen, the echo area or the desktop does.  Nobody's window changes.
+;; While a session works, every mode line says so.  When a session in no visible
+;; window asks or ends, the echo area or the desktop says so; no window changes.
 
 (declare-function notifications-notify "notifications" (&rest params))
 
@@ -271,7 +271,7 @@ None is longer than COLUMNS."
 (put 'efrit-presence-line 'risky-local-variable t)
 
 (defun efrit-presence-observe (loop event buffer)
-  "Announce EVENT of LOOP, if its buffer BUFFER is not visible."
+  "Update the mode lines for EVENT of LOOP; announce it if BUFFER is not visible."
   (when (memq (car event) '(state ask question use))
     (efrit-presence--refresh))
   (pcase event
@@ -285,7 +285,7 @@ None is longer than COLUMNS."
   (seq-remove #'efrit-loop-resting-p (efrit-loops)))
 
 (defun efrit-presence-may-exit-p ()
-  "Return non-nil if Emacs may exit; ask while a loop works.
+  "Return non-nil if Emacs may exit; if a loop is working, ask the person.
 This is for `kill-emacs-query-functions'."
   (or (null (efrit-presence-working))
       (yes-or-no-p "A session is at work; it can be resumed later.  Exit Emacs? ")))
@@ -312,7 +312,7 @@ This is for `kill-emacs-query-functions'."
             (append others '(efrit-presence-line))))))
 
 (defun efrit-presence--text (loops)
-  "Return the mode line text for LOOPS, the working ones."
+  "Return the mode line text for LOOPS, which are working; \"\" if there are none."
   (if (or (null loops) (not efrit-presence-in-mode-line))
       ""
     (let ((asking (seq-some #'efrit-presence--waits-p loops)))
@@ -334,15 +334,15 @@ This is for `kill-emacs-query-functions'."
   (and (buffer-live-p buffer) (get-buffer-window buffer 'visible)))
 
 (defun efrit-presence--announce-question (buffer who)
-  "Announce a question of WHO in BUFFER, unless that is visible."
+  "Show a message that WHO asks a question in BUFFER, unless BUFFER is visible."
   (unless (efrit-presence--visible-p buffer)
     (message "Efrit asks: %s waits for your answer in %s" who (buffer-name buffer))))
 
 (defun efrit-presence--announce-end (loop state buffer)
-  "Announce that LOOP rests in STATE, unless BUFFER is visible."
+  "Announce that LOOP rests in STATE, unless BUFFER is visible and Emacs has focus."
   (when (and efrit-presence-notify
              (not (and (efrit-presence--visible-p buffer)
-                       ;; A terminal may not tell about its focus.
+                       ;; The focus of a terminal may be unknown.
                        (seq-some (lambda (frame) (memq (frame-focus-state frame) '(t unknown)))
                                  (frame-list)))))
     (efrit-defer #'efrit-presence--notify
@@ -350,7 +350,7 @@ This is for `kill-emacs-query-functions'."
                          (if (eq state 'idle) "it has ended" (efrit-show-state state))))))
 
 (defun efrit-presence--notify (text)
-  "Show TEXT as a desktop notification, or in the echo area."
+  "Show TEXT as a desktop notification if wanted and possible, or as a message."
   (unless (and (eq efrit-presence-notify 'desktop)
                (display-graphic-p)
                (getenv "DBUS_SESSION_BUS_ADDRESS")

@@ -20,12 +20,12 @@
 
 ;;; Sending unsaved buffers
 
-;; The model reads a file with an unsaved buffer as it is in the buffer.
-;; Unsaved texts are sent before every tool call, those of short buffers also
-;; soon after each change; they are withdrawn on save, revert or kill.
+;; The sidecar's tools read a file with an unsaved buffer as it is in the
+;; buffer.  Unsaved texts are sent before every tool call, those of short buffers
+;; also soon after each change; they are withdrawn on save, revert or kill.
 
 (defconst efrit-sync--most-in-message 16000
-  "Characters of a text that fit a pipe at once in any encoding.")
+  "Most characters of a text that fits a pipe at once, whatever they are.")
 
 (defvar efrit-sync--timer nil
   "The timer that sends changes, or nil.")
@@ -41,7 +41,7 @@ TICK is the buffer's; STALE is non-nil if the file has changed on disk.")
   "Non-nil if a message said that this buffer is too long to be sent.")
 
 (defun efrit-sync-update ()
-  "Watch buffers while there are loops, and send the unsaved short ones."
+  "Watch buffers while there are loops, and send the short unsaved buffers."
   (let ((watch (if (efrit-loops) #'add-hook #'remove-hook)))
     (pcase-dolist (`(,hook . ,function)
                    '((efrit-sidecar-started-functions . efrit-sync--started)
@@ -54,17 +54,17 @@ TICK is the buffer's; STALE is non-nil if the file has changed on disk.")
     (efrit-sync--flush-short)))
 
 (defun efrit-sync-flush ()
-  "Send every change that the sidecar does not have yet.
+  "Send every unsaved text that the sidecar does not have yet.
 Requests sent after this are answered from the new texts."
   (efrit-sync--flush #'always))
 
 (defun efrit-sync-forget ()
-  "Forget what was sent, and send it again."
+  "Forget which texts were sent, and send all unsaved texts again."
   (setq efrit-sync--sent nil)
   (efrit-sync-flush))
 
 (defun efrit-sync--started (&rest _)
-  "Forget what was sent to the sidecar of `efrit-host-default', which is new."
+  "Forget the texts sent to the host `efrit-host-default', whose sidecar is new."
   (setq efrit-sync--sent
         (seq-remove (lambda (entry)
                       (equal (efrit-host-of-session (caar entry)) efrit-host-default))
@@ -72,24 +72,24 @@ Requests sent after this are answered from the new texts."
   (efrit-sync--flush-short))
 
 (defun efrit-sync--changed (&rest _)
-  "Send this buffer soon."
+  "If this buffer visits a file, send the short unsaved buffers soon."
   (when (and buffer-file-name (null efrit-sync--timer))
     (setq efrit-sync--timer
-          ;; While TRAMP saves the buffer, it is still modified.
+          ;; Deferred, since a buffer that TRAMP is just saving is still modified.
           (run-at-time efrit-sync-delay nil #'efrit-defer #'efrit-sync--flush-short))))
 
 (defun efrit-sync--killed ()
-  "Withdraw the text of this buffer, which is being killed."
+  "Withdraw the text of this buffer, which is being killed, if it is unsaved."
   (when (and buffer-file-name (buffer-modified-p))
     (let ((efrit-sync--killed-buffer (current-buffer)))
       (efrit-sync--flush-short))))
 
 (defun efrit-sync--flush-short (&rest _)
-  "Send short unsaved buffers, and withdraw those that are saved or killed."
+  "Send short unsaved buffers; withdraw texts whose buffers are saved or killed."
   (efrit-sync--flush (lambda (buffer) (<= (buffer-size buffer) efrit-sync-short))))
 
 (defun efrit-sync--flush (due)
-  "Send the unsaved buffers that satisfy DUE; withdraw obsolete texts."
+  "Send the unsaved buffers for which DUE returns non-nil; withdraw obsolete texts."
   (efrit-stop-timer efrit-sync--timer)
   (let ((buffers (seq-filter (lambda (buffer)
                                (and (not (eq buffer efrit-sync--killed-buffer))
@@ -117,7 +117,7 @@ Skip buffers for which DUE, a function, returns nil."
         (efrit-sync--send id (cdar entry) '(:text nil))))))
 
 (defun efrit-sync--fits-p (buffer)
-  "Return non-nil if BUFFER is short enough to be sent; else say so once."
+  "Return non-nil if BUFFER is short enough to be sent; else tell the person once."
   (with-current-buffer buffer
     (or (<= (buffer-size) (if (file-remote-p buffer-file-name)
                               efrit-sync-most-characters-remote
@@ -141,7 +141,7 @@ Skip buffers for which DUE, a function, returns nil."
   "Send BUFFER to the session ID, unless its state was sent before."
   (let* ((inhibit-quit t)
          (key (cons id (efrit-host-true-file buffer)))
-         ;; A remote file would have to be waited for.
+         ;; Emacs would have to wait for the time of a remote file.
          (stale (not (or (file-remote-p (buffer-file-name buffer))
                          (verify-visited-file-modtime buffer))))
          (state (cons (buffer-chars-modified-tick buffer) stale))
@@ -154,7 +154,7 @@ Skip buffers for which DUE, a function, returns nil."
 
 (defun efrit-sync--text (id buffer)
   "Return the params that pass the text of BUFFER to the session ID.
-Leave a long text in a file if the sidecar can read that."
+Write a long text to a file, if possible, and pass the file's name."
   (if-let* (((> (buffer-size buffer) efrit-sync--most-in-message))
             ((null (efrit-host-of-session id)))
             (name (efrit-handover-leave buffer)))
@@ -162,7 +162,8 @@ Leave a long text in a file if the sidecar can read that."
     (list :text (efrit-json-replace-invalid (efrit-file-text buffer)))))
 
 (defun efrit-sync--send (id file members)
-  "Send MEMBERS about FILE to the session ID; a null text means it is saved."
+  "Send `buffers/sync' about FILE to the session ID, with MEMBERS.
+MEMBERS is a plist of more params; a null `:text' withdraws the earlier text."
   (let ((params `( :session_id ,id
                    :path ,(efrit-json-replace-invalid (file-local-name file))
                    ,@members))
@@ -177,9 +178,9 @@ Leave a long text in a file if the sidecar can read that."
       (efrit-error (message "efrit: %s was not sent: %s" file (efrit-error-text err))))))
 
 (defun efrit-sync--handle-error (file name err)
-  "Handle ERR of sending FILE, whose text was left in a file called NAME.
+  "Handle ERR of sending FILE, whose text was written to a file called NAME.
 If the sidecar cannot read such files, send texts in messages from now on.
-If it died, do nothing: the next one is sent everything."
+If the sidecar died, do nothing: a new one is sent all unsaved texts."
   (efrit-handover-drop name)
   (cond
    ((not (eq (car err) 'efrit-rpc-error)))
@@ -192,24 +193,24 @@ If it died, do nothing: the next one is sent everything."
 
 ;; When a tool call of the sidecar that may have changed files has ended, the
 ;; buffers that visit files of the project are checked, a few at a time.  An
-;; unmodified one whose file changed is reverted; point, windows, narrowing,
-;; the mode and the undo history are kept.  A modified one, and one whose
-;; file is gone, is left alone, with a note to the person.
+;; unmodified buffer whose file changed is reverted; point, windows, narrowing,
+;; the mode and the undo history are kept.  A modified buffer, or one whose
+;; file is gone, is not reverted; a note tells the person.
 
 (defconst efrit-revert--slice 0.03
-  "Seconds of checking buffers without a pause.")
+  "Most seconds for which buffers are checked without a pause.")
 
 (defconst efrit-revert--pause 0.1
   "Seconds between checks of two remote files.")
 
 (defconst efrit-revert--after-stop 1.5
-  "Seconds after which a stopped command has certainly ended.")
+  "Seconds after a stop at which the stopped command has certainly ended.")
 
 (defvar efrit-revert--queue nil
   "Buffers to check: conses (LOOP . BUFFER).")
 
 (defvar-local efrit-revert--noted-state nil
-  "State of the file at the last note about it, or nil.")
+  "State of this buffer's file for which a note was shown, or nil for none.")
 
 (defun efrit-revert-changed (loop)
   "Soon revert the buffers whose files in the project of LOOP have changed."
@@ -225,7 +226,7 @@ If it died, do nothing: the next one is sent everything."
 ;;;; Buffers to check
 
 (defun efrit-revert--observe (loop event)
-  "Check buffers if EVENT of LOOP is the end of a call that may have changed files."
+  "Check buffers if EVENT of LOOP ends a sidecar's call that may change files."
   (pcase event
     ((and `(use ,use)
           (guard (and (eq (efrit-use-state use) 'done)
@@ -260,9 +261,9 @@ If it died, do nothing: the next one is sent everything."
 ;;;; Checking
 
 (defun efrit-revert--work ()
-  "Check queued buffers for a moment, and schedule the rest.
-Each remote file must be waited for, so check those one by one, and not
-while the person types."
+  "Check queued buffers for `efrit-revert--slice', and schedule the rest.
+Emacs must wait for a remote file, so check remote files one by one, and
+not while the person types."
   (let ((end (+ (float-time) efrit-revert--slice))
         (pause nil))
     (unwind-protect
@@ -285,7 +286,7 @@ Return the seconds to pause afterwards, or nil."
     (and remote efrit-revert--pause)))
 
 (defun efrit-revert--check (loop buffer)
-  "Revert BUFFER if its file has changed, or note in LOOP why not."
+  "Revert BUFFER if its file has changed, or show a note in LOOP why that fails."
   (with-current-buffer buffer
     (let ((non-essential t)
           (remote-file-name-inhibit-cache t))
@@ -300,7 +301,7 @@ Return the seconds to pause afterwards, or nil."
                                                 (error-message-string err))))))))
 
 (defun efrit-revert--revert-or-note (loop)
-  "Revert this buffer, whose file has changed, or note in LOOP why not."
+  "Revert this buffer, whose file has changed, or show a note in LOOP why not."
   (let ((attributes (file-attributes buffer-file-name)))
     (cond
      ((null attributes)
@@ -316,7 +317,7 @@ it was not reverted"))
      (t (efrit-revert--revert)))))
 
 (defun efrit-revert--note-once (loop state text)
-  "Note TEXT about the file of this buffer in LOOP, once for each STATE."
+  "Show TEXT about the file of this buffer as a note in LOOP, once for each STATE."
   (unless (equal state efrit-revert--noted-state)
     (setq efrit-revert--noted-state state)
     (efrit-loop-notify loop 'note
@@ -327,7 +328,7 @@ it was not reverted"))
 ;;;; Reverting
 
 (defun efrit-revert--revert ()
-  "Revert this buffer as its mode does."
+  "Revert this buffer as its mode does, but keep undo if it has plain text."
   (let ((buffer-read-only buffer-read-only)
         (inhibit-message t)
         (revert-buffer-insert-file-contents-function
@@ -337,7 +338,7 @@ it was not reverted"))
     (revert-buffer t t t)))
 
 (defun efrit-revert--plain-p ()
-  "Return non-nil if this buffer has just the decoded text of its file."
+  "Return non-nil if this buffer has only the decoded text of its file."
   (and enable-multibyte-characters
        (null buffer-file-format)
        (memq revert-buffer-insert-file-contents-function
