@@ -16,7 +16,7 @@
 (require 'efrit-permissions)
 (require 'efrit-sidecar)
 (require 'efrit-tools)
-;; They are loaded when they are used.
+;; These libraries are loaded when they are used.
 (eval-when-compile
   (require 'etags)
   (require 'info)
@@ -31,12 +31,12 @@
 ;;;; Names
 
 (defun efrit-visit-root (call)
-  "Return the real name of the root of the session of CALL, with a slash."
+  "Return the real name of the root of CALL's session, with a slash at its end."
   (file-name-as-directory (file-truename (efrit-loop-root (efrit-tool-call-owner call)))))
 
-(defun efrit-visit-file (call path)
-  "Return the real name of the file PATH in the project of CALL.
-Signal an error if it is outside the project; it need not exist."
+(defun efrit-visit-file-inside (call path)
+  "Return the real name of the file PATH, which must be inside CALL's project.
+Signal an error if the file is outside the project; it need not exist."
   (let* ((root (efrit-visit-root call))
          (file (and (not (string-match-p "\\`[ \t]*\\'\\|\0" path))
                     (expand-file-name path root))))
@@ -51,7 +51,7 @@ Signal an error if it is outside the project; it need not exist."
 (defun efrit-visit-existing-file (call path)
   "Return the real name of the existing file PATH in the project of CALL.
 Signal an error if there is no such file, or it usually holds secrets."
-  (let ((file (efrit-visit-file call path)))
+  (let ((file (efrit-visit-file-inside call path)))
     (cond ((find-buffer-visiting file))
           ((file-directory-p file) (user-error "%s is a folder; give a file" path))
           ((not (file-regular-p file))
@@ -68,8 +68,8 @@ Signal an error if there is no such file, or it usually holds secrets."
          (string-prefix-p root (file-name-as-directory (file-truename file))))))
 
 (defun efrit-visit-name (call file)
-  "Return the name for FILE, a whole name, in results of CALL.
-A file in the project gets a relative name."
+  "Return the name by which results of CALL call FILE, a whole name.
+It is relative for a file in the project, and abbreviated for other files."
   (efrit-visit-one-line
    (if (efrit-visit-inside-p call file)
        (file-relative-name (file-truename file) (efrit-visit-root call))
@@ -93,8 +93,8 @@ A file in the project gets a relative name."
 
 (defun efrit-visit-open (file)
   "Return (BUFFER . OPENED) for FILE, a whole name.
-OPENED is non-nil if the buffer was opened now; `efrit-visit-release' is
-to kill it then."
+OPENED is non-nil if this function opened the buffer; `efrit-visit-release'
+then kills the buffer."
   (let ((known (find-buffer-visiting file)))
     (if known
         (cons known nil)
@@ -105,7 +105,7 @@ search_content or list_symbols" (file-name-nondirectory file) size)))
       (cons (efrit-visit-quietly #'efrit-file-visit file) t))))
 
 (defun efrit-visit-release (visit)
-  "Kill the buffer of VISIT, from `efrit-visit-open', if it was opened for that."
+  "Kill the buffer of VISIT, from `efrit-visit-open', if that function opened it."
   (pcase-let ((`(,buffer . ,opened) visit))
     (when (and opened (buffer-live-p buffer))
       (efrit-file-kill-unused buffer))))
@@ -119,7 +119,7 @@ search_content or list_symbols" (file-name-nondirectory file) size)))
                            (buffer-list))))
 
 (defun efrit-visit-sort (call places file &rest numbers)
-  "Return PLACES without duplicates, sorted by file name for CALL, and NUMBERS.
+  "Return PLACES without duplicates, sorted by file name for CALL, then NUMBERS.
 FILE and each of NUMBERS are functions of a place; a number may be nil."
   (let ((sorted (delete-dups (copy-sequence places))))
     (dolist (number (reverse numbers))
@@ -133,7 +133,7 @@ FILE and each of NUMBERS are functions of a place; a number may be nil."
 
 (defun efrit-visit-quietly (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, and return its value.
-Opening a file in it asks nothing and cannot run code of the file."
+While it runs, opening a file asks nothing and cannot run code of the file."
   (let ((enable-remote-dir-locals nil)
         ;; TRAMP would ask whether root's files may be saved here.
         (auto-save-default nil)
@@ -146,7 +146,8 @@ Opening a file in it asks nothing and cannot run code of the file."
 
 (defun efrit-visit-with (file function &rest arguments)
   "Call FUNCTION with ARGUMENTS in a buffer that visits FILE; return its value.
-Kill the buffers that it opened; restore point and narrowing of others."
+Kill the buffers of files that this opened; in a buffer of FILE that was
+open before, restore point and narrowing."
   (let ((visit (efrit-visit-open file)))
     (unwind-protect
         (efrit-visit-and-release
@@ -158,7 +159,7 @@ Kill the buffers that it opened; restore point and narrowing of others."
       (efrit-visit-release visit))))
 
 (defun efrit-visit-and-release (function &rest arguments)
-  "Call FUNCTION with ARGUMENTS, and kill the buffers of files that it opened."
+  "Return FUNCTION called with ARGUMENTS; kill the buffers of files that it opened."
   (let ((before (buffer-list)))
     (unwind-protect
         (apply #'efrit-visit-quietly function arguments)
@@ -168,7 +169,7 @@ Kill the buffers that it opened; restore point and narrowing of others."
 
 ;;; Buffers
 
-;; Buffers are read as they are: unsaved, narrowed, or without a file.  Those
+;; Buffers are read as they are: unsaved, narrowed, or without a file.  Buffers
 ;; that usually hold secrets are refused.
 
 (efrit-define-tool list_buffers
@@ -236,8 +237,8 @@ Return nil for a buffer whose name begins with a blank."
 
 (defun efrit-buffer-tools--inside-p (call buffer)
   "Return non-nil if BUFFER belongs to the project of CALL.
-The directory counts for `efrit-buffer-project-modes' only: a mail that is
-written there is private."
+The folder of a buffer without a file counts only in a mode of
+`efrit-buffer-project-modes': a mail written in the project is private."
   (let ((place (or (buffer-file-name (or (buffer-base-buffer buffer) buffer))
                    (with-current-buffer buffer
                      (and (apply #'derived-mode-p (default-value 'efrit-buffer-project-modes))
@@ -258,14 +259,14 @@ Do not ask about a buffer that does not exist, or is never read."
          (format "The buffer %s is outside the project." (buffer-name buffer)))))
 
 (defun efrit-buffer-tools--group (call title buffers)
-  "Return lines about BUFFERS below TITLE, for CALL."
+  "Return lines about BUFFERS below TITLE, for CALL; \"\" if there are none."
   (if buffers
       (concat (efrit-tool-mark-own title) "\n"
               (mapconcat (lambda (buffer) (efrit-buffer-tools--line call buffer)) buffers ""))
     ""))
 
 (defun efrit-buffer-tools--line (call buffer)
-  "Return the line about BUFFER, for CALL."
+  "Return the line about BUFFER in the list of buffers, for CALL."
   (with-current-buffer buffer
     (let ((file (buffer-file-name (or (buffer-base-buffer) buffer)))
           (process (get-buffer-process buffer)))
@@ -306,14 +307,14 @@ Do not ask about a buffer that does not exist, or is never read."
 (defun efrit-buffer-tools--find-buffer (call name)
   "Return the buffer NAME, or the buffer of the file NAME in the project of CALL."
   (or (get-buffer name)
-      (let ((file (ignore-errors (efrit-visit-file call name))))
+      (let ((file (ignore-errors (efrit-visit-file-inside call name))))
         (and file (find-buffer-visiting file)))
-      (if (ignore-errors (file-exists-p (efrit-visit-file call name)))
+      (if (ignore-errors (file-exists-p (efrit-visit-file-inside call name)))
           (user-error "%s is not open in Emacs; read_file reads it" name)
         (user-error "There is no buffer %s; list_buffers names them" name))))
 
 (defun efrit-buffer-tools--binary-p ()
-  "Return non-nil if this buffer has binary data."
+  "Return non-nil if this buffer shows an image, or begins with binary data."
   (save-excursion
     (goto-char (point-min))
     (let ((end (min (point-max) (+ (point-min) 100000))))
@@ -347,7 +348,7 @@ START, END and TAIL are the tool's arguments; a nil LAST means the end."
     (cons first (max first (+ first -1 (count-lines (point-min) (point-max)))))))
 
 (defun efrit-buffer-tools--heading (call)
-  "Return the line about this buffer, for CALL."
+  "Return the line above the text of this buffer in a result, for CALL."
   (let ((file (buffer-file-name (or (buffer-base-buffer) (current-buffer))))
         (visible (efrit-buffer-tools--visible-lines)))
     (format "%s (%s)"
@@ -432,7 +433,7 @@ a manual."
     (efrit-tool-result (string-join parts "\n\n")
                        :summary (replace-regexp-in-string "[ \t\n]+" " " (car parts)))))
 
-;; The first exists in Emacs 28 and later, the second everywhere.
+;; Emacs 27 has only the second of these variables.
 (defvar help-enable-symbol-autoload)
 (defvar help-enable-autoload)
 
@@ -479,7 +480,7 @@ Show numbers and symbols only, which cannot be secret."
         (format "Value: a %s, not shown; eval_sexp can show it." (type-of value))))))
 
 (defun efrit-docs--property (symbol property format)
-  "Return PROPERTY of the option SYMBOL by FORMAT, truncated, or nil."
+  "Return PROPERTY of SYMBOL, at most 500 columns of it, put into FORMAT, or nil."
   (when-let* ((value (get symbol property)))
     (format format
             (truncate-string-to-width
@@ -490,7 +491,7 @@ Show numbers and symbols only, which cannot be secret."
 ;;;; Keys
 
 (defun efrit-docs--key (name)
-  "Return the documentation of the command of the key NAME in the current window."
+  "Return the documentation of the command of the key NAME in the selected window."
   (let ((key (kbd name))
         (buffer (window-buffer (selected-window))))
     (when (equal key "")
@@ -563,7 +564,7 @@ Show numbers and symbols only, which cannot be secret."
 (declare-function Info-find-node "info" (filename nodename &optional no-going-back strict-case))
 
 (defun efrit-docs--node (name)
-  "Return the node NAME, (manual)node or manual; a mere node is of (elisp)."
+  "Return the text of the node NAME: (manual)node, (manual), or a node of (elisp)."
   (unless (string-match "\\`\\(?:(\\([[:alnum:]_.+-]+\\))\\)?\\([^(/*\n]*\\)\\'" name)
     (user-error "Give a node as (elisp)Buffers"))
   (let ((manual (or (match-string 1 name) "elisp"))
@@ -584,8 +585,8 @@ a package of their own" manual node (error-message-string err)))))
 
 ;;; Showing text to the person
 
-;; Shows lines of a file, a stored result, or a text in another window, and
-;; keeps the selected one, so that the person is not interrupted.
+;; Shows lines of a file, a stored result, or a text in another window.  The
+;; selected window stays, so that the person is not interrupted.
 
 (defvar efrit-show-tool--highlights nil
   "The overlays that highlight the lines shown last.")
@@ -650,7 +651,7 @@ name for the model."
     region))
 
 (defun efrit-show-tool--highlight (begin end)
-  "Highlight the text between BEGIN and END in this buffer for some time."
+  "Highlight the text from BEGIN to END in this buffer for `efrit-show-seconds'."
   (let ((overlay (make-overlay begin end)))
     (overlay-put overlay 'face 'efrit-shown)
     (overlay-put overlay 'priority 100)
@@ -676,9 +677,9 @@ name for the model."
 ;;;; Texts
 
 (defun efrit-show-tool--mode (name)
-  "Return the major mode NAME, nil for plain text, as a symbol.
-Accept modes that Emacs uses for files of text, and some for lists;
-otherwise NAME could be any function."
+  "Return the major mode called NAME, a symbol, or nil if NAME is nil.
+Accept only modes that Emacs uses for files of text, and some for lists, since
+NAME could be any function."
   (let ((mode (and name (intern-soft name))))
     (cond ((null name) nil)
           ((null mode) (user-error "Unknown mode %s; omit mode, or give one such as text-mode" name))
@@ -712,8 +713,8 @@ otherwise NAME could be any function."
 (put 'efrit-show-tool--own 'permanent-local t)
 
 (defun efrit-show-tool--buffer (name)
-  "Return the buffer NAME for a text, an empty one or one of an earlier text.
-Signal an error if it is another buffer, such as that of a session."
+  "Return the buffer NAME for a text, a new one or that of an earlier text.
+Signal an error if NAME is a buffer for something else, such as a session."
   (let ((known (get-buffer name)))
     (when (and known (or (buffer-file-name known)
                          (not (buffer-local-value 'efrit-show-tool--own known))))

@@ -37,7 +37,7 @@
 
 ;;; Findings
 
-;; Errors and warnings of checkers and compilers, as one type; those of a
+;; A finding is an error or warning of a checker or a compiler.  Findings of a
 ;; compilation are parsed from its buffer.
 
 (defconst efrit-findings--most-parsed 5000000
@@ -50,7 +50,7 @@ SOURCE is the name of the checker or compilation buffer."
   file line column severity source text)
 
 (defun efrit-findings-of-compilation (buffer)
-  "Return the findings in BUFFER, a compilation's, in order."
+  "Return the findings in BUFFER, of a compilation, in order, or nil for a long BUFFER."
   (require 'compile)
   (with-current-buffer buffer
     (when (<= (buffer-size) efrit-findings--most-parsed)
@@ -73,7 +73,7 @@ SOURCE is the name of the checker or compilation buffer."
                    when (and finding (efrit-finding-line finding)) collect finding))))))
 
 (defun efrit-findings--output ()
-  "Return the text of this compilation buffer from behind its command on."
+  "Return the text of this compilation buffer, without the lines up to its command."
   (save-excursion
     (save-restriction
       (widen)
@@ -103,7 +103,7 @@ SOURCE is the name of the checker or compilation buffer."
              '(error warning note) ", "))
 
 (defun efrit-findings--mark-folders ()
-  "Put the stack of current folders on the lines that enter or leave one."
+  "Put `efrit-folders', the stack of folders, on lines that enter or leave one."
   (pcase-let ((`(,regexp . ,groups) compilation-directory-matcher))
     (goto-char (point-min))
     (while (and regexp (re-search-forward regexp nil t))
@@ -144,7 +144,7 @@ indented lines, as a compilation buffer does."
                              'efrit-finding finding))))))
 
 (defun efrit-findings--matched (part)
-  "Return the match of PART of a rule: a function, a group, or a cons of one."
+  "Return the match of PART of a rule: a function, a group, or a cons with one."
   (let ((part (if (and (consp part) (not (functionp part))) (car part) part)))
     (cond ((functionp part) (funcall part))
           ((integerp part) (match-string part)))))
@@ -155,7 +155,7 @@ indented lines, as a compilation buffer does."
     (if (stringp matched) (string-to-number matched) matched)))
 
 (defun efrit-findings--severity (type)
-  "Return the severity of a match of a rule with TYPE."
+  "Return the severity of a match of a rule; TYPE is the rule's element for it."
   (pcase type
     (`(,warning . ,note) (cond ((and warning (match-beginning warning)) 'warning)
                                ((and note (match-beginning note)) 'note)
@@ -176,7 +176,7 @@ If PART matched nothing, return the file of the finding before."
             (efrit-finding-file before)))))
 
 (defun efrit-findings--whole-name (name folder)
-  "Return the whole name of the file NAME in FOLDER; nil if it is excluded."
+  "Return the whole name of the file NAME in FOLDER; nil if an option excludes it."
   (let ((file (expand-file-name (if compilation-parse-errors-filename-function
                                     (funcall compilation-parse-errors-filename-function name)
                                   name)
@@ -188,7 +188,7 @@ If PART matched nothing, return the file of the finding before."
       (`(,_ ,replacement) (expand-file-name (replace-match replacement nil nil file))))))
 
 (defun efrit-findings--message (end)
-  "Return the message on the line of END, where a match ends."
+  "Return the rest of a match's line from END on, or if that is blank, the line."
   (save-excursion
     (save-match-data
       (goto-char (match-beginning 0))
@@ -233,7 +233,7 @@ If PART matched nothing, return the file of the finding before."
           "\\|eyJ[[:alnum:]_-]\\{10,\\}\\.[[:alnum:]_-]\\{10,\\}\\.[[:alnum:]_-]\\|npm_[[:alnum:]]\\{30,\\}"
           "\\|hf_[[:alnum:]]\\{30,\\}\\|[Bb]earer [[:alnum:]_.~+/-]\\{16,\\}\\|-----BEGIN [A-Z ]*PRIVATE KEY-----"
           "\\|\\(?:[Pp]assword\\|[Pp]wd\\|[Aa]ccount[Kk]ey\\|[Ss]hared[Aa]ccess[Kk]ey\\)=[^[:space:];]\\{4,\\}")
-  "Values that are keys by their look; the sidecar has the same list.")
+  "Regexp for values of variables that look like keys; the sidecar has the same.")
 
 (defvar-local efrit-compile--output-start 1
   "Position where the output begins, below the header lines of Emacs.")
@@ -258,7 +258,7 @@ If PART matched nothing, return the file of the finding before."
             (with-temp-buffer
               (setq default-directory root)
               (efrit-file-take-variables #'hack-dir-local-variables-non-file-buffer)
-              ;; The person may have set it to an expression.
+              ;; The person may have set `compile-command' to an expression.
               (if (stringp compile-command) compile-command (eval compile-command t)))))))
     (when (string-blank-p command)
       (user-error "The project has no compile command; give one"))
@@ -268,8 +268,8 @@ If PART matched nothing, return the file of the finding before."
 
 (defun efrit-compile--resolve (loop arguments)
   "Return ARGUMENTS with the compile command of LOOP's project if they have none.
-So the command that is decided about is the one that runs, even if the
-project changes its own meanwhile."
+So the command that permissions decide about is the one that runs, even if
+the project's command changes meanwhile."
   (if (string-blank-p (or (plist-get arguments :command) ""))
       (plist-put arguments :command
                  (efrit-compile-command
@@ -330,8 +330,8 @@ Do not reuse a buffer with a running process, or of another project."
              return name)))
 
 (defun efrit-compile--holds-key-p (variable)
-  "Return non-nil if VARIABLE, a name with a value, is probably a key.
-A proxy's password stays: without it no command gets anywhere."
+  "Return non-nil if VARIABLE, such as \"NAME=value\", probably holds a key.
+The password of a proxy does not count: commands need it for the network."
   (let ((name (upcase (car (split-string variable "="))))
         (case-fold-search nil))
     (or (seq-some (lambda (regexp) (string-match-p regexp name)) efrit-compile-hidden-variables)
@@ -340,8 +340,8 @@ A proxy's password stays: without it no command gets anywhere."
 
 (defun efrit-compile--watcher (call)
   "Return a function for `compilation-filter-hook' of the compilation of CALL.
-It ends a compilation that prints too much, and passes the latest output to
-the loop."
+That function ends a compilation that prints too much, and notifies the
+observers of the loop of the latest output."
   (let ((notified 0))
     (lambda ()
       (when (> (buffer-size) efrit-compile-most-characters)
@@ -430,14 +430,14 @@ that were unsaved when it began."
 
 ;; Collects findings of Flymake, Flycheck and compilations.  In a file without
 ;; a running checker, Flymake is started temporarily, with backends that only
-;; read the file: others run code of the project.
+;; read the file: other backends may run code of the project.
 
 (cl-defstruct (efrit-diagnostics--inquiry (:constructor efrit-diagnostics--inquiry-create)
                                           (:copier nil))
   "A buffer that is being checked: VISIT, from `efrit-visit-open'.
-STARTED is non-nil if Flymake was started for it.  FUNCTIONS is a list of
-the former local value of `flymake-diagnostic-functions', or nil if there
-was none.  LEFT-OUT lists backends that were not started."
+STARTED is non-nil if Flymake was started for the inquiry.  FUNCTIONS is a list
+of one item, the local value of `flymake-diagnostic-functions' before, or nil
+if there was none.  LEFT-OUT lists backends that were not started."
   visit started functions left-out)
 
 (declare-function flycheck-buffer "flycheck")
@@ -472,8 +472,8 @@ was none.  LEFT-OUT lists backends that were not started."
 ;;;; Checking
 
 (defun efrit-diagnostics--begin (call file)
-  "Start checking FILE, or the open files of the project of CALL if it is nil.
-Return the inquiries."
+  "Start checking FILE, or if it is nil the open files of the project of CALL.
+Return a list of inquiries."
   (require 'flymake)
   (if file
       (list (efrit-diagnostics--check (efrit-visit-open file)))
@@ -512,7 +512,7 @@ Return the inquiries."
       (flymake-start))))
 
 (defun efrit-diagnostics--backends ()
-  "Return the backends of Flymake for this buffer."
+  "Return the backends of Flymake for this buffer, but for the legacy one."
   ;; The legacy backend runs make.  It is in every buffer, and seldom works.
   (seq-difference
    (seq-uniq (append flymake-diagnostic-functions
@@ -521,7 +521,7 @@ Return the inquiries."
    '(t flymake-proc-legacy-flymake)))
 
 (defun efrit-diagnostics--release (inquiry)
-  "Restore the buffer of INQUIRY, or kill it if it was opened for that."
+  "Restore the buffer of INQUIRY, or kill it if INQUIRY opened it."
   (pcase-let* ((visit (efrit-diagnostics--inquiry-visit inquiry))
                (`(,buffer . ,opened) visit))
     (efrit-with-live-buffer buffer
@@ -582,7 +582,7 @@ If FILE is non-nil, leave out findings about other files."
      :summary heading)))
 
 (defun efrit-diagnostics--relevant-p (call finding file)
-  "Return non-nil if FINDING is about FILE, or, if that is nil, CALL's project."
+  "Return non-nil if FINDING is about FILE, or if FILE is nil, CALL's project."
   (let ((its (efrit-finding-file finding)))
     (if file
         (and (equal (file-remote-p its) (file-remote-p file))
@@ -672,7 +672,7 @@ If FILE is non-nil, leave out findings about other files."
       "no source: no open file of the project has a checker, and nothing was compiled"))
 
 (defun efrit-diagnostics--notes (inquiry)
-  "Return lines about checkers that did not contribute to INQUIRY."
+  "Return a list of lines about checkers that did not contribute to INQUIRY."
   (let* ((buffer (car (efrit-diagnostics--inquiry-visit inquiry)))
          (name (buffer-name buffer))
          (late (efrit-diagnostics--unreported inquiry))
@@ -696,9 +696,9 @@ If FILE is non-nil, leave out findings about other files."
 
 ;;; Formatting
 
-;; Formatting makes a plan like an edit does: the person sees the diff first,
-;; and can undo it.  A language server is asked asynchronously; a mode formats
-;; a copy of the buffer.
+;; Formatting makes a plan as an edit does: the person sees the diff first, and
+;; can undo the change.  A language server is asked asynchronously; a mode
+;; formats a copy of the buffer.
 
 (efrit-define-tool format_buffer
     ((path "string" ""))
@@ -722,7 +722,7 @@ Call THEN with the plan, or REFUSED with the reason."
       (funcall plan nil))))
 
 (defun efrit-format--plan-of (arguments files edits)
-  "Return the plan to format the file of ARGUMENTS, one of FILES.
+  "Return the plan to format the file in ARGUMENTS; FILES is the sidecar's report.
 EDITS is nil, or a language server's: (TEXT . FUNCTION), where FUNCTION
 returns TEXT formatted."
   (let* ((path (plist-get arguments :path))
@@ -755,7 +755,7 @@ formatted it; try again" path)))))
 (defun efrit-format--server-buffer (loop path)
   "Return the buffer of PATH in LOOP's project if a language server can format it."
   (let* ((call (efrit-tool-call-create :owner loop))
-         (file (and (stringp path) (ignore-errors (efrit-visit-file call path))))
+         (file (and (stringp path) (ignore-errors (efrit-visit-file-inside call path))))
          (buffer (and file (find-buffer-visiting file))))
     (and buffer
          (with-current-buffer buffer
@@ -797,7 +797,7 @@ formatted it; try again" path)))))
                                  allowed)))))
 
 (defun efrit-format--ask-server (buffer then refused)
-  "Ask the language server of BUFFER to format it.
+  "Ask the language server of BUFFER to format BUFFER.
 Call THEN with (TEXT . FUNCTION), where FUNCTION returns TEXT formatted, or
 REFUSED with the reason."
   ;; The Eglot of Emacs 30 notices changes in a timer that runs before this one.
@@ -810,7 +810,7 @@ REFUSED with the reason."
                                                    (error-message-string err))))))))
 
 (defun efrit-format--request (then refused)
-  "Send the request to format this buffer; call THEN or REFUSED.
+  "Request formatting of this buffer; then call THEN or REFUSED with the outcome.
 Eglot delays a deferred request until it has sent the latest changes."
   (let ((text (efrit-file-text (current-buffer)))
         (move (efrit-format--column-function)))
@@ -832,7 +832,7 @@ Eglot delays a deferred request until it has sent the latest changes."
 seconds" efrit-format-seconds))))))
 
 (defun efrit-format--column-function ()
-  "Return the function to go to a column as counted by this buffer's server."
+  "Return a function that goes to a column as this buffer's server counts it."
   (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
                 '(eglot-move-to-linepos-function eglot-move-to-column-function))
       #'move-to-column))
@@ -848,7 +848,7 @@ MOVE is the value of `efrit-format--column-function'."
                                          number
                                          (efrit-format--position edit :end move)
                                          (plist-get edit :newText)))))
-      ;; From the end backwards, so that the other places stay valid.
+      ;; Edit from the end backwards, so that the remaining positions stay valid.
       (pcase-dolist (`(,begin ,_ ,end ,new)
                      (sort places (lambda (a b)
                                     (or (> (car a) (car b))
@@ -871,7 +871,7 @@ MOVE is the value of `efrit-format--column-function'."
 ;;;; Modes
 
 (defun efrit-format--by-mode (change)
-  "Return (FORMATTER . TEXT) for the file of CHANGE, formatted by its mode."
+  "Return (FORMATTER . TEXT): the formatter's name, and CHANGE's file formatted."
   (let* ((buffer (efrit-change-buffer change))
          (formatter (with-current-buffer buffer (efrit-format--formatter)))
          (text (efrit-change-before change)))
@@ -895,7 +895,7 @@ MOVE is the value of `efrit-format--column-function'."
            'indent-region)))
 
 (defun efrit-format--format-copy (buffer text formatter)
-  "Return TEXT, that of BUFFER, formatted by FORMATTER in a temporary buffer."
+  "Return TEXT, of BUFFER, formatted by FORMATTER in a temporary buffer."
   (let ((variables (efrit-format--variables buffer))
         (mode (buffer-local-value 'major-mode buffer))
         (file (buffer-file-name buffer))

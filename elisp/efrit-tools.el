@@ -54,18 +54,18 @@ relative file names begin there."
   owner id name finish stop plan directory)
 
 (defconst efrit-tools--most-summary 490
-  "Columns of a summary; the sidecar takes at most 500 characters.")
+  "Most columns of a summary; the sidecar takes at most 500 characters.")
 
 (defvar efrit-tools--by-name nil
-  "The tools by name: an alist of strings and `efrit-tool's.")
+  "The tools of this Emacs: an alist from their names to `efrit-tool's.")
 
 (eval-and-compile
   (defun efrit-tools--keyword (symbol)
-    "Return the keyword of SYMBOL."
+    "Return the keyword with the name of SYMBOL, such as `:path' for `path'."
     (intern (format ":%s" symbol)))
 
   (defun efrit-tools--schema (arguments)
-    "Return the schema of ARGUMENTS, as `efrit-define-tool' takes them."
+    "Return the JSON schema, a plist, of ARGUMENTS as in `efrit-define-tool'."
     (let ((required (cl-loop for (name _ _ . more) in arguments
                              unless (plist-get more :optional) collect (symbol-name name))))
       `(:type "object"
@@ -77,7 +77,7 @@ relative file names begin there."
               ,@(and required (list :required (vconcat required))))))
 
   (defun efrit-tools--property (argument)
-    "Return the schema of ARGUMENT, as `efrit-define-tool' takes it."
+    "Return the JSON schema, a plist, of one ARGUMENT as in `efrit-define-tool'."
     (pcase-let ((`(,_ ,type ,description . ,more) argument))
       (append (if (stringp type) (list :type type) type)
               (list :description description)
@@ -126,12 +126,12 @@ symbols, an omitted one to nil, and `call' to the `efrit-tool-call'."
 
 (cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary said)
   "Return the result TEXT of a tool, for the model.
-Lines of the program's own are marked by `efrit-tool-mark-own'; all others
-count as found by the tool.  STATUS is `success' or `error'; MESSAGE says
-what to do about an error.  LISP, a string, and TODOS, a vector, are
-stored with it.  SUMMARY is the line that replaces the result when it is
-compressed.  SAID is non-nil if TEXT has words of the person; private
-parts of these are never stored."
+Lines that efrit itself writes are marked by `efrit-tool-mark-own'; all others
+count as found by the tool.  STATUS is `success' or `error'; MESSAGE tells the
+model what to do about an error.  LISP, a string, and TODOS, a vector, are
+stored with the result.  SUMMARY is the line that replaces the result when it
+is compressed.  SAID is non-nil if TEXT has words of the person; private
+parts of TEXT are then not stored."
   (list :text text :status (symbol-name status) :message message
         :lisp lisp :todos todos :summary summary :said said))
 
@@ -140,16 +140,16 @@ parts of these are never stored."
   (efrit-tool-result text :status 'error))
 
 (defun efrit-tool-mark-own (text)
-  "Return TEXT with its first line marked as the program's in a tool's result.
-The model can tell it from lines that a tool has found.  A further line may
-come from a name, and is not marked."
+  "Return TEXT with its first line marked as one that efrit itself wrote.
+So the model can tell it from lines that a tool has found.  Later lines are
+not marked, since they may come from a name with line breaks."
   (let ((end (or (string-search "\n" text) (length text))))
     (concat (propertize (substring text 0 end) 'efrit-own t)
             (substring text end))))
 
 (defun efrit-tool-own-lines (result)
-  "Return the indexes, from 0, of the program's own lines in RESULT, a vector.
-The first line of an error is one of them."
+  "Return a vector of the indexes, from 0, of efrit's own lines in RESULT.
+The first line of an error is one of these lines."
   (let ((text (plist-get result :text)))
     (vconcat
      (cl-loop for line in (split-string text "\n")
@@ -159,14 +159,14 @@ The first line of an error is one of them."
               collect number))))
 
 (defun efrit-tool-finish (call result)
-  "End CALL, an `efrit-tool-call', with RESULT, unless it has ended."
+  "End CALL, an `efrit-tool-call', with RESULT, unless CALL has ended."
   (when-let* ((finish (efrit-tool-call-finish call))
               (inhibit-quit t))
     (setf (efrit-tool-call-finish call) nil)
     (funcall finish (efrit-tools--normalize-result result))))
 
 (defun efrit-tool-stop (call)
-  "Stop CALL, an `efrit-tool-call', if its tool can be stopped."
+  "Stop CALL, an `efrit-tool-call', if its tool has set a function for that."
   (when-let* ((stop (efrit-tool-call-stop call)))
     (setf (efrit-tool-call-stop call) nil)
     (funcall stop)))
@@ -176,7 +176,7 @@ The first line of an error is one of them."
   (cdr (assoc name efrit-tools--by-name)))
 
 (defun efrit-tool-fail (call text)
-  "End CALL, an `efrit-tool-call', with TEXT as its error."
+  "End CALL, an `efrit-tool-call', with an error whose text is TEXT."
   (efrit-tool-finish call (efrit-tool-error text)))
 
 (defun efrit-tool-resolve-arguments (name loop arguments)
@@ -200,7 +200,7 @@ is a reason, too."
     (error (error-message-string err))))
 
 (defun efrit-tools-schemas ()
-  "Return the schemas of all tools of this Emacs, a vector of plists."
+  "Return all tools of this Emacs for `tools/register', a vector of plists."
   (vconcat
    (mapcar (lambda (tool)
              (list :name (efrit-tool-name tool)
@@ -272,7 +272,7 @@ Cut its summary, and replace characters that JSON cannot hold."
 ;; call; the tool gets the output so far.
 
 (defmacro efrit-tool-catch-errors (call &rest body)
-  "Run BODY; finish CALL with the error if one is signaled."
+  "Run BODY; if it signals an error, finish CALL with that error."
   (declare (indent 1) (debug t))
   `(condition-case err
        (progn ,@body)
@@ -283,7 +283,7 @@ Cut its summary, and replace characters that JSON cannot hold."
 THEN is called with the output, a unibyte string, and the exit code, or the
 reason why the process was killed: `late', after SECONDS, or `long', after
 MOST bytes.  DIRECTORY is its working directory, INPUT its standard input.
-CLEAN-UP is called without arguments when it has ended for any reason."
+CLEAN-UP is called without arguments when the process ends for any reason."
   (let* ((default-directory (or directory temporary-file-directory))
          (exec-path (efrit-exec-path))
          (output (generate-new-buffer " *efrit-child*" t))
@@ -308,7 +308,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
           (lambda ()
             (efrit-child--end process 'stopped)
             (efrit-tool-fail call "The person stopped it.")))
-    ;; It may have ended already.
+    ;; The process may have ended already.
     (ignore-errors
       (when input
         (process-send-string process input))
@@ -316,7 +316,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
     process))
 
 (defun efrit-child--filter (most)
-  "Return a process filter to keep MOST bytes, nil for all, and then kill."
+  "Return a process filter that keeps MOST bytes, then kills; nil: all bytes."
   (lambda (process data)
     (efrit-with-live-buffer (process-buffer process)
       (goto-char (point-max))
@@ -326,14 +326,14 @@ CLEAN-UP is called without arguments when it has ended for any reason."
         (efrit-child--end process 'long)))))
 
 (defun efrit-child--end (process why)
-  "Kill PROCESS and its children, and note the reason WHY."
+  "Kill PROCESS and its children, and store the first reason WHY in PROCESS."
   (unless (process-get process 'why)
     (process-put process 'why why)
     (when (process-live-p process)
       (kill-process process t))))
 
 (defun efrit-child--finish (process call then)
-  "Call THEN with the output of PROCESS, which ran for CALL, and how it ended."
+  "Call THEN, as in `efrit-child-run', after PROCESS ended, if CALL is open."
   (when (timerp (process-get process 'timer))
     (cancel-timer (process-get process 'timer)))
   (let* ((buffer (process-buffer process))
@@ -393,7 +393,7 @@ CLEAN-UP is called without arguments when it has ended for any reason."
 ;; reads from the minibuffer gets an error instead.
 
 (defconst efrit-eval--watcher "sleep \"$1\"; while kill -USR2 \"$2\"; do sleep 1; done"
-  "Shell script that sends the signal at the limit of time.
+  "Shell script that signals SIGUSR2 to Emacs at the limit of time.
 It repeats the signal, since code may catch the first quit.")
 
 (defconst efrit-eval--prompts
@@ -476,13 +476,13 @@ the timers are always cleaned up."
     value))
 
 (defun efrit-eval--skip (code position)
-  "Return the position of the next form in CODE from POSITION on, or its end."
+  "Return the position of the next form in CODE from POSITION on, or CODE's end."
   (if (string-match "\\(?:[ \t\n\r\f]\\|;.*\\)*" code position)
       (match-end 0)
     position))
 
 (defun efrit-eval--print-value (value)
-  "Return VALUE, of any type, as text."
+  "Return VALUE, printed as Lisp behind an arrow, cut if it is long."
   (let ((print-circle t)
         (print-escape-newlines nil))
     (efrit-eval--truncate (concat (efrit-tool-mark-own "=> ") (prin1-to-string value)))))
@@ -583,7 +583,7 @@ evaluation that takes too long ends by a plain quit."
        (>= (- (float-time) start) efrit-eval-seconds)))
 
 (defun efrit-eval--forget-signal ()
-  "Consume what a late signal of the watching process left behind.
+  "Consume a signal that the watching process sent after the evaluation.
 The signal makes the next function call enter the debugger; make that call
 here, with a debugger that does nothing."
   (let ((debugger #'ignore)
