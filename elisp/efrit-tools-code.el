@@ -41,9 +41,9 @@
 (declare-function xref-make-etags-location "etags" (tag-info file))
 
 (defun efrit-tags-call (call body)
-  "Call BODY with the tags of the project of CALL, else those of the person.
-Its argument is non-nil if there are any.  The person's selected tags table
-is restored."
+  "Call the function BODY with the tags of CALL's project, else the person's.
+Its argument is non-nil if there is a tags table.  Afterwards, restore the
+person's selection of tags tables."
   (require 'etags)
   (let* ((own (expand-file-name "TAGS" (efrit-visit-root call)))
          (tags-file-name (if (file-regular-p own) own tags-file-name))
@@ -58,8 +58,8 @@ is restored."
 
 (defun efrit-tags-definitions (name)
   "Return the definitions of NAME in the tags, as xref items.
-The backend of Emacs 30 connects to any machine named in the tags, and
-signals an error if a file is gone."
+The etags backend of Emacs 30 is not used: it connects to any machine named
+in the tags, and signals an error if a file is gone."
   (let ((buffer (current-buffer))
         (next nil)
         (found nil))
@@ -79,7 +79,7 @@ signals an error if a file is gone."
 ;;; Definitions, references and outlines
 
 ;; Asks the person's backends of xref and imenu, without prompts.  If a backend
-;; would search folders as text, the search runs in a child process instead.
+;; would search files in folders, a child process does the search instead.
 
 (defconst efrit-code--most-columns 300
   "Most columns of a line in a result.")
@@ -132,9 +132,9 @@ A pattern in a .gitignore of the project may need memory without end.")
 
 (defun efrit-code--ask (call symbol path line query)
   "Ask xref about SYMBOL for CALL by QUERY, a function of backend and name.
-Ask in the file PATH at LINE; without PATH, in open files of the project,
-until one has an answer.  Return (BACKEND . PLACES); PLACES is `search' if
-the backend would search folders."
+Ask in the file PATH at LINE; without PATH, ask in open files of the project
+until one has places.  Return (BACKEND . PLACES); BACKEND is nil if there is
+none, PLACES is `search' if the backend would search folders."
   (when (string-blank-p symbol)
     (user-error "Give a symbol"))
   (require 'xref)
@@ -148,8 +148,8 @@ the backend would search folders."
     (efrit-code--ask-each call symbol query)))
 
 (defun efrit-code--go-to (symbol path line)
-  "Move to SYMBOL in LINE of this buffer, by default its first occurrence.
-PATH is the name of the file in errors."
+  "Move to SYMBOL in LINE of this buffer; without LINE, to its first occurrence.
+PATH is the name of the file for an error."
   (widen)
   (goto-char (point-min))
   (when line
@@ -192,7 +192,7 @@ Return as `efrit-code--ask' does."
         (if (and (eq backend 'etags) (not has-tags))
             (cons nil (and (eq query #'efrit-code--references) 'search))
           (let* ((here (ignore-errors (xref-backend-identifier-at-point backend)))
-                 ;; It may have properties that the backend needs.
+                 ;; The text at point may have properties that the backend needs.
                  (identifier (if (and here (string= here symbol)) here symbol))
                  (found (efrit-code--query backend query identifier)))
             (cons backend (if (eq found 'search) 'search
@@ -213,7 +213,7 @@ Prevent project.el from remembering the project."
 
 (defun efrit-code--references (backend identifier)
   "Return the references to IDENTIFIER known to BACKEND.
-Return `search' if it would search folders."
+Return `search' if BACKEND would search folders."
   (catch 'efrit-code--search
     (cl-letf (((symbol-function 'xref-references-in-directory)
                (lambda (&rest _) (throw 'efrit-code--search 'search))))
@@ -226,13 +226,13 @@ Return `search' if it would search folders."
   (efrit-visit-sort call places #'efrit-code-place-file #'efrit-code-place-line))
 
 (defun efrit-code--place (call item)
-  "Return the place of ITEM, of xref, for CALL."
+  "Return the `efrit-code-place' of ITEM, an xref item, for CALL."
   (let* ((location (xref-item-location item))
          (group (expand-file-name (xref-location-group location) (efrit-visit-root call)))
          (line (xref-location-line location)))
     (or (and (not (and line (xref-match-item-p item)))
              (equal (file-remote-p group) (file-remote-p (efrit-visit-root call)))
-             ;; Emacs would wait for a pipe for ever.
+             ;; If the file were a named pipe, Emacs would wait for ever.
              (or (get-file-buffer group) (file-regular-p group))
              (efrit-code--place-of-marker
               call item (ignore-errors (xref-location-marker location))))
@@ -254,7 +254,7 @@ Do not read the line if its file is outside the project of CALL."
                  (xref-item-summary item)))))))
 
 (defun efrit-code--place-line (call place)
-  "Return a line about PLACE, for CALL."
+  "Return a line with the file, line number and text of PLACE, for CALL."
   (concat (efrit-visit-name call (efrit-code-place-file place))
           (if (efrit-code-place-line place) (format ":%d" (efrit-code-place-line place)) "")
           ": "
@@ -266,7 +266,7 @@ Do not read the line if its file is outside the project of CALL."
 
 (defun efrit-code--found-result (call symbol answer thing)
   "Return the result for CALL about SYMBOL, from ANSWER of `efrit-code--ask'.
-THING is the noun for a place: definition or reference."
+THING is the noun for a place: \"definition\" or \"reference\"."
   (pcase-let ((`(,backend . ,places) answer))
     (if (null places)
         (efrit-tool-result (efrit-tool-mark-own (efrit-code--not-found-text backend symbol thing))
@@ -305,7 +305,7 @@ BACKEND is the xref backend without an index, or nil."
      :seconds 60 :most 10000000)))
 
 (defun efrit-code--search-command (symbol)
-  "Return the command to search the current directory for SYMBOL."
+  "Return the command, a list of strings, to search this directory for SYMBOL."
   (append
    (list "sh" "-c" efrit-code--limit "sh")
    (if-let* ((rg (let ((exec-path (efrit-exec-path))) (executable-find "rg" t))))
@@ -334,7 +334,7 @@ BACKEND and SYNTAX are as in `efrit-code--search', END as in
       result)))
 
 (defun efrit-code--matches (call symbol syntax output)
-  "Return the places in OUTPUT, of a search for CALL, where SYMBOL is whole.
+  "Return the places in OUTPUT, of a search for CALL, that have SYMBOL as a whole.
 SYNTAX is the syntax table that delimits symbols."
   (with-syntax-table syntax
     (let ((regexp (if (string-match-p "\\`\\(?:\\sw\\|\\s_\\)+\\'" symbol)
@@ -353,7 +353,7 @@ SYNTAX is the syntax table that delimits symbols."
         efrit-code-most-places)))))
 
 (defun efrit-code--match (call line)
-  "Return the place on LINE of a search's output for CALL, or nil."
+  "Return the place that LINE of a search's output names, for CALL, or nil."
   (when (string-match "\\`\\(?:\\./\\)?\\([^\0]+\\)\0\\([0-9]+\\):\\(.*\\)\\'" line)
     (efrit-code-place-create
      :file (expand-file-name (match-string 1 line) (efrit-visit-root call))
@@ -363,7 +363,7 @@ SYNTAX is the syntax table that delimits symbols."
 ;;;; Outlines
 
 (defun efrit-code--outline (path)
-  "Return the outline of this buffer, called PATH, as a result."
+  "Return the outline of this buffer as a tool's result; PATH is its name there."
   (save-excursion
     (save-restriction
       (widen)
@@ -379,7 +379,7 @@ list_symbols" path major-mode (error-message-string err)))))
                                             (mapconcat #'string-trim lines ", ")))))))
 
 (defun efrit-code--outline-lines (index depth)
-  "Return lines for INDEX, of imenu, at nesting level DEPTH."
+  "Return a list of lines for INDEX, of imenu, at nesting level DEPTH, from 0."
   (cl-loop for item in index
            when item append
            (if (and (consp (cdr item)) (listp (cadr item)) (not (functionp (cadr item))))

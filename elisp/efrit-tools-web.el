@@ -14,7 +14,7 @@
 (require 'efrit-backend)
 (require 'efrit-tools)
 
-;; Of libraries that are loaded when they are used.
+;; These libraries are loaded when they are used.
 (declare-function puny-encode-domain "puny" (domain))
 (declare-function url-expand-file-name "url-expand" (url &optional default))
 (declare-function url-host "url-parse" (url))
@@ -23,16 +23,16 @@
 
 ;;; Fetching an address
 
-;; By curl, like the requests to the model: it asks for no password, has no
-;; cookies, checks certificates, and Emacs does not wait for it.  A redirect to
-;; another site than the person agreed to is reported, not followed.
+;; Addresses are fetched by curl, as requests to the model are sent: curl asks
+;; for no password, has no cookies, checks certificates, and Emacs does not wait
+;; for it.  A redirect to another site is reported, not followed.
 
 (cl-defstruct (efrit-fetched (:constructor efrit-fetched-create) (:copier nil))
   "The answer of a site.
 URL is the final address, STATUS a number, HEADERS an alist with lower-case
 names, BODY a unibyte string.  CUT is nil, or why the body is incomplete:
-`late', `long' or `broken'.  LEADS-TO is the address of another site that
-it redirects to, or nil."
+`late', `long' or `broken'.  LEADS-TO is the address on another site that
+URL redirects to, or nil."
   url status headers body cut leads-to)
 
 (defun efrit-fetch-url (url)
@@ -41,7 +41,8 @@ it redirects to, or nil."
     (cond ((not (string-match-p "\\`https?://[^/?#]" url))
            (user-error "%s is not an http or https address" url))
           ((string-match-p "[[:cntrl:][:space:]\"]" url)
-           (user-error "The address has blanks or control characters; encode them by %%20"))
+           (user-error "The address has blanks, control characters or quotes; \
+percent-encode them (a blank is %%20)"))
           ((string-match-p "\\`https?://[^/?#]*@" url)
            (user-error "The address has a user name in it; remove that"))
           ((> (length url) 8000)
@@ -50,7 +51,7 @@ it redirects to, or nil."
               (url-encode-url (replace-regexp-in-string "#.*\\'" "" url)))))))
 
 (defun efrit-fetch--ascii-host (url)
-  "Return URL with its host in ASCII, in which letters can be told apart."
+  "Return URL with its host in ASCII, so that no letter can pass for another."
   (require 'puny)
   (let* ((begin (string-match "[^/]+\\(?:[/?]\\|\\'\\)" url (length "http:/")))
          (end (or (string-match "[/?]" url begin) (length url))))
@@ -65,11 +66,11 @@ it redirects to, or nil."
     (35 . "no secure connection could be made") (47 . "there are too many redirects")
     (52 . "the host sent an empty answer") (56 . "the connection broke")
     (60 . "the certificate is not trusted") (61 . "the content encoding is unknown"))
-  "Meanings of curl's exit codes.")
+  "Alist from curl's exit codes to their meanings.")
 
 (defun efrit-fetch (call url then &optional redirects)
   "Get URL, from `efrit-fetch-url', for CALL; call THEN with an `efrit-fetched'.
-If there is no answer, finish CALL with the reason.  Follow REDIRECTS redirects
+If there is no answer, finish CALL with an error.  Follow REDIRECTS redirects
 at most, by default `efrit-fetch-most-redirects'."
   (unless (executable-find (default-value 'efrit-http-program))
     (user-error "%s was not found; install curl, or set `efrit-http-program'"
@@ -98,7 +99,7 @@ Curl reads them from standard input, so that no process list has the address."
    (efrit-http-option "connect-timeout" (format "%s" efrit-http-connect-timeout))))
 
 (defun efrit-fetch--problem (url end)
-  "Return an error text about URL; END is as in `efrit-child-run'."
+  "Return the error text for URL, not fetched; END is as in `efrit-child-run'."
   (format "%s was not fetched: %s" url
           (cond ((eq end 'late) (format "it did not answer within %s seconds"
                                         efrit-fetch-seconds))
@@ -117,7 +118,7 @@ END is as in `efrit-child-run'."
 
 (defun efrit-fetch--follow-redirect (call fetched then redirects)
   "Follow the redirect of FETCHED for CALL, REDIRECTS times at most.
-Call THEN if there is none, or if it leads to another site."
+If there is no redirect, or one to another site, call THEN with FETCHED."
   (let ((next (efrit-fetch--next fetched)))
     (cond ((null next) (funcall then fetched))
           ((not (efrit-fetch--same-site-p (efrit-fetched-url fetched) next))
@@ -129,7 +130,7 @@ Call THEN if there is none, or if it leads to another site."
           (t (efrit-fetch call next then (1- redirects))))))
 
 (defun efrit-fetch--next (fetched)
-  "Return the address that FETCHED redirects to, or nil."
+  "Return the address that FETCHED redirects to, or nil if it does not redirect."
   (when-let* ((location (and (memq (efrit-fetched-status fetched) '(301 302 303 307 308))
                              (cdr (assoc "location" (efrit-fetched-headers fetched))))))
     (require 'url-expand)
@@ -137,7 +138,7 @@ Call THEN if there is none, or if it leads to another site."
                                            (efrit-fetched-url fetched)))))
 
 (defun efrit-fetch--same-site-p (url next)
-  "Return non-nil if NEXT is on the site of URL, and not less secure."
+  "Return non-nil if NEXT has URL's host, but for www., its port and security."
   (let ((from (url-generic-parse-url url))
         (to (url-generic-parse-url next)))
     (and (string= (efrit-fetch--site from) (efrit-fetch--site to))
@@ -188,7 +189,7 @@ Call THEN if there is none, or if it leads to another site."
             query)))
 
 (defun efrit-web--finish-call (call fetched links)
-  "Finish CALL with FETCHED as text, with LINKS if non-nil."
+  "Finish CALL with FETCHED as text; with LINKS, show the addresses of links."
   (let ((kind (efrit-web--kind fetched)))
     (cond ((efrit-fetched-leads-to fetched)
            (efrit-tool-finish
@@ -224,7 +225,7 @@ Call THEN if there is none, or if it leads to another site."
                                (or (cdr (assoc "content-type" (efrit-fetched-headers fetched))) "") ";")))))
 
 (defun efrit-web--text (fetched is-page)
-  "Return the decoded body of FETCHED, which is HTML if IS-PAGE."
+  "Return the body of FETCHED as decoded text; it is HTML if IS-PAGE is non-nil."
   (let* ((body (efrit-fetched-body fetched))
          (charset (or (efrit-web--charset (cdr (assoc "content-type" (efrit-fetched-headers fetched))))
                       (and is-page
@@ -246,7 +247,7 @@ Call THEN if there is none, or if it leads to another site."
         (and coding (coding-system-p coding) coding)))))
 
 (defun efrit-web--render (call fetched html links)
-  "Finish CALL with HTML, from FETCHED, laid out as text, with LINKS if non-nil."
+  "Finish CALL with HTML, from FETCHED, as text, with link addresses if LINKS."
   (let ((file (make-temp-file "efrit-page-" nil ".html"))
         (coding-system-for-write 'utf-8-unix))
     (write-region html nil file nil 'silent)
@@ -266,7 +267,7 @@ Call THEN if there is none, or if it leads to another site."
      :clean-up (lambda () (delete-file file)))))
 
 (defun efrit-web--finish (call fetched text &optional note)
-  "Finish CALL with TEXT, from FETCHED, and NOTE about it."
+  "Finish CALL with TEXT, from FETCHED, below NOTE, a line about it or nil."
   (let* ((status (efrit-fetched-status fetched))
          (heading (format "%s (%d%s, %d bytes)" (efrit-fetched-url fetched) status
                           (let ((type (efrit-web--type fetched)))

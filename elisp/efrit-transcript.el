@@ -20,15 +20,15 @@
 ;;
 ;; The transcript is a sequence of items.  Each has a head, and a body if it is
 ;; open; a folded body is not in the buffer, so that a long session stays fast.
-;; A window keeps showing the same text when items change; one whose point is
-;; in the live part or the reply box follows the end.
+;; A window keeps showing the same text when items change; a window whose point
+;; is in the live part or the reply box follows the end.
 
 (cl-defstruct (efrit-item (:constructor efrit-item--create) (:copier nil))
   "A part of the transcript.
-KIND is a symbol, DATA the value it shows.  HEAD is a string, or a function
-of the item that returns it; BODY likewise, or nil if there is nothing to
-open.  START is a marker; OPEN is non-nil if the body is shown.  HEAD-SIZE
-and BODY-SIZE count characters."
+KIND is a symbol, DATA the value that the item shows.  HEAD is a string, or a
+function of the item that returns a string; BODY is such a value, too, or nil
+if there is nothing to open.  START is a marker where the item begins; OPEN is
+non-nil if the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
   kind data head body start open (head-size 0) (body-size 0))
 
 (defvar-local efrit-transcript-begin nil
@@ -44,7 +44,7 @@ and BODY-SIZE count characters."
   "Marker where the reply box begins.")
 
 (defvar efrit-transcript-place nil
-  "Position where the next item is inserted, or nil for the end.")
+  "Position where to insert the next item; nil: the end of the transcript.")
 
 (defmacro efrit-transcript-in (buffer &rest body)
   "Run BODY in BUFFER, widened, unless BUFFER is nil or killed."
@@ -55,9 +55,9 @@ and BODY-SIZE count characters."
        ,@body)))
 
 (defun efrit-transcript-set-up (title prompt keymap)
-  "Set up the three parts of a session in this empty buffer.
+  "Set up transcript, live part and reply box in this empty buffer.
 TITLE is the first line, PROMPT the text before the reply box.  KEYMAP
-applies before the reply box."
+applies to all text before the reply box."
   (with-silent-modifications
     (insert (efrit-transcript--read-only-text (concat title "\n") nil))
     (put-text-property (point-min) (1+ (point-min)) 'front-sticky '(read-only))
@@ -77,7 +77,7 @@ applies before the reply box."
                             'live))
 
 (cl-defun efrit-item-add (kind head &key body data)
-  "Add an item of KIND with HEAD, BODY and DATA, and return it."
+  "Add an item of KIND with HEAD, BODY and DATA, folded, and return the item."
   (let* ((item (efrit-item--create :kind kind :head head :body body :data data))
          (place (or efrit-transcript-place (marker-position efrit-transcript-end)))
          (text (efrit-item--head-text item)))
@@ -89,7 +89,7 @@ applies before the reply box."
     item))
 
 (defun efrit-item-refresh (item)
-  "Insert the head of ITEM anew."
+  "Replace the head of ITEM in the buffer by its current text."
   (let ((start (marker-position (efrit-item-start item)))
         (text (efrit-item--head-text item)))
     (efrit-transcript--splice start (+ start (efrit-item-head-size item)) text)
@@ -97,14 +97,14 @@ applies before the reply box."
     (setf (efrit-item-head-size item) (length text))))
 
 (defun efrit-item-append (item string &optional back)
-  "Insert STRING at the end of the body of ITEM, or BACK characters before."
+  "Insert STRING at the end of the body of ITEM, or BACK characters before its end."
   (let ((end (- (efrit-item-end item) (or back 0)))
         (text (efrit-transcript--read-only-text string item)))
     (efrit-transcript--splice end end text)
     (cl-incf (efrit-item-body-size item) (length text))))
 
 (defun efrit-item-toggle (item)
-  "Open or fold ITEM; return nil if it has no body."
+  "Open or fold ITEM, and return t; return nil if ITEM has no body."
   (when (efrit-item-body item)
     (setf (efrit-item-open item) (not (efrit-item-open item)))
     (efrit-item-refresh item)
@@ -122,7 +122,7 @@ applies before the reply box."
   (set-marker (efrit-item-start item) nil))
 
 (defun efrit-item-end (item)
-  "Return the position behind ITEM."
+  "Return the position where ITEM ends."
   (+ (efrit-item--body-start item) (efrit-item-body-size item)))
 
 (defun efrit-item-at (position)
@@ -151,7 +151,7 @@ applies before the reply box."
   (efrit-item-next (- (or count 1))))
 
 (defun efrit-item--body-start (item)
-  "Return where the body of ITEM begins."
+  "Return the position where the body of ITEM begins."
   (+ (efrit-item-start item) (efrit-item-head-size item)))
 
 (defun efrit-item--head-text (item)
@@ -162,7 +162,7 @@ applies before the reply box."
      item)))
 
 (defun efrit-item--clickable (text item)
-  "Return TEXT, the head of ITEM, such that a click opens a body."
+  "Return TEXT, the head of ITEM; if ITEM has a body, make TEXT clickable."
   (when (efrit-item-body item)
     (add-text-properties 0 (max 0 (1- (length text)))
                          '(mouse-face highlight follow-link t
@@ -182,15 +182,15 @@ applies before the reply box."
     (and item (marker-position (efrit-item-start item)))))
 
 (defun efrit-transcript--read-only-text (text item)
-  "Return TEXT, read-only, as a part of ITEM or, if that is nil, of none."
+  "Return a read-only copy of TEXT that belongs to ITEM; nil: to no item."
   (let ((text (copy-sequence text)))
     (add-text-properties 0 (length text) `(read-only t efrit-item ,item) text)
     text))
 
 (defun efrit-transcript--splice (start end text &optional live)
   "Replace the text between START and END with TEXT.
-LIVE is non-nil for the live part.  In every window, point keeps its place
-in the text, or stays near it."
+LIVE is non-nil if that text is the live part.  In every window, point keeps
+its place in the text, or stays near it."
   (let* ((delta (- (length text) (- end start)))
          (moved (lambda (position)
                   (cond ((< position start) position)
@@ -219,9 +219,9 @@ in the text, or stays near it."
 (declare-function project-files "project" (project &optional dirs))
 
 ;; The last part of a session's buffer.  Text that is sent while the model
-;; works goes with the next turn.  The transcript above grows without being
-;; recorded for undo; before each command, positions in the undo list are moved
-;; along with the box.
+;; works goes with the next turn.  Changes of the transcript above the box are
+;; not recorded for undo; before each command, the positions in the undo list
+;; are moved as far as the box has moved.
 
 (defvar-local efrit-reply-box--undo-start nil
   "Start of the reply box when the undo list was last adjusted.")
@@ -233,13 +233,13 @@ in the text, or stays near it."
   "Text typed before browsing the history.")
 
 (defvar-local efrit-reply-box--files nil
-  "Cons of the time of listing the project's files, and their names.")
+  "Cons of the time when the project's files were listed, and their names; or nil.")
 
 (defvar-local efrit-reply-box-send-function #'ignore
   "Function called with the text of the box to send it.")
 
 (defun efrit-reply-box-set-up (send)
-  "Make the end of this buffer a reply box; SEND is called with its text."
+  "Make the end of this buffer a reply box whose text is sent by calling SEND."
   (setq efrit-reply-box-send-function send
         buffer-undo-list nil
         efrit-reply-box--undo-start (marker-position efrit-transcript-box))
@@ -257,7 +257,7 @@ in the text, or stays near it."
   (insert text))
 
 (defun efrit-reply-box-complete ()
-  "Complete a file name of the project behind an @ in the box.
+  "Complete the name of a file of the project after an @ in the reply box.
 This is for `completion-at-point-functions'."
   (when (efrit-transcript-in-box-p)
     (let ((end (point)))
@@ -271,7 +271,7 @@ This is for `completion-at-point-functions'."
                 :exclusive 'no))))))
 
 (defun efrit-reply-box-files ()
-  "Return the names of the project's files, cached for a moment."
+  "Return the names of the project's files, cached for `efrit-reply-box-files-for'."
   (unless (and efrit-reply-box--files
                (< (- (float-time) (car efrit-reply-box--files)) efrit-reply-box-files-for))
     (setq efrit-reply-box--files (cons (float-time) (efrit-reply-box--list))))
@@ -281,7 +281,7 @@ This is for `completion-at-point-functions'."
 
 (defun efrit-reply-box-send ()
   "Send the text in the reply box.
-While the model works, it goes with the next turn."
+While the model works, the text waits for the next turn."
   (interactive)
   (let ((text (string-trim (efrit-reply-box-text))))
     (when (string-empty-p text)
@@ -325,7 +325,7 @@ While the model works, it goes with the next turn."
             (project-files (or (project-current nil root) (cons 'transient root))))))
 
 (defun efrit-reply-box--move-undo ()
-  "Move the positions in the undo list along with the box."
+  "Move the positions in the undo list as far as the reply box has moved."
   (let ((delta (- efrit-transcript-box efrit-reply-box--undo-start)))
     (unless (or (zerop delta) (eq buffer-undo-list t))
       (setq buffer-undo-list
