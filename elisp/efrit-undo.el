@@ -18,9 +18,9 @@
 
 ;;; Undoing
 
-;; The sidecar has stored each file before and after a change, and restores it
-;; on disk; its buffer is updated here.  Later changes of the person are never
-;; overwritten, unless the person asks for that.
+;; The sidecar has stored each file before and after a change, and restores the
+;; file on disk; Emacs updates the file's buffer.  Later changes of the person
+;; are never overwritten, unless the person asks for that.
 
 (efrit-define-tool undo_edit
     ((path "string" "" :optional t))
@@ -48,20 +48,20 @@
   (efrit-undo--carry-out call))
 
 (defun efrit-undo-list (loop then failure)
-  "Call THEN with every change of LOOP, plists, latest last; or FAILURE."
+  "Call THEN with a list of every change of LOOP, latest last; on error, FAILURE."
   (efrit-loop-ask-sidecar loop 'changes/list nil
                           (lambda (listed) (funcall then (append (plist-get listed :changes) nil)))
                           failure))
 
 (defun efrit-undo-open-p (change)
-  "Return non-nil if CHANGE, a plist of the sidecar, can be undone."
+  "Return non-nil if CHANGE, a plist of the sidecar, was made and is not undone."
   (and (member (plist-get change :state) '("done" "begun"))
        (not (equal (plist-get change :now) "undone"))))
 
 (defun efrit-undo-changes (loop numbers force then &optional outcomes)
   "Undo each change of LOOP whose number is in NUMBERS, in that order.
-With FORCE, also if the person changed the file since.  Call THEN with a
-list of outcomes, (NUMBER PATH PROBLEM DIFF NOTE): PROBLEM is nil if the
+With FORCE, do so even if the person changed the file since.  Call THEN with
+a list of outcomes, (NUMBER PATH PROBLEM DIFF NOTE): PROBLEM is nil if the
 change was undone; else DIFF shows the person's changes, or is nil.  NOTE
 says why the buffer could not be updated, or is nil.  OUTCOMES are those so
 far, latest first."
@@ -74,7 +74,7 @@ far, latest first."
 
 (defun efrit-undo-delete-leftovers (loop)
   "Delete temporary files that a killed Emacs left while it wrote files.
-They are beside the files of changes in LOOP that were begun and not ended."
+Such files are beside the files of LOOP's changes that were begun but not ended."
   (efrit-loop-ask-sidecar
    loop 'changes/list '(:open_only t)
    (lambda (listed)
@@ -100,7 +100,7 @@ FORCE and the outcome are as in `efrit-undo-changes'."
    (lambda (err) (funcall then (list number nil (efrit-error-text err) nil)))))
 
 (defun efrit-undo--on-disk (loop number change force then)
-  "Have the sidecar undo the change NUMBER of LOOP, then update its buffer.
+  "Have the sidecar undo the change NUMBER of LOOP, then update the file's buffer.
 CHANGE is the sidecar's plist; FORCE and THEN are as in `efrit-undo--one'."
   (let ((path (plist-get change :path)))
     (efrit-loop-ask-sidecar
@@ -115,15 +115,15 @@ CHANGE is the sidecar's plist; FORCE and THEN are as in `efrit-undo--one'."
                            (plist-get (efrit-rpc-error-data err) :since)))))))
 
 (defun efrit-undo--buffer (loop change)
-  "Return the buffer of the file that CHANGE of LOOP left, or nil."
+  "Return the buffer of the file that CHANGE of LOOP changed or renamed, or nil."
   (efrit-file-buffer (if-let* ((to (plist-get change :to)))
                          (expand-file-name to (efrit-loop-root loop))
                        (efrit-file-local-to-emacs (efrit-loop-root loop)
                                                   (plist-get change :file)))))
 
 (defun efrit-undo--refusal (loop change)
-  "Return why the buffer of CHANGE of LOOP prevents undoing it, or nil.
-That is (PROBLEM DIFF), as in `efrit-undo-changes'."
+  "Return (PROBLEM DIFF) if the buffer of LOOP's CHANGE prevents undoing, or nil.
+PROBLEM and DIFF are as in `efrit-undo-changes'."
   (condition-case err
       (when-let* ((diff (efrit-undo--unsaved-diff loop change)))
         (list "its buffer has unsaved changes" diff))
@@ -140,7 +140,7 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
         (and (not (string-empty-p diff)) diff)))))
 
 (defun efrit-undo--disk-text (buffer)
-  "Return the text of the file of BUFFER on disk, decoded as in BUFFER."
+  "Return the text on disk of the file of BUFFER, decoded; \"\" if there is no file."
   (with-current-buffer buffer
     (if (file-exists-p buffer-file-name)
         (car (efrit-file-read buffer-file-name buffer-file-coding-system))
@@ -168,7 +168,7 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
 ;;;; Plans of the tools
 
 (defun efrit-undo--plan-last (loop given then refused)
-  "Plan to undo the last change in LOOP; GIVEN are the tool's arguments.
+  "Plan to undo the last edit of LOOP; GIVEN are the tool's arguments.
 Call THEN with the plan, or REFUSED with the reason."
   (let ((path (plist-get given :path)))
     (efrit-undo-list
@@ -188,8 +188,8 @@ Call THEN with the plan, or REFUSED with the reason."
      (lambda (err) (funcall refused (efrit-error-text err))))))
 
 (defun efrit-undo--same-call-numbers (last changes)
-  "Return the number of each change of the call that made LAST, latest first.
-CHANGES are those of the session."
+  "Return the number of each change by the call that made LAST, latest first.
+CHANGES are all changes of the session; leave out those that are undone."
   (cl-loop with call = (plist-get last :tool_use_id)
            for change in (reverse changes)
            when (and (efrit-undo-open-p change) (equal call (plist-get change :tool_use_id)))
@@ -208,8 +208,8 @@ Call THEN with the plan, or REFUSED with the reason."
    (lambda (err) (funcall refused (efrit-error-text err)))))
 
 (defun efrit-undo--plan (loop numbers then refused &optional changes)
-  "Plan to undo NUMBERS of LOOP; call THEN or REFUSED.
-CHANGES are those fetched so far, latest first."
+  "Plan to undo NUMBERS of LOOP; call THEN with the plan, or REFUSED with a reason.
+CHANGES are the sidecar's plists fetched so far, latest first."
   (let ((number (nth (length changes) numbers)))
     (if (null number)
         (funcall then (efrit-undo--make-plan numbers (reverse changes)))
@@ -219,8 +219,8 @@ CHANGES are those fetched so far, latest first."
                               (lambda (err) (funcall refused (efrit-error-text err)))))))
 
 (defun efrit-undo--make-plan (numbers changes)
-  "Return the plan to undo NUMBERS.
-CHANGES are the sidecar's plists of these, in the same order."
+  "Return the plan to undo each change whose number is in NUMBERS.
+CHANGES are the sidecar's plists of these changes, in the same order."
   (efrit-plan-create
    :undoes numbers
    :files (seq-mapcat (lambda (change)
@@ -258,7 +258,7 @@ CHANGES are the sidecar's plists of these, in the same order."
                          :status (if (seq-every-p #'caddr outcomes) 'error 'success))))))
 
 (defun efrit-undo-outcome-text (outcome)
-  "Return OUTCOME, as in `efrit-undo-changes', as text."
+  "Return a text about OUTCOME, which is as in `efrit-undo-changes'."
   (pcase-let ((`(,number ,path ,problem ,diff . ,more) outcome))
     (cond
      (problem
@@ -275,12 +275,12 @@ CHANGES are the sidecar's plists of these, in the same order."
 ;;; Commands
 
 (defvar-local efrit-undo-view--changes nil
-  "The listed changes, plists of the sidecar.")
+  "The changes listed in this buffer, plists of the sidecar, latest last.")
 
 (defconst efrit-undo-view--state-texts
   '(("as_left" . "as the model left it") ("changed" . "changed since")
     ("undone" . "undone") ("unknown" . "unknown"))
-  "Texts for the current states of files.")
+  "Alist from the current state of a changed file to a text for the person.")
 
 (defvar efrit-undo-view-mode-map
   (efrit-make-keymap '(("RET" efrit-undo-view-diff)
@@ -367,7 +367,7 @@ prefix argument, as FORCE, undo those as well."
       (user-error "No change on this line")))
 
 (defun efrit-undo-view--undo (loop numbers force)
-  "Undo NUMBERS of LOOP and show the outcome; FORCE is as in `efrit-undo-changes'."
+  "Undo each change of LOOP in NUMBERS, with FORCE or without; show the outcomes."
   (efrit-undo-changes
    loop numbers force
    (lambda (outcomes)
@@ -410,7 +410,7 @@ prefix argument, as FORCE, undo those as well."
      #'efrit-show-error)))
 
 (defun efrit-undo-view--row (change)
-  "Return the row of CHANGE."
+  "Return the entry of CHANGE, a plist of the sidecar, for the tabulated list."
   (let ((to (plist-get change :to)))
     (list (plist-get change :number)
           (vector (plist-get change :label)

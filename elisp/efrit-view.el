@@ -5,8 +5,8 @@
 
 ;;; Commentary:
 
-;; Shows each session in a buffer, event by event; shows stored results; the
-;; menu.
+;; Shows each session in a buffer, event by event; shows stored results;
+;; defines the menu.
 
 ;;; Code:
 
@@ -35,7 +35,7 @@
   "Most columns of an output line that are shown.")
 
 (defun efrit-output-text (output)
-  "Return the last lines of OUTPUT, a string or nil, for display."
+  "Return the last `efrit-output-lines' of OUTPUT, a string or nil, for display."
   (let ((lines (split-string (string-trim-right (or output "")) "\n")))
     (if (or (zerop efrit-output-lines) (equal lines '("")))
         ""
@@ -52,7 +52,7 @@
 ;;;###autoload
 (defun efrit-stop-tool ()
   "Stop the tool at point, or the only one that is running.
-The model continues with its partial result."
+The model continues with the tool's partial result."
   (interactive)
   (let* ((loop (efrit-loop-current))
          (use (efrit-output--stoppable-use loop))
@@ -70,14 +70,14 @@ The model continues with its partial result."
      (t (user-error "%s cannot be stopped alone; `efrit-stop' stops the session" name)))))
 
 (defun efrit-output--notify (call params)
-  "Notify the loop of CALL of the output in PARAMS, if there is any."
+  "Notify the observers of CALL's loop of the output in PARAMS, if there is any."
   (when-let* ((output (plist-get (plist-get params :value) :output))
               (session (and call (plist-get (efrit-call-params call) :session_id)))
               (loop (efrit-loop-of-session session)))
     (efrit-loop-notify loop 'output (plist-get params :tool_use_id) output)))
 
 (defun efrit-output--stoppable-use (loop)
-  "Return the use in LOOP to stop, or signal a `user-error'."
+  "Return the running use at point, or the only one in LOOP; else signal an error."
   (let* ((running (seq-filter (lambda (use) (eq (efrit-use-state use) 'running))
                               (efrit-loop-run loop)))
          (item (efrit-item-at (point)))
@@ -102,10 +102,10 @@ The model continues with its partial result."
 
 (defconst efrit-live--todos
   '(("done" "☑ " efrit-done) ("doing" "▶ " efrit-busy) ("pending" "☐ " default))
-  "Appearance of todo items: status, sign, face.")
+  "Appearance of todo items: lists of status, sign and face.")
 
 (defun efrit-live-refresh ()
-  "Show the current state of the loop of this buffer."
+  "Show the current state of this buffer's loop in the live part."
   (when-let* ((loop efrit-loop-here))
     ;; Right-to-left letters would rearrange the text of a command.
     (setq bidi-display-reordering (not (efrit-run-pending-use loop)))
@@ -135,7 +135,7 @@ The model continues with its partial result."
 
 (defun efrit-live-unqueue (loop blocks)
   "Remove BLOCKS, a queued message, from LOOP, and put its text into the reply box.
-Text in the box moves behind it."
+Text that is in the box moves behind the text of the message."
   (unless (efrit-loop-queued-p loop blocks)
     (user-error "This message was already sent"))
   (setf (efrit-loop-queue loop) (delq blocks (efrit-loop-queue loop)))
@@ -151,7 +151,7 @@ Text in the box moves behind it."
   (or (plist-get (car (last blocks)) :text) ""))
 
 (defun efrit-live--todo-text (todos)
-  "Return TODOS, a vector of plists, as lines."
+  "Return TODOS, a vector of plists, as lines of text."
   (mapconcat (lambda (todo)
                (pcase-let ((`(,_ ,sign ,face)
                             (or (assoc (plist-get todo :status) efrit-live--todos)
@@ -160,7 +160,7 @@ Text in the box moves behind it."
              todos ""))
 
 (defun efrit-live--queue-text (loop)
-  "Return the messages in LOOP that were not sent yet, as lines."
+  "Return the messages of LOOP that the sidecar does not have yet, as lines."
   (let ((sign (if (efrit-loop-resting-p loop) "not sent: " "queued: ")))
     (mapconcat (lambda (blocks)
                  (concat (propertize (concat "⧗ " sign) 'face 'efrit-note)
@@ -186,7 +186,7 @@ Text in the box moves behind it."
             "\n")))
 
 (defun efrit-live--activity-text (loop state)
-  "Return the activity of LOOP, in STATE, as text."
+  "Return a text about what LOOP, in STATE, is doing or waiting for."
   (cond
    ((and (eq state 'retrying) efrit-live--next-retry)
     (format "%s; again in %d s" (cdr efrit-live--next-retry)
@@ -198,7 +198,7 @@ Text in the box moves behind it."
    (t (efrit-show-state state))))
 
 (defun efrit-live--buttons (state)
-  "Return the face and the buttons for STATE: (FACE . BUTTONS)."
+  "Return (FACE . BUTTONS) for STATE; BUTTONS are lists (LABEL COMMAND)."
   (pcase state
     ('idle '(efrit-done))
     ('retrying '(efrit-busy ("retry now" efrit-retry) ("stop" efrit-stop)))
@@ -214,25 +214,25 @@ Text in the box moves behind it."
 ;; reply ends in a line with its cost.
 
 (defvar-local efrit-view--streaming-items nil
-  "Items of the reply that is streaming: an alist of blocks and items.")
+  "Items of the reply that is streaming: an alist from blocks to items.")
 
 (defvar-local efrit-view--uses nil
-  "Items of tool uses: a hash table by the uses' ids.")
+  "Items of tool uses: a hash table from the uses' ids to items.")
 
 (defvar-local efrit-view--outputs nil
-  "Latest output of running tools, a hash table by tool use id.")
+  "Latest output of running tools: a hash table from the uses' ids to texts.")
 
 (defvar-local efrit-view--thinking-time 0
-  "Time in seconds when the length of streaming thinking was shown last.")
+  "Time, a float, when the length of streaming thinking was last updated.")
 
 (defvar-local efrit-view--cost nil
-  "The item with the cost of the latest reply.")
+  "The item with the cost of the latest reply, or nil.")
 
 (defvar-local efrit-view--unpriced 0
-  "Number of replies since the last known price.")
+  "Number of replies since the price of the session was last known.")
 
 (defvar-local efrit-view--dollars nil
-  "Cost of the session at the last known price, or nil.")
+  "Cost of the session in dollars when it was last known, or nil.")
 
 (defun efrit-view-events-set-up (loop)
   "Prepare this buffer for the events of LOOP."
@@ -295,7 +295,7 @@ Text in the box moves behind it."
            efrit-view--uses))
 
 (defun efrit-view-item-text (item)
-  "Return the text of ITEM to copy."
+  "Return the text of ITEM for `efrit-copy'."
   (pcase (efrit-item-kind item)
     ('use (or (plist-get (efrit-use-result (efrit-item-data item)) :text)
               (efrit-ask-arguments-text (efrit-item-data item))))
@@ -331,7 +331,7 @@ Text in the box moves behind it."
   (push (cons block item) efrit-view--streaming-items))
 
 (defun efrit-view--append-piece (block string)
-  "Append STRING, the next piece of BLOCK, to its item."
+  "Append STRING, the next part of BLOCK's text, to the item of BLOCK."
   (let ((item (alist-get block efrit-view--streaming-items)))
     (pcase (efrit-block-type block)
       ("text" (if item
@@ -341,7 +341,7 @@ Text in the box moves behind it."
 
 (defun efrit-view--append-thinking (item string)
   "Append STRING, streaming thinking, to ITEM.
-Counting its length takes time, so update that only now and then."
+Counting its characters takes time, so do that at most every 0.3 seconds."
   (when (efrit-item-open item)
     (efrit-item-append item (efrit-view--indent string 'efrit-thinking) 1))
   (when (> (- (float-time) efrit-view--thinking-time) 0.3)
@@ -359,15 +359,15 @@ Counting its length takes time, so update that only now and then."
        (efrit-item-refresh item)))))
 
 (defun efrit-view--drop-streamed ()
-  "Remove the items of a reply that did not end."
+  "Remove the items of the reply that is streaming, which did not end."
   (pcase-dolist (`(,block . ,item) efrit-view--streaming-items)
     (efrit-item-remove item)
     (remhash (efrit-block-id block) efrit-view--uses))
   (setq efrit-view--streaming-items nil))
 
 (defun efrit-view--show-turn-begin (loop rewritten notes)
-  "Show that LOOP has begun a turn; REWRITTEN is non-nil in a new epoch.
-NOTES are strings."
+  "Show that LOOP has begun a turn, with NOTES, a list of strings.
+REWRITTEN is non-nil if the turn begins a new epoch."
   (efrit-view--drop-streamed)
   (when rewritten
     (efrit-view-note (format "— epoch %d: older results were compressed to a line each —"
@@ -391,8 +391,8 @@ NOTES are strings."
   (efrit-view--warn-of-transformations reply))
 
 (defun efrit-view--show-price (dollars)
-  "Show that the session has cost DOLLARS so far.
-If the price was unknown for a while, it is that of several replies."
+  "Show in the latest reply's line how far the cost has grown, to DOLLARS.
+If the price was unknown for a while, the growth is that of several replies."
   (when (and efrit-view--cost efrit-view--dollars)
     (let ((data (efrit-item-data efrit-view--cost)))
       (setf (nth 2 data) (+ (or (nth 2 data) 0) (- dollars efrit-view--dollars))
@@ -402,7 +402,7 @@ If the price was unknown for a while, it is that of several replies."
         efrit-view--dollars dollars))
 
 (defun efrit-view--cost-head (item)
-  "Return the line of ITEM: tokens, share from cache, and price of a reply."
+  "Return the line of ITEM: turn, tokens, share from cache and price of a reply."
   (pcase-let* ((`(,reply ,turn ,dollars ,replies) (efrit-item-data item))
                (read (efrit-reply-count reply "cache_read_input_tokens"))
                (prompt (+ read (efrit-reply-count reply "input_tokens")
@@ -429,7 +429,7 @@ If the price was unknown for a while, it is that of several replies."
              (if (stringp kind) kind (efrit-json-text reason)))))))
 
 (defun efrit-view--warn-of-transformations (reply)
-  "Warn if the API changed the conversation before REPLY."
+  "Show a warning if the API changed the request of REPLY."
   (when-let* ((changed (cdr (assoc "input_transformations" (efrit-reply-extras reply)))))
     (display-warning
      'efrit (format "The API changed the request, which is a defect of efrit; report it: %s"
@@ -539,7 +539,7 @@ TEXT may be a function of the item that returns it."
    :body (lambda (item) (efrit-view--body-text (efrit-view--data-text item) face))))
 
 (defun efrit-view--data-text (item)
-  "Return the text in the data of ITEM."
+  "Return the data of ITEM, a text; if that is a function, the text it produces."
   (let ((data (efrit-item-data item)))
     (if (functionp data) (funcall data item) data)))
 
@@ -564,7 +564,7 @@ TEXT may be a function of the item that returns it."
                           'efrit-failed))))))
 
 (defun efrit-history--insert-entry (entry)
-  "Insert ENTRY of a transcript."
+  "Insert items for ENTRY of a transcript, a plist."
   (pcase (plist-get entry :kind)
     ("request" (efrit-view-message (efrit-history--text-blocks entry)))
     ("notice" (dolist (block (efrit-history--text-blocks entry))
@@ -573,18 +573,18 @@ TEXT may be a function of the item that returns it."
     ("result" (efrit-history--insert-result entry))))
 
 (defun efrit-history--text-blocks (entry)
-  "Return the text blocks of ENTRY, a list of plists."
+  "Return a list of the text blocks, plists, of ENTRY of a transcript."
   (seq-filter (lambda (block) (equal (plist-get block :type) "text"))
               (plist-get entry :content)))
 
 (defun efrit-history--insert-block (block)
-  "Insert BLOCK of a reply, except a tool use, inserted later with its result."
+  "Insert an item for BLOCK of a reply; a tool use is inserted with its result."
   (pcase (plist-get block :type)
     ("text" (efrit-view-text (string-trim-right (plist-get block :text))))
     ("thinking" (efrit-view-thinking (or (plist-get block :thinking) "")))))
 
 (defun efrit-history--insert-result (entry)
-  "Insert the tool use whose result is ENTRY."
+  "Insert an item for the tool use whose result is ENTRY of a transcript."
   (efrit-view-use
    (efrit-use-create
     :id (plist-get entry :tool_use_id) :name (plist-get entry :tool)
@@ -601,7 +601,7 @@ TEXT may be a function of the item that returns it."
 ;; tokens.
 
 (defun efrit-result-show (session handle)
-  "Show the result HANDLE of SESSION, an id, in a buffer of its own."
+  "Show the result HANDLE of the session whose id is SESSION in its own buffer."
   (efrit-result--fetch
    (format "*efrit result: %s %s*" session handle) session
    'worklog/show (list :handle handle :most efrit-result-most-characters)
@@ -628,7 +628,7 @@ TEXT may be a function of the item that returns it."
                  "")))))
 
 (defun efrit-result-show-prefix (loop)
-  "Show the system text and the tools of LOOP, as sent last."
+  "Show the system text and the tools of LOOP, as they were sent last."
   (efrit-result--fetch
    (format "*efrit system: %s*" (efrit-loop-id loop)) (efrit-loop-id loop)
    'session/messages nil
@@ -673,7 +673,7 @@ TEXT may be a function of the item that returns it."
     (and item (efrit-item-data item))))
 
 (defun efrit-result--item-before (place)
-  "Return the item at PLACE, or the nearest one before, or nil."
+  "Return the item at PLACE, or else the nearest item before PLACE, or nil."
   (and (>= place (point-min))
        (or (efrit-item-at place)
            (let ((before (previous-single-property-change (min place (point-max))
@@ -681,8 +681,8 @@ TEXT may be a function of the item that returns it."
              (and before (> before (point-min)) (efrit-item-at (1- before)))))))
 
 (defun efrit-result--fetch (name session method params show)
-  "Call METHOD with PARAMS for SESSION, then SHOW in the buffer NAME.
-SHOW is called with the sidecar's reply.  Return the buffer."
+  "Call METHOD with PARAMS for the session whose id is SESSION.
+Display the buffer NAME, and return it; call SHOW in it with the reply."
   (let ((buffer (get-buffer-create name)))
     (with-current-buffer buffer
       (efrit-result-mode)
@@ -698,7 +698,7 @@ SHOW is called with the sidecar's reply.  Return the buffer."
 
 (defun efrit-result--write (text &optional more)
   "Replace the text of this buffer with TEXT.
-Note at its end that MORE characters are stored, if that is positive."
+If MORE is positive, add a line that MORE characters are stored."
   (let ((inhibit-read-only t))
     (erase-buffer)
     (save-excursion
@@ -709,7 +709,7 @@ Note at its end that MORE characters are stored, if that is positive."
                             'face 'efrit-note))))))
 
 (defun efrit-result--header (result)
-  "Return the header line for RESULT, a plist of the sidecar."
+  "Return the header line for RESULT, a plist, or nil if it has no handle."
   (and (plist-get result :handle)
        (replace-regexp-in-string
         "%" "%%"
@@ -722,7 +722,7 @@ Note at its end that MORE characters are stored, if that is positive."
 ;; box, and text in it; keys with C-c are commands in the whole buffer.
 
 (defvar efrit-session-view--buffers (make-hash-table :test #'eq :weakness 'key)
-  "The buffers of loops.")
+  "Hash table from loops to their buffers.")
 
 (defvar efrit-session-view-mode-map
   (efrit-make-keymap '(("RET" efrit-session-view-return)
@@ -786,7 +786,7 @@ Everywhere:
   (add-hook 'kill-buffer-hook #'efrit-session-view--on-kill nil t))
 
 (defun efrit-session-view-buffer (loop)
-  "Return the buffer of LOOP, a new one if necessary."
+  "Return the buffer of LOOP; make it if there is none."
   (let ((buffer (gethash loop efrit-session-view--buffers)))
     (if (buffer-live-p buffer)
         buffer
@@ -905,7 +905,7 @@ Everywhere:
 ;;;; Showing
 
 (defun efrit-session-view--observe (loop event)
-  "Show EVENT of LOOP in its buffer, unless that is killed."
+  "Show EVENT of LOOP in the buffer of LOOP, unless that buffer is killed."
   (let ((buffer (gethash loop efrit-session-view--buffers)))
     (efrit-transcript-in buffer
       (efrit-view-observe loop event)
@@ -936,7 +936,7 @@ Do not scroll a window whose point is on a question."
           (t (user-error "Nothing to open at point")))))
 
 (defun efrit-session-view--header ()
-  "Return the header line: the budget."
+  "Return the header line: the budget of this buffer's loop, or \"\"."
   (if efrit-loop-here
       (concat " " (replace-regexp-in-string
                    "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
@@ -955,7 +955,7 @@ Do not scroll a window whose point is on a question."
   (user-error "The mode of a session's buffer cannot be changed"))
 
 (defun efrit-session-view--may-kill-p ()
-  "Return non-nil if this buffer may be killed; ask while its loop is working."
+  "Return non-nil if this buffer may be killed; ask if its loop is working."
   (or (null efrit-loop-here)
       (efrit-loop-resting-p efrit-loop-here)
       (yes-or-no-p "The session is working; it stays stored.  Stop it? ")))

@@ -16,7 +16,7 @@
 (require 'url-util)
 
 (defun efrit-web-page-print ()
-  "Print the page in the file on the command line, for a batch Emacs.
+  "Print the HTML page in the file on the command line as text; for a batch Emacs.
 The arguments are the file, its URL, and \"links\" to print links as well."
   (pcase-let ((`(,file ,url ,how) command-line-args-left))
     (setq command-line-args-left nil
@@ -49,7 +49,7 @@ With LINKS, insert the address of each link behind it."
               (buffer-substring-no-properties (point-min) (point-max))))))
 
 (defun efrit-web-page--write-links ()
-  "Insert the address of each link in this buffer behind it."
+  "Insert behind each link in this buffer the link's address."
   (let ((position (point-max)))
     (while (> position (point-min))
       (let ((url (get-text-property (1- position) 'shr-url))
@@ -62,13 +62,13 @@ With LINKS, insert the address of each link behind it."
 
 (defun efrit-web-page--target (url)
   "Return the address that the link URL leads to.
-Unwrap links of the search engine to its results."
+For a link of the search engine to a result, return the result's address."
   (if (string-match "\\`\\(?:https?:\\)?//duckduckgo\\.com/l/\\?\\(?:.*&\\)?uddg=\\([^&]+\\)" url)
       (decode-coding-string (url-unhex-string (match-string 1 url)) 'utf-8)
     url))
 
 (defun efrit-web-page--tidy ()
-  "Delete blanks at line ends, and repeated empty lines."
+  "Delete blanks at line ends, repeated empty lines, and empty lines at the start."
   (goto-char (point-min))
   (while (re-search-forward "[ \t\u00a0]+$" nil t)
     (replace-match ""))
