@@ -206,7 +206,8 @@ and it runs with TRAMP's cache disabled."
 
 (defmacro efrit-executable-locally (&rest body)
   "Run BODY in a local folder and in the environment of Emacs itself.
-Buffer-local values of the folder, environment and `exec-path' do not count."
+Buffer-local values of the folder, the environment and the variable
+`exec-path' do not count."
   (declare (indent 0) (debug t))
   `(let ((default-directory (efrit-executable--local-directory))
          (process-environment (default-value 'process-environment))
@@ -252,7 +253,7 @@ set it to one, or to nil" (car command)))
                     (expand-file-name ".venv/Scripts/efrit-budget.exe" checkout)))))
 
 (defun efrit-executable--advice ()
-  "Return a text that tells the person how to install the sidecar."
+  "Return a sentence for the person about how to install the sidecar."
   (if-let* ((checkout (efrit-executable--checkout)))
       (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
               (shell-quote-argument (directory-file-name checkout)))
@@ -600,7 +601,7 @@ If the header is incomplete, return one more than the size of the buffer."
       (funcall on-end connection why))))
 
 (defun efrit-connection--exit-reason (connection)
-  "Return a text that says why CONNECTION's process ended."
+  "Return a text about why CONNECTION's process ended."
   (let ((process (efrit-connection-process connection)))
     (if (process-get process 'efrit-stopped)
         "it was stopped"
@@ -610,7 +611,7 @@ If the header is incomplete, return one more than the size of the buffer."
        ": "))))
 
 (defun efrit-connection--wait-while (seconds busy)
-  "Wait while the function BUSY returns non-nil, for at most SECONDS."
+  "Wait as long as a call of BUSY yields non-nil, for at most SECONDS."
   (let ((end (+ (float-time) seconds)))
     (while (and (funcall busy) (< (float-time) end))
       (accept-process-output nil 0.02))))

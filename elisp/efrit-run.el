@@ -255,7 +255,7 @@ The call has no time limit, since it stores something."
     (efrit-http-warm)))
 
 (defun efrit-turn-tools-done (loop)
-  "Begin the next turn of LOOP, all of whose tool calls have ended, or let it rest."
+  "Begin the next turn of LOOP, now that each tool call has ended, or let it rest."
   (efrit-loop-handle loop (cond ((and (efrit-loop-complete loop)
                                       (null (efrit-loop-queue loop)))
                                  'done)
@@ -272,7 +272,7 @@ Return nil if a tool has run or a message is queued: the model can go on."
          (null (efrit-loop-queue loop)))))
 
 (defun efrit-turn-limit (loop)
-  "Return the limit that LOOP has reached as text, such as \"20 turns\", or nil."
+  "Return the limit that LOOP has reached as text, such as \"5 minutes\", or nil."
   (let ((counts (efrit-loop-counts loop)))
     (cl-loop for (option used text)
              in `((efrit-max-turns ,(plist-get counts :turns) "%d turns")
@@ -311,7 +311,7 @@ The latter map a tool's name to its entry in the reply to `tools/list'.")
   (efrit-run--load-tools loop (lambda () (efrit-run--decide-all loop))))
 
 (defun efrit-run-stop (loop)
-  "Stop all tool calls of LOOP, and remove them from LOOP."
+  "Stop every tool call of LOOP, and remove it from LOOP."
   (dolist (use (efrit-loop-run loop))
     (unless (eq (efrit-use-state use) 'done)
       (when (efrit-use-token use)
@@ -351,7 +351,7 @@ sidecar itself asks about it."
     (efrit-permissions-offers (efrit-use-name use) (efrit-run--subjects loop use))))
 
 (defun efrit-run-refusal (loop use)
-  "Return (RULE WORDS): a rule to deny calls like USE in LOOP, and its description."
+  "Return (RULE WORDS) to deny what is like USE in LOOP; WORDS describe RULE."
   (efrit-permissions-refusal (efrit-use-name use) (efrit-run--subjects loop use)))
 
 (defun efrit-run--remember (loop rule words scope)
@@ -384,7 +384,7 @@ sidecar itself asks about it."
                       :problem problem :misfit misfit)))
 
 (defun efrit-run--load-tools (loop then)
-  "Call THEN; first load the sidecar's list of tools if LOOP uses an unknown tool."
+  "Call THEN; first load the sidecar's list of tools if a tool of LOOP is unknown."
   (let ((host (efrit-host-of-session (efrit-loop-id loop))))
     (if (and (assoc host efrit-run--tool-lists)
              (seq-every-p (lambda (use)
@@ -421,8 +421,7 @@ sidecar itself asks about it."
 
 (defun efrit-run--decide (loop use)
   "Return `allow', `ask' or `deny' for USE in LOOP.
-Store its guard in USE.  Return `ask' if the rules cannot be read, and
-instead of `allow' if USE has a guard."
+Return `ask' if the rules cannot be read, or allow USE although it has a guard."
   (setf (efrit-use-guard use) (efrit-run--guard loop use))
   (let ((decision (condition-case err
                       (efrit-permissions-decide
@@ -485,7 +484,7 @@ in smaller parts if it was cut off."))
   (efrit-run--next loop))
 
 (defun efrit-run--decide-again (loop)
-  "Decide anew about uses in LOOP whose question, not the sidecar's, is open."
+  "Decide anew about each use in LOOP with an open question, but the sidecar's."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)
@@ -493,7 +492,7 @@ in smaller parts if it was cut off."))
         ('deny (efrit-run--deny loop use))))))
 
 (defun efrit-run--allow (loop use)
-  "Mark USE of LOOP as ready, and start the uses that may run now."
+  "Mark USE of LOOP as ready, and start every use that may run now."
   (setf (efrit-use-ready use) t)
   (efrit-run--set loop use 'waiting)
   (efrit-run--next loop))
@@ -534,7 +533,7 @@ person."
 ;;;; Plans
 
 (defun efrit-run--plans-p (use)
-  "Return non-nil if the tool of USE has to make a plan before it runs."
+  "Return non-nil if the tool of USE has to make a plan before it can run."
   (when-let* ((tool (efrit-tool-get (efrit-use-name use))))
     (efrit-tool-plan tool)))
 

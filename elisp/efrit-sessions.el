@@ -268,7 +268,7 @@ The session stays in the list."
   (efrit-sessions--clear 'session/purge "Delete all texts of %s? "))
 
 (defun efrit-sessions-export (format)
-  "Export the session at point as FORMAT to a buffer, evicted turns included."
+  "Export the session at point, with all evicted text, as FORMAT to a new buffer."
   (interactive (list (intern (completing-read "Format: " '("markdown" "org") nil t nil nil
                                               (symbol-name efrit-export-format)))))
   (efrit-export-session (efrit-sessions--at-point) format #'pop-to-buffer))
@@ -391,7 +391,7 @@ Signal a `user-error' if the session is working."
           (plist-get session :calls)))
 
 (defun efrit-sessions--table (offered)
-  "Return a completion table of OFFERED, an alist, that keeps its order."
+  "Return a completion table of OFFERED, an alist, that preserves its order."
   (lambda (string predicate action)
     (if (eq action 'metadata)
         '(metadata (display-sort-function . identity) (cycle-sort-function . identity))

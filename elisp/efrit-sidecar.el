@@ -185,7 +185,7 @@ Return nil if no file can be written."
   nil)
 
 (defun efrit-handover-refuse ()
-  "Write no texts to files until a sidecar starts again."
+  "Write no texts to files until the next start of a sidecar."
   (setq efrit-handover--disabled t))
 
 (defun efrit-handover--file (name)
@@ -463,7 +463,7 @@ ANSWER is the reply to opening or resuming a session, or nil."
                  (plist-get answer :warnings))))
 
 (defun efrit-supervisor--ready (host)
-  "Mark the sidecar of HOST as ready, run its hook, and send the queued calls."
+  "Mark the sidecar of HOST as ready, run its hook, and send each queued call."
   (setf (efrit-host-state host) 'ready)
   (efrit-defer #'efrit-supervisor--run-hook host 'efrit-sidecar-started-functions
                (efrit-host-server host))
@@ -477,7 +477,7 @@ ANSWER is the reply to opening or resuming a session, or nil."
     (apply #'run-hook-with-args hook arguments)))
 
 (defun efrit-supervisor--start-failed (host connection err)
-  "Kill CONNECTION, nil for none, and end HOST's queued calls with ERR.
+  "Kill CONNECTION, nil for none, and end each queued call of HOST with ERR.
 Do nothing if HOST has another connection by now."
   (when (eq connection (efrit-host-connection host))
     (efrit-supervisor--mark-stopped host)
@@ -513,7 +513,7 @@ Do nothing if HOST has another connection by now."
       (efrit-connection-withdraw (efrit-call-connection call) call))))
 
 (defun efrit-supervisor--ended (host connection why)
-  "Record the death of HOST's sidecar behind CONNECTION, WHY; fail queued calls.
+  "Record the death of HOST's sidecar on CONNECTION, WHY; fail each queued call.
 Give up on HOST after too many deaths.  Do nothing if the sidecar was stopped."
   (when (and (eq connection (efrit-host-connection host))
              (not (eq (efrit-host-state host) 'stopping)))
@@ -578,8 +578,7 @@ are those of `efrit-sidecar-request'."
 
 (defun efrit-sidecar-cancel (token)
   "Drop the call TOKEN, and have the sidecar stop working on it.
-Its success and failure functions are not called any more.  Return nil if the
-call had ended, else t."
+No function of the call is called any more.  Return nil if it had ended."
   (let ((throw-on-input nil))
     (if (eq (efrit-call-state token) 'sent)
         (efrit-connection-cancel (efrit-call-connection token) token)
@@ -753,7 +752,7 @@ If TAKE-OVER is non-nil, take it over from another Emacs that uses it."
     resumed))
 
 (defun efrit-session--resume-unless-in-use (id remote until)
-  "Resume the session ID on REMOTE, or here; return nil if another Emacs uses it.
+  "Resume the session ID on REMOTE, or here; return nil if it is in use elsewhere.
 Try until the time UNTIL, since a dead Emacs's sidecar may not have ended yet."
   (condition-case err
       (efrit-session--resume id remote nil)

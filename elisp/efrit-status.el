@@ -95,7 +95,7 @@ Where space is short, leave out the tiers, then the tokens left, then the bar."
       "compacts next")))
 
 (defun efrit-show-fill-face (used limit)
-  "Return the face of a bar that shows USED tokens of LIMIT."
+  "Return the face of a bar for USED tokens of LIMIT."
   (cond ((> used limit) 'efrit-band-critical)
         ((> used (* 0.8 limit)) 'efrit-band-low)
         (t 'efrit-band-ample)))

@@ -89,7 +89,7 @@ Requests sent after this are answered from the new texts."
   (efrit-sync--flush (lambda (buffer) (<= (buffer-size buffer) efrit-sync-short))))
 
 (defun efrit-sync--flush (due)
-  "Send the unsaved buffers for which DUE returns non-nil; withdraw obsolete texts."
+  "Send the unsaved buffers that satisfy the function DUE; withdraw obsolete texts."
   (efrit-stop-timer efrit-sync--timer)
   (let ((buffers (seq-filter (lambda (buffer)
                                (and (not (eq buffer efrit-sync--killed-buffer))

@@ -146,8 +146,7 @@ While it runs, opening a file asks nothing and cannot run code of the file."
 
 (defun efrit-visit-with (file function &rest arguments)
   "Call FUNCTION with ARGUMENTS in a buffer that visits FILE; return its value.
-Kill the buffers of files that this opened; in a buffer of FILE that was
-open before, restore point and narrowing."
+Kill the file buffers that this opened; restore FILE's point and narrowing."
   (let ((visit (efrit-visit-open file)))
     (unwind-protect
         (efrit-visit-and-release
@@ -314,7 +313,7 @@ Do not ask about a buffer that does not exist, or is never read."
         (user-error "There is no buffer %s; list_buffers names them" name))))
 
 (defun efrit-buffer-tools--binary-p ()
-  "Return non-nil if this buffer shows an image, or begins with binary data."
+  "Return non-nil if this buffer has an image, or binary data near its beginning."
   (save-excursion
     (goto-char (point-min))
     (let ((end (min (point-max) (+ (point-min) 100000))))

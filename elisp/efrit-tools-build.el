@@ -50,7 +50,7 @@ SOURCE is the name of the checker or compilation buffer."
   file line column severity source text)
 
 (defun efrit-findings-of-compilation (buffer)
-  "Return the findings in BUFFER, of a compilation, in order, or nil for a long BUFFER."
+  "Return the findings in BUFFER, of a compilation; nil if BUFFER is too long."
   (require 'compile)
   (with-current-buffer buffer
     (when (<= (buffer-size) efrit-findings--most-parsed)
@@ -330,7 +330,7 @@ Do not reuse a buffer with a running process, or of another project."
              return name)))
 
 (defun efrit-compile--holds-key-p (variable)
-  "Return non-nil if VARIABLE, such as \"NAME=value\", probably holds a key.
+  "Return non-nil if VARIABLE, such as \"NAME=value\", probably has a key in it.
 The password of a proxy does not count: commands need it for the network."
   (let ((name (upcase (car (split-string variable "="))))
         (case-fold-search nil))
@@ -832,7 +832,7 @@ Eglot delays a deferred request until it has sent the latest changes."
 seconds" efrit-format-seconds))))))
 
 (defun efrit-format--column-function ()
-  "Return a function that goes to a column as this buffer's server counts it."
+  "Return a function to go to a column as this buffer's server counts columns."
   (or (seq-some (lambda (variable) (and (boundp variable) (symbol-value variable)))
                 '(eglot-move-to-linepos-function eglot-move-to-column-function))
       #'move-to-column))

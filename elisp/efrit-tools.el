@@ -316,7 +316,7 @@ CLEAN-UP is called without arguments when the process ends for any reason."
     process))
 
 (defun efrit-child--filter (most)
-  "Return a process filter that keeps MOST bytes, then kills; nil: all bytes."
+  "Return a process filter to keep MOST bytes, and then kill; nil: keep all."
   (lambda (process data)
     (efrit-with-live-buffer (process-buffer process)
       (goto-char (point-max))

@@ -45,7 +45,7 @@ holds this file, then on the PATH."
   :risky t)
 
 (defcustom efrit-sidecar-read-output-max 65536
-  "Bytes of the sidecar's output that Emacs may read at once; nil: the default.
+  "Most bytes of the sidecar's output that Emacs reads at once; nil: the default.
 Emacs 30 sets this for the sidecar's process alone.  Emacs 28 and 29 have
 one limit for all processes, `read-process-output-max', which stays as
 the user set it."
@@ -64,7 +64,7 @@ in ~/.local/bin.  The value may be connection-local."
   :risky t)
 
 (defcustom efrit-sidecar-log-events 0
-  "Characters of messages kept in the buffer *efrit sidecar events*.
+  "Number of latest characters of messages kept in *efrit sidecar events*.
 With 0 none are kept.  A change takes effect when the sidecar starts next."
   :type 'natnum)
 
@@ -74,7 +74,7 @@ With 0 none are kept.  A change takes effect when the sidecar starts next."
 
 (defcustom efrit-sidecar-started-functions nil
   "Hook run when the sidecar has started and its sessions are resumed.
-Each function is called with the sidecar's reply to the greeting, a plist."
+Each function is called with the sidecar's reply to `initialize', a plist."
   :type 'hook :risky t)
 
 (defcustom efrit-sidecar-died-functions nil
@@ -101,13 +101,13 @@ See `efrit-sync-short'."
 
 (defcustom efrit-sync-short 250000
   "Characters of the longest buffer that is sent soon after each change.
-A longer one is sent when a tool is called, so that typing is never
-interrupted by it."
+A longer buffer is sent when a tool is called, so that sending it never
+interrupts typing."
   :type 'natnum :risky t)
 
 (defcustom efrit-sync-most-characters 10000000
   "Characters of the longest unsaved buffer that is sent to the sidecar.
-Of a longer one the model reads the file on disk."
+For a longer buffer the model reads the file on disk."
   :type 'natnum :risky t)
 
 (defcustom efrit-sync-most-characters-remote 500000
@@ -123,9 +123,10 @@ Modified buffers are never reverted."
 
 (defcustom efrit-permission-rules nil
   "Rules for all projects: a list of (TOOL PATTERN DECISION).
-TOOL is a name or t, PATTERN a regular expression or t.  An expression is
-searched for in the whole text: without \\=\` and \\=\' it also matches
-longer commands.  A session copies the rules when it begins."
+TOOL is a name or t, PATTERN a regular expression or t, DECISION `allow',
+`ask' or `deny'.  An expression may match any part of a command or a name:
+begin and end it with \\=\\\\=` and \\=\\\\=' to match all of that.  A session
+copies the rules when it begins."
   :type '(repeat (list (choice (const :tag "Every tool" t) (string :tag "Tool"))
                        (choice (const :tag "Everything" t) (regexp :tag "About"))
                        (choice (const allow) (const ask) (const deny))))
@@ -177,10 +178,10 @@ longer commands.  A session copies the rules when it begins."
     "/\\.efrit\\.toml\\'" "/\\(?:agents\\|claude\\|gemini\\)\\(?:\\.local\\)?\\.md\\'"
     "/\\.\\(?:claude\\|cursor\\|gemini\\|codex\\|opencode\\|continue\\)/" "/\\.\\(?:cursor\\|windsurf\\)rules\\'"
     "/\\.mcp\\.json\\'")
-  "Files that run, or are obeyed, by being there: regular expressions.
+  "Regular expressions for files that programs run or obey when they find them.
 Each change of such a file asks the person, whatever rules there are.
-They are matched, ignoring case, with the file's name in the project and
-a slash in front."
+The expressions are matched, ignoring case, with the file's name in the
+project and a slash in front."
   :type '(repeat regexp) :risky t)
 
 (defcustom efrit-permission-never-begin
@@ -203,8 +204,8 @@ a slash in front."
     "vimdiff" "gvim" "nano"
     "if" "then" "else" "elif" "fi" "for" "while" "until" "do" "done" "case" "esac" "in" "function"
     "select" "coproc" "trap" "set" "export" "alias" "cd")
-  "Programs for which no permission by the beginning of a command is offered.
-Their arguments name other programs to run, or places to reach."
+  "Programs whose commands a person can allow exactly, but not by their beginning.
+The arguments of such a program name other programs to run, or places to reach."
   :risky t
   :type '(repeat string) :risky t)
 
@@ -213,9 +214,9 @@ Their arguments name other programs to run, or places to reach."
   :type 'natnum :risky t)
 
 (defcustom efrit-visit-secret-files nil
-  "Further files whose content no tool of Emacs shows: regular expressions.
-They are matched with the whole file name, ignoring case.  They add to the
-files of the sidecar's setting `tools.secret_files', about which its
+  "Regular expressions for further files whose content no tool of Emacs shows.
+They are matched with the whole file name, ignoring case.  The sidecar's
+setting `tools.secret_files' has other such files, about which its tool
 `read_file' asks the person."
   :type '(repeat regexp) :risky t)
 
@@ -256,15 +257,15 @@ The environment variable EFRIT_ALLOW adds names, separated by commas;
   :type '(choice (const :tag "Never" nil) natnum) :risky t)
 
 (defcustom efrit-max-turns nil
-  "Turns after a person's message at which the person is asked; nil: never."
+  "Turns since the person's message after which to ask to go on; nil: never."
   :type '(choice (const :tag "Never ask" nil) natnum) :risky t)
 
 (defcustom efrit-max-minutes nil
-  "Minutes after a person's message at which the person is asked; nil: never."
+  "Minutes since the person's message after which to ask to go on; nil: never."
   :type '(choice (const :tag "Never ask" nil) number) :risky t)
 
 (defcustom efrit-max-dollars nil
-  "Dollars after a person's message at which the person is asked; nil: never."
+  "Dollars since the person's message after which to ask to go on; nil: never."
   :type '(choice (const :tag "Never ask" nil) number) :risky t)
 
 (defcustom efrit-stop-patience 5
@@ -272,7 +273,7 @@ The environment variable EFRIT_ALLOW adds names, separated by commas;
   :type 'number)
 
 (defcustom efrit-garbage-threshold 16000000
-  "Least `gc-cons-threshold' while a session works; nil: leave it."
+  "Least `gc-cons-threshold' while a session works; nil: do not change it."
   :type '(choice (const :tag "Leave it" nil) natnum) :risky t)
 
 (defcustom efrit-system-file
@@ -290,7 +291,7 @@ unless it is a link to outside the project, or to a file of secrets."
 (defcustom efrit-context-buffer t
   "Non-nil means a message names the current file or buffer and line.
 With `text', and no active region, the text of the buffer is sent as well:
-as much as the tier of the user message holds, and the rest as a handle."
+as much as fits the tier of the user message, with a handle for the rest."
   :type '(choice (const :tag "Its name" t)
                  (const :tag "Its name and text" text)
                  (const :tag "Nothing" nil))
@@ -298,7 +299,7 @@ as much as the tier of the user message holds, and the rest as a handle."
 
 (defcustom efrit-instruction-most-bytes 200000
   "Most bytes of a file of instructions that are sent with a session.
-Of a longer one the beginning is sent, with a note that names the file."
+Of a longer file the beginning is sent, with a note that names the file."
   :type 'natnum :risky t)
 
 ;;; Edits
@@ -322,13 +323,13 @@ buffer, and tell the model; `save': save it; `ask': ask the person."
 
 (defcustom efrit-eval-seconds 30
   "Seconds an evaluation may take; nil means no limit.
-Emacs waits for it meanwhile.  Code can defeat the limit on purpose.
+Emacs waits for the evaluation.  Code can defeat the limit on purpose.
 A batch Emacs that waits in `call-process' notices the limit only when
 that process has ended."
   :type '(choice (const :tag "No limit" nil) number) :risky t)
 
 (defcustom efrit-eval-most-characters 200000
-  "Most characters kept of an evaluation's output, and of its value."
+  "Most characters of an evaluation's output, and of its value, that are kept."
   :type 'natnum)
 
 (defcustom efrit-code-seconds 10
@@ -356,16 +357,16 @@ that process has ended."
     "SECRET\\|PASSWORD\\|PASSWD\\|PASSPHRASE\\|PASSCODE\\|CREDENTIAL\\|AUTHORIZATION\\|BEARER\\|ASKPASS"
     "CONNECTION_STRING\\|CONNSTR\\|WEBHOOK_URL")
   "Environment variables that a compilation does not get.
-Regular expressions for their names, in upper case.  Those whose values are
-keys by their look are left out, too."
+Regular expressions for their names, in upper case.  Variables whose values
+look like keys are left out, too."
   :type '(repeat regexp) :risky t)
 
 (defcustom efrit-diagnostics-backends
   '(elisp-flymake-checkdoc python-flymake sh-shellcheck-flymake lua-ts-flymake-luacheck
                            tex-chktex eglot-flymake-backend)
   "Flymake backends that may be started where no checker is running.
-These only read the file.  Others, such as `elisp-flymake-byte-compile',
-may run code of the project."
+They must only read the file.  Other backends, such as
+`elisp-flymake-byte-compile', may run code of the project."
   :type '(repeat function) :risky t)
 
 (defcustom efrit-diagnostics-seconds 10
@@ -376,7 +377,7 @@ may run code of the project."
   (append (mapcar (lambda (mode) (cons mode 'json-pretty-print-buffer))
                   '(json-mode js-json-mode json-ts-mode))
           '((go-mode . gofmt) (rust-mode . rust-format-buffer)))
-  "Functions that format the current buffer, by its major mode.
+  "Alist from major modes to functions that format the current buffer.
 Code in another mode is indented."
   :type '(alist :key-type symbol :value-type function) :risky t)
 
@@ -393,23 +394,23 @@ Their files are never indented, as Emacs could only guess."
 
 (defcustom efrit-format-most-characters 300000
   "Characters of the longest text that Emacs formats or indents itself.
-Emacs waits for it meanwhile."
+Emacs waits until the text is formatted."
   :type 'natnum)
 
 (defcustom efrit-show-seconds 60
-  "Seconds that shown lines stay highlighted; nil: until others are shown."
+  "Seconds that lines shown by the model stay highlighted; nil: until the next."
   :type '(choice (const :tag "Until others are" nil) number))
 
 (defcustom efrit-show-most-characters 2000000
-  "Most characters of a stored result that the model can show."
+  "Most characters of a stored result that the model can show to the person."
   :type 'natnum)
 
 (defcustom efrit-fetch-seconds 30
-  "Seconds that a site may take to answer."
+  "Seconds that a web site may take to answer."
   :type 'number :risky t)
 
 (defcustom efrit-fetch-most-bytes 5000000
-  "Most bytes of a site's answer that are kept."
+  "Most bytes of a web site's answer that are kept."
   :type 'natnum :risky t)
 
 (defcustom efrit-fetch-most-redirects 5
@@ -417,7 +418,7 @@ Emacs waits for it meanwhile."
   :type 'natnum :risky t)
 
 (defcustom efrit-fetch-user-agent "Mozilla/5.0 (compatible; efrit)"
-  "User agent sent to sites."
+  "User agent sent to web sites by fetch_url and web_search."
   :type 'string :risky t)
 
 (defcustom efrit-web-search-url "https://html.duckduckgo.com/html/?q=%s"
@@ -425,7 +426,7 @@ Emacs waits for it meanwhile."
   :type 'string :risky t)
 
 (defcustom efrit-web-render-seconds 20
-  "Seconds that laying out a page may take."
+  "Seconds that laying out a web page as text may take."
   :type 'number :risky t)
 
 ;;; Views
@@ -453,7 +454,7 @@ With 0 no output is shown."
   :type 'number)
 
 (defcustom efrit-presence-notify 'desktop
-  "Way to announce that a session in no window has ended."
+  "Way to announce that a session in no visible window has ended its work."
   :type '(choice (const :tag "By the desktop, else in the echo area" desktop)
                  (const :tag "In the echo area" message)
                  (const :tag "Not at all" nil)))
@@ -514,7 +515,7 @@ Anybody between the two machines can then read it."
   :type 'string :risky t)
 
 (defcustom efrit-http-connect-timeout 30
-  "Seconds that connecting may take."
+  "Seconds that curl may take to connect to a server."
   :type 'number :risky t)
 
 (defcustom efrit-http-silence-timeout 300
@@ -540,7 +541,7 @@ folder, such as the one for temporary files: others could create it first."
   :type '(choice (const :tag "The reserve" nil) natnum) :risky t)
 
 (defcustom efrit-claude-effort nil
-  "The effort that the model makes; nil: the default of the API."
+  "The API's level of effort for the model; nil: the default of the API."
   :type '(choice (const :tag "The API's default" nil)
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
@@ -550,7 +551,7 @@ folder, such as the one for temporary files: others could create it first."
 
 (defcustom efrit-claude-task-budget nil
   "Tokens of the countdown that the API shows the model; nil: no countdown.
-They count for the whole session, evicted turns included."
+The tokens of the whole session count, those of evicted turns included."
   :type '(choice (const :tag "None" nil) natnum) :risky t)
 
 (defcustom efrit-claude-betas nil
@@ -586,7 +587,7 @@ A delay that the server asks for takes precedence."
 
 (defcustom efrit-budget-total-target 100000
   "Tokens of the whole budget of a session: the prompt and the reply's reserve.
-Tiers that have no option set scale with it."
+Tiers whose options are not set scale with this number."
   :type 'natnum :risky t)
 
 (defcustom efrit-budget-per-tool-default 8000
@@ -675,12 +676,12 @@ ERR is (SYMBOL . DATA), as `condition-case' binds it."
     (error-message-string err)))
 
 (defun efrit-rpc-error-code (err)
-  "Return the JSON-RPC code of ERR, an `efrit-rpc-error', or nil."
+  "Return the JSON-RPC code of ERR, an `efrit-rpc-error', or nil if it has none."
   (plist-get (cddr err) :code))
 
 (defun efrit-rpc-error-data (err)
   "Return the JSON-RPC error data of ERR, an `efrit-rpc-error', or nil.
-For a refused parameter, `:fields' in it gives its name and the reason."
+The data of refused parameters have `:fields' with their names and reasons."
   (plist-get (cddr err) :data))
 
 (defmacro efrit-for-a-person (&rest body)
@@ -700,7 +701,7 @@ For a refused parameter, `:fields' in it gives its name and the reason."
            ,@body)))))
 
 (defmacro efrit-on-failure (cleanup &rest body)
-  "Run BODY and return its value; evaluate CLEANUP if BODY is left early."
+  "Run BODY and return its value; evaluate CLEANUP if BODY signals or throws."
   (declare (indent 1) (debug t))
   (let ((done (make-symbol "done")))
     `(let ((,done nil))
@@ -710,7 +711,7 @@ For a refused parameter, `:fields' in it gives its name and the reason."
            ,cleanup)))))
 
 (defun efrit-make-keymap (bindings &optional parent)
-  "Return a keymap of BINDINGS, a list of (KEYS COMMAND), with PARENT.
+  "Return a keymap of BINDINGS, a list of (KEYS COMMAND), that inherits PARENT.
 KEYS are as for `kbd'."
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map parent)
@@ -719,7 +720,7 @@ KEYS are as for `kbd'."
     map))
 
 (defmacro efrit-stop-timer (place)
-  "Cancel the timer in PLACE, a generalized variable, and set that to nil."
+  "Cancel the timer in PLACE, a generalized variable, if any; set PLACE to nil."
   (declare (debug (gv-place)))
   `(when ,place
      (cancel-timer ,place)
@@ -741,7 +742,7 @@ KEYS are as for `kbd'."
   (format "%d %s%s" count noun (if (= count 1) "" "s")))
 
 (defun efrit-check-mode (mode)
-  "Signal a `user-error' unless this buffer is in MODE, or one derived from it.
+  "Signal a `user-error' unless this buffer is in MODE, or a mode derived from it.
 Commands call this, since they can be run in any buffer by name."
   (unless (derived-mode-p mode)
     (user-error "Run %s in a buffer in %s" (or this-command "this") mode)))
@@ -749,8 +750,8 @@ Commands call this, since they can be run in any buffer by name."
 ;;; Programs
 
 (defun efrit-exec-path ()
-  "Return the folders of the variable `exec-path' that are named from the root on.
-What a relative one has depends on where Emacs is: it may be a project's."
+  "Return the folders of the variable `exec-path' whose names are absolute.
+A relative name depends on the current folder: it may name a project's folder."
   (seq-filter #'file-name-absolute-p (default-value 'exec-path)))
 
 ;;; Commands
@@ -780,8 +781,8 @@ What a relative one has depends on where Emacs is: it may be a project's."
 ;;; Outdated compiled files
 
 (defun efrit--drop-outdated (file)
-  "Delete the compiled files beside FILE that are older than any source there.
-A macro that they use may have changed.  Where one cannot be deleted,
+  "Delete the compiled files beside FILE older than the newest source there.
+A macro that they use may have changed.  If a file cannot be deleted,
 have Emacs prefer newer sources.  If FILE itself is outdated, load its
 source."
   (let* ((folder (file-name-directory file))
