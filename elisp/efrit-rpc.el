@@ -339,11 +339,14 @@ Keep the buffer of the previous process under another name, if it has text."
                                "\n" t "[ \t]+"))))))
 
 (defun efrit-process--check (process over)
-  "If PROCESS has ended, read its last output, then call the function OVER."
-  (unless (process-live-p process)
-    (efrit-process-unwatch process)
-    (while (accept-process-output process 0 nil t))
-    (funcall over)))
+  "Call OVER if PROCESS had ended by the check before this one.
+Emacs reads its last output in between, as it waits; to read it here, in
+a timer, has crashed Emacs 30.1."
+  (cond ((process-live-p process))
+        ((not (process-get process 'efrit-ended))
+         (process-put process 'efrit-ended t))
+        (t (efrit-process-unwatch process)
+           (funcall over))))
 
 (defun efrit-process--stderr-name (remote &optional which)
   "Return the name of the stderr buffer of the sidecar on REMOTE, or here.
