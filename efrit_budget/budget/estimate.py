@@ -39,7 +39,7 @@ ASCII = bytes(range(0x80))
 ASCII_BUT_BLANK = ASCII.replace(b" ", b"")
 ONE_TOKEN = bytes(code for code in range(0x100) if not weights.EXTRA[code])
 BORDERS_SHARE, CYRILLIC_SHARE = 1.01, 1.0
-"""Factors for borders and for Cyrillic letters, as texts unlike those of the fit cost more."""
+"""Factors for the fitted costs of borders and of Cyrillic letters, as other texts cost more."""
 CYRILLIC_LEADS = (b"\xd0", b"\xd1")
 """The first bytes of Cyrillic letters in UTF-8."""
 PICTURES, PICTURE_MORE = b"\xe2\xee\xef\xf0\xf1\xf2\xf3\xf4", 3

@@ -130,7 +130,7 @@ def _is_all_sent(state: WindowState, request: TurnRequest) -> bool:
 
 
 def _check_waits_for_reply(connection: Connection, state: WindowState) -> None:
-    """Raise if nothing waits for a reply: the latest piece is a reply that did not pause."""
+    """Raise if nothing waits for a reply: the latest piece, if any, is a reply without a pause."""
     if state.pieces and state.pieces[-1].phase is not Phase.REPLY:
         return
     row = turns.get(connection, state.window.session_id, state.window.turn_ended)

@@ -19,7 +19,7 @@ CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def full_results(connection: Connection, session_id: str) -> dict[int, JsonObject]:
-    """Return handle, tool and tokens of each result that is full in the window, by its number."""
+    """Return handle, tool and tokens of each result that is in the window in full, by number."""
     return {
         row["number"]: {
             "handle": handle(row["number"]),

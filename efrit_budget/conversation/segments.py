@@ -129,7 +129,7 @@ def count_evicted(connection: Connection, session_id: str) -> int:
 
 
 def sum_prompt(connection: Connection, session_id: str) -> tuple[int, int]:
-    """Return the estimated and the exactly known tokens of messages and replies in the window."""
+    """Return the estimated and the exactly known tokens of the segments in the window."""
     raw, exact = connection.execute(
         "SELECT coalesce(sum(CASE WHEN state = 'compressed' THEN bare_raw"
         "   WHEN exact IS NULL THEN raw ELSE 0 END), 0),"

@@ -40,7 +40,7 @@ class Window:
     kept: int = 0
     """The tokens that a rewrite would leave of `in_prompt`."""
     least: int = 0
-    """The tokens that would remain after everything was compressed or evicted that can be."""
+    """The tokens that the largest possible rewrite would leave of the window."""
     left_window: int | None = None
     """The tokens saved by eviction and compression when the epoch began; None if not counted."""
     turn_tokens: int = 0

@@ -142,7 +142,7 @@ def _clean_revision(revision: Revision) -> Revision:
 def _merge_revisions(
     connection: Connection, mine: Observation, record: Record, values: JsonObject
 ) -> Fate:
-    """Replace an observation by a later revision of it, or delete it if the record is deleted."""
+    """Update an observation if the record is later, or as late and deleted; return the fate."""
     _require_one_history(connection, mine, record)
     is_later = record.revision > mine.revision
     is_gone = record.revision == mine.revision and record.deleted is not None

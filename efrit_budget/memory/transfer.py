@@ -13,7 +13,7 @@ from efrit_budget.memory.restoring import Merged, MergeError
 from efrit_budget.memory.store import MemoryStore
 
 LATEST = 253_402_300_799.0
-"""The end of the year 9999, where calendars end."""
+"""The latest time that a record may have, in seconds since 1970: the end of the year 9999."""
 MOST = 2**63 - 1
 MOST_NAMED = 20
 

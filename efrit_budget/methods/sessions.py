@@ -190,7 +190,7 @@ def choose_limits(loaded: LoadedSettings, wanted: LimitParams) -> Limits:
 
 
 def _folder(given: str) -> Path:
-    """Return the folder of a root; raise if it does not exist."""
+    """Return the folder of a root; raise if it does not exist or is no folder."""
     root = _resolve(given)
     try:
         kind = root.stat().st_mode

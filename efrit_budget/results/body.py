@@ -69,7 +69,7 @@ class Body:
     headers: tuple[int, ...] = ()
     data: JsonObject = field(default_factory=dict)
     item_data: tuple[Any, ...] = ()
-    """The data of each item for programs; a page has those of its items, under the noun."""
+    """The data of each item for programs; the data of a page lists that of its items as `noun`."""
     tree: bool = False
     """Whether items are names and headers the folders that contain them, so that the data of an
     item is its path; an item that begins with a quote is a whole path."""

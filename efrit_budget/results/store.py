@@ -79,7 +79,7 @@ class Packed:
 
 
 def packed(connection: sqlite3.Connection, body: Body) -> Packed:
-    """Return a body encoded for storage; it takes long, so it is done before the transaction."""
+    """Return a body encoded for storage; as this takes long, call it before the transaction."""
     encoded = body.text.encode()
     digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
     is_known = connection.execute(KNOWN, (digest,)).fetchone() is not None

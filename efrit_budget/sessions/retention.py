@@ -77,13 +77,13 @@ class Retention:
         return Owner(self._database.path)
 
     def begin(self) -> list[str]:
-        """Start to delete what has expired; return announcements for the person."""
+        """Start to delete expired sessions; return announcements for the person."""
         announcements = [*self._announce_expiry(), *self._announce_rewrite()]
         self.tidy()
         return announcements
 
     def tidy(self) -> None:
-        """Start the thread that deletes what has expired and shrinks the file."""
+        """Start the thread that deletes expired sessions and shrinks the file of the database."""
         with self._lock:
             self._again = True
             if self._thread is None and not self._stopping.is_set():
