@@ -23,7 +23,7 @@
 (cl-defstruct (efrit-doctor-check (:constructor efrit-doctor--check (ok name found fix))
                                   (:copier nil))
   "The finding of a check.
-OK is nil for a problem; then FIX says what to do about it."
+NAME and FOUND are texts.  OK is nil for a problem; FIX says how to solve it."
   ok name found fix)
 
 (defconst efrit-doctor--seconds 10
@@ -54,7 +54,7 @@ print the report and exit, with 1 if there is a problem."
 
 (defun efrit-doctor-checks ()
   "Check this Emacs and its connection to the sidecar; return the findings.
-Skip checks that need something an earlier one missed."
+Skip the connection if the sidecar's program is missing."
   (let ((executable (efrit-doctor--executable)))
     (append (list (efrit-doctor--check (version<= "28.1" emacs-version) "Emacs" emacs-version
                                        "install Emacs 28.1 or later")
@@ -67,7 +67,7 @@ Skip checks that need something an earlier one missed."
               (efrit-doctor--connection)))))
 
 (defun efrit-doctor--curl ()
-  "Check that the curl program for requests to the model exists."
+  "Check that curl, which sends requests, is installed; return the finding."
   (let ((found (executable-find efrit-http-program)))
     (efrit-doctor--check (and found t) "curl" (or found "not found")
                          "install curl, or set `efrit-http-program'")))
@@ -83,7 +83,7 @@ Ask the endpoint for its models, which is free of charge."
                          (efrit-doctor--model))))))
 
 (defun efrit-doctor--address ()
-  "Check that `efrit-claude-url' is a valid address of an endpoint."
+  "Check that `efrit-claude-url' is a valid address; return the finding."
   (condition-case err
       (let ((host (efrit-endpoint-host)))
         (efrit-doctor--check
@@ -93,7 +93,7 @@ Ask the endpoint for its models, which is free of charge."
     (user-error (efrit-doctor--check nil "address" efrit-claude-url (cadr err)))))
 
 (defun efrit-doctor--key ()
-  "Check that there is a key for the endpoint, if it needs one."
+  "Check that there is a key for the endpoint, if needed; return the finding."
   (condition-case err
       (let ((headers (efrit-endpoint-headers nil)))
         (efrit-doctor--check t "key" (if (or (assoc "x-api-key" headers)
@@ -104,7 +104,7 @@ Ask the endpoint for its models, which is free of charge."
     (user-error (efrit-doctor--check nil "key" "unusable" (cadr err)))))
 
 (defun efrit-doctor--model ()
-  "Check that the endpoint answers, accepts the key, and has the model."
+  "Ask the endpoint for the model, to check key and model; return the finding."
   (pcase (efrit-doctor--ask-models efrit-claude-model)
     ((and (pred stringp) problem)
      (efrit-doctor--check nil "endpoint" problem
@@ -124,7 +124,7 @@ Ask the endpoint for its models, which is free of charge."
         "set `efrit-claude-model' to one of these")))))
 
 (defun efrit-doctor--listed-models ()
-  "Return the names of the models listed by the endpoint, or nil."
+  "Return the names of the models that the endpoint lists, or nil for none."
   (pcase (efrit-doctor--ask-models nil)
     (`(200 . ,body)
      (let* ((object (ignore-errors (efrit-json-plist body)))
@@ -136,14 +136,14 @@ Ask the endpoint for its models, which is free of charge."
                               models)))))))
 
 (defun efrit-doctor--ask-models (model)
-  "Request the endpoint's entry of MODEL, or if that is nil, its list of models.
-Return a cons of the status and the body, or an error text."
+  "Request the endpoint's entry of MODEL, or its list of models if MODEL is nil.
+Return (STATUS . BODY), or an error text."
   (let ((url (replace-regexp-in-string "/messages/?\\'" "/models" efrit-claude-url)))
     (efrit-doctor--get (if model (concat url "/" (url-hexify-string model)) url))))
 
 (defun efrit-doctor--get (url)
-  "Return a cons of status and body of URL, or an error text.
-Pass the headers to curl by standard input, as they have the key."
+  "Get URL; return (STATUS . BODY), or an error text.
+Pass the headers to curl by standard input, since the key is among them."
   (with-temp-buffer
     (let* ((default-directory temporary-file-directory)
            (process (make-process :name "efrit-doctor" :buffer (current-buffer) :noquery t
@@ -170,7 +170,7 @@ Pass the headers to curl by standard input, as they have the key."
            (buffer-substring (line-beginning-position) (point)))))))
 
 (defun efrit-doctor--executable ()
-  "Check that the sidecar's program is found."
+  "Check that the sidecar's program is found; return the finding."
   (condition-case err
       (efrit-doctor--check
        t "sidecar's program"
@@ -179,10 +179,10 @@ Pass the headers to curl by standard input, as they have the key."
      (efrit-doctor--check nil "sidecar's program" "not found" (cadr err)))))
 
 (defun efrit-doctor--connection (&optional host)
-  "Check that the sidecar of HOST can start, is the right version, and answers."
+  "Start the sidecar of HOST; return findings about its version and its answer."
   (condition-case err
       (let ((server (plist-get (efrit-sidecar-ensure host) :server))
-            ;; The sidecar loads its tools before the first answer.
+            ;; Measure after the first answer: the sidecar loads tools for it.
             (start (progn (efrit-sidecar-request 'tools/list nil :host host) (float-time))))
         (efrit-sidecar-request 'ping nil :host host)
         (list
@@ -201,7 +201,7 @@ Pass the headers to curl by standard input, as they have the key."
 
 (defun efrit-doctor--sidecars ()
   "Run the sidecar's own doctor, if its program is found.
-Return a cons of its exit code and its output, or nil."
+Return (EXIT-CODE . OUTPUT), or nil if the program is not found."
   (when-let* ((command (condition-case nil
                            (efrit-executable-command)
                          (user-error nil)))
@@ -216,15 +216,15 @@ Return a cons of its exit code and its output, or nil."
 
 (defun efrit-doctor--remote (remote)
   "Check the sidecar on the host REMOTE.
-Return a cons of non-nil if there is no problem, and a report."
+Return (OK . REPORT): OK is nil if there is a problem, REPORT is a text."
   (pcase-let* ((`(,checks . ,theirs) (efrit-doctor--remote-checks remote)))
     (cons (and (cl-every #'efrit-doctor-check-ok checks) (eql (car theirs) 0))
           (concat "\nOn " remote "\n" (efrit-doctor--table checks)
                   (and theirs (concat "\nSidecar on " remote "\n" (cdr theirs)))))))
 
 (defun efrit-doctor--remote-checks (remote)
-  "Check the sidecar on the host REMOTE.
-Return a cons of the findings and the value of `efrit-remote-doctor', or nil."
+  "Check the sidecar on the host REMOTE.  Return (FINDINGS . REPORT).
+REPORT is (EXIT-CODE . OUTPUT) of the sidecar's own doctor, or nil if not run."
   (condition-case err
       (let* ((found (efrit-remote-look remote))
              (problem (efrit-remote-problem remote found)))
@@ -242,13 +242,13 @@ Return a cons of the findings and the value of `efrit-remote-doctor', or nil."
                   "try again; if that fails, M-x tramp-cleanup-connection"))))))
 
 (defun efrit-doctor--remote-program (found problem)
-  "Check for the sidecar's program in FOUND, from `efrit-remote-look'.
-PROBLEM is the text of the problem, or nil."
+  "Return a finding on the sidecar's program in FOUND, an `efrit-remote-found'.
+PROBLEM is the text of the problem with the program, or nil."
   (efrit-doctor--check (null problem) "sidecar's program"
                        (or (efrit-remote-found-program found) "not found") problem))
 
 (defun efrit-doctor--remote-tools (found)
-  "Check for the programs of the tools in FOUND, from `efrit-remote-look'."
+  "Return a finding on the programs of tools in FOUND, an `efrit-remote-found'."
   (let ((missing (efrit-remote-found-missing found)))
     (efrit-doctor--check (null missing) "programs of tools"
                          (if missing (concat "no " (string-join missing ", no ")) "complete")

@@ -19,8 +19,8 @@
 
 ;;; Finding a text
 
-;; Finds a text in another one.  If it is not there, finds the lines most like
-;; it: by the number of lines equal but for blanks, else by edit distance.
+;; Finds an old text in a file's text.  If it does not occur, finds the most
+;; similar lines: by lines equal except for blanks, else by edit distance.
 
 (defconst efrit-match--most-work 20000000
   "Most pairs of characters compared in the search for similar lines.")
@@ -39,7 +39,7 @@
              while start collect start)))
 
 (defun efrit-match-closest (old text)
-  "Return the lines of TEXT most like OLD, numbered, or nil."
+  "Return the lines of TEXT most like OLD, with line numbers, or nil for none."
   (when-let* ((lines (split-string text "\n"))
               (wanted (split-string (string-trim-right old "\n+") "\n"))
               (start (or (efrit-match--by-lines wanted lines)
@@ -52,7 +52,7 @@
   (replace-regexp-in-string "[ \t\r\f]+" "" line t t))
 
 (defun efrit-match--by-lines (wanted lines)
-  "Return the index in LINES where most of WANTED matches but for blanks, or nil."
+  "Return the index in LINES where most WANTED lines match, or nil; ignore blanks."
   (let ((places (make-hash-table :test #'equal))
         (votes (make-hash-table))
         (best nil))
@@ -74,7 +74,7 @@
 
 (defun efrit-match--by-letters (wanted lines)
   "Return the index in LINES where WANTED would begin, or nil.
-Find the line most like the longest of WANTED."
+Align the longest line of WANTED with the line most like it."
   (let* ((longest (seq-reduce (lambda (a b) (if (> (length b) (length a)) b a)) wanted ""))
          (index (seq-position wanted longest))
          (line (efrit-match--closest-line (efrit-match--part longest) lines)))
@@ -82,7 +82,7 @@ Find the line most like the longest of WANTED."
 
 (defun efrit-match--closest-line (wanted lines)
   "Return the index of the line in LINES with the least distance to WANTED.
-Return nil if that is more than half the length of WANTED."
+Return nil if each distance is more than half the length of WANTED."
   (let ((least (1+ (/ (length wanted) 2)))
         (work 0)
         (found nil))
@@ -100,7 +100,7 @@ Return nil if that is more than half the length of WANTED."
     found))
 
 (defun efrit-match--part (line)
-  "Return the part of LINE that is compared."
+  "Return LINE trimmed and cut to `efrit-match--most-width', to be compared."
   (let ((line (string-trim line)))
     (substring line 0 (min (length line) efrit-match--most-width))))
 
@@ -117,8 +117,8 @@ Return nil if that is more than half the length of WANTED."
 
 ;; A file that changed after the model read it, on disk or in its buffer, must
 ;; be read again before it is edited.  The model's own edits do not count as
-;; changes.  In a resumed session, files that changed after it last worked
-;; must be read again.
+;; changes.  In a resumed session, files that changed after the session last
+;; worked must be read again.
 
 (defun efrit-read-files-record (loop tool arguments)
   "Record in LOOP the file that a call of TOOL with ARGUMENTS, JSON text, read."
@@ -129,7 +129,7 @@ Return nil if that is more than half the length of WANTED."
 
 (defun efrit-read-files-note (loop file)
   "Record in LOOP that the model knows the current text of FILE, a whole name.
-If its stamp cannot be read, it must be read again."
+If the stamp of FILE cannot be read, the model must read FILE again."
   (puthash file (condition-case nil (efrit-file-stamp file) (error 'unknown))
            (efrit-loop-read-stamps loop)))
 
@@ -154,7 +154,7 @@ Do not follow links on another machine, since that is slow."
     (if (file-remote-p file) file (file-truename file))))
 
 (defun efrit-read-files--changed-p (loop file)
-  "Return non-nil if FILE changed after LOOP last worked, before it was resumed."
+  "Return non-nil if FILE changed after `efrit-loop-last-worked' of LOOP."
   (let ((since (efrit-loop-last-worked loop))
         (attributes (file-attributes file)))
     (and since attributes
@@ -170,12 +170,12 @@ Do not follow links on another machine, since that is slow."
 (cl-defstruct (efrit-plan (:constructor efrit-plan-create) (:copier nil))
   "The changes that a tool call would make.
 CHANGES is a list of `efrit-change', in order.  REPORT is the text for the
-model once they are made.  SECRET is non-nil if one of the files usually
-holds secrets.  REVISED is the diff of the person's edits of the new text.
-DIFF caches the diff of the whole, or is nil.  UNDOES lists the numbers of
-the changes to undo.  QUESTION is the question to the person, if CHANGES do
-not tell it.  FILES lists the files to change: whole real names, or paths
-in the project."
+model once the changes are made.  SECRET is non-nil if one of the files usually
+holds secrets.  REVISED is the diff of the person's edits of the new texts, or
+nil.  DIFF caches the diff of all changes, or is nil.  UNDOES lists the numbers
+of earlier changes that the plan undoes.  QUESTION is the question to the
+person, or nil to make it from CHANGES.  FILES lists the files to change: whole
+real names, or paths in the project."
   changes report secret revised diff undoes question files)
 
 ;;;; Planning
@@ -186,14 +186,14 @@ in the project."
 
 (defun efrit-plan-make (loop tool arguments then refused)
   "Make the plan of a call of TOOL in LOOP with ARGUMENTS, a JSON text.
-Call THEN with it, or REFUSED with the reason, a string."
+Call THEN with the plan, or REFUSED with the reason, a string."
   (funcall (efrit-tool-plan tool) loop (efrit-json-plist arguments) then refused))
 
 (defun efrit-plan-of-files (planner)
   "Return a function for a tool's `:plan', to make the plan by PLANNER.
-Have the sidecar check the files in the arguments first.  PLANNER is called
-with the arguments, and an alist of paths and what the sidecar reports of
-each; it returns a plan, or calls `efrit-plan-refuse'."
+First it has the sidecar check the paths in the tool's arguments.  PLANNER is
+called with the arguments and FILES, an alist from each path to the sidecar's
+report on it, a plist; it returns a plan, or calls `efrit-plan-refuse'."
   (lambda (loop given then refused)
     (efrit-plan--with-files
      loop (seq-uniq (efrit-permissions-paths given))
@@ -202,7 +202,7 @@ each; it returns a plan, or calls `efrit-plan-refuse'."
      refused)))
 
 (defun efrit-plan-file (path files)
-  "Return the entry of PATH in FILES; refuse it if it has a problem."
+  "Return the report on PATH in the alist FILES; refuse a PATH with a problem."
   (let ((file (or (cdr (assoc path files))
                   (efrit-plan-refuse "path is missing"))))
     (when-let* ((problem (plist-get file :problem)))
@@ -210,7 +210,7 @@ each; it returns a plan, or calls `efrit-plan-refuse'."
     file))
 
 (defun efrit-plan-change (kind path files &rest more)
-  "Return a change of KIND for PATH, an entry of FILES, with the slots MORE.
+  "Return a change of KIND for PATH, a key of FILES, with the slots MORE.
 Visit the file if it exists."
   (let* ((file (efrit-plan-file path files))
          (change (apply #'efrit-change-create :kind kind :path (plist-get file :path)
@@ -224,11 +224,11 @@ Visit the file if it exists."
     change))
 
 (defun efrit-plan-drop (plan)
-  "Release the buffers of PLAN."
+  "Kill the buffers that were opened for PLAN, unless shown or modified."
   (mapc #'efrit-change-release (efrit-plan-changes plan)))
 
 (defun efrit-plan-text (plan)
-  "Return the diff of PLAN."
+  "Return the diff of the whole PLAN, and cache it."
   (or (efrit-plan-diff plan)
       (setf (efrit-plan-diff plan)
             (mapconcat #'efrit-plan--change-diff (efrit-plan-changes plan) ""))))
@@ -256,7 +256,7 @@ Visit the file if it exists."
 
 (defun efrit-plan-carry-out (call)
   "Make every change of the plan of CALL, and finish CALL.
-Decide first which files with unsaved changes are saved."
+First decide, or ask, whether to save buffers that had unsaved changes."
   (let* ((unsaved (seq-filter #'efrit-change-unsaved
                               (efrit-plan-changes (efrit-tool-call-plan call))))
          (begin (lambda (save)
@@ -272,8 +272,8 @@ Decide first which files with unsaved changes are saved."
       (funcall begin (eq efrit-edit-unsaved-buffers 'save)))))
 
 (defun efrit-plan--with-files (loop paths then refused)
-  "Check PATHS in LOOP; call THEN with an alist of them, or REFUSED.
-File names in the alist have the host of the project."
+  "Have the sidecar check PATHS in LOOP; call THEN with its reports, or REFUSED.
+The reports are an alist from paths to plists with the `:file' name in Emacs."
   (efrit-loop-call
    loop 'changes/check (list :paths (vconcat paths))
    (lambda (checked)
@@ -286,7 +286,7 @@ File names in the alist have the host of the project."
    (lambda (err) (funcall refused (efrit-error-text err)))))
 
 (defun efrit-plan--run-planner (planner loop given files then refused)
-  "Call PLANNER with GIVEN and FILES in LOOP.
+  "Call PLANNER with GIVEN, a tool's arguments in LOOP, and FILES, the reports.
 Call THEN with the plan, or REFUSED with the reason."
   (let* ((plan nil)
          (problem (condition-case err
@@ -349,7 +349,7 @@ Call THEN with the plan, or REFUSED with the reason."
        (efrit-plan--finish call (efrit-tool-error (efrit-error-text err)))))))
 
 (defun efrit-plan--begin-params (change)
-  "Return the entry for CHANGE in a request that begins a plan."
+  "Return the entry for CHANGE, a plist, in the request that begins the plan."
   (append (list :path (efrit-change-path change)
                 :kind (symbol-name (efrit-change-kind change)))
           (and (efrit-change-to change) (list :to (efrit-change-to change)))
@@ -388,7 +388,7 @@ Call THEN with the plan, or REFUSED with the reason."
                 made)))
 
 (defun efrit-plan--report-end (call outcome result)
-  "Report OUTCOME of CALL's plan to the sidecar, then finish with RESULT."
+  "Report OUTCOME, \"done\" or \"abandoned\", to the sidecar; finish CALL with RESULT."
   (let ((changes (efrit-plan-changes (efrit-tool-call-plan call))))
     (efrit-loop-call-again
      (efrit-tool-call-owner call) 'changes/end
@@ -403,14 +403,14 @@ Call THEN with the plan, or REFUSED with the reason."
                                 :status (intern (plist-get result :status))))))))
 
 (defun efrit-plan--end-params (change)
-  "Return the entry for CHANGE in a request that ends a plan."
+  "Return the entry for CHANGE, a plist, in the request that ends the plan."
   (let ((buffer (efrit-change-buffer change)))
     (append (list :number (efrit-change-number change))
             (and (buffer-live-p buffer) (buffer-modified-p buffer)
                  (list :buffer_text (efrit-json-replace-invalid (efrit-file-text buffer)))))))
 
 (defun efrit-plan--finish (call result)
-  "Record the files of CALL as read, and finish it with RESULT."
+  "Record that the model has read the files of CALL; finish CALL with RESULT."
   (let ((plan (efrit-tool-call-plan call)))
     (dolist (change (efrit-plan-changes plan))
       (dolist (file (delq nil (list (efrit-change-file change) (efrit-change-to-file change))))
@@ -435,7 +435,7 @@ Call THEN with the plan, or REFUSED with the reason."
      :summary (efrit-plan-report plan))))
 
 (defun efrit-plan--unsaved-note (change)
-  "Return a note if CHANGE is in an unsaved buffer, or nil."
+  "Return a note if CHANGE is an edit that was left unsaved, or nil."
   (and (eq (efrit-change-kind change) 'edit)
        (not (efrit-change-save change))
        (efrit-tool-mark-own
@@ -443,7 +443,7 @@ Call THEN with the plan, or REFUSED with the reason."
 not on disk, where commands would see it." (efrit-change-path change)))))
 
 (defun efrit-plan--hooks-note (change)
-  "Return a note on what saving CHANGE changed besides, or nil."
+  "Return a note with what hooks changed when CHANGE was saved, or nil."
   (when-let* (((memq (efrit-change-kind change) '(edit create)))
               (text (efrit-with-live-buffer (efrit-change-buffer change)
                       (efrit-file-text (current-buffer))))
@@ -521,7 +521,7 @@ not on disk, where commands would see it." (efrit-change-path change)))))
                        :report (string-join (nreverse reports) "\n"))))
 
 (defun efrit-edit--change (edit files prefix others)
-  "Return the change of the file of EDIT: one of OTHERS, or a new one.
+  "Return the change of the file of EDIT: one of OTHERS, or a new change.
 FILES is as in `efrit-plan-of-files'; PREFIX begins the text of a refusal."
   (efrit-edit--check-strings edit '(:path :old_text :new_text) prefix)
   (let* ((path (plist-get edit :path))
@@ -569,7 +569,7 @@ Ignore carriage returns at line ends if TEXT has none."
       old)))
 
 (defun efrit-edit--refuse-unfound (old text path prefix)
-  "Refuse to replace OLD, which does not occur in TEXT, that of PATH.
+  "Refuse to replace OLD, which does not occur in TEXT, the text of PATH.
 PREFIX begins the text of the refusal."
   (let ((closest (efrit-match-closest old text)))
     (efrit-plan-refuse
@@ -591,7 +591,7 @@ PREFIX begins the text of the refusal."
             (if (nthcdr efrit-edit--most-places places) " ..." ""))))
 
 (defun efrit-edit--plan-create (arguments files)
-  "Return the plan of `create_file' with ARGUMENTS for one of FILES."
+  "Return the plan of `create_file' with ARGUMENTS; FILES are the path reports."
   (let* ((path (plist-get arguments :path))
          (content (plist-get arguments :content))
          (file (efrit-plan-file path files))
@@ -605,7 +605,7 @@ PREFIX begins the text of the refusal."
                      (efrit-count-text (length (efrit-diff-lines content)) "line")))))
 
 (defun efrit-edit--plan-rename (arguments files)
-  "Return the plan of `rename_file' with ARGUMENTS for one of FILES."
+  "Return the plan of `rename_file' with ARGUMENTS; FILES are the path reports."
   (let* ((path (plist-get arguments :path))
          (to (plist-get arguments :to))
          (target (efrit-plan-file to files))
@@ -621,7 +621,7 @@ PREFIX begins the text of the refusal."
      :report (format "Renamed %s to %s." path to))))
 
 (defun efrit-edit--plan-delete (arguments files)
-  "Return the plan of `delete_file' with ARGUMENTS for one of FILES."
+  "Return the plan of `delete_file' with ARGUMENTS; FILES are the path reports."
   (let* ((path (plist-get arguments :path))
          (file (efrit-edit-existing path files)))
     (efrit-plan-create :changes (list (efrit-edit--deletion path (plist-get file :file) files))
@@ -630,7 +630,7 @@ PREFIX begins the text of the refusal."
                                            " (it is in the trash)" "")))))
 
 (defun efrit-edit--deletion (path file files)
-  "Return the change that deletes PATH, an entry of FILES with the name FILE.
+  "Return the change that deletes PATH, a key of FILES, whose file name is FILE.
 A file that is not text, or too large to be shown, is deleted without a diff."
   (when-let* ((buffer (efrit-file-buffer file))
               ((buffer-modified-p buffer)))
@@ -652,13 +652,13 @@ PREFIX begins the text of the refusal."
 
 (defun efrit-edit--check-no-unsaved (path file)
   "Refuse to create PATH if a buffer for it has unsaved text.
-FILE is its entry, see `efrit-plan-of-files'."
+FILE is the report on PATH, see `efrit-plan-of-files'."
   (when-let* ((buffer (efrit-file-buffer (plist-get file :file)))
               ((buffer-modified-p buffer)))
     (efrit-plan-refuse "%s has a buffer with unsaved text of the person; ask first" path)))
 
 (defun efrit-edit-existing (path files)
-  "Return the entry of PATH in FILES; refuse it unless the file exists."
+  "Return the report on PATH in FILES; refuse a PATH that does not exist."
   (let ((file (efrit-plan-file path files)))
     (unless (eq (plist-get file :exists) t)
       (efrit-plan-refuse "there is no file %s" path))

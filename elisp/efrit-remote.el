@@ -5,26 +5,25 @@
 
 ;;; Commentary:
 
-;; TRAMP runs the process in a shell behind a terminal.  A terminal cuts
-;; long lines and takes some bytes for its own, so the shell first makes it
-;; raw, and says when that is done; nothing is sent before.  There is one
-;; stream back.  What the sidecar writes to its standard error waits there
-;; in a file without a name, and comes when the sidecar has ended, behind a
-;; null, which no message holds.
+;; TRAMP runs the sidecar in a shell behind a terminal.  A terminal cuts long
+;; lines and interprets some bytes, so the shell first makes the terminal raw
+;; and prints a text when it is; Emacs sends nothing before.  Only one stream
+;; comes back: the shell writes the sidecar's standard error to a nameless file
+;; there, and sends its end when the sidecar has ended, behind a null, which no
+;; message contains.
 ;;
-;; While TRAMP waits, timers run; whatever is asked of it then breaks what it
-;; was doing, or is done on this machine instead, without a word.  So nothing
-;; is, and what is run is checked to be where it was meant to be.
+;; While TRAMP waits, timers run.  If a timer used TRAMP then, it would break
+;; the operation that waits, or run its own on this machine without an error.
+;; So no operation begins while TRAMP is busy, and each checks where it runs.
 ;;
-;; TRAMP has all that it runs on a machine share one ssh connection.  While
-;; it waits for an answer, Emacs reads nothing but that; a program that
-;; writes much meanwhile fills its terminal, the shared ssh waits until that
-;; is read, and the answer never comes.  So programs get connections of
-;; their own.
+;; TRAMP shares one ssh connection among all programs on a machine.  While TRAMP
+;; waits for an answer, Emacs reads no other output; a program that writes much
+;; meanwhile blocks the shared connection, and the answer never comes.  So
+;; programs get connections of their own.
 
 ;;; Code:
 
-;; Every file that follows has these three from here.
+;; The other files get cl-lib, seq and subr-x from here.
 (require 'cl-lib)
 (require 'efrit)
 (require 'seq)
@@ -34,9 +33,9 @@
 
 (cl-defstruct (efrit-remote-found (:constructor efrit-remote-found-create) (:copier nil))
   "The programs found on another machine.
-COMMAND is the sidecar's, PROGRAM its file, or nil, and VERSION what that
-tells of itself, or nil where it does not run.  PYTHON is the version of Python
-there, or nil.  MISSING are the names of programs that tools need."
+COMMAND is the sidecar's command, a list; PROGRAM is its program's file, or nil;
+VERSION is the program's name and version, or nil if it does not run.  PYTHON is
+the version of Python there, or nil.  MISSING lists missing programs of tools."
   command program version python missing)
 
 ;;; The scripts
@@ -48,32 +47,33 @@ there, or nil.  MISSING are the names of programs that tools need."
           "echo \"python $(python3 -c 'import sys; print(*sys.version_info[:2], sep=\".\")' "
           "2>/dev/null)\"; for t in git diff ctags; do "
           "command -v $t >/dev/null || echo \"missing $t\"; done; "
-          ;; The sidecar has an rg of its own, beside itself.
+          ;; The sidecar may have an rg of its own, in its folder.
           "f=$(command -v rg); for d in \"$p\" \"$@\"; do "
           "d=$(readlink -f \"$d\" 2>/dev/null); [ -x \"${d%/*}/rg\" ] && f=$d; done; "
           "[ \"$f\" ] || echo 'missing rg'")
-  "A script that tells what is there of the command in its arguments.
-Each line is a word and what was found: the program's file, what it says
-of its version, the version of Python, a program that is missing.  It exits
-with 99 on another machine than it should run on.")
+  "A shell script that looks for the command in its arguments and other programs.
+It prints lines of a word and a text: \"program\" and the command's file,
+\"version\" and its version, \"python\" and Python's version, \"missing\" and a
+missing program.  It exits with 99 if TRAMP did not run it in the folder /.")
 
 (defconst efrit-remote--ready-line "\0efrit ready\0"
-  "Line that the remote script prints before the sidecar begins.")
+  "Text that `efrit-remote--run' prints before the sidecar begins.")
 
 (defconst efrit-remote--run
   (concat "stty raw -echo 2>/dev/null; PATH=$PATH:$HOME/.local/bin; "
           "l=$(mktemp) && exec 3>\"$l\" 4<\"$l\" && rm -f \"$l\" || exit 98; "
           "printf '\\000efrit ready\\000'; exec 2>&3; "
           "\"$@\" 3>&- 4<&-; c=$?; printf '\\000'; tail -c 4000 <&4; exit $c")
-  "A script that runs the command in its arguments behind a raw terminal.")
+  "A shell script that runs the command in its arguments behind a raw terminal.
+Then it prints a null, and the end of the command's standard error.")
 
 ;;; Running programs there
 
 (defmacro efrit-remote--in (remote &rest body)
   "Run BODY in the root of REMOTE, in the environment Emacs was started in.
-TRAMP passes on the difference, and the key of the model is in neither.
-Signal `efrit-remote-busy' if TRAMP is busy.  An error of TRAMP's becomes a
-`user-error'."
+TRAMP sends REMOTE only changes of that environment: here ANTHROPIC_API_KEY is
+unset.  Signal `efrit-remote-busy' if TRAMP is busy, and a `user-error' if
+TRAMP signals an error."
   (declare (indent 1) (debug t))
   `(let ((default-directory (concat ,remote "/"))
          (process-environment (cons "ANTHROPIC_API_KEY"
@@ -103,7 +103,7 @@ Signal `efrit-remote-busy' if TRAMP is busy.  An error of TRAMP's becomes a
 
 (defun efrit-remote-busy-p ()
   "Return non-nil while an operation of TRAMP is running.
-Another operation within it would break it."
+Another operation begun meanwhile would break the one that is running."
   (catch 'busy
     (mapbacktrace (lambda (_ function _ _)
                     (when (eq function 'tramp-file-name-handler)
@@ -113,13 +113,13 @@ Another operation within it would break it."
 (defun efrit-remote-reach (remote)
   "Have TRAMP connect to the host REMOTE; signal a `user-error' if it cannot.
 Return nil if TRAMP did not try.  Signal `efrit-remote-busy' if TRAMP is
-busy, as everything here does."
+busy, as all functions here do that use TRAMP."
   (efrit-remote--in remote
     (file-directory-p default-directory)))
 
 (defun efrit-remote-look (remote)
-  "Return an `efrit-remote-found' for the host REMOTE.
-Signal a `user-error' if it cannot be reached."
+  "Look for programs on the host REMOTE; return an `efrit-remote-found'.
+Signal a `user-error' if the host cannot be reached."
   (let* ((command (efrit-remote-command remote))
          (told (efrit-remote--ask remote command)))
     (efrit-remote-found-create
@@ -152,7 +152,7 @@ FOUND is an `efrit-remote-found'."
             remote (string-join missing ", no "))))
 
 (defun efrit-remote-doctor (remote found)
-  "Run the sidecar's doctor on REMOTE; return a cons of exit code and output.
+  "Run the sidecar's doctor on REMOTE; return (EXIT-CODE . OUTPUT).
 FOUND is an `efrit-remote-found'."
   (efrit-remote--in remote
     (with-temp-buffer
@@ -163,9 +163,9 @@ FOUND is an `efrit-remote-found'."
         (cons code (buffer-string))))))
 
 (defun efrit-remote-spawn (remote name command seconds)
-  "Start COMMAND on the host REMOTE as the process NAME, and return it.
-Wait up to SECONDS until it has begun.  Its property `efrit-written' is what it
-wrote until then."
+  "Start COMMAND on the host REMOTE as the process NAME; return the process.
+Wait up to SECONDS until COMMAND has begun.  The process property
+`efrit-written' is what COMMAND has written meanwhile."
   (let ((process (efrit-remote--in remote
                    (efrit-remote-unshared
                     #'make-process
@@ -183,7 +183,7 @@ wrote until then."
     process))
 
 (defun efrit-remote-split (process output)
-  "Return OUTPUT of PROCESS as a cons of messages and last words."
+  "Split OUTPUT of PROCESS at its null; return (MESSAGES . STANDARD-ERROR)."
   (let ((end (if (process-get process 'efrit-last-words) 0
                (string-search "\0" output))))
     (if (null end)
@@ -194,7 +194,7 @@ wrote until then."
 
 (defun efrit-remote-unshared (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, and return its value.
-Programs started in it get ssh connections of their own."
+Programs that FUNCTION starts on another machine get unshared ssh connections."
   (if (not (file-remote-p default-directory))
       (apply function arguments)
     (require 'tramp-sh)
@@ -202,8 +202,8 @@ Programs started in it get ssh connections of their own."
       (apply function arguments))))
 
 (defun efrit-remote--unshared-method (method)
-  "Return METHOD, of `tramp-methods', with unshared ssh connections.
-Of an option given twice, ssh takes the first."
+  "Return METHOD, an entry of `tramp-methods', with unshared ssh connections.
+Add options in front: of an option given twice, ssh uses the first."
   (pcase-let ((`(,program) (alist-get 'tramp-login-program (cdr method)))
               (`(,arguments) (alist-get 'tramp-login-args (cdr method))))
     (if (not (and (stringp program) (equal "ssh" (file-name-base program))))
@@ -213,7 +213,7 @@ Of an option given twice, ssh takes the first."
         ,@(assq-delete-all 'tramp-login-args (copy-sequence (cdr method)))))))
 
 (defun efrit-remote--ask (remote command)
-  "Look for COMMAND on REMOTE; return an alist of words and texts."
+  "Run `efrit-remote--look' for COMMAND on REMOTE; return an alist of its lines."
   (efrit-remote--in remote
     (unless (efrit-remote-reach remote)
       (signal 'efrit-remote-busy (list remote)))
@@ -222,7 +222,7 @@ Of an option given twice, ssh takes the first."
              (code (apply #'process-file "sh" nil t nil "-c" efrit-remote--look "sh"
                           command)))
         (cond ((eql code 99) (signal 'efrit-remote-busy (list remote)))
-              ;; Without a connection process-file gives a code like any other.
+              ;; If the connection fails, `process-file' may return any code.
               ((not (string-prefix-p "program " (buffer-string)))
                (user-error "The shell of %s does not answer: %s" remote
                            (string-trim (buffer-string)))))
@@ -232,7 +232,7 @@ Of an option given twice, ssh takes the first."
                 (split-string (buffer-string) "\n" t))))))
 
 (defun efrit-remote--reported (told word prefix)
-  "Return the value of WORD in the alist TOLD if the regexp PREFIX begins it."
+  "Return the text of WORD in the alist TOLD if the regexp PREFIX begins the text."
   (let ((value (cdr (assoc word told))))
     (and value (string-match-p (concat "\\`" prefix) value) value)))
 
@@ -250,18 +250,19 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
 ;;; The process
 
 (defun efrit-remote--keep (process output)
-  "Keep OUTPUT of PROCESS, which has not begun yet."
+  "Append OUTPUT to the property `efrit-written' of PROCESS; this is a filter."
   (process-put process 'efrit-written (concat (process-get process 'efrit-written) output)))
 
 (defun efrit-remote--check-place (process)
-  "Signal `efrit-remote-busy' if PROCESS is nil, or not on another machine."
+  "Signal `efrit-remote-busy' if PROCESS is nil or was started on this machine."
   (when (or (null process) (member efrit-remote--run (process-command process)))
     (when process
       (delete-process process))
     (signal 'efrit-remote-busy nil)))
 
 (defun efrit-remote--await (process remote end)
-  "Wait until PROCESS on REMOTE has begun, at most until the time END."
+  "Wait until PROCESS on REMOTE has begun, at most until the time END.
+Signal a `user-error' if it has not begun."
   (let ((ended nil))
     (efrit-on-failure (delete-process process)
       (while (not (efrit-remote--begun-p process))
@@ -276,7 +277,7 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
           (while (accept-process-output process 0 nil t)))))))
 
 (defun efrit-remote--begun-p (process)
-  "Return non-nil if PROCESS has begun; keep what it wrote behind that."
+  "Return non-nil if PROCESS printed the ready line; drop output up to that line."
   (when-let* ((written (process-get process 'efrit-written))
               (ready (string-search efrit-remote--ready-line written)))
     (process-put process 'efrit-written
