@@ -20,35 +20,35 @@
 ;; each of its states and where that leads; everything runs from timers and
 ;; process output, so Emacs never waits.
 ;;
-;; The sidecar alone decides what a request holds: the loop sends what
-;; `turn/begin' gives, appends what it is told to append, and tells
-;; `turn/end' what came back, before the tools run.  Whoever shows a loop
-;; observes it: each observer is called with the loop and an event, a list.
+;; The sidecar alone decides what a request holds: the loop sends the messages
+;; that `turn/begin' and `turn/end' return, and passes the reply to `turn/end'
+;; before the tools run.  Whatever shows a loop observes it: each observer, a
+;; function, is called with the loop and an event, a list.
 
 (cl-defstruct (efrit-loop (:constructor efrit-loop--create) (:copier nil))
   "A session at work.
-ID, ROOT: the session's.  STATE: see `efrit-loop-table'.  STEP: counts what
-was begun, so that what comes too late is known.  MESSAGES: JSON texts,
-the latest first; STALE: whether the sidecar is to be asked for them.
-SYSTEM, TOOLS: JSON texts.  OFFERED: the tools of this Emacs that
-the sidecar knows of.  MODEL: what it can do.  TURN, EPOCH, BUDGET:
-the sidecar's.  LEFT: the tokens that had left the window when the epoch
-began.  MAX-TOKENS: of the next reply.  QUEUE: the messages of the
-person that the sidecar does not have yet, lists of blocks, the latest first;
-NOTICES: blocks that go before them, the latest first; SENDING: those of both
-that are on their way.
-REQUEST: the `efrit-claude' under way, REPLY its end.  RUN: the tools of
-the turn, see efrit-run.el.  RULES: permissions of the session.  TODOS: a
-vector.  OBSERVERS: functions.  PROBLEM: what stopped it, a string.
-COUNTS: turns, start and dollars since the person spoke, a plist.
-USAGE: what the session used and cost, a plist; LOST: the usage of attempts
-that broke off and were not reported yet, hash tables.  PREVIOUS: the id of the last
-reply.  COMPLETE: whether the model said that it is done.  STOPPING: whether
-it stops as soon as it can.  READ-STAMPS: a hash table from files to their
-stamps when the model read them.  LAST-WORKED: the time when the session
-last worked before this Emacs resumed it.
-NOTED: what is said once in a session, and was.  OPTIONS: the values of
-`efrit-loop-own-options' that it works by, an alist."
+ID, ROOT: id and project folder of the session.  STATE: see `efrit-loop-table'.
+STEP: counts the steps, so that late replies are recognized.  MESSAGES: JSON
+texts, the latest first; STALE: non-nil if the sidecar must send MESSAGES anew.
+SYSTEM, TOOLS: JSON texts of the prefix.  OFFERED: the schemas of Emacs's tools
+that the sidecar has.  MODEL: a plist of what the model can do.  TURN, EPOCH,
+BUDGET: two numbers and a snapshot from the sidecar.  LEFT: the tokens that had
+left the window when the epoch began.  MAX-TOKENS: limit of the next reply.
+QUEUE: the person's messages that the sidecar does not have yet, lists of
+blocks, the latest first; NOTICES: blocks sent before QUEUE, the latest first;
+SENDING: the elements of QUEUE and NOTICES that are being sent.
+REQUEST: the `efrit-claude' under way; REPLY: the `efrit-reply' that ended it.
+RUN: the list of `efrit-use' of the turn.  RULES: permission rules of the
+session.  TODOS: a vector.  OBSERVERS: functions.  PROBLEM: why it failed.
+COUNTS: turns, start and dollars since the loop last began to work, a plist.
+USAGE: tokens and dollars of the session, a plist; LOST: the usage of failed
+attempts that was not reported yet, hash tables.  PREVIOUS: the id of the last
+reply.  COMPLETE: non-nil if the model said that the task is done.  STOPPING:
+non-nil if the loop stops once the sidecar answers.  READ-STAMPS: a hash table
+from files to their stamps when the model read them.  LAST-WORKED: the time
+when the session last worked before this Emacs resumed it.
+NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
+`efrit-loop-own-options' to the values that the loop uses."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem counts usage lost previous complete stopping
@@ -103,8 +103,8 @@ NOTED: what is said once in a session, and was.  OPTIONS: the values of
     (running   failed     failed      nil)
     (running   stop       idle        efrit-turn--stop-tools))
   "Transitions of a loop: (STATE EVENT NEXT ACTION).
-ACTION is called with the loop in the state NEXT, and with the event's
-arguments.  An event that a state lacks came too late; it is ignored.")
+ACTION, unless nil, is called with the loop, now in the state NEXT, and the
+event's arguments.  An event without a row for the state is late and ignored.")
 
 (defvar efrit-loop-work-functions nil
   "Functions called with a loop that begins to work.")
@@ -119,7 +119,7 @@ arguments.  An event that a state lacks came too late; it is ignored.")
     loop))
 
 (defun efrit-loop-take-options (loop)
-  "Copy the values of the options into LOOP; buffer-local ones do not count."
+  "Copy the default values of `efrit-loop-own-options' into LOOP."
   (setf (efrit-loop-options loop)
         (cl-loop for option in efrit-loop-own-options
                  when (default-boundp option)
@@ -152,7 +152,7 @@ If the loop rests, begin a turn; else the message goes with the next turn."
       (efrit-loop-go loop))))
 
 (defun efrit-loop-queue-note (loop text told)
-  "Have the next turn of LOOP tell the model TEXT, without beginning a turn.
+  "Send the model TEXT with the next turn of LOOP, without beginning a turn.
 Notify the observers with the note TOLD."
   (push (list :type "text" :text text) (efrit-loop-notices loop))
   (efrit-loop-notify loop 'note told))
@@ -174,7 +174,7 @@ Notify the observers with the note TOLD."
   (efrit-loop-unsent loop))
 
 (defun efrit-loop-arrived (loop)
-  "Remove from LOOP what was being sent, since the sidecar has it now.
+  "Remove from LOOP the messages that were being sent: the sidecar has them.
 Notify the observers of the messages."
   (let* ((sending (efrit-loop-sending loop))
          (arrived (lambda (part) (memq part sending)))
@@ -195,13 +195,13 @@ Notify the observers of the messages."
     (efrit-loop-handle loop 'go)))
 
 (defun efrit-loop-stop (loop)
-  "Stop LOOP as soon as that loses nothing.
-Return nil if there was nothing to stop."
+  "Stop LOOP at once, or as soon as the sidecar has stored what it was sent.
+Return nil if LOOP rests."
   (efrit-loop-handle loop 'stop))
 
 (defun efrit-loop-retry-now (loop)
   "Send the request of LOOP again at once, if it waits before a retry.
-Return nil if it does not."
+Return nil if LOOP does not wait."
   (efrit-loop-handle loop 'hurry))
 
 (defun efrit-loop-observe (loop observer)
@@ -210,7 +210,7 @@ Return nil if it does not."
 
 (defun efrit-loop-notify (loop &rest event)
   "Call the observers of LOOP with EVENT.
-An error or quit in one is shown and does not keep the others from running."
+An error or quit in an observer is shown, and the other observers still run."
   (let ((inhibit-quit t))
     (dolist (observer (efrit-loop-observers loop))
       (condition-case err
@@ -221,16 +221,16 @@ An error or quit in one is shown and does not keep the others from running."
                   (car event) (error-message-string err)))))))
 
 (defun efrit-loop-note-once (loop text)
-  "Notify the observers of LOOP of the note TEXT, once a session.
-TEXT may be nil."
+  "Notify the observers of LOOP of the note TEXT, but only once in a session.
+Do nothing if TEXT is nil."
   (unless (or (null text) (member text (efrit-loop-noted loop)))
     (push text (efrit-loop-noted loop))
     (efrit-loop-notify loop 'note text)))
 
 (defun efrit-loop-handle (loop event &rest arguments)
   "Change the state of LOOP by EVENT, following `efrit-loop-table'.
-Call its action with ARGUMENTS, and return non-nil; return nil if the table
-lacks the event.  A quit waits until state and action are consistent."
+Call the action with LOOP and ARGUMENTS, and return non-nil; return nil if the
+table has no row for state and EVENT.  A quit waits until the action returns."
   (let ((inhibit-quit t))
     (pcase (seq-find (lambda (row)
                        (and (eq (car row) (efrit-loop-state loop)) (eq (cadr row) event)))
@@ -245,7 +245,7 @@ lacks the event.  A quit waits until state and action are consistent."
               (efrit-loop--run 'efrit-loop-rest-functions loop))
              ((memq old efrit-loop-resting)
               (efrit-loop--run 'efrit-loop-work-functions loop)))
-       ;; An observer may have stopped it just now.
+       ;; An observer may have stopped the loop just now.
        (when (and action (eq (efrit-loop-state loop) next))
          (apply #'efrit-loop-call-safely loop action loop arguments))
        t))))
@@ -272,33 +272,33 @@ A person can quit where, for example, a passphrase is read."
                            nil)))
 
 (defun efrit-loop--new-counts ()
-  "Return the counts since a message of the person's, all zero."
+  "Return new counts, a plist: all zero, and the present time as the start."
   (list :turns 0 :start (float-time) :dollars 0))
 
 ;;; Tool calls
 
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
   "A use of a tool in a turn.
-ID and NAME are the model's; ARGUMENTS, a JSON text, are what the sidecar
-read, with what its tool makes of it: the one text that is decided about,
-shown, recorded and run.  PROBLEM is what is wrong with arguments that are
-none, MISFIT with those that do not fit the tool's schema, see `efrit-block'.
+ID and NAME are from the model.  ARGUMENTS is a JSON text: the input as the
+sidecar parsed it and the tool resolved it.  Permissions, questions, the work
+log and the tool use only this text.  PROBLEM says why the sidecar could not
+parse the input, MISFIT how the input breaks the schema, see `efrit-block'.
 STATE is `waiting', `planning', `asking', `denied', `running', or `done'.
-READY says whether it may run, or make its plan, when its turn comes.  PLAN is
-what a tool of this Emacs would change, see efrit-edit.el.  RESULT is the envelope, a
-plist, without data.  QUESTION is what the person is asked, CONFIRM the id
-of the sidecar's question.  GUARD says why the person is asked whatever was
-allowed before, ALLOWED whether the person has allowed this very use.
-EFFECTS says whether its tool does more than to read.  TOKEN is the
-sidecar's call under way, CALL the `efrit-tool-call' of a tool of this
-Emacs.  BEGUN and SECONDS say when it began to run and how long it ran."
+READY is non-nil if the use may run, or make its plan, once earlier uses have.
+PLAN is the `efrit-plan' of a tool that changes files, or nil.  RESULT is the
+envelope, a plist without data.  QUESTION is the question to the person, CONFIRM
+the id of the sidecar's question.  GUARD says why the person is asked even if a
+rule allows the use; ALLOWED is non-nil if the person allowed this very use.
+EFFECTS is non-nil if the tool can change something.  TOKEN is the sidecar's
+call under way, CALL the `efrit-tool-call' of a tool of this Emacs.  BEGUN is
+the time when the use began to run, SECONDS how long it ran."
   id name arguments problem misfit (state 'waiting) ready plan result question confirm
   guard allowed effects token call begun seconds)
 
 ;;; Calls of the sidecar
 
 (defconst efrit-loop--most-calls 3
-  "Number of retries for calls that store a reply or a result.")
+  "Most calls of a method that is called again when the sidecar dies.")
 
 (defun efrit-loop-begin-step (loop)
   "Begin a new step of LOOP and return its number.
@@ -344,9 +344,9 @@ has begun meanwhile.  Without FAILURE an error stops the loop."
     (efrit-loop-handle loop 'failed (efrit-error-text err))))
 
 (defun efrit-loop-call-again (loop method params success &optional failure tries)
-  "Do `efrit-loop-call', and repeat it if the sidecar dies meanwhile.
-METHOD must be one that can be called twice.  TRIES counts the calls made.
-PARAMS, SUCCESS and FAILURE are as there, for LOOP."
+  "Call METHOD as `efrit-loop-call' does, and again if the sidecar dies meanwhile.
+A second call of METHOD must change nothing.  LOOP, PARAMS, SUCCESS and FAILURE
+are as in `efrit-loop-call'.  TRIES is the number of this call, by default 1."
   (let ((tries (or tries 1)))
     (efrit-loop-call
      loop method params success
@@ -393,8 +393,8 @@ PARAMS, SUCCESS and FAILURE are as there, for LOOP."
     (car efrit-loop--all)))
 
 (defun efrit-loop-current ()
-  "Return the loop of this buffer or project, else a visible or the only one.
-Signal a `user-error' if there is none, or if it is not clear which is meant."
+  "Return the loop of this buffer or project, else a visible or the only loop.
+Signal a `user-error' if there is no loop, or if several could be meant."
   (or efrit-loop-here
       (if (file-remote-p default-directory)
           (efrit-loop--of-parent default-directory)
@@ -408,14 +408,14 @@ Signal a `user-error' if there is none, or if it is not clear which is meant."
             (t (car efrit-loop--all)))))
 
 (defun efrit-loop-visible-p (loop)
-  "Return non-nil if LOOP is that of this buffer or of a visible window."
+  "Return non-nil if LOOP belongs to this buffer or to one in a visible window."
   (or (eq loop efrit-loop-here)
       (seq-some (lambda (window)
                   (eq loop (buffer-local-value 'efrit-loop-here (window-buffer window))))
                 (efrit-loop-visible-windows))))
 
 (defun efrit-loop-visible-windows ()
-  "Return the windows on visible frames; in a terminal, only the top frame is."
+  "Return the windows on visible frames; in a terminal, on the top frame alone."
   (cl-loop for frame in (frame-list)
            when (and (eq t (frame-visible-p frame))
                      (or noninteractive
@@ -433,13 +433,13 @@ This asks nothing of a remote machine."
 ;;; Usage
 
 ;; The sidecar sums up usage and price, and sends both with each reply to
-;; `turn/end'.  An attempt that broke off is paid for, too: it is reported
-;; with the reply that comes in the end, or by itself where none does.
+;; `turn/end'.  An attempt that failed is paid for, too: its usage is reported
+;; with the reply of a later attempt, or by itself if no attempt has a reply.
 
 (defun efrit-loop-take-usage (loop ended)
   "Store in LOOP the usage and price of its session that ENDED reports.
-ENDED is a reply to `turn/end'.  Where the price is unknown, note once that a
-limit of dollars has no effect."
+ENDED is a reply to `turn/end' or `session/status'.  If the price is unknown,
+note once that a limit of dollars has no effect."
   (let* ((dollars (plist-get ended :dollars))
          (counts (efrit-loop-counts loop))
          (spent (- (or dollars 0) (or (plist-get (efrit-loop-usage loop) :dollars) 0))))
@@ -459,8 +459,8 @@ limit of dollars has no effect."
           (efrit-loop-request loop) nil)))
 
 (defun efrit-loop-report-lost (loop)
-  "Report the usage of the lost attempts of LOOP, which has no reply, if any.
-LOOP does not wait for it.  Where it fails, the next turn reports it."
+  "Report the usage of LOOP's failed attempts, if any, when there is no reply.
+LOOP does not wait.  If the report fails, the next turn reports the usage."
   (when-let* ((lost (efrit-loop-lost loop)))
     (setf (efrit-loop-lost loop) nil)
     (efrit-sidecar-request-async
@@ -474,7 +474,7 @@ LOOP does not wait for it.  Where it fails, the next turn reports it."
 
 ;; With Emacs's default a session collects garbage once in every turn, which
 ;; stops Emacs for some 20 ms each time.  While a loop works the threshold is
-;; higher; it is the person's own again as soon as none does.
+;; higher; when no loop works any more, the person's threshold is restored.
 
 (defvar efrit-garbage--saved-threshold nil
   "The `gc-cons-threshold' to restore when no loop works, or nil.")
@@ -492,8 +492,8 @@ LOOP does not wait for it.  Where it fails, the next turn reports it."
           gc-cons-threshold efrit-garbage-threshold)))
 
 (defun efrit-garbage--rest (loop)
-  "Restore `gc-cons-threshold' if LOOP was the last to work.
-A value that was set meanwhile stays."
+  "Restore `gc-cons-threshold' if LOOP was the last loop that worked.
+A threshold that something else set meanwhile stays."
   (setq efrit-garbage--working-loops (delq loop efrit-garbage--working-loops))
   (when (and efrit-garbage--saved-threshold (null efrit-garbage--working-loops))
     (when (eql gc-cons-threshold efrit-garbage-threshold)

@@ -19,10 +19,10 @@
   "History of memory searches.")
 
 (defvar efrit-memory--last-search nil
-  "The last query and its results, a cons.")
+  "A cons of the last query and its results, or nil.")
 
 (defvar-local efrit-memory--id nil
-  "The number of the observation that this buffer shows.")
+  "The id, a number, of the observation that this buffer shows, or nil.")
 
 ;;; The mode
 
@@ -34,7 +34,7 @@
 (defvar efrit-memory-minibuffer-map
   (efrit-make-keymap '(("SPC" self-insert-command)
                        ("?" self-insert-command)))
-  "Keys while a query is typed, which may have any character in it.")
+  "Keys while a query is typed: blanks and question marks insert themselves.")
 
 (defvar efrit-memory-icomplete-map
   (efrit-make-keymap '(("RET" icomplete-force-complete-and-exit)
@@ -42,7 +42,7 @@
                        ("<up>" icomplete-backward-completions))
                      efrit-memory-minibuffer-map)
   "Keys while a query is typed and icomplete shows the results.
-\\`RET' chooses the selected result, since the query itself is none.")
+\\`RET' chooses the selected result, since the query itself is not a result.")
 
 (define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
   "Major mode that shows observations.
@@ -66,7 +66,7 @@ With a prefix argument, as INSERT, insert its content at point instead."
 
 ;;;###autoload
 (defun efrit-memory-timeline (id)
-  "Show the observations saved before and after ID in its session."
+  "Show the observations saved before and after the one with ID in its session."
   (interactive (list (or (efrit-memory--id-here) (efrit-memory--read-id))))
   (let ((line (efrit-memory--ask 'memory/timeline (list :id id))))
     (efrit-memory--show id (efrit-memory--timeline line))))
@@ -91,8 +91,8 @@ With a prefix argument, as INSERT, insert its content at point instead."
 
 ;;;###autoload
 (defun efrit-context-pack (project tokens place &optional file)
-  "Write the memories of PROJECT as one text of at most TOKENS.
-PLACE is `buffer', `kill-ring' or `file', the target; FILE is that file."
+  "Write the observations of PROJECT, nil for all, as one text of at most TOKENS.
+PLACE is the target, `buffer', `kill-ring' or `file'; FILE is the file's name."
   (interactive (efrit-memory--read-pack))
   (let* ((pack (efrit-memory--ask 'memory/pack
                                   `(:tokens ,tokens
@@ -108,7 +108,7 @@ PLACE is `buffer', `kill-ring' or `file', the target; FILE is that file."
     text))
 
 (defun efrit-memory--ask (method params)
-  "Return the reply of the sidecar of the folder here to METHOD with PARAMS."
+  "Call METHOD with PARAMS on this folder's sidecar, and return the reply."
   (efrit-sidecar-request method params :host (file-remote-p default-directory)))
 
 (defun efrit-memory--project ()
@@ -117,7 +117,7 @@ PLACE is `buffer', `kill-ring' or `file', the target; FILE is that file."
     (file-name-nondirectory (directory-file-name (project-root project)))))
 
 (defun efrit-memory--id-here ()
-  "Return the id of the observation on this line, or of this buffer."
+  "Return the id of the observation on this line, or of this buffer, or nil."
   (or (get-text-property (line-beginning-position) 'efrit-memory-id)
       efrit-memory--id))
 
@@ -125,8 +125,8 @@ PLACE is `buffer', `kill-ring' or `file', the target; FILE is that file."
 
 (defun efrit-memory--read-id ()
   "Ask for an observation, listing results while typing, and return its id.
-The person's completion interface shows them; if there is none, turn on
-icomplete for this, which shows the latest before a word is typed."
+The person's completion interface lists the results; without one, turn on
+icomplete meanwhile, which lists the latest observations for an empty query."
   (let* ((efrit-memory--last-search nil)
          (icomplete (and (not icomplete-mode) (efrit-memory--plain-p)))
          (icomplete-show-matches-on-no-input
@@ -166,7 +166,7 @@ keep Fido's keys."
        (not (bound-and-true-p mct-mode))))
 
 (defun efrit-memory--table (typed _predicate action)
-  "Return the completions of TYPED, or ACTION's value; this is a completion table."
+  "Return the value for TYPED and ACTION of a completion table of search results."
   (pcase action
     ('metadata '(metadata (category . efrit-memory)
                           (display-sort-function . identity)
@@ -176,7 +176,7 @@ keep Fido's keys."
     ('nil typed)))
 
 (defun efrit-memory--try-completion (typed _table _predicate point)
-  "Return the only result of TYPED, or TYPED and POINT if there are several."
+  "Return the only result of TYPED, or (TYPED . POINT) if there are several."
   (pcase (mapcar #'car (efrit-memory--results typed))
     ('nil nil)
     (`(,only) (or (equal only typed) (cons only (length only))))
@@ -187,7 +187,7 @@ keep Fido's keys."
   (mapcar #'car (efrit-memory--results typed)))
 
 (defun efrit-memory--results (typed)
-  "Return the results of TYPED, an alist of lines and ids; cache the last ones."
+  "Return the results of TYPED, an alist from lines to ids; cache the last alist."
   (let ((words (string-trim (efrit-memory--words typed))))
     (unless (equal words (car efrit-memory--last-search))
       ;; Show the typed text before waiting for the answer.
@@ -196,13 +196,13 @@ keep Fido's keys."
     (cdr efrit-memory--last-search)))
 
 (defun efrit-memory--words (typed)
-  "Return the query for TYPED; its last word is a prefix."
+  "Return the query for TYPED, with a * behind a last word, which is a prefix."
   (if (or (string-match-p "\\`#[0-9]+ " typed) (string-match-p "[[:alnum:]]\\'" typed))
       (concat typed "*")
     typed))
 
 (defun efrit-memory--search (words)
-  "Return an alist of lines and ids of the results of WORDS."
+  "Return an alist from lines to ids of the observations that match WORDS."
   (let ((number (efrit-memory--number-in words)))
     (if number
         (list (cons (string-remove-suffix "*" words) number))
@@ -213,7 +213,7 @@ keep Fido's keys."
                          :results)))))
 
 (defun efrit-memory--number-in (line)
-  "Return the id at the beginning of LINE, a result, or nil."
+  "Return the id at the beginning of LINE, or nil if LINE is not a result's line."
   (and (string-match "\\`#\\([0-9]+\\) \\[" line)
        (string-to-number (match-string 1 line))))
 
@@ -258,7 +258,7 @@ keep Fido's keys."
           "\n"))
 
 (defun efrit-memory--show (id text)
-  "Show TEXT, about the observation ID or nil, in a buffer, and return that."
+  "Show TEXT, about the observation ID or nil, in a buffer; return the buffer."
   (let ((buffer (get-buffer-create "*efrit memory*"))
         (folder default-directory))
     (with-current-buffer buffer

@@ -5,22 +5,22 @@
 
 ;;; Commentary:
 
-;; A rule is (WHAT PATTERN DECISION): WHAT is a tool's name, t for all tools,
-;; or one of the deeds below, such as `edit'; DECISION is `allow', `ask' or
-;; `deny'.  PATTERN is one of
+;; The subjects of a tool call are what the tool acts on: a command and its
+;; folder, code, an address, files, else the whole input.  A permission rule is
+;; (WHAT PATTERN DECISION): WHAT is a tool's name, an action such as `edit', or
+;; t for all tools; DECISION is `allow', `ask' or `deny'.  PATTERN is one of:
 ;;
-;;   t                       whatever the call is about
-;;   "REGEXP"                what the call is about matches it
-;;   (all)                   the same as t, as a person answered
-;;   (exactly TEXTS PLACE)   it is about one of TEXTS; of a command, run in PLACE
+;;   t                       any subject
+;;   "REGEXP"                a subject that matches the regular expression
+;;   (all)                   any subject; stored for a person's answer
+;;   (exactly TEXTS PLACE)   one of TEXTS; PLACE is the folder of a command
 ;;   (begins WORDS PLACE)    a simple command that begins with WORDS, in PLACE
-;;   (site ADDRESS)          an address of this site
+;;   (site ADDRESS)          an address at the site ADDRESS
 ;;
-;; What a call is about are its subjects: a command and its folder, code, an
-;; address, files, else its whole input.  The first rule that fits decides:
-;; those of the session, then those remembered for the project, then the
-;; person's option; where none does, the tool's own policy.  Some calls are
-;; asked about whatever was allowed, see `efrit-permission-always-ask-files'.
+;; The first rule that applies decides: rules of the session come first, then
+;; rules of the project, then `efrit-permission-rules'.  If no rule applies, the
+;; tool's policy decides.  The person is asked about some calls even if a rule
+;; allows them, see `efrit-permission-always-ask-files'.
 
 ;;; Code:
 
@@ -31,20 +31,20 @@
   '("git" "hg" "svn" "npm" "yarn" "pnpm" "pip" "pipx" "uv" "poetry" "cargo" "go" "make" "gmake" "just"
     "rake" "bundle" "mix" "gradle" "mvn" "dotnet" "apt" "apt-get" "brew" "nix" "systemctl" "python"
     "python3" "pypy3")
-  "Programs of which the name alone says too little.
-Their first argument says what they do.")
+  "Programs whose first argument, such as a subcommand, decides what they do.
+A rule for the beginning of a command has that argument, too.")
 
 (defconst efrit-permissions--running-arguments
   '("run" "exec" "x" "config" "alias" "rebase" "bisect" "filter-branch" "submodule" "difftool"
     "mergetool" "clone" "archive" "generate" "tool")
-  "First arguments of these programs that make them run other programs.")
+  "Subcommands with which a program can run other programs.")
 
 (defconst efrit-permissions--running-options
   (concat "\\`\\(?:--?\\(?:exec\\|toolexec\\|vettool\\|wrapper\\|fplugin\\|specs\\)"
           "\\|--\\(?:exe\\|conf\\|compr\\|upl\\|rece\\|hostname-bin\\|pre\\(?:=\\|\\'\\)\\|rsh\\|pager"
           "\\|shell\\|script\\|node-o\\|command\\|plugin\\|require\\|loader\\|import\\|output\\(?:=\\|\\'\\|-d\\)\\)\\)")
-  "Options with which a program runs, or writes, what they name; their short forms.
-A regular expression.")
+  "A regular expression for options that name what a program runs or writes.
+It matches abbreviations of long options, too.")
 
 (defconst efrit-permissions--running-options-by-program
   '(("git" . "\\`-\\(?:[[:alnum:]]*O\\|-o[pu]\\)")
@@ -65,18 +65,18 @@ A regular expression.")
     ("svn" . "\\`-.*-cmd")
     ("apt" . "\\`-\\(?:[oc]\\|-option\\)")
     ("apt-get" . "\\`-\\(?:[oc]\\|-option\\)"))
-  "Options of single programs that make them run others: regular expressions.")
+  "Alist from programs to regexps for options that have them run or write more.")
 
 (defconst efrit-permissions--actions
   '(("edit_file" edit) ("multi_edit" edit) ("create_file" create) ("rename_file" rename)
     ("delete_file" delete) ("format_buffer" format) ("undo_edit" undo) ("restore_checkpoint" undo)
     ("run_command" command) ("compile" compile) ("eval_sexp" code) ("fetch_url" address)
     ("web_search" search) ("read_buffer" buffer))
-  "Actions of tools that a question can name.")
+  "The actions of tools, which rules can name: lists (TOOL ACTION).")
 
 (defconst efrit-permissions--subject-arguments
   '((code . :code) (address . :url) (search . :query) (buffer . :buffer))
-  "Arguments with what an action is about; for others it is the command.")
+  "Alist from actions to the argument with their subject; else it is `:command'.")
 
 (defconst efrit-permissions--words
   '((edit "edits of %s" "all edits in this project")
@@ -91,7 +91,7 @@ A regular expression.")
     (address "exactly this address")
     (search "exactly this search")
     (buffer "reading the buffer %s"))
-  "Texts that describe what a rule allows.")
+  "Descriptions of rules: (ACTION EXACTLY ALL); %s stands for the subjects.")
 
 ;;; What a call is about
 
@@ -101,10 +101,10 @@ A regular expression.")
              (efrit-permissions-subjects tool arguments) ", "))
 
 (defun efrit-permissions-subjects (tool arguments &optional files)
-  "Return what a call of TOOL with ARGUMENTS, a JSON text, is about.
-It is a list of plists: `:deed', what would be done; `:text', to what;
-`:place', of a command the folder it runs in; `:file', whether the text is a
-file's name.  FILES, if not nil, are the real names of the files in the project."
+  "Return the subjects of a call of TOOL with ARGUMENTS, a JSON text, as plists.
+`:deed' is the action, `:text' what it acts on, `:place' a command's folder,
+`:input' the text of an exact rule; `:file' is non-nil if the text is a file's
+name.  FILES, if not nil, are the real names of the files in the project."
   (let* ((given (ignore-errors (efrit-json-plist arguments)))
          (deed (efrit-permissions--action tool given)))
     (pcase deed
@@ -140,7 +140,7 @@ are not among them.")
 
 (defun efrit-permissions-visible (text &optional one-line)
   "Return TEXT with its hidden characters made visible.
-With ONE-LINE, line breaks and tabs are among them."
+With ONE-LINE, make line breaks and tabs visible, too."
   (replace-regexp-in-string
    (concat efrit-permissions-hidden-characters (and one-line "\\|[\n\t]"))
    (lambda (hidden) (format "<U+%04X>" (aref hidden 0)))
@@ -150,8 +150,8 @@ With ONE-LINE, line breaks and tabs are among them."
 
 (defun efrit-permissions-decide (tool subjects policy rules)
   "Return `allow', `ask' or `deny' for a call of TOOL about SUBJECTS.
-POLICY, `allow' or `ask', decides where none of RULES applies.  Of several
-decisions the strictest counts."
+POLICY, `allow' or `ask', decides about a subject if none of RULES applies.
+The strictest decision about any of SUBJECTS counts."
   (let ((decisions (mapcar (lambda (subject)
                              (efrit-permissions--decision tool subject policy rules))
                            subjects)))
@@ -166,7 +166,7 @@ decisions the strictest counts."
   (efrit-permissions--change root (lambda (rules) (cons rule (delete rule rules)))))
 
 (defun efrit-permissions-revoke (root rule)
-  "Remove RULE from those of the project ROOT."
+  "Remove RULE from the rules stored for the project ROOT."
   (efrit-permissions--change root (lambda (rules) (delete rule rules))))
 
 ;;; What an answer allows
@@ -182,7 +182,7 @@ what RULE allows."
                 (and alike (list 'alike alike (efrit-permissions-rule-text alike)))))))
 
 (defun efrit-permissions-refusal (tool subjects)
-  "Return (RULE WORDS): the rule to deny TOOL about SUBJECTS, in words."
+  "Return (RULE WORDS): the rule that denies TOOL for SUBJECTS, and its words."
   (list (efrit-permissions--exact-rule tool subjects 'deny)
         (efrit-permissions--button-text tool subjects 'deny)))
 
@@ -201,7 +201,7 @@ what RULE allows."
       (_ (format "%s about what matches %s" (if (eq what t) "every tool" what) pattern)))))
 
 (defun efrit-permissions-split-command (command)
-  "Return the words of COMMAND, or nil if it is not a simple one.
+  "Return the words of COMMAND, or nil if COMMAND is not simple.
 A command with an operator, a redirection, an expansion, an assignment, a
 comment, a line break or a hidden character is not simple."
   (let ((position 0)
@@ -230,7 +230,7 @@ comment, a line break or a hidden character is not simple."
 
 ;;;###autoload
 (defun efrit-permissions-forget (root)
-  "Remove all rules of the project ROOT."
+  "Remove all permission rules that are stored for the project ROOT."
   (interactive
    (list (completing-read "Forget the permissions of: "
                           (or (mapcar #'car (efrit-permissions--read))
@@ -249,7 +249,7 @@ Overwriting a file is an edit."
           (t deed))))
 
 (defun efrit-permissions--folder (folder)
-  "Return FOLDER, that of a command, normalized; \"\" is the root."
+  "Return FOLDER, the folder of a command, normalized; the root is \"\"."
   (if (stringp folder)
       (efrit-permissions--normalize-path (string-remove-suffix "/" folder))
     ""))
@@ -269,18 +269,18 @@ Overwriting a file is an edit."
                                      edits))))))
 
 (defun efrit-permissions--file-subjects (deed files paths arguments)
-  "Return the subjects of DEED, with FILES, true names, and PATHS, as given.
-If there are none, ARGUMENTS are the subject.  For a new name, an answer is
-for the old and the new name together."
+  "Return the subjects of the action DEED: FILES, real names, and PATHS, as given.
+If there are no files, ARGUMENTS are the subject.  An exact rule for a rename
+has the old and the new name together."
   (let ((both (and (eq deed 'rename) (string-join (or files paths) " to "))))
     (or (mapcar (lambda (path) (list :deed deed :text path :file t :input both))
                 (seq-uniq (mapcar #'efrit-permissions--normalize-path (append files paths))))
         (list (list :deed deed :text arguments)))))
 
 (defun efrit-permissions--other-subjects (deed given arguments)
-  "Return the subjects of DEED, a tool, with GIVEN, the parsed ARGUMENTS.
-Regular expressions are matched with its main argument; an answer is for all
-arguments, unless there is only a file."
+  "Return the subjects of the tool DEED with GIVEN, the parsed ARGUMENTS.
+A rule's regular expression is matched with the main argument; an exact rule is
+for all arguments, except that one to deny a file is for the file."
   (let* ((key (seq-find (lambda (key) (plist-get given key))
                         '(:command :code :url :path :paths :pattern)))
          (value (plist-get given key)))
@@ -299,8 +299,8 @@ arguments, unless there is only a file."
   (replace-regexp-in-string "'\\([^']*\\)'\\|\"\\([^\"]*\\)\"" "\\1\\2" word t))
 
 (defun efrit-permissions--command-prefix (command)
-  "Return the first words of COMMAND that a permission can be for, or nil.
-They are the program, and its subcommand if the program alone says too little."
+  "Return the first words of COMMAND that a rule can allow, or nil.
+The words are the program and, if that decides what it does, its subcommand."
   (pcase (efrit-permissions-split-command command)
     (`(,program . ,rest)
      (let ((verb (and rest (string-match-p "\\`[a-z][a-z0-9-]*\\'" (car rest)) (car rest))))
@@ -322,9 +322,9 @@ They are the program, and its subcommand if the program alone says too little."
   (seq-intersection (efrit-permissions--program-names program) programs))
 
 (defun efrit-permissions--prefix-p (words command)
-  "Return non-nil if COMMAND is a simple one that begins with WORDS.
-One that names a file which runs by being there is another one, and so is one
-with an option that has the program run something else, or write a file."
+  "Return non-nil if COMMAND is simple, and the rule for WORDS may allow it.
+COMMAND must begin with WORDS, name no file that is always asked about, and
+have no option with which the program runs something else, or writes a file."
   (let* ((given (efrit-permissions-split-command command))
          (others (nthcdr (length words) given)))
     (and (> (length words) 0)
@@ -346,7 +346,7 @@ with an option that has the program run something else, or write a file."
 
 (defun efrit-permissions--names-running-p (word)
   "Return non-nil if WORD, of a command, names a file always asked about.
-It may stand right behind the letter of an option."
+The file name may follow an option's letter, or a comma, colon or =."
   (seq-some (lambda (part)
               (and (not (string-empty-p part))
                    (or (efrit-permissions-always-asks-p part)
@@ -365,7 +365,7 @@ It may stand right behind the letter of an option."
     (if rule (nth 2 rule) policy)))
 
 (defun efrit-permissions--rule-applies-p (rule tool subject)
-  "Return non-nil if RULE is for TOOL and SUBJECT."
+  "Return non-nil if RULE covers a call of TOOL about SUBJECT."
   (pcase-let ((`(,what ,pattern ,decision) rule)
               (text (plist-get subject :text)))
     (and (or (eq what t) (equal what tool) (eq what (plist-get subject :deed)))
@@ -383,8 +383,8 @@ It may stand right behind the letter of an option."
            (`(site ,site) (efrit-permissions--of-site-p text site))))))
 
 (defun efrit-permissions--subject-listed-p (subject texts decision)
-  "Return non-nil if SUBJECT is in TEXTS, those of a rule with DECISION.
-A denied file is denied under each of its names."
+  "Return non-nil if SUBJECT is in TEXTS, from an exact rule with DECISION.
+A rule that denies a file covers each way to write the file's name."
   (let ((text (efrit-permissions--subject-text subject decision)))
     (or (member text texts)
         (and (eq decision 'deny)
@@ -393,15 +393,15 @@ A denied file is denied under each of its names."
                      (mapcar (lambda (one) (expand-file-name one "/")) texts))))))
 
 (defun efrit-permissions--subject-text (subject decision)
-  "Return the text of SUBJECT that an answer with DECISION is for.
-For an unknown tool, that is its whole input."
+  "Return the text of SUBJECT for an exact rule with DECISION.
+It is the `:input' of SUBJECT, if any, except in a rule to deny a file."
   (or (and (plist-get subject :input)
            (not (and (eq decision 'deny) (plist-get subject :file)))
            (plist-get subject :input))
       (plist-get subject :text)))
 
 (defun efrit-permissions--subject-texts (subjects decision)
-  "Return the texts of SUBJECTS that an answer with DECISION is for."
+  "Return the texts of SUBJECTS for an exact rule with DECISION."
   (seq-uniq (mapcar (lambda (subject) (efrit-permissions--subject-text subject decision))
                     subjects)))
 
@@ -414,7 +414,7 @@ For an unknown tool, that is its whole input."
         decision))
 
 (defun efrit-permissions--similar-rule (tool subjects)
-  "Return a rule to allow TOOL for subjects like SUBJECTS, or nil."
+  "Return a rule to allow TOOL for subjects like SUBJECTS, or nil for none."
   (let* ((subject (car subjects))
          (text (plist-get subject :text))
          (deed (plist-get subject :deed)))
@@ -429,7 +429,7 @@ For an unknown tool, that is its whole input."
       (_ (list (or deed tool) '(all) 'allow)))))
 
 (defun efrit-permissions--site (url)
-  "Return the site of URL, or nil."
+  "Return the site of URL, its scheme, host and port, or nil if it has none."
   (and (string-match "\\`https?://[^/?#\\@[:space:]]+" url)
        (match-string 0 url)))
 
@@ -442,7 +442,7 @@ For an unknown tool, that is its whole input."
 ;;; Words
 
 (defun efrit-permissions--button-text (tool subjects decision)
-  "Return the label of a button with DECISION about TOOL and SUBJECTS."
+  "Return the words of an exact rule with DECISION about TOOL and SUBJECTS."
   (let* ((subject (car subjects))
          (deed (plist-get subject :deed))
          (words (cadr (assq deed efrit-permissions--words)))
@@ -479,7 +479,7 @@ For an unknown tool, that is its whole input."
 ;;; The file
 
 (defun efrit-permissions--change (root change)
-  "Apply the function CHANGE to the rules of the project ROOT, and store them."
+  "Replace the rules of the project ROOT by the value of CHANGE for them."
   (let* ((all (efrit-permissions--read))
          (key (directory-file-name (expand-file-name root)))
          (rules (funcall change (cdr (assoc key all))))
@@ -487,8 +487,8 @@ For an unknown tool, that is its whole input."
     (efrit-permissions--write (if rules (cons (cons key rules) others) others))))
 
 (defun efrit-permissions--read ()
-  "Return the content of `efrit-permissions-file', an alist of roots and rules.
-Leave out rules of earlier versions, whose buttons did not describe them."
+  "Return the content of `efrit-permissions-file', an alist from roots to rules.
+Leave out allowing rules of versions whose buttons did not describe the rules."
   (let ((file (default-value 'efrit-permissions-file)))
     (when (file-readable-p file)
       (mapcar
@@ -501,12 +501,12 @@ Leave out rules of earlier versions, whose buttons did not describe them."
            (error (user-error "%s is damaged: repair or remove it" file))))))))
 
 (defun efrit-permissions--legacy-rule-p (rule)
-  "Return non-nil if RULE is of a version whose buttons did not describe it."
+  "Return non-nil if RULE, one to allow, is of a version that did not describe it."
   (and (eq (nth 2 rule) 'allow)
        (not (consp (nth 1 rule)))))
 
 (defun efrit-permissions--write (all)
-  "Write ALL to `efrit-permissions-file', atomically."
+  "Write ALL, an alist from roots to rules, to the permissions file atomically."
   (let* ((file (default-value 'efrit-permissions-file))
          (new (make-temp-file (concat (expand-file-name file) "-")))
          (print-length nil)
