@@ -61,14 +61,14 @@ It is (begin BLOCK), (piece BLOCK STRING), (end BLOCK), or nil for none."
       text)))
 
 (defun efrit-reply-tool-uses (reply)
-  "Return the blocks of REPLY that are complete tool uses, in order."
+  "Return each block of REPLY that is a complete tool use, in order."
   (seq-filter (lambda (block)
                 (and (equal (efrit-block-type block) "tool_use")
                      (efrit-block-done block)))
               (reverse (efrit-reply-blocks reply))))
 
 (defun efrit-reply-take-inputs (reply inputs unreadable misfits)
-  "Store in the tool uses of REPLY their INPUTS, as the sidecar parsed them.
+  "Store in each tool use of REPLY its input of INPUTS, parsed by the sidecar.
 INPUTS has a plist for each tool use, in order; a tool use that it lacks gets a
 problem.  UNREADABLE and MISFITS are vectors of ids with problems, as plists."
   (cl-loop for block in (efrit-reply-tool-uses reply)
@@ -242,7 +242,7 @@ SYSTEM and TOOLS are JSON texts, MESSAGES a list of JSON texts.  MAX-TOKENS
 limits the reply.  MODEL is a plist of the model's capabilities, LEFT-WINDOW
 the number of tokens that rewrites removed from the messages, PREVIOUS-ID the
 id of the last reply or nil.  ON-EVENT is called with a list: (begin BLOCK),
-(piece BLOCK STRING), (end BLOCK), (retry SECONDS PROBLEM) or (again).
+\(piece BLOCK STRING), (end BLOCK), (retry SECONDS PROBLEM) or (again).
 ON-END is called once: with the `efrit-reply' and nil, or with an empty
 `efrit-reply' and a plist of the problem's `:message', `:type' and `:status'.
 The usage of attempts that failed is in `efrit-claude-lost'."

@@ -126,7 +126,7 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
 
 ;;;###autoload
 (defun efrit-allow-once ()
-  "Allow the pending tool call, without a rule for later calls."
+  "Allow the pending tool call this once, without storing a rule."
   (interactive)
   (efrit-ask--decide 'allow nil))
 
@@ -146,21 +146,21 @@ The command's button describes the rule; `efrit-permissions' revokes it."
 
 ;;;###autoload
 (defun efrit-allow-alike-for-session ()
-  "Allow calls like the pending tool call for the rest of the session.
+  "Allow each call like the pending tool call for the rest of the session.
 The command's button describes the rule; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'session nil 'alike))
 
 ;;;###autoload
 (defun efrit-allow-alike-for-project ()
-  "Allow calls like the pending tool call in this project from now on.
+  "Allow each call like the pending tool call in this project from now on.
 The command's button describes the rule; `efrit-permissions' revokes it."
   (interactive)
   (efrit-ask--decide 'allow 'project nil 'alike))
 
 ;;;###autoload
 (defun efrit-deny-once ()
-  "Deny the pending tool call, without a rule for later calls."
+  "Deny the pending tool call this once, without storing a rule."
   (interactive)
   (efrit-ask--decide 'deny nil))
 
@@ -293,7 +293,7 @@ question, move it to the next question, or to the reply box."
       (goto-char (or (efrit-ask-position) (point-max))))))
 
 (defun efrit-ask--check-grant (loop use grant)
-  "Signal a `user-error' unless the question of LOOP about USE offers GRANT."
+  "Signal a `user-error' unless GRANT is a choice in LOOP's question about USE."
   (unless (assq grant (efrit-run-grants loop use))
     (user-error (if (efrit-run-grants loop use)
                     "This permission is not offered here; see the buttons of the question"
@@ -448,11 +448,11 @@ The person may have meant that key for the question before."
   (concat "  " (string-join parts (concat (or between " ") "  ")) "\n"))
 
 (defun efrit-ask--button (key label command)
-  "Return a button with the text \"[KEY] LABEL\" that calls COMMAND."
+  "Return a button with the text \"[KEY] LABEL\" for COMMAND."
   (efrit-ask-button (format "[%s] %s" key label) command))
 
 (defun efrit-ask-button (label command)
-  "Return LABEL as a text button that calls COMMAND."
+  "Return a button with the text LABEL for COMMAND."
   (make-text-button (copy-sequence label) nil
                     'face 'efrit-key
                     'action (lambda (_) (call-interactively command))))

@@ -287,7 +287,7 @@ MORE are further lines of it.  `efrit-http-parse' parses what curl prints."
    'utf-8-unix))
 
 (defun efrit-http-option (name value)
-  "Return the line of curl's configuration that sets the option NAME to VALUE."
+  "Return the line of curl's configuration for the option NAME with VALUE."
   (when (string-match-p "[\n\r\0]" value)
     (user-error "The %s of the request has a line break in it" name))
   (format "%s = \"%s\"\n" name (replace-regexp-in-string "[\\\"]" "\\\\\\&" value)))

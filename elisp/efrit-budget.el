@@ -58,7 +58,7 @@ replies to `session/turns' and `worklog/list'."
           :about "system text, tools, and the lines of turns that left")))
 
 (defun efrit-budget-rows--turn-row (turn)
-  "Return the row of TURN, an entry in the reply to `session/turns'."
+  "Return the row of TURN, the sidecar's entry for a user message or a reply."
   (let ((number (plist-get turn :turn))
         (kind (plist-get turn :kind)))
     (list :id (format "t%d-%s" number kind)
@@ -407,7 +407,7 @@ Then call SUCCESS with the reply in this buffer, unless the buffer is killed."
       (user-error "No item on this line")))
 
 (defun efrit-budget-view--row-of-result ()
-  "Return the row at point; signal a `user-error' unless it shows a result."
+  "Return the row at point; signal a `user-error' unless it is a result's row."
   (let ((row (efrit-budget-view--row)))
     (unless (eq (plist-get row :kind) 'result)
       (user-error "Only results can be pinned, dropped and restored"))
@@ -419,7 +419,7 @@ Then call SUCCESS with the reply in this buffer, unless the buffer is killed."
       (user-error "This tool call has no result yet")))
 
 (defun efrit-budget-view--sorter (name)
-  "Return a predicate that sorts entries by NAME, a numeric member of their rows."
+  "Return a predicate to sort entries by NAME, a numeric member of their rows."
   (lambda (one other)
     (let ((rows efrit-budget-view--rows))
       (< (or (plist-get (gethash (car one) rows) name) 0)
@@ -433,8 +433,8 @@ Then call SUCCESS with the reply in this buffer, unless the buffer is killed."
           (file-name-nondirectory (directory-file-name (efrit-loop-root loop)))))
 
 (defun efrit-budget-view--show (status turns entries)
-  "Show the rows made from STATUS, TURNS and ENTRIES in this buffer.
-The arguments are as in `efrit-budget-rows'."
+  "Show the present rows in this buffer.
+They are made from STATUS, TURNS and ENTRIES by `efrit-budget-rows'."
   (let ((rows (efrit-budget-rows status turns entries)))
     (setq efrit-budget-view--rows (make-hash-table :size (length rows) :test #'equal)
           tabulated-list-entries

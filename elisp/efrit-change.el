@@ -29,7 +29,7 @@ Look for the name as it is first: following links on another machine is slow."
   (or (get-file-buffer file) (find-buffer-visiting file)))
 
 (defmacro efrit-file-quietly (&rest body)
-  "Run BODY; visiting a file in it asks nothing and runs no code of the file."
+  "Run BODY; visiting a file in it asks nothing and cannot run the file's code."
   (declare (indent 0) (debug t))
   `(let ((enable-local-variables nil)
          (large-file-warning-threshold nil)
@@ -55,7 +55,7 @@ and set those of its local variables that are safe."
         (current-buffer))))
 
 (defun efrit-file-take-variables (hack)
-  "Call HACK, which sets file-local variables; let it set only safe variables.
+  "Call HACK, a setter of file-local variables; let it set only safe variables.
 Drop the variable `mode', since it could name any function ending in \"-mode\"."
   (let ((enable-local-variables :safe)
         (enable-local-eval nil)
