@@ -216,7 +216,7 @@ Some servers do not end each block."
 ;; `efrit-claude-url' and `efrit-claude-model'; no key is needed there.
 
 (defconst efrit-claude--most-raw 1000000
-  "Bytes of a reply without events after which receiving it stops.")
+  "Most bytes that are received of a reply without events.")
 
 (defconst efrit-claude--most-error-characters 1000
   "Most characters of an endpoint's error message that are shown.")

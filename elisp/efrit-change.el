@@ -181,7 +181,7 @@ Add no newline at the end, and make no backup."
         (remove-hook 'write-file-functions #'efrit-file-write t)))))
 
 (defun efrit-file-write ()
-  "Write this buffer to a temporary file, rename that to its file, and return t.
+  "Write this buffer to a temporary file, rename that to the real file, return t.
 `efrit-file-save' makes this the last of `write-file-functions'."
   (let* ((file (file-chase-links buffer-file-name))
          (modes (file-modes file))
@@ -228,7 +228,7 @@ Prevent the question of Emacs about a file that has changed on disk."
       coding)))
 
 (defun efrit-file--stamp (attributes)
-  "Return the stamp of the file with ATTRIBUTES, or nil if they are nil."
+  "Return (SIZE TIME INODE) from a file's ATTRIBUTES, or nil if ATTRIBUTES is nil."
   (and attributes
        (list (file-attribute-size attributes)
              (file-attribute-modification-time attributes)

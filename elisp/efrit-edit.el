@@ -121,7 +121,7 @@ Return nil if each distance is more than half the length of WANTED."
 ;; worked must be read again.
 
 (defun efrit-read-files-record (loop tool arguments)
-  "Record in LOOP the file that a call of TOOL with ARGUMENTS, JSON text, read."
+  "If TOOL is `read_file', record in LOOP that the file in ARGUMENTS was read."
   (when (equal tool "read_file")
     (let ((path (plist-get (ignore-errors (efrit-json-plist arguments)) :path)))
       (when (stringp path)
@@ -591,7 +591,7 @@ PREFIX begins the text of the refusal."
             (if (nthcdr efrit-edit--most-places places) " ..." ""))))
 
 (defun efrit-edit--plan-create (arguments files)
-  "Return the plan of `create_file' with ARGUMENTS; FILES are the path reports."
+  "Return the plan of `create_file' with ARGUMENTS; FILES has reports on paths."
   (let* ((path (plist-get arguments :path))
          (content (plist-get arguments :content))
          (file (efrit-plan-file path files))
@@ -605,7 +605,7 @@ PREFIX begins the text of the refusal."
                      (efrit-count-text (length (efrit-diff-lines content)) "line")))))
 
 (defun efrit-edit--plan-rename (arguments files)
-  "Return the plan of `rename_file' with ARGUMENTS; FILES are the path reports."
+  "Return the plan of `rename_file' with ARGUMENTS; FILES has reports on paths."
   (let* ((path (plist-get arguments :path))
          (to (plist-get arguments :to))
          (target (efrit-plan-file to files))
@@ -621,7 +621,7 @@ PREFIX begins the text of the refusal."
      :report (format "Renamed %s to %s." path to))))
 
 (defun efrit-edit--plan-delete (arguments files)
-  "Return the plan of `delete_file' with ARGUMENTS; FILES are the path reports."
+  "Return the plan of `delete_file' with ARGUMENTS; FILES has reports on paths."
   (let* ((path (plist-get arguments :path))
          (file (efrit-edit-existing path files)))
     (efrit-plan-create :changes (list (efrit-edit--deletion path (plist-get file :file) files))

@@ -176,7 +176,7 @@ keep Fido's keys."
     ('nil typed)))
 
 (defun efrit-memory--try-completion (typed _table _predicate point)
-  "Return the only result of TYPED, or (TYPED . POINT) if there are several."
+  "Return the only result of TYPED, (TYPED . POINT) if there are more, or nil."
   (pcase (mapcar #'car (efrit-memory--results typed))
     ('nil nil)
     (`(,only) (or (equal only typed) (cons only (length only))))

@@ -65,7 +65,7 @@ It matches abbreviations of long options, too.")
     ("svn" . "\\`-.*-cmd")
     ("apt" . "\\`-\\(?:[oc]\\|-option\\)")
     ("apt-get" . "\\`-\\(?:[oc]\\|-option\\)"))
-  "Alist from programs to regexps for options that have them run or write more.")
+  "Alist from a program to a regexp for options to run programs or write files.")
 
 (defconst efrit-permissions--actions
   '(("edit_file" edit) ("multi_edit" edit) ("create_file" create) ("rename_file" rename)
@@ -120,7 +120,7 @@ name.  FILES, if not nil, are the real names of the files in the project."
 
 (defun efrit-permissions-always-asks-p (name)
   "Return non-nil if the person is asked about each change of the file NAME.
-The sidecar quotes a name of more than one line."
+NAME may be in double quotes: the sidecar quotes a name of several lines."
   (let ((name (concat "/" (string-remove-prefix "/" (string-trim name "\"" "\""))))
         (case-fold-search t))
     (seq-some (lambda (regexp) (string-match-p regexp name))
@@ -220,7 +220,7 @@ comment, a line break or a hidden character is not simple."
               (setq position (match-end 0)))
           (setq position nil)))
       (and position
-           ;; An assignment, or an expansion.
+           ;; No word may be an assignment, or have an expansion.
            (not (seq-some (lambda (word)
                             (string-match-p "\\`[A-Za-z_][A-Za-z0-9_]*\\+?=\\|\\$[({]\\|`" word))
                           words))
@@ -313,7 +313,7 @@ The words are the program and, if that decides what it does, its subcommand."
              (t (list program)))))))
 
 (defun efrit-permissions--program-names (program)
-  "Return the names of PROGRAM: as it is, and without its version."
+  "Return a list of PROGRAM's name in lower case, with and without its version."
   (let ((name (downcase (file-name-nondirectory program))))
     (list name (replace-regexp-in-string "\\(.\\)[-.0-9]+\\'" "\\1" name))))
 
@@ -345,7 +345,7 @@ have no option with which the program runs something else, or writes a file."
         (and own (string-match-p own word)))))
 
 (defun efrit-permissions--names-running-p (word)
-  "Return non-nil if WORD, of a command, names a file always asked about.
+  "Return non-nil if WORD, of a command, names a file that is always asked about.
 The file name may follow an option's letter, or a comma, colon or =."
   (seq-some (lambda (part)
               (and (not (string-empty-p part))
@@ -429,7 +429,7 @@ It is the `:input' of SUBJECT, if any, except in a rule to deny a file."
       (_ (list (or deed tool) '(all) 'allow)))))
 
 (defun efrit-permissions--site (url)
-  "Return the site of URL, its scheme, host and port, or nil if it has none."
+  "Return the site of URL, its scheme, host and port, or nil if URL has none."
   (and (string-match "\\`https?://[^/?#\\@[:space:]]+" url)
        (match-string 0 url)))
 
@@ -479,7 +479,7 @@ It is the `:input' of SUBJECT, if any, except in a rule to deny a file."
 ;;; The file
 
 (defun efrit-permissions--change (root change)
-  "Replace the rules of the project ROOT by the value of CHANGE for them."
+  "Pass the rules of the project ROOT to CHANGE, and store its value as the rules."
   (let* ((all (efrit-permissions--read))
          (key (directory-file-name (expand-file-name root)))
          (rules (funcall change (cdr (assoc key all))))
@@ -501,7 +501,7 @@ Leave out allowing rules of versions whose buttons did not describe the rules."
            (error (user-error "%s is damaged: repair or remove it" file))))))))
 
 (defun efrit-permissions--legacy-rule-p (rule)
-  "Return non-nil if RULE, one to allow, is of a version that did not describe it."
+  "Return non-nil if RULE is to allow, but has a pattern that no button describes."
   (and (eq (nth 2 rule) 'allow)
        (not (consp (nth 1 rule)))))
 

@@ -262,7 +262,7 @@ ln -sf ~/.local/share/efrit-budget/bin/efrit-budget ~/.local/bin/"
 
 (defun efrit-remote--await (process remote end)
   "Wait until PROCESS on REMOTE has begun, at most until the time END.
-Signal a `user-error' if it has not begun."
+Signal a `user-error' if PROCESS has not begun by then."
   (let ((ended nil))
     (efrit-on-failure (delete-process process)
       (while (not (efrit-remote--begun-p process))
