@@ -44,7 +44,7 @@
 
 (defun efrit-json-write (object)
   "Return OBJECT as JSON, a unibyte string.
-Signal an error if it has values that JSON lacks, such as raw bytes."
+Signal an error if OBJECT has values that JSON lacks, such as raw bytes."
   (condition-case nil
       (json-serialize object :null-object nil :false-object :json-false)
     (args-out-of-range
@@ -165,7 +165,7 @@ For a dropped CALL, signal `efrit-cancelled'."
   (pcase (efrit-call-state call)
     ('done (efrit-call-value call))
     ('failed (signal (car (efrit-call-value call)) (cdr (efrit-call-value call))))
-    (_ (signal 'efrit-cancelled (list "it was cancelled here")))))
+    (_ (signal 'efrit-cancelled (list "this Emacs dropped it")))))
 
 (defun efrit-defer (function &rest arguments)
   "Call FUNCTION with ARGUMENTS soon, from a timer, in the order of deferring.

@@ -248,7 +248,7 @@ The call has no time limit, since it stores something."
 ;;;; Tools
 
 (defun efrit-turn--run (loop &rest _)
-  "Run the tools called in the reply of LOOP."
+  "Run the tools called in LOOP's reply, and start curl for the next request."
   (efrit-loop-begin-step loop)
   (efrit-run-tools loop)
   (unless (efrit-loop-resting-p loop)
@@ -549,7 +549,7 @@ person."
      (efrit-run--record loop use (efrit-tool-error problem)))))
 
 (defun efrit-run--drop-plan (use)
-  "Drop the plan of USE, if it has one."
+  "Release the buffers of the plan of USE, if USE has a plan."
   (when (efrit-use-plan use)
     (efrit-plan-drop (efrit-use-plan use))))
 
@@ -571,7 +571,7 @@ person."
         (push use before)))))
 
 (defun efrit-run--must-wait-p (use earlier)
-  "Return non-nil if USE has to wait until EARLIER has ended."
+  "Return non-nil if USE has to wait until the use EARLIER has ended."
   (or (efrit-use-effects use)
       (efrit-use-effects earlier)
       (and (efrit-tool-get (efrit-use-name use))
@@ -650,7 +650,7 @@ M-x efrit-sidecar-show-stderr shows why"))
 ;;;; Results
 
 (defun efrit-run--record (loop use result)
-  "Call `tools/record' with RESULT, a plist, for USE of LOOP."
+  "Have the sidecar store RESULT, a plist, for USE of LOOP, by `tools/record'."
   (efrit-loop-call-again
    loop 'tools/record
    `(:name ,(efrit-use-name use) :arguments_json ,(efrit-use-arguments use)

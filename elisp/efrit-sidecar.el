@@ -126,8 +126,8 @@ Use the patterns of FILE's machine, else those of any machine; nil if none."
 
 (defun efrit-host--secrets (patterns)
   "Return PATTERNS, from the sidecar, as rules for `efrit-host-secret-p'.
-The car is a regexp for all of them; the cdr is an alist of regexps, each
-with t, or nil for an exception.  The last that matches decides."
+The car is a regexp for all patterns; the cdr is an alist of regexps, each
+with t, or nil for an exception.  The last regexp that matches decides."
   (let ((rules (mapcar (lambda (pattern)
                          (cons (efrit-host--secret-regexp (string-remove-prefix "!" pattern))
                                (not (string-prefix-p "!" pattern))))
@@ -136,7 +136,7 @@ with t, or nil for an exception.  The last that matches decides."
 
 (defun efrit-host--secret-regexp (pattern)
   "Return a regexp for whole names that PATTERN, as in a .gitignore, matches.
-A pattern with a slash is for the end of a name, others for its last part."
+A pattern with a slash matches the end of a name, one without its last part."
   (let ((regexp (string-remove-prefix "\\`" (wildcard-to-regexp pattern))))
     (concat "/" (if (string-search "/" pattern)
                     regexp
@@ -156,7 +156,7 @@ A pattern with a slash is for the end of a name, others for its last part."
   "Non-nil if the sidecar cannot read the files of texts, as in a container.")
 
 (defvar efrit-handover--count 0
-  "Number of texts written so far.")
+  "Number of texts written to files so far.")
 
 (defun efrit-handover-folder ()
   "Return the folder for long texts; enable and make it, or return nil on failure."
@@ -291,7 +291,7 @@ Typing does not interrupt this, not even in `while-no-input'."
 
 (defun efrit-supervisor--start-when-due (host)
   "Start the sidecar of HOST, after a pause if it died lately.
-A remote one is never started within TRAMP or a process filter."
+A remote sidecar is never started within TRAMP or a process filter."
   (let ((pause (efrit-supervisor--pause host)))
     (if (and (<= pause 0) (null (efrit-host-remote host)))
         (efrit-supervisor--start host)
@@ -365,7 +365,7 @@ A quit signals `efrit-cancelled'.  Show which programs its tools lack."
                         efrit-sidecar-start-timeout)))
           (process-put process 'efrit-stderr (efrit-process-new-stderr remote))
           process))
-    (quit (signal 'efrit-cancelled (list "the start was quit")))))
+    (quit (signal 'efrit-cancelled (list "the person quit the start of the sidecar")))))
 
 (defun efrit-supervisor--start-later (host since)
   "Start the sidecar of HOST once TRAMP is idle.
@@ -374,7 +374,7 @@ Fail if `efrit-sidecar-start-timeout' has passed since the time SINCE."
    ((not (eq (efrit-host-state host) 'starting)))
    ((< efrit-sidecar-start-timeout (- (float-time) since))
     (efrit-supervisor--start-failed
-     host nil (list 'user-error (format "TRAMP runs no program on %s just now, or never"
+     host nil (list 'user-error (format "TRAMP is busy, or cannot run programs on %s; try again"
                                         (efrit-host-remote host)))))
    (t
     (setf (efrit-host-state host) 'pausing)
@@ -586,7 +586,7 @@ No function of the call is called any more.  Return nil if it had ended."
       (efrit-call-drop token))))
 
 (defun efrit-sidecar-notify (method params)
-  "Send the sidecar the notification METHOD with PARAMS; start it if need be."
+  "Send the notification METHOD with PARAMS to the sidecar; start that if need be."
   (efrit-supervisor-submit
    (efrit-call-create :host (efrit-host-of-call params nil)
                       :method method :params params
@@ -595,7 +595,7 @@ No function of the call is called any more.  Return nil if it had ended."
 
 (defun efrit-sidecar-ensure (&optional host)
   "Start the sidecar here, or of HOST, if need be, and wait until it is ready.
-Return its reply to `initialize': a plist of `:server' (`:name', `:version'),
+Return the reply to `initialize': a plist of `:server' (`:name', `:version'),
 `:protocol_version' and `:capabilities'."
   (efrit-sidecar--await (efrit-call-create :host (efrit-host-at host) :kind 'barrier))
   (efrit-host-server (efrit-host-at host)))
@@ -697,7 +697,7 @@ early; the person can quit it even if it is in a timer."
            append (list name value)))
 
 (defun efrit-limits-denied ()
-  "Return the names of the tools denied to a new session, a vector, or nil."
+  "Return a vector of the names of tools not to offer in a new session, or nil."
   (and (not (default-value 'efrit-memory-tools))
        efrit-limits--memory))
 

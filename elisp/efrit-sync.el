@@ -28,11 +28,11 @@
   "Most characters of a text that fits a pipe at once, whatever they are.")
 
 (defvar efrit-sync--timer nil
-  "The timer that sends changes, or nil.")
+  "The timer that will send short unsaved buffers, or nil.")
 
 (defvar efrit-sync--sent nil
   "States sent to the sidecar: an alist from (SESSION . FILE) to (TICK . STALE).
-TICK is the buffer's; STALE is non-nil if the file has changed on disk.")
+TICK counts the buffer's changes; STALE is non-nil if FILE changed on disk.")
 
 (defvar efrit-sync--killed-buffer nil
   "The buffer that is being killed, or nil.")
@@ -138,7 +138,7 @@ Skip buffers for which DUE, a function, returns nil."
           (efrit-sync--send (caar entry) (cdar entry) '(:text nil)))))))
 
 (defun efrit-sync--update-buffer (id buffer)
-  "Send BUFFER to the session ID, unless its state was sent before."
+  "Send the text of BUFFER to the session ID, if BUFFER or its file has changed."
   (let* ((inhibit-quit t)
          (key (cons id (efrit-host-true-file buffer)))
          ;; Emacs would have to wait for the time of a remote file.
@@ -207,7 +207,7 @@ If the sidecar died, do nothing: a new one is sent all unsaved texts."
   "Seconds after a stop at which the stopped command has certainly ended.")
 
 (defvar efrit-revert--queue nil
-  "Buffers to check: conses (LOOP . BUFFER).")
+  "Buffers to check: a list of conses (LOOP . BUFFER).")
 
 (defvar-local efrit-revert--noted-state nil
   "State of this buffer's file for which a note was shown, or nil for none.")

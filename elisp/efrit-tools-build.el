@@ -251,7 +251,7 @@ If PART matched nothing, return the file of the finding before."
   (efrit-compile--start call command (or timeout efrit-compile-seconds)))
 
 (defun efrit-compile-command (root)
-  "Return the default of \\[compile] in the project at ROOT."
+  "Return the default command of \\[compile] in the project at ROOT."
   (let ((command
          (efrit-visit-quietly
           (lambda ()
@@ -372,7 +372,7 @@ observers of the loop of the latest output."
 
 (defun efrit-compile--exit-text (process message began)
   "Return (STATUS TEXT) about the end of PROCESS, a compilation.
-It began at the time BEGAN; MESSAGE is that of `compilation-finish-functions'."
+PROCESS began at the time BEGAN; `compilation-finish-functions' got MESSAGE."
   (let ((seconds (format "%.1f s" (- (float-time) began))))
     (pcase (process-get process 'efrit-why)
       ('late (list 'error (format "ended after %s, its limit; give a longer timeout" seconds)))
@@ -615,7 +615,7 @@ If FILE is non-nil, leave out findings about other files."
    :text (flymake-diagnostic-text diagnostic)))
 
 (defun efrit-diagnostics--flymake-severity (type)
-  "Return the severity for TYPE, of Flymake."
+  "Return the severity, a symbol, of TYPE, a diagnostic type of Flymake."
   (let ((level (or (get type 'severity)
                    (get (get type 'flymake-category) 'severity)
                    (warning-numeric-level :error))))

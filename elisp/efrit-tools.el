@@ -577,7 +577,7 @@ REASON is why the debugger is entered; ignore errors other than quits."
 
 (defun efrit-eval--timed-out-p (start)
   "Return non-nil if an evaluation begun at START has used up its time.
-Emacs enters the debugger only once between two keys, so a second
+Emacs enters the debugger only once between two key presses, so a second
 evaluation that takes too long ends by a plain quit."
   (and efrit-eval-seconds
        (>= (- (float-time) start) efrit-eval-seconds)))

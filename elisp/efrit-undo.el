@@ -301,7 +301,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
 
 ;;;###autoload
 (defun efrit-undo (&optional force)
-  "Undo the last edit of the model in the session here.
+  "Undo the last edit of the model in the current session.
 If the file was changed since, show the difference and do nothing; with a
 prefix argument, as FORCE, undo the edit all the same."
   (interactive "P")
@@ -318,7 +318,7 @@ prefix argument, as FORCE, undo the edit all the same."
 
 ;;;###autoload
 (defun efrit-undo-session (&optional loop)
-  "List the edits of the model in LOOP, by default the session here.
+  "List the edits of the model in LOOP, by default in the current session.
 In the list, edits can be shown and undone, one by one or all."
   (interactive)
   (let* ((loop (or loop (efrit-loop-current)))

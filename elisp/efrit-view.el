@@ -176,7 +176,7 @@ Text that is in the box moves behind the text of the message."
                "")))
 
 (defun efrit-live--state-text (loop)
-  "Return the line with the state of LOOP, and its buttons."
+  "Return the line with the state of LOOP, and with the buttons for that state."
   (pcase-let* ((state (efrit-loop-state loop))
                (`(,face . ,buttons) (efrit-live--buttons state)))
     (concat (propertize (concat "● " (efrit-live--activity-text loop state)) 'face face)
@@ -803,7 +803,7 @@ Everywhere:
 
 ;;;###autoload
 (defun efrit-view ()
-  "Show the session of the project here."
+  "Show the current session: that of this buffer or project."
   (interactive)
   (efrit-session-view-show (efrit-loop-current)))
 
@@ -972,7 +972,7 @@ Do not scroll a window whose point is on a question."
 ;; fits a terminal of 80 columns and 24 lines.
 
 (defun efrit-menu--heading ()
-  "Return the heading of the menu: the project here, and its budget."
+  "Return the heading of the menu: the current session's project and budget."
   (let ((loop (ignore-errors (efrit-loop-current))))
     (if loop
         (format "%s  %s" (abbreviate-file-name (efrit-loop-root loop)) (efrit-show-gauge loop 60))

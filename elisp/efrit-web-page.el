@@ -28,7 +28,7 @@ The arguments are the file, its URL, and \"links\" to print links as well."
 
 (defun efrit-web-page-text (url links)
   "Return the HTML page in this buffer, from URL, as text.
-With LINKS, insert the address of each link behind it."
+With LINKS, insert behind each link the link's address."
   (let* ((dom (libxml-parse-html-region (point-min) (point-max)))
          (title (string-trim (replace-regexp-in-string
                               "[ \t\r\n]+" " "

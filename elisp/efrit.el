@@ -137,21 +137,21 @@ copies the rules when it begins."
   :type 'file :risky t)
 
 (defcustom efrit-permission-always-ask-files
-  '(;; Emacs, the shell and editors.
+  '(;; Start-up files of Emacs, shells and editors.
     "/\\.dir-locals\\(?:-2\\)?\\.el\\'" "/\\.emacs\\'" "/\\(?:early-\\)?init\\.el\\'" "/\\.envrc\\'"
     "/\\.\\(?:bash\\|zsh\\|ksh\\)[^/]*\\'" "/\\.\\(?:profile\\|login\\|logout\\|cshrc\\|inputrc\\)\\'"
     "/\\.n?exrc\\'" "/\\.vimrc\\'" "/\\.nvim\\.lua\\'" "/efrit-permissions\\.eld\\'" "/custom\\.el\\'"
     "/\\.\\(?:tmux\\.conf\\|xprofile\\|xsession\\)\\'"
     "/\\.devcontainer\\.json\\'" "/\\.\\(?:vscode\\|idea\\|zed\\|fleet\\|devcontainer\\|direnv\\)/"
     "/\\.config/" "/\\.ssh/" "/\\.mise[^/]*\\'" "/mise\\.toml\\'" "/\\.tool-versions\\'"
-    ;; git, and what runs at a commit or on a server.
+    ;; Files of git, and files that run at a commit or on a server.
     "/\\.git/" "/\\.git\\'" "/\\.git\\(?:modules\\|attributes\\|config\\)\\'" "/\\.\\(?:git\\)?hooks/"
     "/\\.husky/" "/\\.pre-commit-\\(?:config\\|hooks\\)\\.ya?ml\\'"
     "/\\.\\(?:github\\|gitlab\\|gitea\\|forgejo\\|circleci\\|buildkite\\|woodpecker\\|azure\\)/"
     "/\\.\\(?:gitlab-ci\\|travis\\|appveyor\\|drone\\|woodpecker\\|cirrus\\)\\.ya?ml\\'"
     "/\\.hg/" "/\\.hgrc\\'" "/\\.\\(?:jj\\|svn\\|bzr\\)/" "/\\.overcommit\\.yml\\'" "/\\.?lefthook[^/]*\\'"
     "/\\(?:azure\\|bitbucket\\)-pipelines\\.ya?ml\\'" "/appveyor\\.yml\\'" "/jenkinsfile[^/]*\\'"
-    ;; Builds.
+    ;; Build files.
     "/\\(?:gnu\\|bsd\\)?makefile[^/]*\\'" "\\.\\(?:mk\\|mak\\|cmake\\)\\'" "/cmakelists\\.txt\\'"
     "/meson\\.build\\'" "/build\\.ninja\\'" "/\\.?justfile\\'" "/taskfile\\.ya?ml\\'"
     "/\\(?:rake\\|gem\\|proc\\|vagrant\\|guard\\|docker\\|container\\)file[^/]*\\'" "/autogen\\.sh\\'"
@@ -195,7 +195,7 @@ project and a slash in front."
     "julia" "octave" "guile" "racket" "sbcl" "clisp" "ocaml" "ghci" "runghc" "java" "jshell" "groovy"
     "scala" "elixir" "iex" "erl" "escript" "swift" "dart" "tsx" "ts-node" "bunx" "pnpx" "uvx" "m4"
     "expect" "gnuplot" "sqlite" "psql" "mysql" "osascript"
-    ;; What runs its arguments, or shows a text with keys that run something.
+    ;; Programs that run their arguments, or show a text with keys that run something.
     "flock" "ionice" "chrt" "taskset" "stdbuf" "script" "screen" "tmux" "runuser" "setpriv" "setarch"
     "prlimit" "numactl" "fakeroot" "proot" "bwrap" "firejail" "valgrind" "perf" "rr" "unbuffer" "entr"
     "watchexec" "nodemon" "hyperfine" "rlwrap" "xvfb-run" "dbus-run-session" "ssh-agent" "systemd-run"
@@ -506,8 +506,8 @@ For other hosts only `auth-source' is searched."
   :type '(repeat string) :risky t)
 
 (defcustom efrit-claude-key-in-clear nil
-  "Non-nil means allow sending a key over plain http to another host.
-Anybody between the two machines can then read it."
+  "Non-nil means allow sending a key over plain http to another machine.
+Anybody between the two machines can then read the key."
   :type 'boolean :risky t)
 
 (defcustom efrit-http-program "curl"
@@ -546,7 +546,7 @@ folder, such as the one for temporary files: others could create it first."
                  (const "low") (const "medium") (const "high") (const "xhigh") (const "max")))
 
 (defcustom efrit-claude-thinking-display "summarized"
-  "Form in which thinking is shown: summarized, as updates, or omitted."
+  "Form in which the API sends thinking: summarized, as updates, or omitted."
   :type '(choice (const "summarized") (const "updates") (const "omitted")))
 
 (defcustom efrit-claude-task-budget nil
