@@ -484,7 +484,7 @@ in smaller parts if it was cut off."))
   (efrit-run--next loop))
 
 (defun efrit-run--decide-again (loop)
-  "Decide anew about each use in LOOP with an open question, but the sidecar's."
+  "Decide anew about each use in LOOP with an open question of Emacs itself."
   (dolist (use (efrit-loop-run loop))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)

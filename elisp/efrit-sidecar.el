@@ -136,7 +136,7 @@ with t, or nil for an exception.  The last regexp that matches decides."
 
 (defun efrit-host--secret-regexp (pattern)
   "Return a regexp for whole names that PATTERN, as in a .gitignore, matches.
-A pattern with a slash matches the end of a name, one without its last part."
+A pattern with a slash matches the end of a name, others only its last part."
   (let ((regexp (string-remove-prefix "\\`" (wildcard-to-regexp pattern))))
     (concat "/" (if (string-search "/" pattern)
                     regexp
@@ -513,7 +513,7 @@ Do nothing if HOST has another connection by now."
       (efrit-connection-withdraw (efrit-call-connection call) call))))
 
 (defun efrit-supervisor--ended (host connection why)
-  "Record the death of HOST's sidecar on CONNECTION, WHY; fail each queued call.
+  "Record that CONNECTION to HOST ended for the reason WHY; fail each queued call.
 Give up on HOST after too many deaths.  Do nothing if the sidecar was stopped."
   (when (and (eq connection (efrit-host-connection host))
              (not (eq (efrit-host-state host) 'stopping)))
