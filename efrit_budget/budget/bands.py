@@ -1,7 +1,5 @@
 """The bands of a budget, and the texts that tell the model about them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache

@@ -8,8 +8,6 @@ less than the parts that no token exceeds; what is odd, thin or repeated costs m
 `tests.benchmarks.fit_estimator` has fitted the figures to Claude's tokenizer.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Format token counts for people."""
 
-from __future__ import annotations
-
 
 def shortened(tokens: int) -> str:
     """Return a count rounded down to a short form: 57k, 9.4k, 800."""

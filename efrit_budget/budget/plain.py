@@ -4,8 +4,6 @@ The seeds there specify memory tools and packs with these formulas. Texts in the
 counted by `efrit_budget.budget.estimate` instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 Cost = Callable[[str], int]

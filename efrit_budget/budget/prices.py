@@ -1,7 +1,5 @@
 """Compute what replies cost in dollars."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ For speed, no step looks at characters one by one: tables map all bytes at once,
 compared by shifting all bytes, as one large number.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The cost of a pair is right on the average of many pairs. Where the same few pai
 that cost more than assumed are not balanced by others that cost less.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

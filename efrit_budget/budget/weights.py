@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501
 # fmt: off
-from __future__ import annotations
-
 from base64 import b85decode
 from zlib import decompress
 

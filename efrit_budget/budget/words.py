@@ -1,7 +1,5 @@
 """Find the words of a text, known as one token or not, and count odd runs of letters."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import filterfalse
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tell the model of its budget: notices and warnings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 

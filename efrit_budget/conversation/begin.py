@@ -1,7 +1,5 @@
 """Begin a turn: build the next request."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Compute the cost of the API's content blocks; select those that can be sent back."""
 
-from __future__ import annotations
-
 import json
 
 from efrit_budget.budget.estimate import estimate

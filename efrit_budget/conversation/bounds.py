@@ -1,7 +1,5 @@
 """The bounds of a session's prompt for a model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The table `calls`: tool calls with what the window shows of them. All its SQL stands here."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The line that replaces a result in the window."""
 
-from __future__ import annotations
-
 from sqlite3 import Row
 
 from efrit_budget.results.footer import FOOTER_SIGN

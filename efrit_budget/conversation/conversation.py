@@ -1,7 +1,5 @@
 """The conversation of a session: its turns and its window."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

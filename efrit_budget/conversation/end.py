@@ -1,7 +1,5 @@
 """End a turn: store the reply and announce its tool calls."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

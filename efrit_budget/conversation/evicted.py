@@ -1,7 +1,5 @@
 """Write the lines of evicted turns, which stand at the beginning of the first message."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from sqlite3 import Connection, Row

@@ -1,7 +1,5 @@
 """List the transcript of a session, and its turns with costs, evicted turns included."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from sqlite3 import Connection, Row

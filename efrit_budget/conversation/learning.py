@@ -1,7 +1,5 @@
 """Learn from the usage block of a reply: calibrate the model, or correct estimates of texts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row

@@ -1,7 +1,5 @@
 """Assemble pieces into the API's messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

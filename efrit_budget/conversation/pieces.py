@@ -1,7 +1,5 @@
 """The pieces of a prompt, in order, with their costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum

@@ -5,8 +5,6 @@ compressed and evicted in a fixed order. Pinned results stay, the latest user me
 evicted, and the pieces of the current turn come last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Build the tool schemas of a request, with budget hints."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Preview the next request without storing anything."""
 
-from __future__ import annotations
-
 import json
 from sqlite3 import Connection
 

@@ -1,7 +1,5 @@
 """Add up the tokens that the turns of a session used, and their price in dollars."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable

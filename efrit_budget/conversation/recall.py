@@ -1,7 +1,5 @@
 """Recall results, turns and the work log."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The table `segments`: user messages, notices and replies. All its SQL stands here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection, Row

@@ -1,7 +1,5 @@
 """Load and change the stored pieces of the window: segments and calls together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from sqlite3 import Connection, Row

@@ -1,7 +1,5 @@
 """A tool call, and the entry that is stored when the call has ended."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ the conversation has gone on without it, the row that the conversation has is se
 another id, and keeps its place and its answer, so that the id is free for the new row.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from sqlite3 import Connection, Row

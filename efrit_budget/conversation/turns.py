@@ -1,7 +1,5 @@
 """The table `turns`: the model calls of a session. All its SQL stands here."""
 
-from __future__ import annotations
-
 import time
 from sqlite3 import Connection, Row
 

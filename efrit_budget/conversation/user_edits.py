@@ -1,7 +1,5 @@
 """User edits of the window: list, show, pin, unpin, drop and restore."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from sqlite3 import Connection, Row

@@ -1,7 +1,5 @@
 """Store the user message, cut to its tier."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from sqlite3 import Connection
 

@@ -1,7 +1,5 @@
 """The tables `windows` and `calibration`. All their SQL stands here."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, fields
 from sqlite3 import Connection

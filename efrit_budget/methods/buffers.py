@@ -1,7 +1,5 @@
 """The method `buffers/sync`, which receives the texts of unsaved buffers."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The `changes/*` methods: record and undo edits made in Emacs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

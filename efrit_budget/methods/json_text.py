@@ -4,8 +4,6 @@ Emacs reads `{}` and `null` alike, and integers of more than 64 bits not at all.
 passes on the JSON of the model, and that of requests, as texts that it does not parse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The `memory/*` methods: search, save and pack observations."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The params that methods of several families have in common."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The `session/*` methods."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tools offered to the model: the sidecar's and those the client registered."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The `tools/*` methods."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The `turn/*` methods, and those that return a conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The `worklog/*` methods of the budget view."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

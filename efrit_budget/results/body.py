@@ -1,7 +1,5 @@
 """The body of a result: its text and the offsets of items and headers."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Deliver a result: a page of it that fits, with notes and a footer below."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from efrit_budget.budget.estimate import SAMPLE

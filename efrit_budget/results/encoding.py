@@ -1,7 +1,5 @@
 """Encode bodies as bytes and decode them."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from array import array

@@ -1,7 +1,5 @@
 """The last lines of a delivered text: how much it shows, how to go on, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

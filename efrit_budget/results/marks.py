@@ -4,8 +4,6 @@ A line that begins with one of `OWN_SIGNS` is the program's. A line of found tex
 such a sign, or with backslashes before one, gets a backslash at its beginning.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

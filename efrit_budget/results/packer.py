@@ -1,7 +1,5 @@
 """Pack items into an allowance, shortening each before leaving it out; share it by sections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest

@@ -1,7 +1,5 @@
 """Cut a page from a result so that it fits an allowance."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass

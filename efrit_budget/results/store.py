@@ -1,7 +1,5 @@
 """Results in the database: one row per number, each text stored once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Handles of results and continuation tokens of pages."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

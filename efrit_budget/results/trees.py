@@ -1,7 +1,5 @@
 """Make bodies of many paths: each folder stands once, with its names below."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate

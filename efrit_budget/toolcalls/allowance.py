@@ -1,7 +1,5 @@
 """Allowances of tool calls: the tool's limit, or a fair share of the window."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Check, complete and redact the arguments of a tool call."""
 
-from __future__ import annotations
-
 import errno
 import json
 from dataclasses import replace

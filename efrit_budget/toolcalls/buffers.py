@@ -1,7 +1,5 @@
 """The project of each session, with the buffers that Emacs has not saved."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from pathlib import Path

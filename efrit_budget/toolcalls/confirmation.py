@@ -1,7 +1,5 @@
 """Questions to the person before a tool call runs."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 

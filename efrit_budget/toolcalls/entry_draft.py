@@ -4,8 +4,6 @@ To deliver a result takes long. So a draft of the entry is made while other call
 is written only if the window has not changed meanwhile.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace

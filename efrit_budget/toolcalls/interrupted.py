@@ -1,7 +1,5 @@
 """The outcomes of tool calls with effects that were interrupted."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

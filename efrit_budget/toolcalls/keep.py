@@ -1,7 +1,5 @@
 """Find and keep the results of tool calls."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """Run tool calls, and record those that ran in the client."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

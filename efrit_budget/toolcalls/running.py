@@ -1,7 +1,5 @@
 """Track the tool calls of this process: stop one for the person, start one with effects once."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

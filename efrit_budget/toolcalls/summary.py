@@ -1,7 +1,5 @@
 """Summarize a result for its compressed line."""
 
-from __future__ import annotations
-
 import logging
 
 from efrit_budget.characters import one_line_each, sound_text
