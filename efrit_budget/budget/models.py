@@ -1,5 +1,7 @@
 """Load what each model can do, from a data file and the person's additions."""
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
