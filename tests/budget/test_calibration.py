@@ -15,6 +15,7 @@ from efrit_budget.budget.calibration import (
     output_size,
     true_prompt_size,
 )
+from efrit_budget.budget.figures import shortened
 from efrit_budget.errors import Json
 
 USAGE = {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3}
@@ -162,3 +163,41 @@ def test_any_usage_block_is_borne(usage: Json) -> None:
 )
 def test_a_missing_or_absurd_usage_block_tells_nothing(usage: Json) -> None:
     assert true_prompt_size(usage) is None
+
+
+def test_long_results_move_the_frame_less_than_short_ones() -> None:
+    """Their own tokens are not known as well as what stands around them."""
+    before = Calibration(1.0)
+    moves = [
+        before.after_results(raw, raw + 100, results=1).frame - before.frame
+        for raw in (0, 200, 2_000, 20_000)
+    ]
+    assert moves == sorted(moves, reverse=True)
+    assert moves[0] > 5 * moves[2] > 25 * moves[3] > 0
+
+
+def test_the_wire_has_rounded_figures() -> None:
+    found = Calibration(1.234567, samples=3, error=0.0123456, frame=11.26)
+    assert found.as_dict() == {
+        "factor": 1.2346,
+        "samples": 3,
+        "recent_error": 0.0123,
+        "frame": 11.3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1.0k"),
+        (1_099, "1.0k"),
+        (1_100, "1.1k"),
+        (9_999, "9.9k"),
+        (10_000, "10k"),
+        (57_999, "57k"),
+    ],
+)
+def test_a_count_is_shortened_and_never_rounded_up(tokens: int, shown: str) -> None:
+    assert shortened(tokens) == shown
