@@ -120,3 +120,10 @@ def test_an_empty_result_is_a_result(client: Client) -> None:
     assert envelope["text"].startswith("📏 ~")
     assert (envelope["data"]["total"], envelope["data"]["returned"]) == (0, 0)
     assert read(client, "r1", "").total == 0
+
+
+@pytest.mark.parametrize("more", [{}, {"pattern": "x"}], ids=["whole", "searched"])
+def test_a_handle_without_a_result_is_named(own_client: Client, more: dict[str, str]) -> None:
+    envelope = own_client.use("recall_result", handle="r99", **more)
+    assert envelope["status"] == "error"
+    assert "this session has no result r99" in envelope["text"]
