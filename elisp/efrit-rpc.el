@@ -341,7 +341,7 @@ Keep the buffer of the previous process under another name, if it has text."
 (defun efrit-process--check (process over)
   "Call OVER if PROCESS had ended by the check before this one.
 Emacs reads its last output in between, as it waits; to read it here, in
-a timer, has crashed Emacs 30.1."
+a timer, can crash Emacs 30.1."
   (cond ((process-live-p process))
         ((not (process-get process 'efrit-ended))
          (process-put process 'efrit-ended t))
