@@ -31,9 +31,9 @@ EACH_BYTE = bytes(range(256))
 BEYOND_ASCII = b"\0" + b"\x80" * 255
 COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.45
 """The least tokens of a character in a thin stretch: a letter or mark, a digit, or another."""
-FEWEST, FEWEST_COST, UNBROKEN = 6, 1.1, 0.95
+FEWEST, FEWEST_COST, SOLID_SHARE = 6, 1.1, 0.95
 """The most different letters and marks that make each cost more beside digits, the least that it
-costs then, and the share of characters that are not blank from which on a text is unbroken."""
+costs then, and the share of characters that are not blank from which on a text is solid."""
 FOREIGN_COST, BLANK_COST = 0.95, 0.85
 """The least tokens of a character beyond ASCII, and of a blank beside such a character."""
 BASES = set("ACGT")
@@ -139,8 +139,8 @@ def least_cost(thin: str) -> float:
     dear = solid.translate(None, CHEAP)
     letters = dear.translate(None, DIGITS)
     foreign = len(text) - len(plain)
-    unbroken = len(solid) > len(plain) * UNBROKEN
-    few = unbroken and len(letters) < len(dear) and len(set(letters)) <= FEWEST
+    is_solid = len(solid) > len(plain) * SOLID_SHARE
+    few = is_solid and len(letters) < len(dear) and len(set(letters)) <= FEWEST
     of_characters = (
         (len(letters) - in_known) * (FEWEST_COST if few else COST)
         + len(known)
