@@ -228,9 +228,6 @@ Text that is in the box moves behind the text of the message."
 (defvar-local efrit-view--cost nil
   "The item with the cost of the latest reply, or nil.")
 
-(defvar-local efrit-view--unpriced 0
-  "Number of replies since the price of the session was last known.")
-
 (defvar-local efrit-view--dollars nil
   "Cost of the session in dollars when it was last known, or nil.")
 
@@ -386,24 +383,20 @@ REWRITTEN is non-nil if the turn begins a new epoch."
         (efrit-item-refresh item))))
   (setq efrit-view--streaming-items nil
         efrit-view--cost (efrit-item-add 'cost #'efrit-view--cost-head
-                                         :data (list reply (efrit-loop-turn loop) nil 0)))
-  (cl-incf efrit-view--unpriced)
+                                         :data (list reply (efrit-loop-turn loop) nil)))
   (efrit-view--warn-of-transformations reply))
 
 (defun efrit-view--show-price (dollars)
-  "Show in the latest reply's line how far the cost has grown, to DOLLARS.
-If the price was unknown for a while, the growth is that of several replies."
+  "Show in the latest reply's line how far the cost has grown, to DOLLARS."
   (when (and efrit-view--cost efrit-view--dollars)
     (let ((data (efrit-item-data efrit-view--cost)))
-      (setf (nth 2 data) (+ (or (nth 2 data) 0) (- dollars efrit-view--dollars))
-            (nth 3 data) (+ (nth 3 data) efrit-view--unpriced)))
+      (setf (nth 2 data) (+ (or (nth 2 data) 0) (- dollars efrit-view--dollars))))
     (efrit-item-refresh efrit-view--cost))
-  (setq efrit-view--unpriced 0
-        efrit-view--dollars dollars))
+  (setq efrit-view--dollars dollars))
 
 (defun efrit-view--cost-head (item)
   "Return the line of ITEM: turn, tokens, share from cache and price of a reply."
-  (pcase-let* ((`(,reply ,turn ,dollars ,replies) (efrit-item-data item))
+  (pcase-let* ((`(,reply ,turn ,dollars) (efrit-item-data item))
                (read (efrit-reply-count reply "cache_read_input_tokens"))
                (prompt (+ read (efrit-reply-count reply "input_tokens")
                           (efrit-reply-count reply "cache_creation_input_tokens")))
@@ -414,7 +407,6 @@ If the price was unknown for a while, the growth is that of several replies."
                      (if (> prompt 0) (round (* 100.0 read) prompt) 0)
                      (efrit-show-tokens (efrit-reply-count reply "output_tokens")))
              (if dollars (format ", $%.4f" dollars) "")
-             (if (> replies 1) (format " for %d replies" replies) "")
              (if miss (concat ", cache missed: " miss) "")
              "\n")
      'face 'efrit-figures)))
