@@ -96,6 +96,20 @@ class Connection:
         """Send a request and return its result, or raise `RpcError`."""
         return self.result(self.begin(method, **params))
 
+    def call_tool(
+        self, session: str, name: str, use: str, arguments: dict[str, Any], **beside: Any
+    ) -> dict[str, Any]:
+        """Call a tool in a session and return the envelope; `beside` are further parameters."""
+        envelope: dict[str, Any] = self.request(
+            "tools/call",
+            session_id=session,
+            name=name,
+            arguments=arguments,
+            tool_use_id=use,
+            **beside,
+        )
+        return envelope
+
     # Receiving
 
     def reply(self, request_id: Any, timeout: float = TIMEOUT) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -26,6 +27,15 @@ def template() -> bytes:
 def open_database(file: Path) -> Database:
     """Open an empty, migrated database of this name."""
     return Database(copy_template(file), 5000)
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[None]:
+    """Hold a database's write lock while the block runs, as another process might."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
 
 
 @contextmanager

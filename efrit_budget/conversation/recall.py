@@ -51,8 +51,7 @@ class SessionResults:
             evicted = segments.list_evicted(connection, self._session_id)
             begun = turns.list_begun(connection, self._session_id) if evicted else {}
         entries: list[tuple[tuple[float, int], tuple[str, JsonObject]]] = [
-            ((row["ended"], row["number"]), (_call_line(row), _call_facts(row)))
-            for row in call_rows
+            ((row["ended"], row["number"]), (_call_line(row), call_facts(row))) for row in call_rows
         ]
         for row in evicted:
             facts = {"handle": f"t{row['turn']}", "role": row["role"], "state": "gone"}
@@ -92,9 +91,10 @@ def _call_line(row: Row) -> str:
     return f"{called} ({tokens}, {STATES[row['state']]}{pinned}){summary_text}"
 
 
-def _call_facts(row: Row) -> JsonObject:
+def call_facts(row: Row | JsonObject) -> JsonObject:
+    """Return the facts of a tool call that the work log and the budget view show."""
     return {
-        "handle": handle(row["number"]),
+        "handle": handle(row["number"]) if row["number"] else None,
         "tool": row["tool"],
         "arguments": json.loads(row["arguments"]),
         "tokens": row["tokens"],

@@ -10,6 +10,7 @@ from efrit_budget.conversation import calls, segments
 from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.conversation import Conversation, measure_again
 from efrit_budget.conversation.pieces import PieceState, UserEdit
+from efrit_budget.conversation.recall import call_facts
 from efrit_budget.conversation.tool_uses import plain_id
 from efrit_budget.conversation.window_state import load_state
 from efrit_budget.conversation.windows import Window
@@ -138,17 +139,11 @@ def _row(connection: Connection, session: Session, number: int, preferred: str) 
 def _present_entry(row: Row | Columns, window: Window, bounds: Bounds) -> JsonObject:
     """Return an entry as the budget view shows it."""
     return {
-        "handle": handle(row["number"]) if row["number"] else None,
+        **call_facts(row),
         "tool_use_id": plain_id(row["tool_use_id"]),
-        "tool": row["tool"],
-        "arguments": json.loads(row["arguments"]),
         "status": row["status"],
-        "state": row["state"],
-        "pinned": bool(row["pinned"]),
-        "tokens": row["tokens"],
         "tokens_now": _tokens_now(row, bounds.calibration),
         "compressed": row["compressed"],
-        "turn": row["turn"],
         "ended": row["ended"],
         "age": window.clock - row["last_use"],
         "lisp": row["lisp"],

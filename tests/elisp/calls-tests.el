@@ -164,10 +164,7 @@ It runs in SESSION.  Return the child's process id when it has started."
     (delete-file file)
     (funcall run (efrit-test-use session "spawn" (list :seconds 600 :pid_file file)))
     (should (efrit-test-wait-until (lambda () (file-exists-p file))))
-    (with-temp-buffer
-      (insert-file-contents file)
-      (delete-file file)
-      (string-to-number (buffer-string)))))
+    (efrit-test-take-pid file)))
 
 (ert-deftest efrit-a-call-whose-time-is-over-is-not-worked-on ()
   "After a time-out the sidecar stops the work, child processes included."
@@ -180,7 +177,7 @@ It runs in SESSION.  Return the child's process id when it has started."
                       'tools/call use :timeout 1 :error (lambda (err) (setq told err)))))))
       (should (efrit-test-wait-until (lambda () told)))
       (should (eq 'efrit-timeout (car told)))
-      (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child)))))))
+      (efrit-test-should-end child))))
 
 (ert-deftest efrit-a-cancelled-call-stops-without-a-callback ()
   "To cancel a call stops the work, and nobody is told of its end."
@@ -194,7 +191,7 @@ It runs in SESSION.  Return the child's process id when it has started."
                                   'tools/call use :success tell :error tell))))))
       (should (efrit-sidecar-cancel token))
       (should-not (efrit-sidecar-cancel token))
-      (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child))))
+      (efrit-test-should-end child)
       (should (efrit-test-wait-until (lambda () (efrit-test--all-ended-p session))))
       (efrit-test-session-status session)
       (should-not told))))
@@ -236,12 +233,7 @@ It runs in SESSION.  Return the child's process id when it has started."
         (quit (setq quitted t)))
       (should quitted)
       (should (efrit-test-session-status session))
-      (let ((child (with-temp-buffer
-                     (insert-file-contents file)
-                     (delete-file file)
-                     (string-to-number (buffer-string)))))
-        (should (< 1 child))
-        (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child))))))))
+      (efrit-test-should-end (efrit-test-take-pid file)))))
 
 (ert-deftest efrit-progress-of-a-slow-call-runs-the-hook ()
   "Progress of a call that takes long is told with the call's token."

@@ -63,7 +63,7 @@
 (defun edit-driver--step (step)
   "Carry out STEP, a vector; return the tree from before, and the result."
   (let ((tree (edit-driver--tree))
-        (known (length (edit-driver--listed)))
+        (known (length (editing-changes)))
         (given (apply #'edit-driver--do (append step nil))))
     (list :tree tree :before known :given given)))
 
@@ -155,13 +155,6 @@ Save it, if SAVE is non-nil.  Return nil."
       (puthash name (md5 bytes) tree))
     tree))
 
-(defun edit-driver--listed ()
-  "Return each change of the session."
-  (append (plist-get (efrit-sidecar-request
-                      'changes/list (list :session_id (efrit-loop-id editing-loop)))
-                     :changes)
-          nil))
-
 (defun edit-driver--changes ()
   "Return each change of the session with its details."
   (vconcat
@@ -172,7 +165,7 @@ Save it, if SAVE is non-nil.  Return nil."
                                  :number (plist-get change :number)))))
                (cl-loop for name in '(:number :kind :path :to :state :before :after :buffer_text_before)
                         append (list name (plist-get shown name)))))
-           (edit-driver--listed))))
+           (editing-changes))))
 
 (defun edit-driver--undo (force)
   "Take back all that was changed, one by one; with FORCE, in any case."
@@ -181,7 +174,7 @@ Save it, if SAVE is non-nil.  Return nil."
                   (outcome (edit-driver--undo-one (plist-get change :number) force)))
               (list :number (car outcome) :problem (nth 2 outcome)
                     :tree before :after (edit-driver--tree))))
-          (seq-filter #'efrit-undo-open-p (reverse (edit-driver--listed)))))
+          (seq-filter #'efrit-undo-open-p (reverse (editing-changes)))))
 
 (defun edit-driver--undo-one (number force)
   "Take back the change NUMBER; with FORCE, in any case.  Return the outcome."

@@ -104,14 +104,7 @@
     (should (equal '("one\n" nil)
                    (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
                      (list (buffer-string) (buffer-modified-p)))))
-    (should-not (seq-some #'efrit-undo-open-p (edit-test--changes)))))
-
-(defun edit-test--changes ()
-  "Return each change of the session."
-  (append (plist-get (efrit-sidecar-request
-                      'changes/list (list :session_id (efrit-loop-id editing-loop)))
-                     :changes)
-          nil))
+    (should-not (seq-some #'efrit-undo-open-p (editing-changes)))))
 
 ;;; How a file is written
 

@@ -87,6 +87,13 @@
     (copy-file new (editing-file name) t)
     (delete-file new)))
 
+(defun editing-changes ()
+  "Return each change of the session."
+  (append (plist-get (efrit-sidecar-request
+                      'changes/list (list :session_id (efrit-loop-id editing-loop)))
+                     :changes)
+          nil))
+
 (defun editing-undo-all (&optional force)
   "Take back all that was changed in the session; return the outcomes.
 With FORCE, also where somebody changed a file since."

@@ -14,14 +14,6 @@
     ("main.c" . "int main(void) {\n  return missing;\n}\n"))
   "A project in C that does not compile.")
 
-(defun live-compile-tests--gone-p (pid-file)
-  "Wait until the process whose id is in PID-FILE is no more."
-  (let ((pid (with-temp-buffer
-               (insert-file-contents pid-file)
-               (string-to-number (buffer-string)))))
-    (should (> pid 0))
-    (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))
-
 ;;; In a session
 
 (ert-deftest efrit-live-compile-a-model-compiles-and-reads-the-errors ()
@@ -75,7 +67,7 @@ tool = [ { name = \"compile\", input = { command = \"trap '' INT; echo begun; ec
                     (lambda () (cdr (assq 'output loop-test--events))))))
     (efrit-loop-stop loop)
     (should (eq 'idle (efrit-test-rest loop)))
-    (should (live-compile-tests--gone-p "pid"))))
+    (efrit-test-should-end (efrit-test-take-pid "pid"))))
 
 (ert-deftest efrit-live-compile-bytes-that-are-no-letters-reach-the-model ()
   (loop-test-with "
@@ -140,7 +132,7 @@ while :; do sleep 1; done")
       (should (efrit-test-wait-until (lambda () result)))
       (should (equal "error" (plist-get result :status)))
       (live-test-has (plist-get result :text) "stopped by the person" "begun")
-      (should (live-compile-tests--gone-p "pid")))))
+      (efrit-test-should-end (efrit-test-take-pid "pid")))))
 
 ;;; What it leaves alone
 

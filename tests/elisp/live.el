@@ -73,19 +73,20 @@ Return the `efrit-tool-call'."
       (should (<= (length summary) 500)))
     result))
 
-(defun live-test-text (name &rest arguments)
-  "Use the tool NAME with ARGUMENTS; it succeeds.  Return its text."
+(defun live-test--text (status name arguments)
+  "Use the tool NAME with ARGUMENTS and return its text; it ends with STATUS."
   (let ((result (apply #'live-test-use name arguments)))
     (ert-info ((format "%S" result))
-      (should (equal "success" (plist-get result :status))))
+      (should (equal status (plist-get result :status))))
     (plist-get result :text)))
+
+(defun live-test-text (name &rest arguments)
+  "Use the tool NAME with ARGUMENTS; it succeeds.  Return its text."
+  (live-test--text "success" name arguments))
 
 (defun live-test-refused (name &rest arguments)
   "Use the tool NAME with ARGUMENTS; it fails.  Return its text."
-  (let ((result (apply #'live-test-use name arguments)))
-    (ert-info ((format "%S" result))
-      (should (equal "error" (plist-get result :status))))
-    (plist-get result :text)))
+  (live-test--text "error" name arguments))
 
 (defun live-test-has (text &rest parts)
   "Check that PARTS are in TEXT, one behind the other."

@@ -279,12 +279,7 @@ text = \"The second answer.\"
         (quit (setq quitted t)))
       (should quitted)
       (should (efrit-test-session-status id))
-      (let ((child (with-temp-buffer
-                     (insert-file-contents file)
-                     (delete-file file)
-                     (string-to-number (buffer-string)))))
-        (should (< 1 child))
-        (should (efrit-test-wait-until (lambda () (efrit-test-gone-p child))))))))
+      (efrit-test-should-end (efrit-test-take-pid file)))))
 
 (ert-deftest efrit-remote-stopping-leaves-no-process-there ()
   "A stopped sidecar is gone over there as well, with what it ran."
@@ -293,7 +288,7 @@ text = \"The second answer.\"
            (pid (efrit-over-there-pid id)))
       (efrit-sidecar-stop efrit-over-there-host)
       (should (efrit-over-there-gone-p))
-      (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))
+      (efrit-test-should-end pid))))
 
 (ert-deftest efrit-remote-its-standard-error-is-shown ()
   "The last lines of a sidecar over there are in the error, and in a buffer."
@@ -357,7 +352,7 @@ echo 'the disk is full' >&2; exit 3
           (should (efrit-test-await-end emacs))
           (let ((pid (remote-ends-tests--printed-pid)))
             (ert-info ((format "ended by %s" how))
-              (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))))))
+              (efrit-test-should-end pid))))))))
 
 (defun remote-ends-tests--other-emacs (how)
   "Return the process of a batch Emacs that works in the project of the test.

@@ -173,7 +173,7 @@ Return its process; its output goes to the current buffer."
         (should (efrit-test-await-end emacs))
         (should (eql 0 (process-exit-status emacs)))
         (let ((pid (efrit-test--printed-pid)))
-          (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))))))
+          (efrit-test-should-end pid))))))
 
 (ert-deftest efrit-the-sidecar-ends-when-emacs-is-killed ()
   "Any signal ends Emacs at once, and its sidecar ends by itself."
@@ -188,7 +188,7 @@ Return its process; its output goes to the current buffer."
           (signal-process emacs signal)
           (should (efrit-test-await-end emacs))
           (let ((pid (efrit-test--printed-pid)))
-            (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid))))))))))
+            (efrit-test-should-end pid)))))))
 
 (provide 'supervision-tests)
 ;;; supervision-tests.el ends here

@@ -182,6 +182,19 @@ Return its value."
   "Return non-nil when there is no process PID, or only its remains."
   (member (alist-get 'state (process-attributes pid)) '(nil "Z")))
 
+(defun efrit-test-should-end (pid)
+  "Check that the process PID ends soon."
+  (should (efrit-test-wait-until (lambda () (efrit-test-gone-p pid)))))
+
+(defun efrit-test-take-pid (file)
+  "Return the process id that FILE names, and delete FILE."
+  (let ((pid (with-temp-buffer
+               (insert-file-contents file)
+               (delete-file file)
+               (string-to-number (buffer-string)))))
+    (should (< 1 pid))
+    pid))
+
 (defun efrit-test-kill ()
   "Kill the sidecar as the system would, and return its process id."
   (let ((pid (efrit-test-pid)))

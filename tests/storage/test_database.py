@@ -8,13 +8,14 @@ import sqlite3
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.connection import Connection, RpcError
+from tests.databases import locked
 from tests.processes import until
 from tests.sidecar import SERVE, Sidecar, forked
 
@@ -120,14 +121,6 @@ def test_two_sidecars_that_write_at_once_never_tell_of_a_lock(
 # A lock that stays
 
 
-@contextmanager
-def _locked(database: Path) -> Iterator[None]:
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
-
-
 @pytest.fixture
 def impatient(tools_for_tests: Path) -> Iterator[Sidecar]:
     """A sidecar that waits only briefly for the database."""
@@ -139,7 +132,7 @@ def impatient(tools_for_tests: Path) -> Iterator[Sidecar]:
 def test_a_locked_database_is_told_and_the_next_call_works(
     impatient: Sidecar, project: Path, database: Path
 ) -> None:
-    with _locked(database):
+    with locked(database):
         with pytest.raises(RpcError) as caught:
             impatient.request("session/open", root=str(project))
         assert impatient.request("session/status", session_id="before")
@@ -152,7 +145,7 @@ def test_a_locked_database_is_told_and_the_next_call_works(
 def test_many_writers_behind_a_lock_do_not_wait_for_one_another_in_turn(
     impatient: Sidecar, project: Path, database: Path
 ) -> None:
-    with _locked(database):
+    with locked(database):
         opened = [impatient.begin("session/open", root=str(project)) for _ in range(40)]
         for request_id in opened:
             assert impatient.reply(request_id)["error"]["code"] == STORAGE_ERROR
@@ -165,7 +158,7 @@ def test_a_call_whose_result_could_not_be_kept_is_told_and_can_be_asked_for_agai
     tally = _tally("before", tmp_path / "runs", "use", seconds=0.5)
     call = impatient.begin("tools/call", **tally)
     assert until((tmp_path / "runs").exists)
-    with _locked(database):
+    with locked(database):
         assert until(lambda: "to store its result" in str(impatient.notifications("$/progress")))
         impatient.notify("$/cancelRequest", id=call)
         assert impatient.reply(call)["error"]["code"] == STORAGE_ERROR
@@ -179,7 +172,7 @@ def test_the_end_of_the_input_ends_a_sidecar_that_waits_for_a_lock(
 ) -> None:
     with Sidecar() as sidecar:
         sidecar.request("session/open", root=str(project))
-        with _locked(database):
+        with locked(database):
             sidecar.begin("session/open", root=str(project))
             sidecar.close_stdin()
             assert sidecar.wait_exit() == 0

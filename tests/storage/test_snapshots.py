@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import itertools
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 from efrit_budget.storage.owner import Owner
 from tests.conversation.api_rules import violations
 from tests.conversation.client import Client, words
+from tests.databases import locked
 from tests.local_sidecar import LocalSidecar
 from tests.soak import amount
 
@@ -62,15 +61,6 @@ def _wrong(messages: list[dict[str, Any]]) -> list[str]:
     """Return what the API would refuse, leaving out a last reply that awaits results."""
     whole = messages[:-1] if messages[-1]["role"] == "assistant" else messages
     return violations(whole, system_messages=True)
-
-
-@contextmanager
-def locked(database: Path) -> Iterator[None]:
-    """Hold the write lock, as another process might."""
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
 
 
 def test_reading_goes_on_while_many_writers_wait_for_another_process(

@@ -25,15 +25,7 @@ def call(sidecar: Connection, session: str) -> Call:
         name: str, use: str | None = None, confirm_id: str | None = None, **arguments: Any
     ) -> dict[str, Any]:
         beside = {} if confirm_id is None else {"confirm_id": confirm_id}
-        found: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name=name,
-            arguments=arguments,
-            tool_use_id=use or f"use-{next(uses)}",
-            **beside,
-        )
-        return found
+        return sidecar.call_tool(session, name, use or f"use-{next(uses)}", arguments, **beside)
 
     return called
 

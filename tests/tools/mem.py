@@ -62,13 +62,7 @@ def paged(
     limits = {"per_tool_default": allowance}
     session = sidecar.request("session/open", root=str(root), limits=limits)["session_id"]
     for page in range(MOST_PAGES):
-        envelope: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name=tool,
-            arguments=arguments,
-            tool_use_id=f"use-{page}",
-        )
+        envelope = sidecar.call_tool(session, tool, f"use-{page}", arguments)
         yield envelope
         token = envelope["data"].get("continuation_token")
         if token is None:

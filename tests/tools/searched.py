@@ -21,14 +21,7 @@ def searching(sidecar: Connection, session: str) -> Search:
 
     def call(pattern: str = "", **arguments: Any) -> dict[str, Any]:
         given = {"pattern": pattern, **arguments} if pattern else arguments
-        found: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name="search_content",
-            arguments=given,
-            tool_use_id=f"use-{next(uses)}",
-        )
-        return found
+        return sidecar.call_tool(session, "search_content", f"use-{next(uses)}", given)
 
     return call
 

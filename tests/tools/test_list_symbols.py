@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +12,15 @@ import pytest
 
 from tests.connection import Connection
 from tests.sidecar import Sidecar
+from tests.tools.conftest import Call
 
 List = Callable[..., dict[str, Any]]
 
 
-def _called(sidecar: Connection, session: str, use: str, **arguments: Any) -> dict[str, Any]:
-    found: dict[str, Any] = sidecar.request(
-        "tools/call",
-        session_id=session,
-        name="list_symbols",
-        arguments=arguments,
-        tool_use_id=use,
-    )
-    return found
-
-
 @pytest.fixture(name="listed")
-def make_list(sidecar: Connection, session: str) -> List:
+def make_list(call: Call) -> List:
     """Call the tool."""
-    uses = iter(range(1000))
-    return lambda **arguments: _called(sidecar, session, f"use-{next(uses)}", **arguments)
+    return partial(call, "list_symbols")
 
 
 def _shown(envelope: dict[str, Any]) -> str:
@@ -206,7 +196,7 @@ def test_without_universal_ctags_it_is_told_how_to_get_it(
     (project / "a.py").write_text("def f(): pass\n", encoding="utf-8")
     with Sidecar(env={"PATH": str(programs)}) as sidecar:
         session = sidecar.request("session/open", root=str(project))["session_id"]
-        envelope = _called(sidecar, session, "use", path="a.py")
+        envelope = sidecar.call_tool(session, "list_symbols", "use", {"path": "a.py"})
     assert envelope["status"] == "error"
     assert "apt install universal-ctags" in envelope["message"]
 

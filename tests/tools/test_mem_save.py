@@ -16,13 +16,7 @@ def test_what_is_saved_in_one_session_is_found_in_the_next(
 ) -> None:
     number = save(call, "Retries back off", "Wait twice as long each time.")
     other = sidecar.request("session/open", root=str(project))["session_id"]
-    found = sidecar.request(
-        "tools/call",
-        session_id=other,
-        name="mem_search",
-        arguments={"query": "retry wait"},
-        tool_use_id="there",
-    )
+    found = sidecar.call_tool(other, "mem_search", "there", {"query": "retry wait"})
     assert [one["id"] for one in found["data"]["results"]] == [number]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +13,15 @@ import pytest
 
 from tests.connection import Connection
 from tests.marks import unmarked
+from tests.tools.conftest import Call
 
 List = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def listing(sidecar: Connection, session: str) -> List:
+def listing(call: Call) -> List:
     """Call the tool with these arguments."""
-    uses = iter(range(1000))
-
-    def call(**arguments: Any) -> dict[str, Any]:
-        found: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name="project_files",
-            arguments=arguments,
-            tool_use_id=f"use-{next(uses)}",
-        )
-        return found
-
-    return call
+    return partial(call, "project_files")
 
 
 def _touch(project: Path, *names: str) -> None:

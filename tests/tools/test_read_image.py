@@ -47,15 +47,7 @@ def see(sidecar: Connection, session: str) -> See:
     def call(path: str, **params: Any) -> dict[str, Any]:
         arguments = {"path": path, **params.pop("arguments", {})}
         use = params.pop("tool_use_id", f"use-{next(uses)}")
-        found: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name="read_image",
-            arguments=arguments,
-            tool_use_id=use,
-            **params,
-        )
-        return found
+        return sidecar.call_tool(session, "read_image", use, arguments, **params)
 
     return call
 

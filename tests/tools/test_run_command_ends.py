@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from efrit_budget.project.processes import landlock
 from tests.connection import Connection, RpcError
+from tests.databases import locked
 from tests.local_sidecar import LocalSidecar
 from tests.processes import alive, pid_in, until
 from tests.sidecar import SERVE, Sidecar
@@ -118,14 +118,15 @@ def test_a_command_moves_files_between_folders_and_sees_processes(
 
 
 @contextmanager
-def _locked(project: Path, home: Path) -> Iterator[None]:
-    """Hold the database's write lock, as another process might, while the block runs."""
-    with closing(sqlite3.connect(home / "efrit/state/efrit-budget.sqlite3")) as other:
-        other.isolation_level = None
-        other.execute("BEGIN IMMEDIATE")
+def _command_ended_while_locked(sidecar: Connection, project: Path, home: Path) -> Iterator[int]:
+    """Hold the database's write lock while a command ends; give the request that waits for it."""
+    session = sidecar.request("session/open", root=str(project))["session_id"]
+    running = _begun(sidecar, session, "use", WAITS)
+    assert until((project / "new").exists)
+    with locked(home / "efrit/state/efrit-budget.sqlite3"):
         (project / "locked").touch()
-        yield
-        other.execute("ROLLBACK")
+        assert until(lambda: _says_so(sidecar))
+        yield running
 
 
 def _says_so(sidecar: Connection) -> bool:
@@ -141,11 +142,8 @@ def test_output_waits_for_a_database_that_is_locked_when_a_command_ends(
 ) -> None:
     monkeypatch.setenv("EFRIT_BUDGET_STORAGE__BUSY_TIMEOUT_MS", "100")
     with LocalSidecar() as sidecar:
-        session = sidecar.request("session/open", root=str(project))["session_id"]
-        running = _begun(sidecar, session, "use", WAITS)
-        assert until((project / "new").exists)
-        with _locked(project, home):
-            assert until(lambda: _says_so(sidecar))
+        with _command_ended_while_locked(sidecar, project, home) as running:
+            pass
         envelope = sidecar.result(running)
     assert envelope["status"] == "success"
     assert "worth keeping" in envelope["text"]
@@ -155,13 +153,8 @@ def test_output_that_nobody_waits_to_be_stored_comes_with_the_error(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EFRIT_BUDGET_STORAGE__BUSY_TIMEOUT_MS", "100")
-    with LocalSidecar() as sidecar:
-        session = sidecar.request("session/open", root=str(project))["session_id"]
-        running = _begun(sidecar, session, "use", WAITS)
-        assert until((project / "new").exists)
-        with _locked(project, home):
-            assert until(lambda: _says_so(sidecar))
-            sidecar.notify("$/cancelRequest", id=running)
-            with pytest.raises(RpcError, match="worth keeping") as caught:
-                sidecar.result(running)
+    with LocalSidecar() as sidecar, _command_ended_while_locked(sidecar, project, home) as running:
+        sidecar.notify("$/cancelRequest", id=running)
+        with pytest.raises(RpcError, match="worth keeping") as caught:
+            sidecar.result(running)
     assert caught.value.code == -32003

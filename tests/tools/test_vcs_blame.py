@@ -155,13 +155,7 @@ def test_lines_from_the_outer_part_of_a_repository_are_named_from_the_project_on
 ) -> None:
     repository.commit("first", **{"inner/a.txt": "1\n"})
     session = sidecar.request("session/open", root=str(repository.folder / "inner"))["session_id"]
-    envelope = sidecar.request(
-        "tools/call",
-        session_id=session,
-        name="vcs_blame",
-        arguments={"path": "a.txt"},
-        tool_use_id="use-inner",
-    )
+    envelope = sidecar.call_tool(session, "vcs_blame", "use-inner", {"path": "a.txt"})
     assert shown(envelope).endswith(" Ann Lee\n1\t1")
 
 

@@ -43,17 +43,9 @@ def call(sidecar: Connection, session: str) -> Call:
     """Call a tool in the project."""
     uses = count()
 
-    def called(tool: str, **arguments: Any) -> dict[str, Any]:
-        found: dict[str, Any] = sidecar.request(
-            "tools/call",
-            session_id=session,
-            name=tool,
-            arguments=arguments,
-            tool_use_id=f"use-{next(uses)}",
-        )
-        return found
-
-    return called
+    return lambda tool, **arguments: sidecar.call_tool(
+        session, tool, f"use-{next(uses)}", arguments
+    )
 
 
 @pytest.fixture
