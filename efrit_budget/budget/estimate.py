@@ -10,19 +10,22 @@ less than the parts that no token exceeds; what is odd, thin or repeated costs m
 
 import random
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import ceil
 from unicodedata import normalize
 
 from efrit_budget.budget import weights
-from efrit_budget.budget.shapes import BLANKS_AND_DIGITS, PATTERNS, odd_cost, ones, parts_cost
+from efrit_budget.budget.shapes import PATTERNS, count_patterns, odd_cost, ones, parts_cost
 from efrit_budget.budget.thin import RULERS, stretches
 from efrit_budget.budget.words import CONTINUING, divided, made_of_few
 
 SAMPLE = 2048
 SLICES = 16
-BLOCK, REMEMBERED_BLOCKS = 8192, 64
-"""The characters of a block, which are counted at once, and the number of blocks in the cache."""
+BLOCK, REMEMBERED_BLOCKS = 8191, 64
+"""The characters that are counted at once, and the number of such blocks in the cache.
+
+With the character before it, a block has the length of 32 stretches.
+"""
 NEARLY_ALL = 0.95
 """The share of a block from which on its odd stretches are taken for the whole block."""
 SLOW_MORE = 0.085
@@ -31,8 +34,13 @@ DEAREST = 15
 """The most tokens of one character: U+FDFA stands for a sentence."""
 SENTENCE, SENTENCE_MORE = "\ufdfa", 6
 """The character U+FDFA, and its tokens above the most that the table of characters can state."""
-WORD_LEADS, WORD_MORE = (b"\xe3\x8c", b"\xe3\x8d", b"\xe3\x8e", b"\xe3\x8f", b"\xef\xac"), 0.5
-"""The first bytes of characters that stand for several letters, and the tokens to add for each."""
+WORD_FIRST, WORD_PAGES, WORD_MORE = b"\xe3\xef", (b"\x33", b"\xfb"), 0.5
+"""The first bytes in UTF-8, and the upper ones in UTF-16, of characters that stand for several
+letters, and the tokens to add for each."""
+FEW_PAGES = 6
+"""The most different upper bytes of characters' codes for which tables are faster than a look-up."""
+EACH_BYTE = bytes(range(256))
+NO_SURROGATE = bytes(byte for byte in EACH_BYTE if not 0xD8 <= byte < 0xE0)
 ASCII = bytes(range(0x80))
 ASCII_BUT_BLANK = ASCII.replace(b" ", b"")
 ONE_TOKEN = bytes(code for code in range(0x100) if not weights.EXTRA[code])
@@ -72,7 +80,28 @@ def foreign_classes(raw: bytes) -> bytes:
     has_cyrillic = any(lead in raw for lead in CYRILLIC_LEADS)
     letters = raw.translate(None, ASCII_BUT_BLANK if has_cyrillic else ASCII)
     text = letters.decode("utf-8", "surrogatepass")
-    return text.translate(weights.CHARACTERS).encode("latin-1", "replace")
+    wide = text.encode("utf-16-le", "surrogatepass")
+    low, pages = wide[::2], wide[1::2]
+    used = EACH_BYTE.translate(None, EACH_BYTE.translate(None, pages))
+    if len(used) > FEW_PAGES or used.translate(None, NO_SURROGATE):
+        return text.translate(weights.CHARACTERS).encode("latin-1", "replace")
+    found = 0
+    for page in used:
+        here = int.from_bytes(pages.translate(only(page)), "little")
+        found |= here & int.from_bytes(low.translate(classes_of(page)), "little")
+    return found.to_bytes(len(text), "little")
+
+
+@cache
+def only(byte: int) -> bytes:
+    """Return the table that maps a byte to 255, and all others to 0."""
+    return bytes(byte) + b"\xff" + bytes(0xFF - byte)
+
+
+@cache
+def classes_of(page: int) -> bytes:
+    """Return the classes of the 256 characters whose code has `page` as its upper byte."""
+    return weights.CHARACTERS[page << 8 : page + 1 << 8].encode("latin-1", "replace")
 
 
 def foreign_cost(classes: bytes, bones: bytes) -> float:
@@ -95,14 +124,16 @@ def measure(text: str) -> float:
     odd = odd_cost(bones)
     found = weights.JOINTS.cost(bones) + in_words + odd
     found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken
-    shape = bones.translate(BLANKS_AND_DIGITS)
-    found += sum(weights.COSTS[name] * shape.count(each) for name, each in PATTERNS.items())
+    counted = zip(PATTERNS, count_patterns(bones), strict=True)
+    found += sum(weights.COSTS[name] * number for name, number in counted)
     least = parts_cost(bones) + odd + WORDS_LEAST * in_words + PIECES_LEAST * unknown.pieces
     if len(bones) == len(raw):
         return max(found, LEAST_SHARE * least)
     classes = foreign_classes(raw)
     own: float = ones(classes.translate(weights.EXTRA)) + SENTENCE_MORE * text.count(SENTENCE)
-    own += WORD_MORE * sum(map(raw.count, WORD_LEADS))
+    if any(map(raw.__contains__, WORD_FIRST)):
+        upper = text.encode("utf-16-le", "surrogatepass")[1::2]
+        own += WORD_MORE * sum(map(upper.count, WORD_PAGES))
     pictures = len(bones) - len(bones.translate(None, PICTURES))
     least += max(0, own - PICTURE_MORE * pictures)
     return max(found + own + foreign_cost(classes, bones), LEAST_SHARE * least)

@@ -28,17 +28,17 @@ BLANKS = bytes(ord("x" if kind & SOLID else " ") for kind in KINDS)
 BLANKS_AND_DIGITS = bytes(
     ord("0" if kind == SOLID | DIGIT else "x" if kind else " ") for kind in KINDS
 )
-PATTERNS = {
+NUMBERS = {
     "three digits": b"0" * 3,
     "four digits": b"0" * 4,
     "five digits": b"0" * 5,
     "eight digits": b"0" * 8,
-    "gaps": b"  x",
-    "gaps before digits": b"  0",
 }
+GAPS = {"gaps": b"  x", "gaps before digits": b"  0"}
+PATTERNS = NUMBERS | GAPS
 DIGIT_MORE = 0.22
 """The least tokens of a digit behind another digit."""
-GAPS = bytes(
+GAP_BYTES = bytes(
     ord("x" if kind & (LETTER | MARK) and lead != 0xE2 else "-" if kind else " ")
     for lead, kind in enumerate(KINDS)
 )
@@ -95,6 +95,7 @@ def every(byte: int, size: int) -> int:
     return int.from_bytes(bytes([byte]) * size, "little")
 
 
+@lru_cache(maxsize=1)
 def parts_cost(bones: bytes) -> float:
     """Return the least tokens that end within a text: one for each part that no token exceeds.
 
@@ -109,6 +110,13 @@ def parts_cost(bones: bytes) -> float:
     return parts + DIGIT_MORE * (kinds & ~begin & every(DIGIT, size)).bit_count()
 
 
+def count_patterns(bones: bytes) -> list[int]:
+    """Return how often each of `PATTERNS` occurs in a text."""
+    shape = bones.translate(BLANKS_AND_DIGITS)
+    numbers = map(shape.count, NUMBERS.values()) if b"000" in shape else [0] * len(NUMBERS)
+    return [*numbers, *(map(shape.count, GAPS.values()) if b"  " in shape else [0] * len(GAPS))]
+
+
 def odd_cost(bones: bytes) -> float:
     """Return the tokens to add for shapes that are far more frequent than in any natural text.
 
@@ -116,13 +124,14 @@ def odd_cost(bones: bytes) -> float:
     of two kinds that alternate.
     """
     size = len(bones)
-    gaps = bones.translate(GAPS).count(b"x  ") - size * GAPS_SHARE
+    gaps = bones.translate(GAP_BYTES).count(b"x  ") if b"  " in bones else 0
     line_ends = bones.count(b" \n") - size * LINE_ENDS_SHARE
     marks = bones.translate(DEAR_MARKS).count(MARKS_RUN)
     pairs = int.from_bytes(bones.translate(FIRSTS), "little") << 8
     pairs ^= int.from_bytes(bones.translate(SECONDS), "little")
     equal = pairs.to_bytes(size + 1, "little").count(EQUAL_RUN)
-    more = (max(0, gaps) + max(0, line_ends)) * GAP_MORE + marks * MARKS_MORE + equal * EQUAL_MORE
+    more = (max(0, gaps - size * GAPS_SHARE) + max(0, line_ends)) * GAP_MORE
+    more += marks * MARKS_MORE + equal * EQUAL_MORE
     return more if bones.isascii() else more + turns_cost(bones)
 
 

@@ -5,13 +5,14 @@ that cost more than assumed are not balanced by others that cost less.
 """
 
 import re
+from collections.abc import Container, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import DEAR_MARKS, ones, parts_cost
-from efrit_budget.budget.words import BLANK, CONTINUING, known_words, parted
+from efrit_budget.budget.words import BLANK, CONTINUING, divided, known_words
 
 RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 """Characters that lines are drawn with, of which several are one token."""
@@ -25,6 +26,7 @@ DIGITS_ALONE, TURNS, FEW_TURNS = 5, 3, 16
 """The most different digits, and characters at every second place; the characters tried first."""
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 COMMON = frozenset(" \n0123456789" + MARKS)
+COMMON_BYTES = bytes(map(ord, COMMON))
 LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
 """Maps the bytes of `COMMON` characters to a space, any other byte to itself."""
 EACH_BYTE = bytes(range(256))
@@ -36,9 +38,10 @@ FEWEST, FEWEST_COST, SOLID_SHARE = 6, 1.1, 0.95
 costs then, and the share of characters that are not blank from which on a text is solid."""
 FOREIGN_COST, BLANK_COST = 0.95, 0.85
 """The least tokens of a character beyond ASCII, and of a blank beside such a character."""
-BASES = set("ACGT")
+BASES = "ACGT"
 """The letters of DNA sequences, which are thin too, but whose pairs have the right cost."""
-LINES = [6 * mark for mark in "-=*#./_~" + RULERS]
+ASCII_LINES = [6 * mark for mark in "-=*#./_~"]
+LINES = ASCII_LINES + [6 * mark for mark in RULERS]
 """Six equal characters that lines are drawn with; these cost next to nothing."""
 NO_RULERS = {ord(each): None for each in RULERS}
 CHEAP = b"-=*#./_~"
@@ -76,29 +79,35 @@ def stretches(text: str) -> Stretches:
             units[at] = unit
     again = {at for at, unit in units.items() if unit <= LONGEST_UNIT}
     repeated = [text[at : at + STRETCH] for at in sorted(again)]
-    others = (text[at : at + STRETCH] for at in perhaps_thin(text) if at not in again)
-    thin = "".join(filter(is_thin, others))
+    thin = "".join(thin_stretches(text, again))
     slow = STRETCH * (len(units) - len(again))
     cost = sum(map(repeated_cost, repeated))
     return Stretches(thin, least_cost(thin), "".join(repeated), cost, slow)
 
 
-def perhaps_thin(text: str) -> list[int]:
-    """Return the offsets of the stretches that may be thin, judged by one byte per character."""
+def thin_stretches(text: str, but: Container[int]) -> Iterator[str]:
+    """Yield the thin stretches of a text, without those at the offsets of `but`."""
+    some = one_byte_each(text).translate(LETTER_BYTES)
+    for at in range(0, len(text) - STRETCH + 1, STRETCH):
+        found = different(some[at : at + STRETCH])
+        is_sure = 1 < found <= LETTERS and text.isascii()
+        may_be_thin = (
+            found <= LETTERS + 1
+            or different(some[at : at + FEW_TURNS : 2]) <= TURNS
+            or different(some[at + 1 : at + FEW_TURNS : 2]) <= TURNS
+        )
+        stretch = text[at : at + STRETCH]
+        if may_be_thin and at not in but and (is_sure or is_thin(stretch)):
+            yield stretch
+
+
+def one_byte_each(text: str) -> bytes:
+    """Return a byte for each character: the lowest of its code, if not ASCII, above 127."""
     if text.isascii():
-        some = text.encode()
-    else:  # the lowest bits of all other characters, in bytes beyond ASCII
-        raw = text.encode("utf-32-le", "surrogatepass")
-        beyond = int.from_bytes(raw[1::4].translate(BEYOND_ASCII), "little")
-        some = (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
-    some = some.translate(LETTER_BYTES)
-    return [
-        at
-        for at in range(0, len(text) - STRETCH + 1, STRETCH)
-        if different(some[at : at + STRETCH]) <= LETTERS + 1
-        or different(some[at : at + FEW_TURNS : 2]) <= TURNS
-        or different(some[at + 1 : at + FEW_TURNS : 2]) <= TURNS
-    ]
+        return text.encode()
+    raw = text.encode("utf-32-le", "surrogatepass")
+    beyond = int.from_bytes(raw[1::4].translate(BEYOND_ASCII), "little")
+    return (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
 
 
 def different(some: bytes) -> int:
@@ -108,13 +117,19 @@ def different(some: bytes) -> int:
 
 def is_thin(stretch: str) -> bool:
     """Return whether a stretch consists of few different letters, marks or digits."""
-    found = set(stretch)
-    if letters := found - COMMON:
-        return len(letters) <= LETTERS or takes_turns(stretch)
-    digits = found & DIGIT_SET
+    if letters := different_letters(stretch):
+        return letters <= LETTERS or takes_turns(stretch)
+    digits = DIGIT_SET.intersection(stretch)
     if len(digits) <= DIGITS_ALONE or sum(map(stretch.count, digits)) <= MOST_DIGITS:
         return True
     return takes_turns(stretch)
+
+
+def different_letters(stretch: str) -> int:
+    """Return the number of different characters that are not `COMMON`."""
+    if stretch.isascii():
+        return different(stretch.encode().translate(None, COMMON_BYTES))
+    return len(set(stretch) - COMMON)
 
 
 def takes_turns(stretch: str) -> bool:
@@ -122,16 +137,19 @@ def takes_turns(stretch: str) -> bool:
     return min(len(set(stretch[::2])), len(set(stretch[1::2]))) <= TURNS
 
 
+def is_dna(thin: str) -> bool:
+    """Return whether a text in capitals consists of the letters of DNA, each of which occurs."""
+    return not thin.strip(BASES + "N\n") and all(map(thin.__contains__, BASES))
+
+
 def least_cost(thin: str) -> float:
     """Return the least tokens of thin stretches; a word that is known as one token costs one."""
-    if not thin or BASES <= set(thin.upper()) <= BASES | {"N", "\n"}:
+    if not thin or is_dna(thin.upper()):
         return 0.0
     bones = thin.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
-    _, in_words = parted(bones)
-    known = list(filter(known_words().__contains__, in_words.decode("ascii").split()))
-    in_known = len("".join(known).replace(BLANK, ""))
+    words = divided(bones)
     drawn = thin
-    for line in LINES:
+    for line in ASCII_LINES if thin.isascii() else LINES:
         drawn = drawn.replace(line, "")
     text = drawn.translate(NO_RULERS) if any(map(drawn.__contains__, RULERS)) else drawn
     plain = text.encode("ascii", "ignore")
@@ -140,11 +158,10 @@ def least_cost(thin: str) -> float:
     letters = dear.translate(None, DIGITS)
     foreign = len(text) - len(plain)
     is_solid = len(solid) > len(plain) * SOLID_SHARE
-    few = is_solid and len(letters) < len(dear) and len(set(letters)) <= FEWEST
+    few = is_solid and len(letters) < len(dear) and different(letters) <= FEWEST
     of_characters = (
-        (len(letters) - in_known) * (FEWEST_COST if few else COST)
-        + len(known)
-        - known.count(BLANK)
+        (len(letters) - words.in_known()) * (FEWEST_COST if few else COST)
+        + words.known_with_letters()
         + (len(dear) - len(letters)) * DIGIT_COST
         + (len(solid) - len(dear) + len(drawn) - len(text)) * CHEAP_COST
         + foreign * FOREIGN_COST
@@ -172,7 +189,8 @@ def atoms_of(text: str) -> list[str]:
 def atom_cost(atom: str) -> float:
     """Return the tokens of an atom: 1, or more for a word that is not known as one token."""
     letters = atom.lstrip(" ")
-    if letters.isascii() and letters.isalpha() and atom.replace(" ", BLANK) not in known_words():
+    is_word = letters.isascii() and letters.isalpha()
+    if is_word and atom.encode().replace(b" ", BLANK) not in known_words():
         return max(1.0, LETTER_COST * len(letters))
     return 1.0
 

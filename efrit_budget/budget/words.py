@@ -1,6 +1,6 @@
 """Find the words of a text, known as one token or not, and count odd runs of letters."""
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import filterfalse
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +12,13 @@ UNBROKEN, FEW = 32, 6
 STRETCH, FEW_KINDS = 512, range(12, 18)
 """The length of a stretch of unknown words, and how many different letters in it are few."""
 SMALL = b"abcdefghijklmnopqrstuvwxyz"
-BLANK = "_"
+BLANK = b"_"
 """The character that stands for a space before a word."""
 LETTERS = bytes(
-    byte if byte < 0x80 and chr(byte).isalpha() else ord(BLANK if byte == ord(" ") else " ")
+    byte if byte < 0x80 and chr(byte).isalpha() else ord("_" if byte == ord(" ") else " ")
     for byte in range(256)
 )
+NO_LETTERS = bytes(byte for byte in range(256) if LETTERS[byte] in b" _")
 IS_SMALL, IS_CAPITAL, IS_BLANK = 1, 2, 4
 CASES = bytes(
     IS_SMALL * chr(byte).islower() | IS_CAPITAL * chr(byte).isupper() | IS_BLANK * (byte == 0x5F)
@@ -25,16 +26,15 @@ CASES = bytes(
     else 0
     for byte in range(256)
 )
-EITHER_CASE = b" xx" + b" " * 253
+EITHER_CASE = bytes(ord("x" if case in (IS_SMALL, IS_CAPITAL) else " ") for case in CASES)
 GAPS = bytes([0, ord(" "), *bytes(254)])
 """Maps byte 1, which marks that a word is divided, to a space, and every other byte to 0."""
 
 
 @cache
-def known_words() -> frozenset[str]:
+def known_words() -> frozenset[bytes]:
     """Return the words that are one token, with `_` for a space before a word, and `_` alone."""
-    listed = Path(__file__).with_name("words.txt").read_text(encoding="ascii")
-    return frozenset([*listed.split(), BLANK])
+    return frozenset([*Path(__file__).with_name("words.txt").read_bytes().split(), BLANK])
 
 
 def parted(bones: bytes) -> tuple[bytes, bytes]:
@@ -57,32 +57,58 @@ def parted(bones: bytes) -> tuple[bytes, bytes]:
 
 
 class Divided(NamedTuple):
-    """The words of a text that are not known as one token, with counts on all its letters."""
+    """The words of a text, those that are not known as one token apart, with counts on all."""
 
+    all: bytes
+    """All words, with `_` for a space."""
     rest: bytes
+    """The words that are not known as one token, with a space before each."""
+    known: int
+    """The number of words that are known as one token, with `_` alone among them."""
     pieces: int
     """The number of places where capitals divide words."""
     unbroken: int
     """The number of letters in runs so long that they are words of no language."""
 
+    def in_known(self) -> int:
+        """Return the number of letters in known words."""
+        return len(self.all.translate(None, b" _")) - len(self.rest.translate(None, b" _"))
 
+    def known_with_letters(self) -> int:
+        """Return the number of known words, `_` alone not counted."""
+        return self.known - self.all.count(b"_ ") - self.all.endswith(b"_")
+
+
+NO_WORDS = Divided(b"", b"", 0, 0, 0)
+
+
+@lru_cache(maxsize=1)
 def divided(bones: bytes) -> Divided:
-    """Return the words of a text that are not known as one token, with counts on its letters."""
+    """Return the words of a text, those that are not known as one token apart."""
+    if not bones.translate(None, NO_LETTERS):
+        return NO_WORDS
     letters, in_words = parted(bones)
     pieces = len(in_words) - len(letters) - letters.count(b"_")
-    unknown = filterfalse(known_words().__contains__, in_words.decode("ascii").split())
-    return Divided(" ".join(["", *unknown]).encode("ascii"), pieces, unbroken(letters))
+    words = in_words.split()
+    unknown = list(filterfalse(known_words().__contains__, words))
+    rest = b" ".join([b"", *unknown])
+    return Divided(in_words, rest, len(words) - len(unknown), pieces, unbroken(letters))
 
 
 def unbroken(letters: bytes) -> int:
     """Return the letters in long runs, without runs of capitals or of few different letters."""
-    shape = letters.translate(CASES).translate(EITHER_CASE) + b" "
+    shape = letters.translate(EITHER_CASE) + b" "
     found, at = 0, shape.find(b"x" * UNBROKEN)
     while at >= 0:
         run = letters[at : shape.find(b" ", at)]
-        found += len(run) if not run.isupper() and len(set(run.lower())) > FEW else 0
+        found += len(run) if not run.isupper() and different_letters(run.lower()) > FEW else 0
         at = shape.find(b"x" * UNBROKEN, at + len(run))
     return found
+
+
+def different_letters(small: bytes) -> int:
+    """Return the number of different small letters."""
+    return len(SMALL) - len(SMALL.translate(None, small))
 
 
 def made_of_few(rest: bytes) -> int:
@@ -92,6 +118,4 @@ def made_of_few(rest: bytes) -> int:
     """
     whole = len(rest) - len(rest) % STRETCH
     stretches = (rest[at : at + STRETCH] for at in range(0, whole, STRETCH))
-    return STRETCH * sum(
-        sum(map(stretch.__contains__, SMALL)) in FEW_KINDS for stretch in stretches
-    )
+    return STRETCH * sum(different_letters(stretch) in FEW_KINDS for stretch in stretches)

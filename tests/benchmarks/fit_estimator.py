@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from efrit_budget.budget import estimate as estimator
 from efrit_budget.budget import weights
-from efrit_budget.budget.shapes import BLANKS_AND_DIGITS, PATTERNS, Pairs, ones
+from efrit_budget.budget.shapes import PATTERNS, Pairs, count_patterns, ones
 from efrit_budget.budget.words import CONTINUING, divided, known_words, parted
 from tests.benchmarks import fit_classes
 from tests.benchmarks.corpora import Chunk, build
@@ -253,7 +253,6 @@ def features(text: str) -> tuple[Numbers, float]:
     """Return the estimator's counts for a text, in the unknowns' order, and its fixed cost."""
     text, raw = estimator.joined(text)
     bones = raw.translate(None, CONTINUING)
-    shape = bones.translate(BLANKS_AND_DIGITS)
     unknown = divided(bones)
     borders = cyrillic = np.zeros(256)
     certain = 1.0 + estimator.UNBROKEN_COST * unknown.unbroken
@@ -263,7 +262,7 @@ def features(text: str) -> tuple[Numbers, float]:
         certain += ones(classes.translate(weights.EXTRA))
         certain += estimator.SENTENCE_MORE * text.count(estimator.SENTENCE)
         cyrillic = pair_counts(weights.CYRILLIC, classes.translate(None, weights.NOT_CYRILLIC))
-    linear = [*map(shape.count, PATTERNS.values()), unknown.pieces]
+    linear = [*count_patterns(bones), unknown.pieces]
     tables = [
         pair_counts(weights.JOINTS, bones),
         borders,

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from efrit_budget.budget import weights
 from efrit_budget.budget.estimate import (
     BLOCK,
     DEAREST,
     SAMPLE,
     cost,
     estimate,
+    foreign_classes,
     sample,
     sampled,
 )
@@ -131,7 +133,31 @@ def test_what_is_dense_counts_wherever_it_stands(dense: str) -> None:
     ],
 )
 def test_words_that_are_no_token_are_taken_apart(text: str, unknown: bytes, pieces: int) -> None:
-    assert divided(text.encode())[:2] == (unknown, pieces)
+    words = divided(text.encode())
+    assert (words.rest, words.pieces) == (unknown, pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "letters"),
+    [
+        ("the window is full", 4, 15),
+        ("  the zqxv  ", 1, 3),
+        ("getString(", 2, 9),
+        ("12 + 3 é", 0, 0),
+    ],
+)
+def test_known_words_and_their_letters_are_counted(text: str, words: int, letters: int) -> None:
+    counted = divided(text.encode())
+    assert (counted.known_with_letters(), counted.in_known()) == (words, letters)
+
+
+@given(st.text(st.sampled_from("aЖя«—é中😀\ud800 \n")))
+def test_characters_have_the_classes_of_the_table_however_many_pages_they_are_of(text: str) -> None:
+    raw = text.encode("utf-8", "surrogatepass")
+    kept = " " if {"Ж", "я"} & set(text) else ""
+    foreign = "".join(each for each in text if not each.isascii() or each == kept)
+    expected = foreign.translate(weights.CHARACTERS).encode("latin-1", "replace")
+    assert foreign_classes(raw) == expected
 
 
 def test_a_pair_costs_what_its_tables_say_by_their_bits() -> None:
