@@ -109,7 +109,7 @@ def get(connection: sqlite3.Connection, session_id: str, number: int) -> Body:
         (session_id, number),
     ).fetchone()
     if row is None:
-        raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
+        raise _missing(number)
     return unpacked(row["data"], row["marks"])
 
 
@@ -126,8 +126,12 @@ def get_row(connection: sqlite3.Connection, session_id: str, number: int) -> sql
     """Return the row of a result without its text; raise if there is none."""
     row = find(connection, session_id, number)
     if row is None:
-        raise TokenError(f"this session has no result {handle(number)}; {LISTED}")
+        raise _missing(number)
     return row
+
+
+def _missing(number: int) -> TokenError:
+    return TokenError(f"this session has no result {handle(number)}; {LISTED}")
 
 
 def delete_some(connection: sqlite3.Connection, session_id: str) -> int:
