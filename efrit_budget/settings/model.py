@@ -177,16 +177,16 @@ class RetentionSettings(_Group):
         default=30,
         ge=0,
         le=36_500,
-        description="Days without use after which a session loses its contents; 0 keeps all for "
-        "good. One that you did not close goes only after a warning; one that you renamed, or "
-        "pinned a result in, stays.",
+        description="Days without use after which a session loses its contents; with 0 none does "
+        "because of its age. One that you did not close goes only after a warning; one that you "
+        "renamed, or pinned a result in, stays.",
     )
     max_bytes: int = Field(
         default=1024 * _MIB,
         ge=_MIB,
         le=2**60,
-        description="Stored bytes above which the least recently used of such sessions go before "
-        "their time.",
+        description="Stored bytes above which the least recently used sessions lose their "
+        "contents before their time, also with `days` 0, but for those renamed or with a pin.",
     )
 
 
