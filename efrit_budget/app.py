@@ -38,8 +38,10 @@ from efrit_budget.sessions.store import SessionStore, SessionTables
 from efrit_budget.settings.load import LoadedSettings, load
 from efrit_budget.settings.places import config_folder, private_folder
 from efrit_budget.storage.database import Database
+from efrit_budget.storage.owner import Owner
 from efrit_budget.toolcalls.buffers import SessionProjects
 from efrit_budget.toolcalls.runner import Facilities, ToolRunner
+from efrit_budget.toolcalls.running import RunningCalls
 from efrit_budget.tools.registry import discover
 from efrit_budget.wire.method import Call, Lane, Method
 from efrit_budget.wire.request import (
@@ -72,9 +74,10 @@ class Application:
         registry = discover(settings.tools.path, deny=settings.tools.deny)
         self._database = Database(**vars(settings.storage))
         named = partial(model_named, additions=config_folder() / MODELS_FILE)
-        sessions = self._sessions = SessionStore(self._database, SESSION_TABLES)
+        self._owner = Owner(self._database.path)
+        sessions = SessionStore(self._database, SESSION_TABLES, self._owner)
         rules = RetentionRules(**vars(settings.retention))
-        self._retention = Retention(self._database, rules, SESSION_TABLES)
+        self._retention = Retention(self._database, rules, SESSION_TABLES, self._owner)
         conversation = Conversation(self._database, named)
         offers = Offers(registry, sessions, self._database)
         tools = settings.tools
@@ -83,7 +86,10 @@ class Application:
         memory = MemoryStore(self._database, **vars(settings.memory))
         find_rg = partial(ripgrep.find, prefer_system=tools.prefer_system_rg)
         facilities = Facilities(memory, find_rg, tools)
-        self._runner = ToolRunner(self._database, named, registry, sessions, projects, facilities)
+        running = RunningCalls(self._database, self._owner)
+        runner = ToolRunner(
+            self._database, named, registry, sessions, projects, facilities, running=running
+        )
         families = (
             SessionMethods(
                 sessions,
@@ -93,7 +99,7 @@ class Application:
                 secret_files=settings.tools.secret_files,
                 ended=projects.forget_buffers,
             ),
-            ToolMethods(registry, self._runner),
+            ToolMethods(registry, runner),
             offers,
             BufferMethods(sessions, projects),
             ChangesMethods(sessions, projects, self._database),
@@ -143,8 +149,7 @@ class Application:
         """Close the database and stop what is still running."""
         stop_all_groups()
         self._retention.stop()
-        self._runner.close()
-        self._sessions.end()
+        self._owner.close()
         self._database.close()
 
 

@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("wire.method", "wire.request", "methods", "toolcalls", "conversation", "tools"),
         "changes.rows",
         *("sessions", "memory.store", "results", "settings", "project", "budget"),
-        *("storage.database", "errors"),
+        *("storage.database", "storage.owner", "errors"),
     ),
     "methods": (
         *("wire.method", "wire.jsontext", "toolcalls", "conversation", "tools", "sessions"),

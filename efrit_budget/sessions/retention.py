@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from sqlite3 import Connection, Row
 
 from efrit_budget.errors import StorageError
@@ -61,20 +60,19 @@ class RetentionRules:
 class Retention:
     """Announces sessions that will expire; deletes expired ones in a thread."""
 
-    def __init__(self, database: Database, rules: RetentionRules, tables: SessionTables) -> None:
+    def __init__(
+        self, database: Database, rules: RetentionRules, tables: SessionTables, owner: Owner
+    ) -> None:
         self._database = database
         self._rules = rules
         self._tables = tables
+        self._owner = owner
         self._started = time.time()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._again = False
         self._is_rewrite_announced = False
-
-    @cached_property
-    def _owner(self) -> Owner:
-        return Owner(self._database.path)
 
     def begin(self) -> list[str]:
         """Start to delete expired sessions; return announcements for the person."""
@@ -105,8 +103,6 @@ class Retention:
             thread = self._thread
         if thread is not None:
             thread.join(STOP_SECONDS)
-        if "_owner" in self.__dict__:
-            self._owner.close()
 
     # Announcing
 
@@ -241,5 +237,5 @@ def _expiry_text(rows: list[Row], days: int) -> str:
         f"{sessions} not used for long will lose their contents, "
         f"{when if due > time.time() else 'when efrit-budget next starts'}: "
         f"{', '.join(named[:LISTED] + more)}. To keep one, rename it, pin a result in it, or "
-        "resume it; to keep all for good, set retention.days = 0."
+        "resume it; with retention.days = 0, none expires by its age."
     )

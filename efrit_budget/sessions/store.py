@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from sqlite3 import Connection
 
 from efrit_budget.budget.tiers import Limits
@@ -38,13 +37,10 @@ class SessionTables:
 class SessionStore:
     """The stored sessions, and this process as the owner of those it works in."""
 
-    def __init__(self, database: Database, tables: SessionTables) -> None:
+    def __init__(self, database: Database, tables: SessionTables, owner: Owner) -> None:
         self._database = database
         self._tables = tables
-
-    @cached_property
-    def _owner(self) -> Owner:
-        return Owner(self._database.path)
+        self._owner = owner
 
     def open(
         self,
@@ -106,11 +102,6 @@ class SessionStore:
         owner = rows.owner_of(connection, session_id)
         is_rival = owner is not None and owner != self._owner.name and self._owner.alive(owner)
         return owner if is_rival else None
-
-    def end(self) -> None:
-        """Remove the mark of this process as an owner."""
-        if "_owner" in self.__dict__:
-            self._owner.close()
 
     def get(self, session_id: str) -> Session:
         """Return the session with this id; raise if there is none."""

@@ -92,6 +92,8 @@ class ToolRunner:
         sessions: SessionStore,
         projects: SessionProjects,
         facilities: Facilities,
+        *,
+        running: RunningCalls,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -101,7 +103,7 @@ class ToolRunner:
         self._keeper = ResultKeeper(database)
         self._reservations = Reservations(database, model_named)
         self._confirmations = Confirmations()
-        self.running = RunningCalls(database)
+        self.running = running
 
     def run(self, call: ToolCall, control: Control) -> JsonObject:
         """Return the envelope of a call; one that has ended before is not run again."""
@@ -131,10 +133,6 @@ class ToolRunner:
             return envelope
         with self._reservations.reserve(session, call) as allowance:
             return self._keeper.keep(session, call, produced, allowance, with_data=with_data)
-
-    def close(self) -> None:
-        """Remove the mark by which other sidecars see that this process is alive."""
-        self.running.close()
 
     def _run(self, run: _Run) -> JsonObject:
         arguments = parse(run.tool, run.call, run.allowance.window.tools)

@@ -4,7 +4,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from weakref import WeakValueDictionary
 
 from efrit_budget.cancellation import Cancellation
@@ -17,15 +16,12 @@ from efrit_budget.storage.owner import Owner
 class RunningCalls:
     """The calls that have arrived and not ended, and those with effects that have started."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, owner: Owner) -> None:
         self._database = database
+        self._owner = owner
         self._lock = threading.Lock()
         self._arrived: WeakValueDictionary[tuple[str, str], Cancellation] = WeakValueDictionary()
         self._started: Counter[tuple[str, str]] = Counter()
-
-    @cached_property
-    def _owner(self) -> Owner:
-        return Owner(self._database.path)
 
     # Stopping
 
@@ -93,8 +89,3 @@ class RunningCalls:
             return self._owner.alive(row["owner"])
         with self._lock:
             return (call.session_id, call.tool_use_id) in self._started
-
-    def close(self) -> None:
-        """Remove the mark by which other sidecars see that this process is alive."""
-        if "_owner" in self.__dict__:
-            self._owner.close()
