@@ -23,7 +23,9 @@ OVER_LINES = re.compile(
     r"|\[[^\]]*(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)"
 )
 """The parts that show that a pattern spans lines: a newline, (?s), [\\s\\S] and the like."""
-PERHAPS_OVER_LINES = re.compile(r"\\[sWDpPxu]|\[\^|\[:(?:\^|space|cntrl)")
+PERHAPS_OVER_LINES = re.compile(
+    r"\\[sWDpPxuU]|\[\^|\[:(?:\^|space|cntrl|ascii)|(?:[\x01-\t]|\\[at])-"
+)
 """The parts of a pattern that could match a newline."""
 SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 LINE_END = r"\r?\n"
