@@ -52,9 +52,11 @@ OUT_OF_MEMORY = re.compile(
 )
 STATES_AT_WORK = frozenset("RD")
 """The states of a thread that runs, is ready to run, or waits for a disk."""
+OPENING_PIPE = "wait_for_partner"
+"""The function of Linux in which a thread waits until a pipe that it opens has a writer."""
 LOOK_SECONDS = 1.0
 WAITING_SECONDS = 5.0
-"""Seconds for which a confined program may do nothing at all before it is ended."""
+"""Seconds for which a confined program may do nothing, or open a pipe, before it is ended."""
 GATE = 'read -r efrit_go || exit; exec "$0" -c "$1" </dev/null'
 """A script that reads a line, then becomes a shell that runs `$1`; it ends if no line comes."""
 
@@ -273,9 +275,10 @@ class _Collector:
             self.child.signal(signal.SIGKILL)
 
     def _only_waits(self, moment: float) -> bool:
-        """Return whether no thread of the process has run for WAITING_SECONDS."""
+        """Return whether the process has opened a pipe or done nothing for WAITING_SECONDS."""
         states, used = _activity(self.child.process.pid)
-        if used != self.used or not STATES_AT_WORK.isdisjoint(states) or not states:
+        is_at_work = used != self.used or not STATES_AT_WORK.isdisjoint(states) or not states
+        if is_at_work and not _opens_pipe(self.child.process.pid):
             self.look_at, self.used = moment + LOOK_SECONDS, used
         idle = moment - (self.look_at - LOOK_SECONDS)
         self.waited = bool(states) and idle >= WAITING_SECONDS
@@ -321,3 +324,12 @@ def _activity(process: int) -> tuple[set[str], int]:
     except OSError:
         return set(), -1
     return {stat[0].decode() for stat in stats}, sum(int(s[11]) + int(s[12]) for s in stats)
+
+
+def _opens_pipe(process: int) -> bool:
+    """Return whether a thread of a process waits to open a pipe; its other threads may work."""
+    try:
+        threads = Path(f"/proc/{process}/task").iterdir()
+        return any((thread / "wchan").read_text() == OPENING_PIPE for thread in threads)
+    except OSError:
+        return False

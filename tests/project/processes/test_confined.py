@@ -247,6 +247,25 @@ def test_a_pipe_for_a_gitignore_is_told_of_and_not_waited_for(
     assert "pipe" in found["message"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what a thread waits for")
+@pytest.mark.usefixtures("impatient")
+def test_a_pipe_is_noticed_beside_threads_that_poll(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    script = f"""
+import threading
+threading.Thread(target=open, args=({str(tmp_path / "pipe")!r},), daemon=True).start()
+while True: pass
+"""
+    finished = processes.run(
+        [sys.executable, "-c", script],
+        cwd=Path("/"),
+        cancellation=Cancellation(),
+        timeout=60,
+        confinement=Confinement(sys.executable, [Path(sys.prefix), tmp_path]),
+    )
+    assert finished.waited
+
+
 @pytest.mark.usefixtures("impatient")
 def test_pipes_hold_no_call_up_that_comes_after_them(
     sidecar: Connection, session: str, project: Path
