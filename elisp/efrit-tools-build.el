@@ -227,8 +227,9 @@ If PART matched nothing, return the file of the finding before."
   "Seconds between the interrupt of a compilation and its kill.")
 
 (defconst efrit-compile--key-values
-  (concat "sk-[[:alnum:]_-]\\{16,\\}\\|gh[opsur]_[[:alnum:]]\\{20,\\}\\|github_pat_\\|glpat-[[:alnum:]_-]\\{16,\\}"
-          "\\|AKIA[0-9A-Z]\\{16\\}\\|xox[abprs]-[[:alnum:]-]\\{10,\\}\\|AIza[[:alnum:]_-]\\{30,\\}"
+  (concat "sk-[[:alnum:]_-]\\{16,\\}\\|[sr]k_\\(?:live\\|test\\)_[[:alnum:]]\\{16,\\}"
+          "\\|gh[opsur]_[[:alnum:]]\\{20,\\}\\|github_pat_\\|glpat-[[:alnum:]_-]\\{16,\\}"
+          "\\|A[KS]IA[0-9A-Z]\\{16\\}\\|xox[abprs]-[[:alnum:]-]\\{10,\\}\\|AIza[[:alnum:]_-]\\{30,\\}"
           "\\|[[:alnum:]+.-]+://[^/[:space:]:@]*:[^/[:space:]@]+@"
           "\\|eyJ[[:alnum:]_-]\\{10,\\}\\.[[:alnum:]_-]\\{10,\\}\\.[[:alnum:]_-]\\|npm_[[:alnum:]]\\{30,\\}"
           "\\|hf_[[:alnum:]]\\{30,\\}\\|[Bb]earer [[:alnum:]_.~+/-]\\{16,\\}\\|-----BEGIN [A-Z ]*PRIVATE KEY-----"

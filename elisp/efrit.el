@@ -350,10 +350,10 @@ that process has ended."
 
 (defcustom efrit-compile-hidden-variables
   '("\\`\\(?:ANTHROPIC\\|OPENAI\\|CLAUDE\\|GEMINI\\|AWS\\|AZURE\\|ARM\\|OP_SESSION\\|GIT_CONFIG_\\(?:KEY\\|VALUE\\)\\)_"
-    "\\`PGPASS\\|API_?KEY\\|PRIVATE_KEY\\|ACCESS_KEY\\|_KEYS?\\'\\|_KEY_ID\\'"
+    "\\`PGPASS\\|API_?KEY\\|PRIVATE_KEY\\|ACCESS_KEY\\|\\(?:_\\|\\`\\)KEYS?\\'\\|_KEY_ID\\'"
     "\\`\\(?:TOKEN\\|JWT\\|SSHPASS\\|COOKIES?\\|BW_SESSION\\|KUBECONFIG\\|NETRC\\)\\'"
-    "\\`GIT_CONFIG_\\(?:COUNT\\|PARAMETERS\\)\\'\\|_TOKENS?\\'\\|_TOKEN_\\|_PAT\\'\\|_JWT\\(?:_\\|\\'\\)\\|_DSN\\'"
-    "_AUTH\\(?:_\\|\\'\\)\\|_P\\(?:ASS\\|WD\\)\\'\\|_CREDS\\'\\|_COOKIES?\\'\\|_OTP\\'"
+    "\\`GIT_CONFIG_\\(?:COUNT\\|PARAMETERS\\)\\'\\|_TOKEN_\\|_JWT\\(?:_\\|\\'\\)\\|_AUTH_\\|_PWD\\'\\|DBPASS\\'"
+    "\\(?:_\\|\\`\\)\\(?:TOKENS?\\|PAT\\|DSN\\|AUTH\\|PASS\\|PW\\|CREDS\\|COOKIES?\\|OTP\\)\\'"
     "SECRET\\|PASSWORD\\|PASSWD\\|PASSPHRASE\\|PASSCODE\\|CREDENTIAL\\|AUTHORIZATION\\|BEARER\\|ASKPASS"
     "CONNECTION_STRING\\|CONNSTR\\|WEBHOOK_URL")
   "Environment variables that a compilation does not get.

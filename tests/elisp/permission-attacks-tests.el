@@ -561,8 +561,10 @@ DECISION may be a function, which returns it."
            (append (mapcar (lambda (name) (concat name "=PRIVATE"))
                            '("MYSQL_PWD" "DB_PWD" "SSHPASS" "BW_SESSION" "OP_SESSION_x" "JWT" "COOKIE"
                              "CI_JOB_JWT_V2" "AUTHORIZATION" "DOCKER_AUTH_CONFIG" "X_CREDS" "MFA_OTP"
+                             "PASS" "KEY" "OTP" "SMTP_PW"
                              "CONNECTION_STRING" "GIT_CONFIG_VALUE_0" "ANTHROPIC_API_KEY" "my_token"))
                    '("HARMLESS=postgres://me:PRIVATE@host/db" "PLAIN=sk-PRIVATE0123456789abcdef"
+                     "OTHER=sk_live_PRIVATE0123456789"
                      "https_proxy=http://me:proxy@host:1" "KEPT=as it is")
                    process-environment)))
       (attack-test--play loop '((allow))))

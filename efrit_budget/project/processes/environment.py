@@ -15,7 +15,7 @@ KEY_BEGINNINGS = (
 )
 KEY_ENDINGS = (
     *("_KEY", "_KEYS", "_KEY_ID", "_TOKEN", "_TOKENS", "_PAT", "_JWT", "_DSN", "_PASS", "_PWD"),
-    *("_CREDS", "_AUTH", "_COOKIE", "_COOKIES", "_OTP"),
+    *("_CREDS", "_AUTH", "_COOKIE", "_COOKIES", "_OTP", "_PW", "DBPASS"),
 )
 KEY_PARTS = (
     *("API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "_TOKEN_", "_JWT_", "_AUTH_", "SECRET"),
@@ -23,9 +23,11 @@ KEY_PARTS = (
     *("CONNECTION_STRING", "CONNSTR", "WEBHOOK_URL"),
 )
 """Names of variables, in capitals, that usually hold keys or the places of keys: KEY_NAMES are
-whole names; KEY_BEGINNINGS, KEY_ENDINGS and KEY_PARTS are parts of names."""
+whole names, as are KEY_ENDINGS without their underscore; the others are parts of names."""
+FOLDERS = ("PWD", "OLDPWD")
+"""The variables of shells that end as if they held a password."""
 KEY_VALUES = re.compile(
-    r"sk-[\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}"
+    r"sk-[\w-]{16,}|[sr]k_(?:live|test)_\w{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|A[KS]IA[0-9A-Z]{16}"
     r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|[\w+.-]+://[^/\s:@]*:[^/\s@]+@\S*"
     r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]+|npm_\w{30,}|hf_\w{30,}"
     r"|(?i:(?:password|pwd|accountkey|sharedaccesskey)=[^\s;]{4,})|(?i:bearer) [\w.~+/-]{16,}"
@@ -53,7 +55,9 @@ UNATTENDED = {
 def holds_key(name: str, value: str) -> bool:
     """Return whether a variable probably holds a key."""
     upper = name.upper()
-    if upper in KEY_NAMES or upper.startswith(KEY_BEGINNINGS) or upper.endswith(KEY_ENDINGS):
+    if upper in KEY_NAMES or upper.startswith(KEY_BEGINNINGS):
+        return True
+    if f"_{upper}".endswith(KEY_ENDINGS) and upper not in FOLDERS:
         return True
     leads_out = upper.endswith("_PROXY")  # commands need the proxy's password
     is_key = not leads_out and KEY_VALUES.search(value) is not None
