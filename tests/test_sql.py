@@ -21,10 +21,16 @@ SQL_OF = {
     "held_images": "changes/rows.py",
     "results": "results/store.py",
     "blobs": "results/store.py",
+    "observations": "memory/rows.py",
+    "revisions": "memory/rows.py",
+    "relations": "memory/rows.py",
 }
 """The tables whose SQL is in one module, and that module."""
-JOINS = {("results", "efrit_budget/conversation/calls.py")}
-"""Tables that the SQL of another one joins: a call is found by the text of its result."""
+JOINS = {
+    ("results", "efrit_budget/conversation/calls.py"),
+    ("observations", "efrit_budget/memory/searching.py"),
+}
+"""Tables that other SQL joins: calls are found by their results, observations by their words."""
 SQL_TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+|\?)")
 
 

@@ -6,44 +6,13 @@ from enum import StrEnum
 from sqlite3 import Connection
 
 from efrit_budget.errors import EfritError, JsonObject
+from efrit_budget.memory import rows
 from efrit_budget.memory.observation import Draft, Observation, ObservationError, Record, Revision
-from efrit_budget.memory.rows import (
-    COLUMNS,
-    COLUMNS_OF_O,
-    REVISION_COLUMNS,
-    draft_of,
-    observation_of,
-    revisions,
-    tags_column,
-)
-from efrit_budget.memory.rows import digest as digest_of
-from efrit_budget.memory.saving import clean, clean_draft, keep_as_revision, relate, with_topic
+from efrit_budget.memory.rows import COLUMNS, REVISION_COLUMNS
+from efrit_budget.memory.saving import clean, clean_draft, relate
 
-INSERTED = (*COLUMNS, "digest")
-INSERT = (
-    f"INSERT INTO observations ({', '.join(INSERTED)})"  # noqa: S608  own names
-    f" VALUES ({', '.join(f':{name}' for name in INSERTED)})"
-)
-RENEW = """
-UPDATE observations SET kind = :kind, updated = :updated, importance = :importance,
-  accesses = max(accesses, :accesses),
-  accessed = nullif(max(coalesce(accessed, 0), coalesce(:accessed, 0)), 0),
-  deleted = :deleted, revision = :revision, duplicates = max(duplicates, :duplicates),
-  session = :session, tool = :tool, digest = :digest, tags = :tags, title = :title,
-  content = :content
-WHERE id = :here
-"""
-SAME_ORIGIN = f"""
-SELECT {COLUMNS_OF_O} FROM observations AS o
-WHERE created = :created AND project = :project AND scope = :scope AND topic_key IS :topic_key
-  AND (topic_key IS NOT NULL OR (title = :title AND content = :content))
-ORDER BY id = :id DESC, id
-"""  # noqa: S608  own words
-KEPT = ("observation", *REVISION_COLUMNS)
-INSERT_REVISION = (
-    f"INSERT OR IGNORE INTO revisions ({', '.join(KEPT)})"  # noqa: S608  own names
-    f" VALUES ({', '.join(f':{name}' for name in KEPT)})"
-)
+REVISED = ("deleted", "digest", *REVISION_COLUMNS)
+"""The columns that a later revision replaces."""
 
 
 class Fate(StrEnum):
@@ -110,22 +79,22 @@ def restore(connection: Connection, record: Record, but: Container[int] = ()) ->
     draft, record = _clean_record(record)
     columns = {name: getattr(record, name) for name in COLUMNS}
     values = vars(draft) | columns
-    values |= {"tags": tags_column(record.tags), "digest": digest_of(draft)}
-    found = map(observation_of, connection.execute(SAME_ORIGIN, values))
+    values |= {"tags": rows.tags_column(record.tags), "digest": rows.digest(draft)}
+    found = rows.list_same_origin(connection, values)
     mine = next((each for each in found if each.id not in but), None)
     if mine is not None:
         return mine.id, _merge_revisions(connection, mine, record, values)
     _require_free_topic(connection, draft, record)
-    if connection.execute("SELECT 1 FROM observations WHERE id = :id", values).fetchone():
+    if rows.exists(connection, record.id):
         values["id"] = None
-    number = int(connection.execute(INSERT, values).lastrowid or 0)
-    _insert_revisions(connection, number, record)
+    number = rows.insert(connection, **{name: values[name] for name in (*COLUMNS, "digest")})
+    rows.insert_revisions(connection, number, record.revisions)
     return number, Fate.NEW
 
 
 def _clean_record(record: Record) -> tuple[Draft, Record]:
     """Return a record without private text and invalid characters, and its draft."""
-    draft = clean_draft(draft_of(record))
+    draft = clean_draft(rows.draft_of(record))
     cleaned = {name: value for name, value in vars(draft).items() if name in COLUMNS}
     revisions = tuple(map(_clean_revision, record.revisions))
     return draft, replace(record, **cleaned, revisions=revisions)
@@ -148,16 +117,23 @@ def _merge_revisions(
     is_gone = record.revision == mine.revision and record.deleted is not None
     if mine.deleted is not None or not (is_later or is_gone):
         return Fate.THERE
-    _insert_revisions(connection, mine.id, record)
+    rows.insert_revisions(connection, mine.id, record.revisions)
     if is_later:
-        keep_as_revision(connection, mine.id)
-    connection.execute(RENEW, {**values, "here": mine.id})
+        rows.keep_as_revision(connection, mine.id)
+    rows.update(
+        connection,
+        mine.id,
+        **{name: values[name] for name in REVISED},
+        accesses=max(mine.accesses, record.accesses),
+        accessed=max(filter(None, (mine.accessed, record.accessed)), default=None),
+        duplicates=max(mine.duplicates, record.duplicates),
+    )
     return Fate.UPDATED
 
 
 def _require_one_history(connection: Connection, mine: Observation, record: Record) -> None:
     """Raise if a revision here and one of the record have one number and different texts."""
-    here = _history(mine, revisions(connection, mine.id))
+    here = _history(mine, rows.revisions(connection, mine.id))
     there = _history(record, record.revisions)
     if any(here[number] != there[number] for number in here.keys() & there.keys()):
         raise ObservationError(
@@ -173,15 +149,9 @@ def _history(latest: Observation, earlier: Iterable[Revision]) -> dict[int, tupl
 
 
 def _require_free_topic(connection: Connection, draft: Draft, record: Record) -> None:
-    owner = None if record.deleted is not None else with_topic(connection, draft)
+    owner = None if record.deleted is not None else rows.find_topic(connection, draft)
     if owner is not None:
         raise ObservationError(
             f"topic_key: {draft.topic_key!r} of project {draft.project!r} is that of"
             f" #{owner['id']}; delete that one, or leave this one out"
         )
-
-
-def _insert_revisions(connection: Connection, number: int, record: Record) -> None:
-    for revision in record.revisions:
-        tags = tags_column(revision.tags)
-        connection.execute(INSERT_REVISION, {**vars(revision), "observation": number, "tags": tags})

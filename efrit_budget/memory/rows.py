@@ -1,4 +1,4 @@
-"""Convert rows to observations; read observations without a search, and past sessions."""
+"""Read and write the rows of observations, their revisions and relations; read past sessions."""
 
 import json
 from collections import Counter
@@ -33,11 +33,28 @@ FILTERS = {
     "tags": " AND NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted"
     " WHERE wanted.value NOT IN (SELECT value FROM json_each(o.tags)))",
 }
+KEPT_COLUMNS = ("observation", *REVISION_COLUMNS)
 COLUMNS_OF_O = ", ".join(f"o.{name}" for name in COLUMNS)
 ALL = " FROM observations AS o WHERE o.deleted IS NULL"
 WITH_DELETED = " FROM observations AS o WHERE true"
 OF_PROJECT = "(:project IS NULL OR project = :project) AND id <> :but"
 SESSIONS = f"FROM remembered_sessions WHERE {OF_PROJECT}"
+DUPLICATE = """
+SELECT id, revision, duplicates, title, kind, tags, importance FROM observations
+WHERE digest = :digest AND updated >= :since AND deleted IS NULL
+  AND (:topic_key IS NULL OR topic_key = :topic_key)
+ORDER BY title = :title DESC, id DESC LIMIT 1
+"""
+SAME_ORIGIN = f"""
+SELECT {COLUMNS_OF_O} FROM observations AS o
+WHERE created = :created AND project = :project AND scope = :scope AND topic_key IS :topic_key
+  AND (topic_key IS NOT NULL OR (title = :title AND content = :content))
+ORDER BY id = :id DESC, id
+"""  # noqa: S608  own words
+INSERT_REVISION = (
+    f"INSERT OR IGNORE INTO revisions ({', '.join(KEPT_COLUMNS)})"  # noqa: S608  own names
+    f" VALUES ({', '.join(f':{name}' for name in KEPT_COLUMNS)})"
+)
 PROMPTS = f"FROM remembered_prompts WHERE session IN (SELECT id {SESSIONS})"
 LATEST_PROMPTS = "ORDER BY asked DESC, session, turn DESC"
 
@@ -97,6 +114,35 @@ def get(connection: Connection, number: int) -> Observation | None:
     statement = f"SELECT {COLUMNS_OF_O}{WITH_DELETED} AND o.id = ?"
     row = connection.execute(statement, (number,)).fetchone()
     return None if row is None else observation_of(row)
+
+
+def exists(connection: Connection, number: int) -> bool:
+    """Return whether an observation with this id exists, even if it is deleted."""
+    found = connection.execute("SELECT 1 FROM observations WHERE id = ?", (number,)).fetchone()
+    return found is not None
+
+
+def find_topic(connection: Connection, draft: Draft) -> Row | None:
+    """Return id and revision of the observation with the draft's topic key, or None."""
+    row: Row | None = connection.execute(
+        "SELECT id, revision FROM observations"
+        " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",
+        (draft.project, draft.scope, draft.topic_key),
+    ).fetchone()
+    return row
+
+
+def find_duplicate(connection: Connection, draft: Draft, since: float) -> Row | None:
+    """Return the observation with the draft's content and topic key saved since then, or None."""
+    values = {"digest": digest(draft), "since": since}
+    values |= {"topic_key": draft.topic_key, "title": draft.title}
+    row: Row | None = connection.execute(DUPLICATE, values).fetchone()
+    return row
+
+
+def list_same_origin(connection: Connection, values: JsonObject) -> list[Observation]:
+    """Return the observations with this time of creation and topic key or text, `id` first."""
+    return [observation_of(row) for row in connection.execute(SAME_ORIGIN, values)]
 
 
 def _select(
@@ -226,4 +272,60 @@ def recent_sessions(
         [PastMessage(row[0], without_private(row[1] or "")) for row in prompts],
         connection.execute(f"SELECT count(*) {SESSIONS}", values).fetchone()[0],
         connection.execute(f"SELECT count(*) {PROMPTS}", values).fetchone()[0],
+    )
+
+
+# Writing
+
+
+def insert(connection: Connection, **columns: Any) -> int:
+    """Insert an observation and return its id."""
+    values = ", ".join(f":{name}" for name in columns)
+    statement = f"INSERT INTO observations ({', '.join(columns)}) VALUES ({values})"  # noqa: S608
+    return int(connection.execute(statement, columns).lastrowid or 0)
+
+
+def update(connection: Connection, number: int, **columns: Any) -> None:
+    """Set columns of an observation."""
+    changes = ", ".join(f"{name} = :{name}" for name in columns)
+    statement = f"UPDATE observations SET {changes} WHERE id = :id"  # noqa: S608  own names
+    connection.execute(statement, {**columns, "id": number})
+
+
+def count_access(connection: Connection, number: int, now: float) -> None:
+    """Count a reading of an observation."""
+    connection.execute(
+        "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?", (now, number)
+    )
+
+
+def delete(connection: Connection, number: int, now: float) -> bool:
+    """Mark an observation as deleted; return false if none has this id or it is deleted already."""
+    changed = connection.execute(
+        "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL", (now, number)
+    )
+    return changed.rowcount > 0
+
+
+def keep_as_revision(connection: Connection, number: int) -> None:
+    """Copy an observation to its earlier revisions."""
+    columns = ", ".join(REVISION_COLUMNS)
+    connection.execute(
+        f"INSERT OR IGNORE INTO revisions (observation, {columns})"  # noqa: S608  own names
+        f" SELECT id, {columns} FROM observations WHERE id = ?",
+        (number,),
+    )
+
+
+def insert_revisions(connection: Connection, number: int, earlier: Sequence[Revision]) -> None:
+    """Insert earlier revisions of an observation, but for those that it has."""
+    for each in earlier:
+        tags = tags_column(each.tags)
+        connection.execute(INSERT_REVISION, {**vars(each), "observation": number, "tags": tags})
+
+
+def insert_relation(connection: Connection, number: int, other: int) -> None:
+    """Relate an observation to another, unless they are related."""
+    connection.execute(
+        "INSERT OR IGNORE INTO relations (observation, related) VALUES (?, ?)", (number, other)
     )

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from sqlite3 import Connection, Row
+from sqlite3 import Connection
+from typing import Any
 
 from efrit_budget.characters import sound_text
-from efrit_budget.errors import Json
+from efrit_budget.memory import rows
 from efrit_budget.memory.observation import (
     DEFAULT_KIND,
     DEFAULT_SCOPE,
@@ -18,15 +19,8 @@ from efrit_budget.memory.observation import (
     Saved,
 )
 from efrit_budget.memory.private import without_private
-from efrit_budget.memory.rows import digest, tags_column
 
 DUPLICATE_SECONDS = 15 * 60
-DUPLICATE = """
-SELECT id, revision, duplicates, title, kind, tags, importance FROM observations
-WHERE digest = :digest AND updated >= :since AND deleted IS NULL
-  AND (:topic_key IS NULL OR topic_key = :topic_key)
-ORDER BY title = :title DESC, id DESC LIMIT 1
-"""
 MAY_DIFFER = ("title", "kind", "tags", "importance")
 """The columns that may differ between an observation and its duplicate."""
 
@@ -88,97 +82,46 @@ def as_duplicate(connection: Connection, draft: Draft, now: float) -> Saved | No
 
     An observation with the draft's topic key is no duplicate if anything differs: it is revised.
     """
-    values = {"title": draft.title, "kind": draft.kind, "importance": draft.importance}
-    values |= {"tags": tags_column(draft.tags), "topic_key": draft.topic_key}
-    sought = {"digest": digest(draft), "since": now - DUPLICATE_SECONDS}
-    row = connection.execute(DUPLICATE, values | sought).fetchone()
+    row = rows.find_duplicate(connection, draft, now - DUPLICATE_SECONDS)
     if row is None:
         return None
+    values = {**vars(draft), "tags": rows.tags_column(draft.tags)}
     left_out = tuple(name for name in MAY_DIFFER if row[name] != values[name])
     if left_out and draft.topic_key is not None:
         return None
-    connection.execute(
-        "UPDATE observations SET duplicates = duplicates + 1 WHERE id = ?", (row["id"],)
-    )
+    rows.update(connection, row["id"], duplicates=row["duplicates"] + 1)
     return Saved(row["id"], row["revision"], "duplicate", row["duplicates"] + 1, left_out)
 
 
 def as_revision(connection: Connection, draft: Draft, now: float) -> Saved | None:
     """Save the draft as a revision of the observation with its topic key; None if none has it."""
-    row = with_topic(connection, draft)
+    row = rows.find_topic(connection, draft)
     if row is None:
         return None
-    keep_as_revision(connection, row["id"])
-    connection.execute(
-        "UPDATE observations SET revision = revision + 1, kind = ?, importance = ?, updated = ?,"
-        " session = ?, tool = ?, tags = ?, title = ?, content = ?, digest = ? WHERE id = ?",
-        (*_written_columns(draft, now), row["id"]),
-    )
-    return Saved(row["id"], row["revision"] + 1, "updated")
-
-
-def keep_as_revision(connection: Connection, number: int) -> None:
-    """Copy an observation to its earlier revisions."""
-    connection.execute(
-        "INSERT OR IGNORE INTO revisions (observation, revision, kind, importance, updated,"
-        " session, tool, tags, title, content) SELECT id, revision, kind, importance, updated,"
-        " session, tool, tags, title, content FROM observations WHERE id = ?",
-        (number,),
-    )
+    revision = row["revision"] + 1
+    rows.keep_as_revision(connection, row["id"])
+    rows.update(connection, row["id"], **_revised_columns(draft, now), revision=revision)
+    return Saved(row["id"], revision, "updated")
 
 
 def as_new(connection: Connection, draft: Draft, now: float) -> Saved:
     """Save a draft as a new observation."""
-    added = connection.execute(
-        "INSERT INTO observations (kind, importance, updated, session, tool, tags, title,"
-        " content, digest, project, scope, topic_key, created)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*_written_columns(draft, now), draft.project, draft.scope, draft.topic_key, now),
-    )
-    return Saved(int(added.lastrowid or 0), 1, "created")
+    named = {"project": draft.project, "scope": draft.scope, "topic_key": draft.topic_key}
+    number = rows.insert(connection, **_revised_columns(draft, now), **named, created=now)
+    return Saved(number, 1, "created")
 
 
-def _written_columns(draft: Draft, now: float) -> tuple[Json, ...]:
-    """Return the values of the columns that `as_new` and `as_revision` both write."""
-    return (
-        *(draft.kind, draft.importance, now, draft.session, draft.tool),
-        *(tags_column(draft.tags), draft.title, draft.content, digest(draft)),
-    )
+def _revised_columns(draft: Draft, now: float) -> dict[str, Any]:
+    """Return the columns that differ between the revisions of an observation."""
+    same = ("kind", "importance", "session", "tool", "title", "content")
+    columns = {name: getattr(draft, name) for name in same}
+    tags = rows.tags_column(draft.tags)
+    return {**columns, "updated": now, "tags": tags, "digest": rows.digest(draft)}
 
 
 def relate(connection: Connection, number: int, related: Iterable[int]) -> None:
     """Relate an observation to others; raise if one of them never existed."""
-    targets = set(related) - {number}
-    for other in sorted(targets):
-        row = connection.execute("SELECT 1 FROM observations WHERE id = ?", (other,)).fetchone()
-        if row is None:
+    for other in sorted(set(related) - {number}):
+        if not rows.exists(connection, other):
             raise ObservationError(f"related: there is no observation #{other}")
-        connection.execute(
-            "INSERT OR IGNORE INTO relations (observation, related) VALUES (?, ?)",
-            (number, other),
-        )
-
-
-def with_topic(connection: Connection, draft: Draft) -> Row | None:
-    """Return id and revision of the observation with the draft's topic key, or None."""
-    row: Row | None = connection.execute(
-        "SELECT id, revision FROM observations"
-        " WHERE project = ? AND scope = ? AND topic_key = ? AND deleted IS NULL",
-        (draft.project, draft.scope, draft.topic_key),
-    ).fetchone()
-    return row
-
-
-def delete(connection: Connection, number: int, now: float) -> bool:
-    """Mark an observation as deleted; return false if none has this id or it is deleted already."""
-    changed = connection.execute(
-        "UPDATE observations SET deleted = ? WHERE id = ? AND deleted IS NULL", (now, number)
-    )
-    return changed.rowcount > 0
-
-
-def count_access(connection: Connection, number: int, now: float) -> None:
-    """Count a reading of an observation."""
-    connection.execute(
-        "UPDATE observations SET accesses = accesses + 1, accessed = ? WHERE id = ?", (now, number)
-    )
+        rows.insert_relation(connection, number, other)

@@ -105,13 +105,13 @@ class MemoryStore:
         """Hide an observation from every search; return false if there is none to hide."""
         moment = time.time() if now is None else now
         with self._database.writing() as connection:
-            return saving.delete(connection, number, moment)
+            return rows.delete(connection, number, moment)
 
     def note_access(self, number: int, now: float | None = None) -> None:
         """Count a reading of an observation, unless other writers keep the database too long."""
         moment = time.time() if now is None else now
         with suppress(StorageError), self._database.writing(COUNT_WITHIN_MS) as connection:
-            saving.count_access(connection, number, moment)
+            rows.count_access(connection, number, moment)
 
     # Reading
 
