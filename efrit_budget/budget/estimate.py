@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import PATTERNS, count_patterns, odd_cost, ones, parts_cost
-from efrit_budget.budget.thin import RULERS, stretches
+from efrit_budget.budget.thin import RULERS, few_pairs, stretches
 from efrit_budget.budget.words import CONTINUING, divided, made_of_few
 
 SAMPLE = 2048
@@ -30,6 +30,8 @@ NEARLY_ALL = 0.95
 """The share of a block from which on its odd stretches are taken for the whole block."""
 SLOW_MORE = 0.085
 """The share by which the cost of stretches is raised that repeat only long units."""
+FEW_PAIRS_MORE = 0.25
+"""The share by which the cost of a block would be raised in which the same pair repeats alone."""
 DEAREST = 15
 """The most tokens of one character: U+FDFA stands for a sentence."""
 SENTENCE, SENTENCE_MORE = "\ufdfa", 6
@@ -38,7 +40,7 @@ WORD_FIRST, WORD_PAGES, WORD_MORE = b"\xe3\xef", (b"\x33", b"\xfb"), 0.5
 """The first bytes in UTF-8, and the upper ones in UTF-16, of characters that stand for several
 letters, and the tokens to add for each."""
 FEW_PAGES = 6
-"""The most different upper bytes of characters' codes for which tables are faster than a look-up."""
+"""The most different upper bytes of characters for which tables are faster than a look-up."""
 EACH_BYTE = bytes(range(256))
 NO_SURROGATE = bytes(byte for byte in EACH_BYTE if not 0xD8 <= byte < 0xE0)
 ASCII = bytes(range(0x80))
@@ -166,7 +168,10 @@ def cost(block: str) -> float:
         if text:
             is_all = len(text) > len(block) * NEARLY_ALL
             more += max(0.0, least - (found if is_all else measure(text)))
-    return found + max(more, SLOW_MORE * found * odd.slow / len(block))
+    share = SLOW_MORE * odd.slow / len(block)
+    if not odd.thin + odd.repeated:
+        share = max(share, FEW_PAIRS_MORE * few_pairs(block))
+    return found + max(more, share * found)
 
 
 def estimate(text: str) -> int:

@@ -4,6 +4,7 @@ For speed, no step looks at characters one by one: tables map all bytes at once,
 compared by shifting all bytes, as one large number.
 """
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,6 +37,10 @@ NUMBERS = {
 }
 GAPS = {"gaps": b"  x", "gaps before digits": b"  0"}
 PATTERNS = NUMBERS | GAPS
+ZERO_NUMBER, ZERO_MORE = re.compile(rb" 0[0-9][0-9]"), 0.5
+"""A number of three digits or more that begins with a zero, behind a space, and its more tokens."""
+REFERENCE_MORE = 0.25
+"""The tokens to add for a numeric character reference, and again for one behind a space."""
 DIGIT_MORE = 0.22
 """The least tokens of a digit behind another digit."""
 GAP_BYTES = bytes(
@@ -56,8 +61,14 @@ FIRSTS, SECONDS = (bytes(b if b in EQUAL else none for b in range(256)) for none
 EQUAL_RUN, EQUAL_MORE = b"\0" * 4, 1.5
 FAR = bytes(2 if byte == 0xC2 else int(byte >= 0xE2) for byte in range(256))
 """Maps the first bytes of characters that no word has beside ASCII letters to bits, others to 0."""
-TURNS_SHARE, TURN_MORE = 0.25, 0.15
-SPACES_SHARE, SPACE_MORE = 0.3, 0.8
+BESIDE = bytes(
+    2 if lead >= 0xCC and lead != 0xE2 else int(lead < 0x80 and chr(lead).isalnum())
+    for lead in range(256)
+)
+"""Maps ASCII letters and digits to 1, the first bytes of letters of far scripts to 2."""
+TURNS_SHARE, TURN_MORE, BESIDE_MORE = 0.25, 0.15, 0.3
+SPACES = bytes(int(byte == ord(" ")) for byte in range(256))
+SPACES_SHARE, SPACE_MORE = 0.24, 0.9
 
 
 class Pairs(NamedTuple):
@@ -132,12 +143,22 @@ def odd_cost(bones: bytes) -> float:
     equal = pairs.to_bytes(size + 1, "little").count(EQUAL_RUN)
     more = (max(0, gaps - size * GAPS_SHARE) + max(0, line_ends)) * GAP_MORE
     more += marks * MARKS_MORE + equal * EQUAL_MORE
+    if b" 0" in bones:
+        more += ZERO_MORE * len(ZERO_NUMBER.findall(bones))
+    if b"&#" in bones:
+        more += REFERENCE_MORE * (bones.count(b"&#") + bones.count(b" &#"))
     return more if bones.isascii() else more + turns_cost(bones)
 
 
 def turns_cost(bones: bytes) -> float:
     """Return the tokens to add where ASCII and far characters, or letters and spaces, alternate."""
+    size = len(bones)
     far = int.from_bytes(bones.translate(FAR), "little")
-    turns = (far ^ far << 8).bit_count() - len(bones) * TURNS_SHARE
-    spaces = bones.count(b" ") - 2 * bones.count(b"  ") - len(bones) * SPACES_SHARE
-    return max(0, turns) * TURN_MORE + max(0, spaces) * SPACE_MORE
+    turns = (far ^ far << 8).bit_count() - size * TURNS_SHARE
+    letters = int.from_bytes(bones.translate(BESIDE), "little")
+    both = (letters >> 1 & letters << 8 | letters << 7 & letters) & every(1, size)
+    beside = both.bit_count() - size * TURNS_SHARE
+    spaces = int.from_bytes(bones.translate(SPACES), "little")
+    gaps = (spaces & ~(spaces << 8)).bit_count() - size * SPACES_SHARE
+    alternate = max(0, turns) * TURN_MORE + max(0, beside) * BESIDE_MORE
+    return alternate + max(0, gaps) * SPACE_MORE

@@ -19,11 +19,9 @@ RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 STRETCH, LETTERS = 256, 12
 """A stretch of `STRETCH` characters is thin if at most `LETTERS` different letters are in it.
 
-Without letters, it is thin with up to `MOST_DIGITS` digits, or `DIGITS_ALONE` different ones.
+It is thin as well if every second character is one of at most `TURNS`; `FEW_TURNS` are tried first.
 """
-MOST_DIGITS = STRETCH * 2 // 5
-DIGITS_ALONE, TURNS, FEW_TURNS = 5, 3, 16
-"""The most different digits, and characters at every second place; the characters tried first."""
+TURNS, FEW_TURNS = 3, 16
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 COMMON = frozenset(" \n0123456789" + MARKS)
 COMMON_BYTES = bytes(map(ord, COMMON))
@@ -31,22 +29,25 @@ LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
 """Maps the bytes of `COMMON` characters to a space, any other byte to itself."""
 EACH_BYTE = bytes(range(256))
 BEYOND_ASCII = b"\0" + b"\x80" * 255
-COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.45
+COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.5
 """The least tokens of a character in a thin stretch: a letter or mark, a digit, or another."""
 FEWEST, FEWEST_COST, SOLID_SHARE = 6, 1.1, 0.95
 """The most different letters and marks that make each cost more beside digits, the least that it
 costs then, and the share of characters that are not blank from which on a text is solid."""
-FOREIGN_COST, BLANK_COST = 0.95, 0.85
-"""The least tokens of a character beyond ASCII, and of a blank beside such a character."""
+FEW_CHARACTERS, PAIRS_READ, FEW_PAIRS = 24, 512, 72
+"""The most different characters of a text, and different pairs of those read, that are few."""
+FOREIGN_COST, BLANK_COST, LINE_END_COST = 0.95, 0.85, 0.5
+"""The least tokens of a character beyond ASCII, of a blank beside such a character, and of the end
+of a line of digits."""
 BASES = "ACGT"
 """The letters of DNA sequences, which are thin too, but whose pairs have the right cost."""
-ASCII_LINES = [6 * mark for mark in "-=*#./_~"]
-LINES = ASCII_LINES + [6 * mark for mark in RULERS]
+LINES = [6 * mark for mark in RULERS]
 """Six equal characters that lines are drawn with; these cost next to nothing."""
+RULE, RULE_SIZES = "\x01", (64, 16, 8, 4)
+"""The character that replaces a token of equal marks, and the number of marks in such tokens."""
 NO_RULERS = {ord(each): None for each in RULERS}
 CHEAP = b"-=*#./_~"
 DIGITS = b"0123456789"
-DIGIT_SET = frozenset(DIGITS.decode())
 
 LONGEST_UNIT = 32
 """The most characters of a unit that a stretch repeats."""
@@ -90,15 +91,20 @@ def thin_stretches(text: str, but: Container[int]) -> Iterator[str]:
     some = one_byte_each(text).translate(LETTER_BYTES)
     for at in range(0, len(text) - STRETCH + 1, STRETCH):
         found = different(some[at : at + STRETCH])
-        is_sure = 1 < found <= LETTERS and text.isascii()
+        is_sure = found <= LETTERS and text.isascii()
         may_be_thin = (
             found <= LETTERS + 1
-            or different(some[at : at + FEW_TURNS : 2]) <= TURNS
-            or different(some[at + 1 : at + FEW_TURNS : 2]) <= TURNS
+            or few_at_every_second(some[at : at + STRETCH])
+            or few_at_every_second(some[at + 1 : at + STRETCH])
         )
         stretch = text[at : at + STRETCH]
         if may_be_thin and at not in but and (is_sure or is_thin(stretch)):
             yield stretch
+
+
+def few_at_every_second(some: bytes) -> bool:
+    """Return whether the bytes at the first, third and so on are at most `TURNS` different ones."""
+    return different(some[:FEW_TURNS:2]) <= TURNS and different(some[::2]) <= TURNS
 
 
 def one_byte_each(text: str) -> bytes:
@@ -116,13 +122,8 @@ def different(some: bytes) -> int:
 
 
 def is_thin(stretch: str) -> bool:
-    """Return whether a stretch consists of few different letters, marks or digits."""
-    if letters := different_letters(stretch):
-        return letters <= LETTERS or takes_turns(stretch)
-    digits = DIGIT_SET.intersection(stretch)
-    if len(digits) <= DIGITS_ALONE or sum(map(stretch.count, digits)) <= MOST_DIGITS:
-        return True
-    return takes_turns(stretch)
+    """Return whether a stretch consists of few different letters, or of letters by turns."""
+    return different_letters(stretch) <= LETTERS or takes_turns(stretch)
 
 
 def different_letters(stretch: str) -> int:
@@ -130,6 +131,14 @@ def different_letters(stretch: str) -> int:
     if stretch.isascii():
         return different(stretch.encode().translate(None, COMMON_BYTES))
     return len(set(stretch) - COMMON)
+
+
+def few_pairs(text: str) -> float:
+    """Return 1 if two neighbours are the same everywhere, 0 if pairs are as many as usual."""
+    if len(set(text[:STRETCH])) > FEW_CHARACTERS:
+        return 0.0
+    step = len(text) // PAIRS_READ | 1
+    return max(0.0, 1 - len(set(zip(text[::step], text[1::step], strict=False))) / FEW_PAIRS)
 
 
 def takes_turns(stretch: str) -> bool:
@@ -149,7 +158,11 @@ def least_cost(thin: str) -> float:
     bones = thin.encode("utf-8", "surrogatepass").translate(None, CONTINUING)
     words = divided(bones)
     drawn = thin
-    for line in ASCII_LINES if thin.isascii() else LINES:
+    for mark in CHEAP.decode():
+        if mark * RULE_SIZES[-1] in drawn:
+            for size in RULE_SIZES:
+                drawn = drawn.replace(mark * size, RULE)
+    for line in () if thin.isascii() else LINES:
         drawn = drawn.replace(line, "")
     text = drawn.translate(NO_RULERS) if any(map(drawn.__contains__, RULERS)) else drawn
     plain = text.encode("ascii", "ignore")
@@ -164,6 +177,7 @@ def least_cost(thin: str) -> float:
         + words.known_with_letters()
         + (len(dear) - len(letters)) * DIGIT_COST
         + (len(solid) - len(dear) + len(drawn) - len(text)) * CHEAP_COST
+        + (0 if letters else plain.count(b"\n") * LINE_END_COST)
         + foreign * FOREIGN_COST
         + min(len(plain) - len(solid), foreign) * BLANK_COST
         + own_cost(text)

@@ -16,6 +16,11 @@ MOST = 1.2
 LEAST_TOKENS = 300
 
 
+def digits(size: int, below: int) -> list[int]:
+    """Return numbers that look random, the same on every machine."""
+    return [(at * at * 7919 + at * 104729) % 1_000_003 * 1009 % below for at in range(size)]
+
+
 @pytest.mark.parametrize("seed", MADE_COUNTS)
 def test_a_made_text_has_at_most_a_fifth_more_tokens_than_its_estimate(seed: int) -> None:
     one = made(seed)
@@ -28,6 +33,24 @@ def test_a_made_text_has_the_same_estimate_on_every_machine(seed: int) -> None:
     """After a change on purpose, `python -m tests.budget.write_made_counts` writes them anew."""
     _, estimated = MADE_COUNTS[seed]
     assert estimate(made(seed).text) == estimated
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        (" ".join(f"0{number:02}" for number in digits(300, 100)), 598),
+        ("; ".join(f"&#{number}" for number in digits(300, 256)), 1198),
+        ("|".join(str(number) for number in digits(300, 10**9)), 1414),
+        (
+            "".join("afkdz"[n % 5] + "QXVJK"[n % 7 % 5] + "αβγδε"[n % 3] for n in digits(300, 99)),
+            875,
+        ),
+        ("".join(["MRLVOZDE", "K5SGIV3E", "GEZDGNBV"][n % 3] for n in digits(200, 99)), 955),
+    ],
+)
+def test_an_odd_notation_is_not_far_below_its_tokens(text: str, tokens: int) -> None:
+    """Numbers behind a zero, references, numbers without blanks, two scripts, base32 by turns."""
+    assert tokens <= 1.15 * estimate(text)
 
 
 @pytest.mark.soak(alone=True)
