@@ -36,7 +36,7 @@ DEAREST = 15
 """The most tokens of one character: U+FDFA stands for a sentence."""
 SENTENCE, SENTENCE_MORE = "\ufdfa", 6
 """The character U+FDFA, and its tokens above the most that the table of characters can state."""
-WORD_FIRST, WORD_PAGES, WORD_MORE = b"\xe3\xef", (b"\x33", b"\xfb"), 0.5
+WORD_FIRST, WORD_PAGES, WORD_MORE = b"\xe3\xef", (b"\x32", b"\x33", b"\xfb"), 0.5
 """The first bytes in UTF-8, and the upper ones in UTF-16, of characters that stand for several
 letters, and the tokens to add for each."""
 FEW_PAGES = 6
@@ -46,7 +46,7 @@ NO_SURROGATE = bytes(byte for byte in EACH_BYTE if not 0xD8 <= byte < 0xE0)
 ASCII = bytes(range(0x80))
 ASCII_BUT_BLANK = ASCII.replace(b" ", b"")
 ONE_TOKEN = bytes(code for code in range(0x100) if not weights.EXTRA[code])
-BORDERS_SHARE, CYRILLIC_SHARE = 1.01, 1.0
+BORDERS_SHARE, CYRILLIC_SHARE = 1.01, 1.01
 """Factors for the fitted costs of borders and of Cyrillic letters, as other texts cost more."""
 CYRILLIC_LEADS = (b"\xd0", b"\xd1")
 """The first bytes of Cyrillic letters in UTF-8."""

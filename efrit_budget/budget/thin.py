@@ -7,6 +7,7 @@ that cost more than assumed are not balanced by others that cost less.
 import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -29,13 +30,13 @@ LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
 """Maps the bytes of `COMMON` characters to a space, any other byte to itself."""
 EACH_BYTE = bytes(range(256))
 BEYOND_ASCII = b"\0" + b"\x80" * 255
-COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.5
+COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.55
 """The least tokens of a character in a thin stretch: a letter or mark, a digit, or another."""
 FEWEST, FEWEST_COST, SOLID_SHARE = 6, 1.1, 0.95
 """The most different letters and marks that make each cost more beside digits, the least that it
 costs then, and the share of characters that are not blank from which on a text is solid."""
-FEW_CHARACTERS, PAIRS_READ, FEW_PAIRS = 24, 512, 72
-"""The most different characters of a text, and different pairs of those read, that are few."""
+FEW_PAIRS, PAIRS_READ, BLANKS_OF_RUNS = 72, 512, 24
+"""The most different pairs that are few, of the characters read, and the most blanks in runs."""
 FOREIGN_COST, BLANK_COST, LINE_END_COST = 0.95, 0.85, 0.5
 """The least tokens of a character beyond ASCII, of a blank beside such a character, and of the end
 of a line of digits."""
@@ -45,6 +46,8 @@ LINES = [6 * mark for mark in RULERS]
 """Six equal characters that lines are drawn with; these cost next to nothing."""
 RULE, RULE_SIZES = "\x01", (64, 16, 8, 4)
 """The character that replaces a token of equal marks, and the number of marks in such tokens."""
+LONE_BLANK, BEFORE_RULE = " ~~", " " + RULE
+"""Marks that a blank before them does not join, and rules that it may divide."""
 NO_RULERS = {ord(each): None for each in RULERS}
 CHEAP = b"-=*#./_~"
 DIGITS = b"0123456789"
@@ -134,11 +137,11 @@ def different_letters(stretch: str) -> int:
 
 
 def few_pairs(text: str) -> float:
-    """Return 1 if two neighbours are the same everywhere, 0 if pairs are as many as usual."""
-    if len(set(text[:STRETCH])) > FEW_CHARACTERS:
+    """Return 1 if the same pair repeats in an unbroken text, 0 if pairs are as many as usual."""
+    middle = text[max(0, (len(text) - PAIRS_READ) // 2) :][:PAIRS_READ]
+    if len(text) < STRETCH or middle.count(" ") > BLANKS_OF_RUNS:
         return 0.0
-    step = len(text) // PAIRS_READ | 1
-    return max(0.0, 1 - len(set(zip(text[::step], text[1::step], strict=False))) / FEW_PAIRS)
+    return max(0.0, 1 - len(set(pairwise(middle))) / FEW_PAIRS)
 
 
 def takes_turns(stretch: str) -> bool:
@@ -177,6 +180,8 @@ def least_cost(thin: str) -> float:
         + words.known_with_letters()
         + (len(dear) - len(letters)) * DIGIT_COST
         + (len(solid) - len(dear) + len(drawn) - len(text)) * CHEAP_COST
+        + drawn.count(LONE_BLANK)
+        + drawn.count(BEFORE_RULE)
         + (0 if letters else plain.count(b"\n") * LINE_END_COST)
         + foreign * FOREIGN_COST
         + min(len(plain) - len(solid), foreign) * BLANK_COST

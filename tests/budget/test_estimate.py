@@ -32,9 +32,9 @@ LIVELY_TEXT = st.text(st.sampled_from("aebqABQ019 \t\n-=.({é語яשع☃"), max
 
 
 @pytest.mark.parametrize("kind", MEASURED)
-def test_an_estimate_is_within_fifteen_percent_of_the_real_count(kind: str) -> None:
+def test_an_estimate_is_within_two_tokens_and_fifteen_percent_of_the_real_count(kind: str) -> None:
     tokens, text = MEASURED[kind]
-    assert estimate(text) == pytest.approx(tokens, rel=0.15)
+    assert abs(estimate(text) - tokens) <= 2 + 0.15 * tokens
 
 
 def test_the_mean_error_over_the_measured_kinds_is_below_the_bar() -> None:
