@@ -43,7 +43,7 @@ class FileStates:
     """The states of the files of a session's changes; each file is hashed once."""
 
     def __init__(self, project: Project, content: Callable[[str | None], bytes | None]) -> None:
-        self._project = project
+        self.project = project
         self._content = content
         """Returns the stored content that has a hash, None for None."""
         self._hashes: dict[str, str | None] = {}
@@ -73,7 +73,7 @@ class FileStates:
         if change.state not in IN_FORCE:
             return UNDONE
         try:
-            located = locate_all(self._project, change)
+            located = locate_all(self.project, change)
             now = {
                 path: later[path].before[path] if path in later else self._hash(path, place)
                 for path, place in located.items()

@@ -207,7 +207,8 @@ class Journal:
 
     def undo(self, number: int, *, force: bool) -> JsonObject:
         """Restore a file to its content before a change; `force` discards later changes."""
-        undo = prepare_undo(self._database, self._project, self._session_id, number, force=force)
+        states = FileStates(self._project, self._content)
+        undo = prepare_undo(self._database, states, self._session_id, number, force=force)
         return undo.run(self._database)
 
     def checkpoint(self, label: str) -> JsonObject:

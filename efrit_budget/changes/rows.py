@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from sqlite3 import Connection, Row
 
-from efrit_budget.changes.change import IN_FORCE, Change, ChangeError, ChangeKind, ChangeState, Role
+from efrit_budget.changes.change import Change, ChangeError, ChangeKind, ChangeState, Role
 from efrit_budget.errors import Json, JsonObject, field_error
 from efrit_budget.sessions.rows import next_number
 
@@ -161,15 +161,6 @@ def set_state(connection: Connection, session_id: str, number: int, state: Chang
         "UPDATE changes SET state = ? WHERE session_id = ? AND number = ?",
         (state, session_id, number),
     )
-
-
-def list_later(connection: Connection, session_id: str, change: Change) -> list[Change]:
-    """Return later changes of the same file that are still in effect."""
-    return [
-        later
-        for later in list_from(connection, session_id, change.number + 1)
-        if later.state in IN_FORCE and not set(later.paths).isdisjoint(change.paths)
-    ]
 
 
 def insert_checkpoint(connection: Connection, session_id: str, label: str) -> Checkpoint:

@@ -1,5 +1,6 @@
 """Restore a file to its content before a change."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -12,7 +13,13 @@ from efrit_budget.changes.change import (
     Role,
 )
 from efrit_budget.changes.disk import DiskFile
-from efrit_budget.changes.file_states import hashes_of, locate_all, read_files
+from efrit_budget.changes.file_states import (
+    UNDONE,
+    FileStates,
+    hashes_of,
+    locate_all,
+    read_files,
+)
 from efrit_budget.changes.showing import ChangeContents, diff_since
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import meant_name, shown_name
@@ -121,29 +128,39 @@ class Undo:
 
 
 def prepare_undo(
-    database: Database, project: Project, session_id: str, number: int, *, force: bool
+    database: Database, states: FileStates, session_id: str, number: int, *, force: bool
 ) -> Undo:
-    """Return the undo of a change; raise if it is undone, or loses later work without `force`."""
+    """Return the undo of a change; raise if it is undone, or loses later work without `force`.
+
+    A later change does not count if its files are as they were before it: a command, or the
+    person, has put them back.
+    """
     with database.reading() as connection:
         change = rows.get(connection, session_id, number)
-        later = rows.list_later(connection, session_id, change)
+        changes_after = rows.list_from(connection, session_id, number + 1)
         contents = ChangeContents.load(connection, change)
     if change.state in (ChangeState.UNDONE, ChangeState.ABANDONED):
         is_undone = change.state is ChangeState.UNDONE
         abandoned = "was abandoned: it changed nothing, or what it changed was put back"
         reason = "is undone already" if is_undone else abandoned
         raise ChangeError(f"{change.label} of {change.path} {reason}", data={"number": number})
-    located = locate_all(project, change)
-    undo = Undo(session_id, project, change, contents, located, read_files(located))
+    located = locate_all(states.project, change)
+    undo = Undo(session_id, states.project, change, contents, located, read_files(located))
     if not force:
-        _require_last(change, later)
+        _require_last(change, states.of_all(changes_after))
         _require_as_left(undo)
     return undo
 
 
-def _require_last(change: Change, later: list[Change]) -> None:
+def _require_last(change: Change, states_after: Iterable[tuple[Change, str]]) -> None:
+    """Raise if one of the later changes, given newest first, is of this file and still stands."""
+    later = [
+        one.label
+        for one, state in states_after
+        if state != UNDONE and not set(one.paths).isdisjoint(change.paths)
+    ]
     if later:
-        labels = ", ".join(one.label for one in reversed(later))
+        labels = ", ".join(later)
         raise ChangedSinceError(
             f"{change.label} of {change.path} is not the last of that file: undo {labels} first",
             data={"number": change.number, "path": change.path, "since": None, "later": labels},

@@ -281,3 +281,12 @@ def test_a_file_that_is_put_back_keeps_its_owner_and_group(hands: Hands) -> None
     hands("undo", number=hands.edit("a", "after"))
     assert file.read_text() == "before"
     assert (file.stat().st_uid, file.stat().st_gid) == owner
+
+
+def test_a_later_change_that_a_command_took_back_does_not_prevent_an_undo(hands: Hands) -> None:
+    created = hands.create("a", "a")
+    renamed = hands.rename("a", "b")
+    (hands.project / "b").rename(hands.project / "a")
+    assert hands.now(renamed) == "undone"
+    assert not hands("undo", number=created)["exists"]
+    assert tree(hands.project) == {}
