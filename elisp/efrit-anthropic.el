@@ -541,14 +541,26 @@ SAID is the message of the error."
   (pcase status
     (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
     ((or 402 403) "The account may not do this: check its credit and permissions.")
-    (404 (format "Is there a model %s?  Set `efrit-claude-model', then M-x efrit-take-options."
-                 (efrit-claude-model request)))
+    (404 (efrit-claude--not-found-advice request))
     (413 "Lower `efrit-budget-total-target'.")
     (400 (cond
           ((string-match-p "prompt is too long" said) "Lower `efrit-budget-total-target'.")
           ((string-match-p "credit" said) "Check the account's credit.")
           ((string-match-p "Invalid signature in thinking" said)
            "The conversation's past was changed: this is a defect of efrit's.")))))
+
+(defun efrit-claude--not-found-advice (request)
+  "Return advice to the person about REQUEST, to which the endpoint said 404.
+An address that does not end like the API's is more likely the reason than
+the model is."
+  (let ((url (efrit-claude-url request)))
+    (if (string-match-p "/v1/messages/?\\(?:[?#]\\|\\'\\)" url)
+        (format "Is there a model %s?  Set `efrit-claude-model', then M-x efrit-take-options."
+                (efrit-claude-model request))
+      (format "The address %s does not end in /v1/messages: set `efrit-claude-url' to %s, \
+then M-x efrit-take-options."
+              url (concat (replace-regexp-in-string "/\\(?:v1/?\\)?\\'" "" url)
+                          "/v1/messages")))))
 
 (provide 'efrit-anthropic)
 ;;; efrit-anthropic.el ends here

@@ -16,6 +16,7 @@
 (require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-run)
+(require 'efrit-status)
 (require 'efrit-tools)
 (require 'efrit-transcript)
 (require 'tabulated-list)
@@ -75,6 +76,12 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
     map)
   "Keys on the question for a permission.")
 
+(defvar efrit-ask-guard-map
+  (efrit-make-keymap '(("y" efrit-continue-unasked)
+                       ("d" efrit-continue)
+                       ("n" efrit-stop)))
+  "Keys on the question whether to go on.")
+
 (defvar efrit-ask-options-map
   (let ((map (make-sparse-keymap)))
     (dotimes (index 9)
@@ -89,8 +96,10 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
        t))
 
 (defun efrit-ask-text (loop)
-  "Return the text of LOOP's question, for permission or of the model, or nil."
+  "Return the text of LOOP's question, or nil.
+It asks for permission, whether to go on, or what the model wants to know."
   (cond ((efrit-run-pending-use loop) (efrit-ask--permission loop))
+        ((efrit-ask--guard loop) (efrit-ask--guard-text (efrit-ask--guard loop)))
         ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
 
 (defun efrit-ask-answer (text)
@@ -126,9 +135,13 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
 
 ;;;###autoload
 (defun efrit-allow-once ()
-  "Allow the pending tool call this once, without storing a rule."
+  "Allow the pending tool call this once, without storing a rule.
+If the session asks whether to go on, have it go on."
   (interactive)
-  (efrit-ask--decide 'allow nil))
+  (let ((loop (efrit-loop-current)))
+    (if (efrit-ask--guard loop)
+        (efrit-continue-unasked loop)
+      (efrit-ask--decide 'allow nil))))
 
 ;;;###autoload
 (defun efrit-allow-for-session ()
@@ -160,9 +173,13 @@ The command's button describes the rule; `efrit-permissions' revokes it."
 
 ;;;###autoload
 (defun efrit-deny-once ()
-  "Deny the pending tool call this once, without storing a rule."
+  "Deny the pending tool call this once, without storing a rule.
+If the session asks whether to go on, stop it."
   (interactive)
-  (efrit-ask--decide 'deny nil))
+  (let ((loop (efrit-loop-current)))
+    (if (efrit-ask--guard loop)
+        (efrit-stop loop)
+      (efrit-ask--decide 'deny nil))))
 
 ;;;###autoload
 (defun efrit-deny-for-session ()
@@ -376,6 +393,29 @@ The person may have meant that key for the question before."
              (efrit-ask--help-text (length (split-string shown "\n"))))
      'keymap efrit-ask-permission-map
      'efrit-question t)))
+
+(defun efrit-ask--guard (loop)
+  "Return the guard for which LOOP asks whether to go on, or nil."
+  (and (eq (efrit-loop-state loop) 'limited)
+       (efrit-loop-guard loop)))
+
+(defun efrit-ask--guard-text (guard)
+  "Return the question whether to go on, since GUARD was reached, with its keys."
+  (propertize
+   (concat (propertize (concat (efrit-show-guard guard) "  Go on?") 'face 'efrit-question)
+           "\n"
+           (efrit-ask--line
+            (list (efrit-ask--button "y" "go on" #'efrit-continue-unasked)
+                  (efrit-ask--button
+                   "d" (format "go on, ask again at %s"
+                               (efrit-show-amount (car guard) (efrit-loop-next-limit guard)))
+                   #'efrit-continue)
+                  (efrit-ask--button "n" "stop" #'efrit-stop)))
+           (propertize "  C-c C-y goes on · C-c C-d stops · C-c C-a goes to the question; \
+nothing is lost\n"
+                       'face 'efrit-note))
+   'keymap efrit-ask-guard-map
+   'efrit-question t))
 
 (defun efrit-ask--plan-actions (use)
   "Return the entries of `efrit-ask--plan-answers' that apply to USE."

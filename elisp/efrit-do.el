@@ -252,17 +252,41 @@ The former session is kept; see `efrit-sessions'."
 
 ;;;###autoload
 (defun efrit-continue (&optional loop)
-  "Have LOOP, by default the loop of the project here, go on."
+  "Have LOOP, by default the loop of the project here, go on.
+If a guard such as `efrit-max-dollars' asks, it asks again at double its limit."
   (interactive)
   (let ((loop (or loop (efrit-loop-current))))
     (unless (efrit-loop-resting-p loop)
       (user-error "The session is at work: %s" (efrit-loop-state loop)))
+    (when (eq (efrit-loop-state loop) 'limited)
+      (efrit-do--note-answer loop nil))
     (let ((said (and (not (efrit-do--pending-p loop))
                      (list (list :type "text" :text "Continue.")))))
       (cond (efrit-do-ask-above (efrit-preview loop said efrit-do-ask-above))
             (said (efrit-loop-say loop said))
             (t (efrit-loop-go loop))))
     loop))
+
+;;;###autoload
+(defun efrit-continue-unasked (&optional loop)
+  "Have LOOP, which asks whether to go on, go on without asking that again.
+The next message is guarded anew."
+  (interactive)
+  (let ((loop (or loop (efrit-loop-current))))
+    (unless (eq (efrit-loop-state loop) 'limited)
+      (user-error "The session does not ask whether to go on"))
+    (efrit-do--note-answer loop t)
+    (efrit-loop-go loop t)))
+
+(defun efrit-do--note-answer (loop unasked)
+  "Note that the person has LOOP go on; UNASKED is as in `efrit-loop-go'."
+  (let ((guard (efrit-loop-guard loop)))
+    (efrit-loop-notify
+     loop 'note
+     (concat (efrit-show-guard guard) "  You: go on"
+             (if unasked ""
+               (format ", ask again at %s"
+                       (efrit-show-amount (car guard) (efrit-loop-next-limit guard))))))))
 
 ;;;###autoload
 (defun efrit-take-options (&optional loop)
@@ -340,7 +364,7 @@ Signal a `user-error' if the answer is no, or in batch."
           (efrit-loop-epoch loop) (plist-get budget :epoch)
           (efrit-loop-todos loop) (plist-get status :todos))
     (efrit-loop-take-usage loop status)
-    (plist-put (efrit-loop-counts loop) :dollars 0)))
+    (efrit-loop-count-from-here loop)))
 
 (defun efrit-do--begin (root)
   "Open a session on ROOT, show it, and return its loop."
@@ -572,7 +596,8 @@ at most $%.4f for the reply." prompt expired reply))
 ;;;###autoload
 (defun efrit-batch-do ()
   "Have the model do the task on the command line, and exit.
-The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task."
+The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task, and
+3 if a guard such as `efrit-max-dollars' stopped it: nobody is there to ask."
   (let ((task (efrit-batch--task command-line-args-left)))
     (setq command-line-args-left nil)
     (when (string-blank-p task)
@@ -580,7 +605,10 @@ The exit code is 0 if the loop ends idle, 1 if it fails, 2 without a task."
       (kill-emacs 2))
     (kill-emacs
      (condition-case err
-         (if (eq (efrit-loop-state (efrit-batch-run task)) 'idle) 0 1)
+         (pcase (efrit-loop-state (efrit-batch-run task))
+           ('idle 0)
+           ('limited 3)
+           (_ 1))
        (error (efrit-batch--print "\nefrit: %s\n" (efrit-error-text err)) 1)))))
 
 (defun efrit-batch-run (task)
@@ -655,6 +683,7 @@ Line breaks and tabs stay."
        (efrit-batch--print "— older results gave way —\n"))
      (dolist (note notes)
        (efrit-batch--print "— %s\n" note)))
+    (`(failing ,use ,count) (efrit-batch--print "! %s\n" (efrit-show-failing use count)))
     (`(complete ,summary) (efrit-batch--print "✓ %s\n" summary))))
 
 (defun efrit-batch--end (loop)
@@ -662,6 +691,8 @@ Line breaks and tabs stay."
   (pcase (efrit-loop-state loop)
     ('failed (efrit-batch--print "\nefrit: %s\n" (efrit-loop-problem loop)))
     ('idle nil)
+    ('limited (efrit-batch--print "\nefrit: stopped, as nobody is there to ask.  %s\n"
+                                  (efrit-show-guard (efrit-loop-guard loop))))
     (state (efrit-batch--print "\nefrit: %s\n" (efrit-show-state state))))
   (efrit-batch--print "\n%s\n" (efrit-show-summary loop)))
 

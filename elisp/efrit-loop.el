@@ -40,7 +40,9 @@ SENDING: the elements of QUEUE and NOTICES that are being sent.
 REQUEST: the `efrit-claude' under way; REPLY: the `efrit-reply' that ended it.
 RUN: the list of `efrit-use' of the turn.  RULES: permission rules of the
 session.  TODOS: a vector.  OBSERVERS: functions.  PROBLEM: why it failed.
-COUNTS: turns, start and dollars since the loop last began to work, a plist.
+COUNTS: what the person's latest message has used so far, a plist, see
+`efrit-loop-guard'.  FAILING: the calls at the end of the session that failed
+alike, as (NAME ARGUMENTS COUNT), or nil.
 USAGE: tokens and dollars of the session, a plist; LOST: the usage of failed
 attempts that was not reported yet, hash tables.  PREVIOUS: the id of the last
 reply.  COMPLETE: non-nil if the model said that the task is done.  STOPPING:
@@ -51,7 +53,7 @@ NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
 `efrit-loop-own-options' to the values that the loop uses."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
-  observers problem counts usage lost previous complete stopping
+  observers problem counts failing usage lost previous complete stopping
   (read-stamps (make-hash-table :test #'equal)) last-worked noted options)
 
 (defconst efrit-loop-own-options
@@ -60,6 +62,7 @@ NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
     efrit-claude-thinking-display efrit-claude-task-budget efrit-claude-betas
     efrit-claude-retries efrit-claude-retry-delay efrit-claude-retry-most
     efrit-claude-retry-after-most efrit-max-turns efrit-max-minutes efrit-max-dollars
+    efrit-max-tokens
     efrit-permission-rules)
   "The options that a loop copies when it is made, and uses from then on.")
 
@@ -94,6 +97,7 @@ NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
     (ending    refused    refused     nil)
     (ending    cut        cut-short   nil)
     (ending    full       window-full nil)
+    (ending    limit      limited     nil)
     (ending    failed     failed      nil)
     (ending    stop       ending      efrit-turn--stop-soon)
     (running   more       beginning   efrit-turn--begin)
@@ -101,7 +105,8 @@ NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
     (running   cut        cut-short   nil)
     (running   limit      limited     nil)
     (running   failed     failed      nil)
-    (running   stop       idle        efrit-turn--stop-tools))
+    (running   stop       idle        efrit-turn--stop-tools)
+    (limited   stop       idle        nil))
   "Transitions of a loop: (STATE EVENT NEXT ACTION).
 ACTION, unless nil, is called with the loop, now in the state NEXT, and the
 event's arguments.  An event without a row for the state is late and ignored.")
@@ -183,20 +188,25 @@ Notify the observers of the messages."
           (efrit-loop-notices loop) (seq-remove arrived (efrit-loop-notices loop))
           (efrit-loop-sending loop) nil)
     (when messages
+      (setf (efrit-loop-counts loop) (efrit-loop--new-counts))
       (efrit-loop-notify loop 'arrived (nreverse messages)))))
 
-(defun efrit-loop-go (loop)
-  "Begin a turn of LOOP, if it rests."
+(defun efrit-loop-go (loop &optional unasked)
+  "Begin a turn of LOOP, if it rests.
+If a guard stopped it, the guard asks again at double its limit; or, if UNASKED
+is non-nil, not before the person's next message."
   (when (efrit-loop-resting-p loop)
     (setf (efrit-loop-problem loop) nil
           (efrit-loop-complete loop) nil
-          (efrit-loop-stopping loop) nil
-          (efrit-loop-counts loop) (efrit-loop--new-counts))
+          (efrit-loop-stopping loop) nil)
+    (if (eq (efrit-loop-state loop) 'limited)
+        (efrit-loop--raise-guard loop unasked)
+      (setf (efrit-loop-counts loop) (efrit-loop--new-counts)))
     (efrit-loop-handle loop 'go)))
 
 (defun efrit-loop-stop (loop)
   "Stop LOOP at once, or as soon as the sidecar has stored what it was sent.
-Return nil if LOOP rests."
+Return nil if LOOP rests, unless a guard asks."
   (efrit-loop-handle loop 'stop))
 
 (defun efrit-loop-retry-now (loop)
@@ -271,10 +281,6 @@ A person can quit where, for example, a passphrase is read."
                                        (error-message-string err))))
                            nil)))
 
-(defun efrit-loop--new-counts ()
-  "Return new counts, a plist: all zero, and the present time as the start."
-  (list :turns 0 :start (float-time) :dollars 0))
-
 ;;; Tool calls
 
 (cl-defstruct (efrit-use (:constructor efrit-use-create) (:copier nil))
@@ -294,6 +300,79 @@ call under way, CALL the `efrit-tool-call' of a tool of this Emacs.  BEGUN is
 the time when the use began to run, SECONDS how long it ran."
   id name arguments problem misfit (state 'waiting) ready plan result question confirm
   guard allowed effects token call begun seconds)
+
+;;; Guards
+
+;; A guard asks the person whether to go on, once a message has used as many
+;; dollars, turns, minutes or tokens as its option says.  The loop rests then,
+;; in the state `limited', and whatever was done is stored.
+
+(defun efrit-loop--new-counts ()
+  "Return new counts of a message, a plist: all zero, and the present time.
+`:raised' is an alist from options of guards to the limits in their place."
+  (list :turns 0 :start (float-time) :dollars 0 :tokens 0 :paused nil :raised nil))
+
+(defun efrit-loop-guard (loop)
+  "Return the guard that LOOP has reached, (OPTION USED LIMIT), or nil."
+  (let* ((counts (efrit-loop-counts loop))
+         (now (or (plist-get counts :paused) (float-time)))
+         (priced (plist-get (efrit-loop-usage loop) :dollars)))
+    (cl-loop for (option used)
+             in `((efrit-max-dollars ,(and priced (plist-get counts :dollars)))
+                  (efrit-max-tokens ,(and (null priced) (plist-get counts :tokens)))
+                  (efrit-max-turns ,(plist-get counts :turns))
+                  (efrit-max-minutes ,(/ (- now (plist-get counts :start)) 60)))
+             for limit = (efrit-loop--guard-limit loop option)
+             when (and used limit (>= used limit))
+             return (list option used limit))))
+
+(defun efrit-loop-next-limit (guard)
+  "Return the limit at which GUARD asks again: its double, or that of what is used."
+  (pcase-let ((`(,_ ,used ,limit) guard))
+    (* 2 (if (> (* 2 limit) used) limit used))))
+
+(defun efrit-loop-pause-if-guarded (loop)
+  "Return the guard that LOOP has reached, or nil.
+If there is one, the time until the person answers does not count."
+  (let ((guard (efrit-loop-guard loop)))
+    (when guard
+      (plist-put (efrit-loop-counts loop) :paused (float-time)))
+    guard))
+
+(defun efrit-loop--guard-limit (loop option)
+  "Return the limit of the guard OPTION in LOOP, or nil for none."
+  (let ((raised (assq option (plist-get (efrit-loop-counts loop) :raised))))
+    (if raised (cdr raised) (efrit-loop-option loop option))))
+
+(defun efrit-loop--raise-guard (loop unasked)
+  "Raise the limit of the guard that stopped LOOP to double, or to none if UNASKED."
+  (let ((guard (efrit-loop-guard loop))
+        (counts (efrit-loop-counts loop)))
+    (when guard
+      (push (cons (car guard) (and (not unasked) (efrit-loop-next-limit guard)))
+            (plist-get counts :raised)))
+    (when (plist-get counts :paused)
+      (cl-incf (plist-get counts :start) (- (float-time) (plist-get counts :paused)))
+      (plist-put counts :paused nil))))
+
+;;; Calls that fail alike
+
+(defconst efrit-loop--most-alike 3
+  "Number of equal calls that fail in a row after which the person is told.")
+
+(defun efrit-loop-note-failures (loop)
+  "Notify the observers of LOOP if a tool call of its turn fails again and again.
+It counts if it has the tool and the input of the call before it, and both
+failed.  The event is (failing USE COUNT)."
+  (dolist (use (efrit-loop-run loop))
+    (pcase-let ((call (list (efrit-use-name use) (efrit-use-arguments use)))
+                (`(,name ,arguments ,count) (efrit-loop-failing loop)))
+      (setf (efrit-loop-failing loop)
+            (and (equal (plist-get (efrit-use-result use) :status) "error")
+                 (append call (list (if (equal call (list name arguments)) (1+ count) 1)))))
+      (when-let* ((count (nth 2 (efrit-loop-failing loop)))
+                  ((zerop (mod count efrit-loop--most-alike))))
+        (efrit-loop-notify loop 'failing use count)))))
 
 ;;; Calls of the sidecar
 
@@ -439,18 +518,32 @@ This asks nothing of a remote machine."
 (defun efrit-loop-take-usage (loop ended)
   "Store in LOOP the usage and price of its session that ENDED reports.
 ENDED is a reply to `turn/end' or `session/status'.  If the price is unknown,
-note once that a limit of dollars has no effect."
+note once that tokens are counted in place of dollars."
   (let* ((dollars (plist-get ended :dollars))
          (counts (efrit-loop-counts loop))
-         (spent (- (or dollars 0) (or (plist-get (efrit-loop-usage loop) :dollars) 0))))
+         (before (efrit-loop-usage loop))
+         (spent (- (or dollars 0) (or (plist-get before :dollars) 0))))
     (setf (efrit-loop-usage loop) (append (list :dollars dollars) (plist-get ended :usage)))
+    (cl-incf (plist-get counts :tokens)
+             (- (efrit-loop--all-tokens (efrit-loop-usage loop)) (efrit-loop--all-tokens before)))
     (cond (dollars
            (plist-put counts :dollars (+ (plist-get counts :dollars) spent))
            (efrit-loop-notify loop 'price dollars))
           ((efrit-loop-option loop 'efrit-max-dollars)
            (efrit-loop-note-once
-            loop (format "The price of %s is not known: `efrit-max-dollars' has no effect"
+            loop (format "The price of %s is not known: `efrit-max-tokens' and \
+`efrit-max-turns' count in place of `efrit-max-dollars'"
                          (efrit-loop-option loop 'efrit-claude-model)))))))
+
+(defun efrit-loop--all-tokens (usage)
+  "Return the sum of all tokens in USAGE, a plist."
+  (cl-loop for name in '(:input_tokens :cache_creation_input_tokens
+                         :cache_read_input_tokens :output_tokens)
+           sum (or (plist-get usage name) 0)))
+
+(defun efrit-loop-count-from-here (loop)
+  "Have the guards of LOOP count from now on, as for a new message."
+  (setf (efrit-loop-counts loop) (efrit-loop--new-counts)))
 
 (defun efrit-loop-drop-request (loop)
   "Forget the request of LOOP, but keep the usage of its lost attempts."

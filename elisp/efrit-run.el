@@ -239,7 +239,7 @@ The call has no time limit, since it stores something."
    ((efrit-loop-stopping loop) 'done)
    ((efrit-reply-tool-uses reply) 'tools)
    (t (pcase (efrit-reply-stop-reason reply)
-        ("pause_turn" 'paused)
+        ("pause_turn" (if (efrit-turn--guarded-p loop) 'limit 'paused))
         ("refusal" 'refused)
         ("max_tokens" 'cut)
         ("model_context_window_exceeded" 'full)
@@ -256,12 +256,19 @@ The call has no time limit, since it stores something."
 
 (defun efrit-turn-tools-done (loop)
   "Begin the next turn of LOOP, now that each tool call has ended, or let it rest."
+  (efrit-loop-note-failures loop)
   (efrit-loop-handle loop (cond ((and (efrit-loop-complete loop)
                                       (null (efrit-loop-queue loop)))
                                  'done)
                                 ((efrit-turn--cut-short-p loop) 'cut)
-                                ((efrit-turn-limit loop) 'limit)
+                                ((efrit-turn--guarded-p loop) 'limit)
                                 (t 'more))))
+
+(defun efrit-turn--guarded-p (loop)
+  "Return non-nil if LOOP has to ask the person because of a guard.
+A message that waits to be sent is an answer."
+  (and (null (efrit-loop-queue loop))
+       (efrit-loop-pause-if-guarded loop)))
 
 (defun efrit-turn--cut-short-p (loop)
   "Return non-nil if LOOP's reply reached its token limit, and no tool has run.
@@ -270,17 +277,6 @@ Return nil if a tool has run or a message is queued: the model can go on."
     (and (equal (efrit-reply-stop-reason reply) "max_tokens")
          (cl-every #'efrit-block-problem (efrit-reply-tool-uses reply))
          (null (efrit-loop-queue loop)))))
-
-(defun efrit-turn-limit (loop)
-  "Return the limit that LOOP has reached as text, such as \"5 minutes\", or nil."
-  (let ((counts (efrit-loop-counts loop)))
-    (cl-loop for (option used text)
-             in `((efrit-max-turns ,(plist-get counts :turns) "%d turns")
-                  (efrit-max-minutes ,(/ (- (float-time) (plist-get counts :start)) 60)
-                                     "%s minutes")
-                  (efrit-max-dollars ,(plist-get counts :dollars) "$%s"))
-             for limit = (efrit-loop-option loop option)
-             thereis (and limit (>= used limit) (format text limit)))))
 
 (defun efrit-turn--stop-tools (loop &rest _)
   "Stop the running tools of LOOP."

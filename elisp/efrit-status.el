@@ -25,7 +25,7 @@
     (streaming . "writing") (retrying . "waiting to retry") (ending . "booking")
     (running . "running tools") (failed . "failed") (refused . "the model refused")
     (cut-short . "the reply reached its limit of tokens")
-    (window-full . "the model's window is full") (limited . "a limit was reached"))
+    (window-full . "the model's window is full") (limited . "asks whether to go on"))
   "Alist from the states of a loop to their names for the person.")
 
 (defun efrit-show-state (state)
@@ -38,6 +38,26 @@
         ((< tokens 1000) (format "%d" tokens))
         ((< tokens 999500) (format "%dk" (round tokens 1000)))
         (t (format "%.1fM" (/ tokens 1000000.0)))))
+
+(defun efrit-show-amount (option amount)
+  "Return AMOUNT of what the guard OPTION counts as text, such as \"$2.00\"."
+  (pcase option
+    ('efrit-max-dollars (format "$%.2f" amount))
+    ('efrit-max-tokens (format "%s tokens" (efrit-show-tokens amount)))
+    ('efrit-max-turns (efrit-count-text amount "turn"))
+    ('efrit-max-minutes (efrit-count-text (round amount) "minute"))))
+
+(defun efrit-show-guard (guard)
+  "Return a sentence about GUARD, as from `efrit-loop-guard'."
+  (pcase-let ((`(,option ,used ,limit) guard))
+    (format "Your message has %s %s so far; `%s' is %s."
+            (if (eq option 'efrit-max-dollars) "cost" "taken")
+            (efrit-show-amount option used) option (efrit-show-amount option limit))))
+
+(defun efrit-show-failing (use count)
+  "Return a sentence about USE, which failed COUNT times in a row."
+  (format "%s failed %d times in a row with the same input: %s"
+          (efrit-use-name use) count (efrit-show-arguments (efrit-use-arguments use) 60)))
 
 (defun efrit-show-number (number)
   "Return NUMBER, an integer, as text with commas, such as 1,234."
@@ -278,6 +298,8 @@ Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
     ((and `(state ,state ,_) (guard (memq state efrit-loop-resting)))
      (efrit-presence--announce-end loop state buffer))
     (`(ask ,use) (efrit-presence--announce-question buffer (efrit-use-name use)))
+    (`(failing ,use ,count)
+     (efrit-presence--announce loop (efrit-show-failing use count) buffer))
     (`(question . ,_) (efrit-presence--announce-question buffer "the model"))))
 
 (defun efrit-presence-working ()
@@ -340,14 +362,18 @@ This is for `kill-emacs-query-functions'."
 
 (defun efrit-presence--announce-end (loop state buffer)
   "Announce that LOOP rests in STATE, unless BUFFER is visible and Emacs has focus."
+  (efrit-presence--announce loop (if (eq state 'idle) "it has ended" (efrit-show-state state))
+                            buffer))
+
+(defun efrit-presence--announce (loop text buffer)
+  "Announce TEXT about LOOP, unless BUFFER is visible and Emacs has focus."
   (when (and efrit-presence-notify
              (not (and (efrit-presence--visible-p buffer)
                        ;; The focus of a terminal may be unknown.
                        (seq-some (lambda (frame) (memq (frame-focus-state frame) '(t unknown)))
                                  (frame-list)))))
     (efrit-defer #'efrit-presence--notify
-                 (format "%s: %s" (abbreviate-file-name (efrit-loop-root loop))
-                         (if (eq state 'idle) "it has ended" (efrit-show-state state))))))
+                 (format "%s: %s" (abbreviate-file-name (efrit-loop-root loop)) text))))
 
 (defun efrit-presence--notify (text)
   "Show TEXT as a desktop notification if wanted and possible, or as a message."

@@ -193,8 +193,6 @@ Text that is in the box moves behind the text of the message."
             (max 0 (ceiling (- (car efrit-live--next-retry) (float-time))))))
    ((and (eq state 'running) (or (efrit-run-pending-use loop) (efrit-ask-open-p)))
     "waiting for your answer")
-   ((and (eq state 'limited) (efrit-turn-limit loop))
-    (format "the limit of %s was reached; continue?" (efrit-turn-limit loop)))
    (t (efrit-show-state state))))
 
 (defun efrit-live--buttons (state)
@@ -203,7 +201,8 @@ Text that is in the box moves behind the text of the message."
     ('idle '(efrit-done))
     ('retrying '(efrit-busy ("retry now" efrit-retry) ("stop" efrit-stop)))
     ('failed '(efrit-failed ("try again" efrit-retry)))
-    ((or 'limited 'cut-short) '(efrit-busy ("continue" efrit-continue)))
+    ('cut-short '(efrit-busy ("continue" efrit-continue)))
+    ('limited '(efrit-busy))
     ((or 'refused 'window-full) '(efrit-failed))
     (_ '(efrit-busy ("stop" efrit-stop)))))
 
@@ -259,6 +258,11 @@ Text that is in the box moves behind the text of the message."
     (`(question ,call ,question ,options)
      (efrit-ask-open call question options)
      (efrit-live-refresh))
+    (`(failing ,use ,count)
+     (efrit-view-note (concat "! " (efrit-show-failing use count)
+                              (substitute-command-keys "; \\<efrit-session-view-mode-map>\
+\\[efrit-stop] stops it"))
+                      'efrit-busy))
     (`(complete ,summary) (efrit-view-note (concat "✓ " summary) 'efrit-done))
     (`(state ,state ,old) (efrit-view--show-state loop state old))
     (`(,(or 'todos 'queued) . ,_) (efrit-live-refresh))))
@@ -497,10 +501,11 @@ REWRITTEN is non-nil if the turn begins a new epoch."
    ((eq state 'failed)
     (efrit-view-note (concat "✗ " (or (efrit-loop-problem loop) "The turn failed."))
                      'efrit-failed))
+   ((eq state 'limited))
    ((not (eq state 'idle)) (efrit-view-note (concat "✗ " (efrit-show-state state))
                                             'efrit-failed))
    ((or (efrit-loop-stopping loop)
-        (memq old '(beginning waiting retrying))
+        (memq old '(beginning waiting retrying limited))
         (and (eq old 'running) (not (efrit-loop-complete loop))))
     (efrit-view-note "— stopped —"))))
 

@@ -256,7 +256,7 @@ The environment variable EFRIT_ALLOW adds names, separated by commas;
   "Tokens of a prompt above which `efrit-do' asks before sending; nil: never."
   :type '(choice (const :tag "Never" nil) natnum) :risky t)
 
-(defcustom efrit-max-turns nil
+(defcustom efrit-max-turns 100
   "Turns since the person's message after which to ask to go on; nil: never."
   :type '(choice (const :tag "Never ask" nil) natnum) :risky t)
 
@@ -264,9 +264,16 @@ The environment variable EFRIT_ALLOW adds names, separated by commas;
   "Minutes since the person's message after which to ask to go on; nil: never."
   :type '(choice (const :tag "Never ask" nil) number) :risky t)
 
-(defcustom efrit-max-dollars nil
-  "Dollars since the person's message after which to ask to go on; nil: never."
+(defcustom efrit-max-dollars 2
+  "Dollars since the person's message after which to ask to go on; nil: never.
+Where the price is not known, `efrit-max-tokens' counts in its place."
   :type '(choice (const :tag "Never ask" nil) number) :risky t)
+
+(defcustom efrit-max-tokens 2000000
+  "Tokens since the person's message after which to ask to go on; nil: never.
+They count only where the price is not known, as with a local server; those
+of every prompt count, from a cache or not, and those of every reply."
+  :type '(choice (const :tag "Never ask" nil) natnum) :risky t)
 
 (defcustom efrit-stop-patience 5
   "Seconds after which a message says that a stop waits for the sidecar."
@@ -761,7 +768,8 @@ A relative name depends on the current folder: it may name a project's folder."
                   efrit-deny-once efrit-deny-for-session efrit-deny-with-reason efrit-revise
                   efrit-allow-alike-for-session efrit-allow-alike-for-project efrit-permissions)
                  ("efrit-budget" efrit-budget)
-                 ("efrit-do" efrit-do efrit-new efrit-do-with-buffer efrit-continue efrit-stop
+                 ("efrit-do" efrit-do efrit-new efrit-do-with-buffer efrit-continue
+                  efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
                  ("efrit-doctor" efrit-doctor)
                  ("efrit-memory" efrit-memory-search efrit-memory-timeline efrit-memory-save

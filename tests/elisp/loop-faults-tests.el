@@ -123,6 +123,22 @@ text = \" Done.\"
       (should (eq 'idle (efrit-test-rest loop)))
       (should (equal "Now." (loop-test--said))))))
 
+(ert-deftest efrit-loop-at-404-suspects-an-address-that-does-not-end-like-the-apis ()
+  (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
+    (let ((url (efrit-loop-option loop 'efrit-claude-url)))
+      (efrit-test-with-options loop ((efrit-claude-url (string-remove-suffix "/messages" url)))
+        (efrit-do-say loop "Go.")
+        (should (eq 'failed (efrit-test-rest loop)))
+        (should (string-search "404" (efrit-loop-problem loop)))
+        (should (string-search (format "set `efrit-claude-url' to %s, then M-x efrit-take-options" url)
+                               (efrit-loop-problem loop)))
+        (should-not (string-search "Is there a model" (efrit-loop-problem loop)))))
+    (dolist (given '("http://localhost:1" "http://localhost:1/" "http://localhost:1/v1/"))
+      (should (string-search "to http://localhost:1/v1/messages,"
+                             (efrit-claude--not-found-advice (efrit-claude--create :url given)))))
+    (efrit-continue loop)
+    (should (eq 'idle (efrit-test-rest loop)))))
+
 (ert-deftest efrit-loop-says-that-curl-is-missing ()
   (loop-test-with "[[reply]]\ntext = \"Now.\"\n" loop
     (let ((efrit-http-program "no-such-curl"))
@@ -350,7 +366,7 @@ text = \"Done.\"
       (efrit-continue loop)
       (should (eq 'idle (efrit-test-rest loop))))))
 
-(ert-deftest efrit-loop-says-once-that-a-limit-of-dollars-needs-a-price ()
+(ert-deftest efrit-loop-says-once-that-without-a-price-tokens-count ()
   (let ((efrit-max-dollars 1)
         (efrit-claude-model "claude-haiku-5-5-latest"))
     (loop-test-with "

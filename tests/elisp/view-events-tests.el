@@ -279,17 +279,6 @@ text = \"Now I may.\"
     (should (eq (efrit-test-rest view-loop) 'idle))
     (efrit-viewing-shows "Now I may.")))
 
-(ert-deftest efrit-view-asks-at-a-limit-and-goes-on-by-its-button ()
-  (efrit-viewing-with-view efrit-viewing-short
-    (efrit-test-with-options view-loop ((efrit-max-turns 1))
-      (efrit-viewing-type "What is README.md?")
-      (should (eq (efrit-test-rest view-loop) 'limited))
-      (efrit-viewing-in-order "I will read it." "the limit of 1 turns was reached; continue?")
-      (efrit-viewing-to "[continue]")
-      (push-button (point))
-      (should (eq (efrit-test-rest view-loop) 'idle))
-      (efrit-viewing-in-order "I will read it." "It is a sample."))))
-
 (ert-deftest efrit-view-says-that-a-reply-was-cut-short-and-goes-on ()
   (efrit-viewing-with-view "
 [[reply]]
