@@ -6,7 +6,7 @@
 ;;; Commentary:
 
 ;; Text about a loop, for the views and the batch job: its state, tool calls
-;; and budget.  Mode lines and notifications about loops that are not visible.
+;; and budget, with bars.  Mode lines and notifications about loops that are not visible.
 
 ;;; Code:
 
@@ -89,47 +89,6 @@
       (format "Let %s run?  %s" (efrit-use-name use)
               (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
 
-(defun efrit-show-gauge (loop &optional columns)
-  "Return the budget of LOOP as a line of at most COLUMNS, if possible.
-Where space is short, leave out the tiers, then the tokens left, then the bar."
-  (let* ((budget (efrit-loop-budget loop))
-         (tiers (plist-get budget :tiers))
-         (dollars (plist-get (efrit-loop-usage loop) :dollars))
-         (end (concat (if dollars (format "  $%.2f" dollars) "")
-                      (format "  turn %d" (efrit-loop-turn loop))))
-         (tools (efrit-show--tier "  tools " (plist-get tiers :tool_results)))
-         (history (efrit-show--tier "  history " (plist-get tiers :history)))
-         (left (concat " · " (efrit-show-remaining budget)))
-         (lines (list (concat (efrit-show--prompt budget 8) left tools history end)
-                      (concat (efrit-show--prompt budget 8) left tools end)
-                      (concat (efrit-show--prompt budget 8) left end)
-                      (concat (efrit-show--prompt budget 8) end))))
-    (or (seq-find (lambda (line) (or (null columns) (<= (string-width line) columns))) lines)
-        (concat (efrit-show--prompt budget 0) end))))
-
-(defun efrit-show-remaining (budget)
-  "Return a text about the tokens left before a rewrite in BUDGET, a snapshot."
-  (let ((left (or (plist-get budget :remaining) 0)))
-    (if (> left 0)
-        (format "%s until it compacts" (efrit-show-tokens left))
-      "compacts next")))
-
-(defun efrit-show-fill-face (used limit)
-  "Return the face of a bar for USED tokens of LIMIT."
-  (cond ((> used limit) 'efrit-band-critical)
-        ((> used (* 0.8 limit)) 'efrit-band-low)
-        (t 'efrit-band-ample)))
-
-(defun efrit-show-used-tokens (budget)
-  "Return the number of tokens used in all tiers of BUDGET, a snapshot."
-  (cl-loop for (_ tier) on (plist-get budget :tiers) by #'cddr
-           sum (or (plist-get tier :used) 0)))
-
-(defun efrit-show-bar (used limit width)
-  "Return a bar of WIDTH characters, filled in the ratio of USED to LIMIT."
-  (let ((full (if (> limit 0) (min width (round (* width used) limit)) 0)))
-    (concat (make-string full ?▓) (make-string (- width full) ?░))))
-
 (defun efrit-show-cache-share (loop)
   "Return the percentage of LOOP's prompt tokens read from the cache, or nil."
   (let* ((usage (efrit-loop-usage loop))
@@ -196,26 +155,151 @@ Where space is short, leave out the tiers, then the tokens left, then the bar."
      ((eq (efrit-use-state use) 'done) "  stopped")
      (t ""))))
 
-(defun efrit-show--prompt (budget width)
-  "Return the tokens used by BUDGET's prompt, after a bar of WIDTH characters."
-  (let ((limit (or (plist-get budget :prompt_limit) 0))
-        (used (efrit-show-used-tokens budget)))
-    (propertize (concat (efrit-show-bar used limit width) (if (> width 0) " " "")
-                        (efrit-show-tokens used) "/" (efrit-show-tokens limit))
-                'face (efrit-show-fill-face used limit))))
+;;; The gauge
 
-(defun efrit-show--tier (name tier)
-  "Return NAME and the used tokens and limit of TIER, a plist, as text."
-  (format "%s%s/%s" name (efrit-show-tokens (plist-get tier :used))
-          (efrit-show-tokens (plist-get tier :limit))))
+;; What fills a session's prompt against what it may be, what is left until it
+;; compacts, the cost and the model.  Header lines, the budget view, the menu,
+;; the preview and the batch job show it; figures and colour are the sidecar's.
+
+(defconst efrit-gauge--bar-width 12
+  "Columns of the bar in the gauge.")
+
+(defconst efrit-gauge--model-width 24
+  "Most columns of a model's name in the gauge.")
+
+(defun efrit-show-gauge (loop &optional columns)
+  "Return the budget of LOOP as a line of at most COLUMNS, if possible.
+It says what fills the prompt against what it may be, what is left until it
+compacts, the cost, and the model.  Where space is short, parts are left out."
+  (let* ((budget (efrit-loop-budget loop))
+         (bar (efrit-gauge--prompt budget efrit-gauge--bar-width))
+         (figures (efrit-gauge--prompt budget 0))
+         (left (efrit-show-remaining budget))
+         (short (efrit-gauge--short-remaining budget))
+         (cost (efrit-gauge--cost loop))
+         (model (truncate-string-to-width (or (efrit-loop-option loop 'efrit-claude-model) "")
+                                          efrit-gauge--model-width nil nil "…"))
+         (turn (format "turn %d" (efrit-loop-turn loop)))
+         (lines (mapcar (lambda (parts) (string-join (delete "" parts) " · "))
+                        (list (list bar left cost model turn)
+                              (list bar left cost model)
+                              (list bar short cost model)
+                              (list figures short cost model)
+                              (list bar short cost)
+                              (list figures short cost)
+                              (list figures cost)))))
+    (propertize (or (seq-find (lambda (line) (or (null columns) (<= (string-width line) columns)))
+                              lines)
+                    figures)
+                'help-echo (plist-get budget :summary))))
+
+(defun efrit-show-remaining (budget)
+  "Return a text about the tokens left before a rewrite in BUDGET, a snapshot."
+  (let ((left (or (plist-get budget :remaining) 0)))
+    (cond ((null budget) "budget not known yet")
+          ((> left 0) (format "%s until it compacts" (efrit-show-tokens left)))
+          (t "compacts next"))))
+
+(defun efrit-show-fill-face (budget)
+  "Return the face of the gauge of BUDGET, a snapshot."
+  (pcase (plist-get budget :fill)
+    ("full" 'efrit-gauge-full)
+    ("low" 'efrit-gauge-low)
+    (_ 'efrit-gauge-ample)))
+
+(defun efrit-gauge--prompt (budget width)
+  "Return the tokens in BUDGET's prompt of those it may have, as text.
+Put a bar of WIDTH columns before them, unless WIDTH is 0."
+  (let ((used (plist-get budget :used))
+        (limit (plist-get budget :prompt_limit))
+        (face (efrit-show-fill-face budget)))
+    (concat (if (> width 0)
+                (concat (efrit-show-bar (or used 0) (or limit 0) width face) " ")
+              "")
+            (propertize (format "%s/%s" (efrit-show-tokens used) (efrit-show-tokens limit))
+                        'face face))))
+
+(defun efrit-gauge--short-remaining (budget)
+  "Return a short text about the tokens left before a rewrite in BUDGET."
+  (let ((left (or (plist-get budget :remaining) 0)))
+    (cond ((null budget) "")
+          ((> left 0) (format "%s left" (efrit-show-tokens left)))
+          (t "compacts next"))))
+
+(defun efrit-gauge--cost (loop)
+  "Return the cost of LOOP's session as text; \"\" before its first reply."
+  (let ((usage (efrit-loop-usage loop)))
+    (cond ((plist-get usage :dollars) (format "$%.2f" (plist-get usage :dollars)))
+          (usage "price not known")
+          (t ""))))
 
 ;;; Bars
 
-;; Lays out a snapshot of the budget as lines with bars of block characters,
-;; for the budget view and the preview.
+;; A bar is text, of block characters in eighths of a column.  In a graphical
+;; frame an image of the same width stands in its place.  The image takes its
+;; colour from the text's face, so that it follows the theme.
 
-(defconst efrit-budget-bars--margin 31
-  "Most characters of a line besides its bar.")
+(declare-function svg-create "svg" (width height &rest args))
+(declare-function svg-rectangle "svg" (svg x y width height &rest args))
+(declare-function svg-image "svg" (svg &rest props))
+
+(defvar efrit-bar--images (make-hash-table :test #'equal)
+  "The images of bars: a hash table from lists (WIDTH HEIGHT FILLED) in pixels.")
+
+(defconst efrit-bar--most-images 500
+  "Most images that are kept.")
+
+(defun efrit-show-bar (used limit width face)
+  "Return a bar of WIDTH columns in FACE, filled in the ratio of USED to LIMIT.
+Anything used fills a little; less than LIMIT does not fill the whole bar."
+  (let* ((ratio (if (> limit 0) (min 1.0 (/ (float used) limit)) 0.0))
+         (text (propertize (efrit-bar--blocks ratio width) 'face face)))
+    (if (and (display-graphic-p) (image-type-available-p 'svg))
+        (propertize text 'display (efrit-bar--image ratio width))
+      text)))
+
+(defun efrit-bar--blocks (ratio width)
+  "Return a bar of WIDTH columns, its ends included, filled to RATIO, as text."
+  (let* ((inside (max 1 (- width 2)))
+         (eighths (efrit-bar--filled ratio (* 8 inside)))
+         (part (% eighths 8))
+         (blocks (concat (make-string (/ eighths 8) ?█)
+                         (if (zerop part) "" (substring "▏▎▍▌▋▊▉" (1- part) part)))))
+    (concat "▕" blocks (make-string (- inside (length blocks)) ?\s) "▏")))
+
+(defun efrit-bar--filled (ratio most)
+  "Return the number of MOST parts of a bar to fill for RATIO, from 0 to 1."
+  (cond ((<= ratio 0) 0)
+        ((>= ratio 1) most)
+        (t (max 1 (min (1- most) (round (* ratio most)))))))
+
+(defun efrit-bar--image (ratio columns)
+  "Return an image of a bar as wide as COLUMNS, filled to RATIO; keep it."
+  (let* ((width (* columns (frame-char-width)))
+         (height (max 4 (round (* 0.55 (frame-char-height)))))
+         (key (list width height (efrit-bar--filled ratio width))))
+    (when (> (hash-table-count efrit-bar--images) efrit-bar--most-images)
+      (clrhash efrit-bar--images))
+    (or (gethash key efrit-bar--images)
+        (puthash key (apply #'efrit-bar--draw key) efrit-bar--images))))
+
+(defun efrit-bar--draw (width height filled)
+  "Return an image of WIDTH by HEIGHT pixels with a bar of FILLED pixels."
+  (require 'svg)
+  (let ((svg (svg-create width height))
+        (radius (/ height 4.0)))
+    ;; Emacs replaces currentColor by the foreground of the face.
+    (svg-rectangle svg 0 0 width height :rx radius :fill "currentColor" :fill-opacity 0.22)
+    (when (> filled 0)
+      (svg-rectangle svg 0 0 filled height :rx radius :fill "currentColor"))
+    (svg-image svg :ascent 'center :scale 1)))
+
+;;; Tiers
+
+;; A snapshot of the budget as lines, for the budget view and the preview.
+
+(defconst efrit-budget-bars--margin 36
+  "Most columns of a line besides its bar.")
 
 (defun efrit-budget-bars (budget &optional columns)
   "Return text about BUDGET, in lines of at most COLUMNS: tiers, total, estimate."
@@ -227,22 +311,24 @@ Where space is short, leave out the tiers, then the tokens left, then the bar."
 
 (defun efrit-budget-bars-tiers (budget &optional columns)
   "Return lines with a bar for each tier of BUDGET's prompt, and for the total.
+Only the total has the colour of the gauge: a tier may use what others leave.
 Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
-  (let* ((tiers (plist-get budget :tiers))
-         (width (if columns
-                    (max 1 (min efrit-budget-bars-width
-                                (- columns efrit-budget-bars--margin)))
-                  efrit-budget-bars-width)))
+  (let ((width (if columns
+                   (max 3 (min efrit-budget-bars-width (- columns efrit-budget-bars--margin)))
+                 efrit-budget-bars-width)))
     (append
-     (cl-loop for (name tier) on tiers by #'cddr
-              for title = (if (eq name :user_message)
-                              "requests"
-                            (string-replace "_" " " (substring (symbol-name name) 1)))
+     (cl-loop for (name tier) on (plist-get budget :tiers) by #'cddr
+              for used = (or (plist-get tier :used) 0)
+              for limit = (or (plist-get tier :limit) 0)
               unless (eq name :response)
-              collect (efrit-budget-bars--line title (plist-get tier :used)
-                                               (plist-get tier :limit) width))
-     (list (efrit-budget-bars--line "whole prompt" (efrit-show-used-tokens budget)
-                                    (or (plist-get budget :prompt_limit) 0) width)))))
+              collect (efrit-budget-bars--line (efrit-budget-bars--tier-name name) used limit
+                                               width 'efrit-gauge-part
+                                               (if (> used limit)
+                                                   (concat "+" (efrit-show-tokens (- used limit)))
+                                                 "")))
+     (list (efrit-budget-bars--line "whole prompt" (or (plist-get budget :used) 0)
+                                    (or (plist-get budget :prompt_limit) 0)
+                                    width (efrit-show-fill-face budget) "")))))
 
 (defun efrit-budget-bars-error (budget)
   "Return a sentence about the recent error of the estimate in BUDGET, a snapshot."
@@ -256,15 +342,18 @@ Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
               (plist-get calibration :factor)
               (plist-get calibration :samples)))))
 
-(defun efrit-budget-bars--line (name used limit width)
-  "Return a line for NAME with a bar of WIDTH characters: USED tokens of LIMIT."
-  (let* ((used (or used 0))
-         (limit (or limit 0)))
-    (format "  %-12s %s %6s / %s"
-            name
-            (propertize (efrit-show-bar used limit width)
-                        'face (efrit-show-fill-face used limit))
-            (efrit-show-tokens used) (efrit-show-tokens limit))))
+(defun efrit-budget-bars--tier-name (name)
+  "Return the name for the person of the tier NAME, a keyword."
+  (if (eq name :user_message)
+      "requests"
+    (string-replace "_" " " (substring (symbol-name name) 1))))
+
+(defun efrit-budget-bars--line (name used limit width face more)
+  "Return a line for NAME with a bar of WIDTH columns in FACE: USED of LIMIT, MORE."
+  (string-trim-right
+   (format "  %-12s %s %5s / %-5s %s"
+           name (efrit-show-bar used limit width face)
+           (efrit-show-tokens used) (efrit-show-tokens limit) more)))
 
 (defun efrit-budget-bars--wrap (text columns)
   "Return TEXT filled to COLUMNS, or as it is if COLUMNS is nil."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
 from efrit_budget.budget.bands import Band
+from efrit_budget.budget.fill import fill_of
 from efrit_budget.budget.tiers import Tier
 from efrit_budget.conversation import stored_pieces
 from efrit_budget.conversation.bounds import Bounds
@@ -95,7 +96,9 @@ class WindowState:
                 str(tier): {"used": used[tier], "limit": bounds.limits.of(tier)} for tier in Tier
             },
             "total": bounds.limits.total,
+            "used": total,
             "prompt_limit": bounds.prompt_limit,
+            "fill": str(fill_of(total, bounds.prompt_limit)),
             "remaining": max(0, bounds.prompt_limit - total),
             "reclaimable": total - after_rewrite,
             "available_for_tools": max(0, bounds.prompt_limit - after_rewrite),
@@ -120,4 +123,8 @@ def _summary(used: dict[Tier, int], total: int, bounds: Bounds) -> str:
         for tier in Tier
         if tier is not Tier.RESPONSE
     ]
-    return f"{total:,} of {bounds.prompt_limit:,} tokens in the prompt: {', '.join(parts)}"
+    left = bounds.prompt_limit - total
+    return (
+        f"{total:,} of {bounds.prompt_limit:,} tokens in the prompt, "
+        f"{f'{left:,} until it compacts' if left > 0 else 'compacts next'}: {', '.join(parts)}"
+    )

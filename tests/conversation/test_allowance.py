@@ -216,7 +216,11 @@ def test_a_client_that_tells_of_no_turns_gets_what_the_window_still_has(client: 
     budget = client.budget()
     used = sum(tokens) + len(tokens) * math.ceil(FRAME)
     assert budget["tiers"]["tool_results"]["used"] == used
+    assert budget["used"] == used
     assert budget["remaining"] == max(0, 70_000 - used)
+    assert budget["fill"] == ("low" if budget["remaining"] else "full")
+    shown = f"{70_000 - used:,} until it compacts" if budget["remaining"] else "compacts next"
+    assert budget["summary"].startswith(f"{used:,} of 70,000 tokens in the prompt, {shown}: ")
 
 
 def test_the_first_turn_begins_with_an_empty_window(client: Client) -> None:

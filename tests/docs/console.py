@@ -41,7 +41,7 @@ SERVES = "efrit-budget demo-model"
 """The beginning of a command that keeps running after it has printed its lines."""
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 VARIES = re.compile(r"\bnumbers? (?:[a-z ]+ )?var(?:y|ies)\b")
-FREE = re.compile(r"\d[\d,.]* (?:ms|s|min)\b|\d+(?:[.,]\d+)*k?|[▓░]+")
+FREE = re.compile(r"\d[\d,.]* (?:ms|s|min)\b|\d+(?:[.,]\d+)*k?|▕[█▏▎▍▌▋▊▉ ]*▏")
 
 
 @dataclass(frozen=True)

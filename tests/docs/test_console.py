@@ -22,7 +22,7 @@ from tests.docs.example import make_thesis
 
 ALL = [block for page in documents() for block in blocks(page)]
 CONSOLE = [block for block in ALL if block.language == "console"]
-SHOWN = "three files\n...\n4 of …, 5 ms ▓░\n"
+SHOWN = "three files\n...\n4 of …, 5 ms ▕▌ ▏\n"
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.place)
@@ -62,9 +62,9 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 @pytest.mark.parametrize(
     ("printed", "numbers_vary"),
     [
-        ("three files\n4 of 9, 5 ms ▓░", False),
-        ("three files\na.md\nb.md\n4 of them all, 5 ms ▓░\n", False),
-        ("three files\n10 of 1,212, 2.5 s ▓▓▓", True),
+        ("three files\n4 of 9, 5 ms ▕▌ ▏", False),
+        ("three files\na.md\nb.md\n4 of them all, 5 ms ▕▌ ▏\n", False),
+        ("three files\n10 of 1,212, 2.5 s ▕███▏", True),
     ],
 )
 def test_what_a_block_leaves_open_may_be_anything(printed: str, *, numbers_vary: bool) -> None:
@@ -74,11 +74,11 @@ def test_what_a_block_leaves_open_may_be_anything(printed: str, *, numbers_vary:
 @pytest.mark.parametrize(
     "printed",
     [
-        "three folders\n4 of 9, 5 ms ▓░\n",
-        "three files\n4 of 9, 5 ms ▓░\nmore\n",
-        "four\nthree files\n4 of 9, 5 ms ▓░\n",
-        "three files\n5 of 9, 5 ms ▓░\n",
-        "three files\n4 of 9\n, 5 ms ▓░\n",
+        "three folders\n4 of 9, 5 ms ▕▌ ▏\n",
+        "three files\n4 of 9, 5 ms ▕▌ ▏\nmore\n",
+        "four\nthree files\n4 of 9, 5 ms ▕▌ ▏\n",
+        "three files\n5 of 9, 5 ms ▕▌ ▏\n",
+        "three files\n4 of 9\n, 5 ms ▕▌ ▏\n",
     ],
 )
 def test_other_words_lines_or_numbers_are_not_as_shown(printed: str) -> None:

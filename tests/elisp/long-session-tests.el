@@ -72,7 +72,7 @@ For each, BEGUN tells whether it begins an epoch."
 
 (defun long-session-test--used (loop)
   "Return the size of the prompt of LOOP by the sidecar's count."
-  (efrit-show-used-tokens (efrit-loop-budget loop)))
+  (plist-get (efrit-loop-budget loop) :used))
 
 (defun long-session-test--check-notices (requests)
   "Check that notices stand at most once per epoch in REQUESTS, as system messages."

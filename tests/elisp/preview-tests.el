@@ -55,7 +55,7 @@ text = \"Done again.\"
   "The dry run tells tiers, compaction and price, and the model hears nothing."
   (efrit-preview-tests--with-dry-run buffer
     (let ((text (with-current-buffer buffer (buffer-string))))
-      (dolist (regexp '("The prompt would have [0-9,]+ tokens" "system +[▓░]+"
+      (dolist (regexp '("The prompt would have [0-9,]+ tokens" "system +▕█+"
                         "requests +[▓░]+" "Price: \\$0\\.[0-9]+ for the prompt"
                         "Nothing would be compacted" "Tidy the shed\\." "Use tabs\\."))
         (ert-info ((format "missing: %s in:\n%s" regexp text))
@@ -109,7 +109,7 @@ text = \"Done again.\"
       (efrit-loop-observe (efrit-loop-latest)
                           (lambda (loop event)
                             (when (eq (car event) 'begun)
-                              (setq begun (efrit-show-used-tokens (efrit-loop-budget loop))))))
+                              (setq begun (plist-get (efrit-loop-budget loop) :used)))))
       (with-current-buffer buffer
         (efrit-preview-send))
       (efrit-test-rest (efrit-loop-latest))

@@ -35,7 +35,7 @@ then tell me its title in one short sentence."
   "Print the size of a prompt of LOOP when EVENT is the end of a reply."
   (pcase event
     (`(begun . ,_)
-     (push (efrit-show-used-tokens (efrit-loop-budget loop)) efrit-real-api--estimates))
+     (push (plist-get (efrit-loop-budget loop) :used) efrit-real-api--estimates))
     (`(ended ,reply)
      (let ((counted (+ (efrit-reply-count reply "input_tokens")
                        (efrit-reply-count reply "cache_read_input_tokens")

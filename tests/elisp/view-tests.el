@@ -319,62 +319,100 @@ text = \"Both are done.\"
       (efrit-viewing-shows "[400000 characters more; o shows them all]")
       (should (< (buffer-size) 110000)))))
 
-(ert-deftest efrit-view-gauge-keeps-the-turn-in-narrow-windows ()
-  "In a narrow window the tiers are left out, then the bar."
+(defun efrit-view-tests--gauged (used left fill)
+  "Return a loop whose prompt has USED tokens and LEFT to go; FILL is its fill."
   (let ((loop (efrit-loop-make "id" temporary-file-directory)))
     (setf (efrit-loop-budget loop)
-          '( :prompt_limit 70000 :remaining 55000
-             :tiers (:tool_results (:used 12000 :limit 40000)
-                     :history (:used 3000 :limit 12000)))
+          `( :total 100000 :used ,used :prompt_limit 70000 :fill ,fill :remaining ,left
+             :available_for_tools 30000 :epoch 1 :turn 2 :band "ample"
+             :tiers (:tool_results (:used 53000 :limit 40000)
+                     :history (:used 3000 :limit 12000)
+                     :response (:used 0 :limit 30000)))
           (efrit-loop-usage loop) '(:dollars 0.12)
           (efrit-loop-turn loop) 7)
-    (should (string-match-p "tools 12k/40k  history 3k/12k  \\$0.12  turn 7\\'"
-                            (efrit-show-gauge loop)))
-    (pcase-dolist (`(,columns ,shown) '((78 "tools") (60 "· 55k until it compacts")
-                                        (40 "▓") (24 "15k/70k")))
-      (let ((line (efrit-show-gauge loop columns)))
-        (should (>= columns (string-width line)))
-        (should (string-search shown line))
-        (should (string-suffix-p "$0.12  turn 7" line))))))
+    loop))
+
+(ert-deftest efrit-view-gauge-leaves-out-what-a-narrow-window-has-no-room-for ()
+  "The turn, the words, the bar and the model, in this order; figures and cost stay."
+  (let ((loop (efrit-view-tests--gauged 15000 55000 "ample")))
+    (should (equal (concat "▕██▏       ▏ 15k/70k · 55k until it compacts · $0.12"
+                           " · claude-sonnet-5-5 · turn 7")
+                   (substring-no-properties (efrit-show-gauge loop))))
+    (pcase-dolist (`(,columns ,shown)
+                   '((80 "▕██▏       ▏ 15k/70k · 55k until it compacts · $0.12 · claude-sonnet-5-5")
+                     (60 "▕██▏       ▏ 15k/70k · 55k left · $0.12 · claude-sonnet-5-5")
+                     (50 "15k/70k · 55k left · $0.12 · claude-sonnet-5-5")
+                     (40 "▕██▏       ▏ 15k/70k · 55k left · $0.12")
+                     (30 "15k/70k · 55k left · $0.12")
+                     (20 "15k/70k · $0.12")
+                     (10 "15k/70k")))
+      (should (equal shown (substring-no-properties (efrit-show-gauge loop columns))))
+      (should (>= columns (string-width shown))))))
+
+(ert-deftest efrit-view-gauge-names-what-is-not-known ()
+  "Neither a budget nor a price is made up."
+  (let ((loop (efrit-loop-make "id" temporary-file-directory)))
+    (should (string-search "?/? · budget not known yet · claude" (efrit-show-gauge loop)))
+    (setf (efrit-loop-usage loop) '(:dollars nil :input_tokens 5))
+    (should (string-search " · price not known · claude" (efrit-show-gauge loop)))))
+
+(ert-deftest efrit-view-bars-fill-smoothly-and-only-when-all-is-used ()
+  "A little is seen, and less than the whole is not all of the bar."
+  (pcase-dolist (`(,used ,limit ,shown)
+                 '((0 100 "▕    ▏") (1 1000 "▕▏   ▏") (50 100 "▕██  ▏") (58 100 "▕██▍ ▏")
+                   (999 1000 "▕███▉▏") (100 100 "▕████▏") (150 100 "▕████▏") (5 0 "▕    ▏")))
+    (should (equal shown (substring-no-properties (efrit-show-bar used limit 6 'default))))))
+
+(ert-deftest efrit-view-bars-are-images-where-a-frame-shows-them ()
+  "The image is as wide as the blocks, has no colour of its own, and is made once."
+  (cl-letf (((symbol-function 'display-graphic-p) (lambda (&optional _) t))
+            ((symbol-function 'frame-char-width) (lambda (&optional _) 9))
+            ((symbol-function 'frame-char-height) (lambda (&optional _) 20)))
+    (skip-unless (image-type-available-p 'svg))
+    (let* ((bar (efrit-show-bar 50 100 12 'efrit-gauge-low))
+           (image (get-text-property 0 'display bar)))
+      (should (equal "▕█████     ▏" (substring-no-properties bar)))
+      (should (eq 'svg (image-property image :type)))
+      (should (string-search "width=\"108\"" (image-property image :data)))
+      (should (string-search "<rect width=\"54\"" (image-property image :data)))
+      (should-not (string-match-p "#[0-9a-f]\\{3\\}" (image-property image :data)))
+      (should (eq image (get-text-property 0 'display (efrit-show-bar 50 100 12 'default)))))))
 
 ;;; One rule
 
-(defun efrit-view-tests--fill (used left)
-  "Return how a budget with USED tokens and LEFT of them is shown.
-That is the figures and the face of the header, and those of the budget view."
-  (let* ((loop (efrit-loop-make "id" temporary-file-directory))
-         (budget `( :total 100000 :prompt_limit 70000 :remaining ,left
-                    :available_for_tools 30000 :epoch 1 :turn 2 :band "ample"
-                    :tiers (:tool_results (:used ,used :limit 40000)
-                            :response (:used 0 :limit 30000)))))
-    (setf (efrit-loop-budget loop) budget)
-    (let ((header (efrit-show-gauge loop))
-          (view (efrit-budget-bars budget)))
-      (cl-flet ((shown (text regexp)
-                  (should (string-match regexp text))
-                  (cons (replace-regexp-in-string " */ *" "/" (match-string 1 text))
-                        (get-text-property (match-beginning 0) 'face text))))
-        (list (shown header "[▓░]+ \\([0-9k]+/[0-9k]+\\)")
-              (shown view "[▓░]+ +\\([0-9k]+ / 70k\\)")
-              (and (string-match "[^·]*· \\([^ ]+ until it compacts\\|compacts next\\)" header)
-                   (match-string 1 header))
-              (let ((case-fold-search t))
-                (and (string-match "^\\([^ ]+ until it compacts\\|compacts next\\)" view)
-                     (downcase (match-string 1 view)))))))))
+(defun efrit-view-tests--figures (text)
+  "Return the figures of the prompt in TEXT, their face, and what is left."
+  (let ((case-fold-search t))
+    (should (string-match "\\([0-9]+k\\)\\(?: / \\|/\\)70k" text))
+    (list (match-string 1 text)
+          (get-text-property (string-match "▕[█▏▎▍▌▋▊▉ ]*▏ +\\([0-9]+k\\)\\(?: / \\|/\\)70k" text)
+                             'face text)
+          (and (string-match "[0-9]+k until it compacts\\|compacts next" text)
+               (downcase (match-string 0 text))))))
 
 (ert-deftest efrit-view-header-and-budget-view-agree-on-how-full-the-prompt-is ()
-  (pcase-dolist (`(,used ,left ,figures ,face ,words)
-                 '((10000 60000 "10k/70k" efrit-band-ample "60k until it compacts")
-                   (67000 3000 "67k/70k" efrit-band-low "3k until it compacts")
-                   (71000 0 "71k/70k" efrit-band-critical "compacts next")))
-    (should (equal (list (cons figures face) (cons figures face) words words)
-                   (efrit-view-tests--fill used left)))))
+  (pcase-dolist (`(,used ,left ,fill ,figures)
+                 '((10000 60000 "ample" ("10k" efrit-gauge-ample "60k until it compacts"))
+                   (67000 3000 "low" ("67k" efrit-gauge-low "3k until it compacts"))
+                   (71000 0 "full" ("71k" efrit-gauge-full "compacts next"))))
+    (let ((loop (efrit-view-tests--gauged used left fill)))
+      (should (equal figures (efrit-view-tests--figures (efrit-show-gauge loop))))
+      (should (equal figures (efrit-view-tests--figures
+                              (efrit-budget-bars (efrit-loop-budget loop))))))))
+
+(ert-deftest efrit-view-only-the-whole-prompt-has-the-colour-of-the-gauge ()
+  "A tier that uses what others leave shows how much more, and alarms nobody."
+  (let ((lines (efrit-budget-bars-tiers
+                (efrit-loop-budget (efrit-view-tests--gauged 67000 3000 "low")))))
+    (should (string-match-p "tool results .* 53k / 40k +\\+13k\\'" (car lines)))
+    (dolist (line (butlast lines))
+      (should (eq 'efrit-gauge-part (get-text-property (string-search "▕" line) 'face line))))))
 
 (ert-deftest efrit-view-menu-is-headed-by-the-project-and-its-budget ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
-    (should (string-match-p "efrit-project-.*k/70k · [0-9]+k until it compacts"
+    (should (string-match-p "efrit-project-.*k/70k · [0-9]+k left · [$]0"
                             (efrit-menu--heading)))))
 
 (provide 'view-tests)

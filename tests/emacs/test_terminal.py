@@ -45,7 +45,7 @@ def test_a_person_does_a_task_answers_a_question_stops_and_goes_on(open_emacs: O
     do(terminal, "What is here?")
     screen = terminal.see("May eval_sexp run?", "● waiting for your answer")
     for shown in (
-        "k until it compacts  tools ",
+        "k until it compacts · $0.",
         "I will read the README first.",
         "• read_file README.md",
         '│ code: (concat "six times " "seven")',
