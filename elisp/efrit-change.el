@@ -91,9 +91,15 @@ two seconds."
              (efrit-file--same-p (file-attributes buffer-file-name))))))
 
 (defun efrit-file-visit-as (file)
-  "Make this buffer visit FILE, without a question."
+  "Make this buffer visit FILE, without a question.
+It takes the place of an unmodified buffer that already visits FILE."
   (let ((auto-save-default (efrit-file--auto-save-p file))
+        (former (efrit-file-buffer file))
         (inhibit-message t))
+    (unless (or (null former) (eq former (current-buffer)) (buffer-modified-p former))
+      (dolist (window (get-buffer-window-list former nil t))
+        (set-window-buffer window (current-buffer)))
+      (efrit-file-kill-unused former))
     (set-visited-file-name file t t)))
 
 (defun efrit-file-kill-unused (buffer)
@@ -465,21 +471,21 @@ Raw bytes are always allowed."
 
 (defun efrit-change--rename (change)
   "Rename the file of CHANGE, and make its buffer visit the new name.
-Reload an unmodified buffer that already visited the new name."
-  (let* ((file (efrit-change-file change))
-         (to (efrit-change-to-file change))
-         (former (efrit-file-buffer to)))
+Without such a buffer, reload one that already visits the new name."
+  (let ((file (efrit-change-file change))
+        (to (efrit-change-to-file change)))
     (make-directory (file-name-directory to) t)
     (rename-file file to)
-    (when-let* ((buffer (efrit-file-buffer file)))
-      (with-current-buffer buffer
-        (let ((modified (buffer-modified-p)))
-          (efrit-file-visit-as to)
-          (set-visited-file-modtime)
-          (efrit-file-set-modified modified))))
-    (when (and former (not (buffer-modified-p former)))
-      ;; If this fails, the next edit of that file reloads it.
-      (ignore-errors (efrit-file-reload former)))))
+    (if-let* ((buffer (efrit-file-buffer file)))
+        (with-current-buffer buffer
+          (let ((modified (buffer-modified-p)))
+            (efrit-file-visit-as to)
+            (set-visited-file-modtime)
+            (efrit-file-set-modified modified)))
+      (when-let* ((former (efrit-file-buffer to))
+                  ((not (buffer-modified-p former))))
+        ;; If this fails, the next edit of that file reloads it.
+        (ignore-errors (efrit-file-reload former))))))
 
 ;;; Differences
 
