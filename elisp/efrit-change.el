@@ -487,6 +487,65 @@ Without such a buffer, reload one that already visits the new name."
         ;; If this fails, the next edit of that file reloads it.
         (ignore-errors (efrit-file-reload former))))))
 
+;;; Fontifying
+
+;; A text is fontified by a mode in a buffer of its own: no hook runs, no
+;; variables of a file or folder are read, and there is no file to look at.
+
+(defvar c-initialization-hook)
+(defvar diff-font-lock-prettify)
+(defvar diff-font-lock-syntax)
+(defvar diff-refine)
+(defvar sh-set-shell-hook)
+
+(defconst efrit-fontify--longest-line 1000
+  "Most characters of a line that is fontified.")
+
+(defun efrit-fontify (text mode seconds)
+  "Return TEXT fontified by MODE, as far as that takes no more than SECONDS."
+  (with-temp-buffer
+    (let ((default-directory "/")
+          (inhibit-message t)
+          (message-log-max nil)
+          (enable-local-variables nil)
+          (enable-dir-local-variables nil)
+          (hack-local-variables-hook nil)
+          (change-major-mode-hook nil)
+          (sh-set-shell-hook nil)
+          (c-initialization-hook nil)
+          ;; Else it would read the files that a diff names.
+          (diff-font-lock-syntax nil)
+          (diff-font-lock-prettify nil)
+          (diff-refine nil))
+      (ignore-errors
+        (with-local-quit
+          (delay-mode-hooks (funcall mode))
+          (insert text)
+          (efrit-fontify--lines (+ (float-time) seconds)))))
+    (if (= (buffer-size) (length text))
+        (buffer-string)
+      text)))
+
+(defun efrit-fontify--lines (deadline)
+  "Fontify this buffer up to a very long line, or until DEADLINE."
+  (goto-char (point-min))
+  (while (and (not (eobp)) (< (float-time) deadline))
+    (let ((from (point)))
+      (forward-line 30)
+      (if (efrit-fontify--long-line-p from (point))
+          (goto-char (point-max))
+        (font-lock-ensure from (point))))))
+
+(defun efrit-fontify--long-line-p (begin end)
+  "Return non-nil if a line between BEGIN and END is too long to fontify."
+  (save-excursion
+    (goto-char begin)
+    (catch 'long
+      (while (< (point) end)
+        (when (> (- (line-end-position) (point)) efrit-fontify--longest-line)
+          (throw 'long t))
+        (forward-line 1)))))
+
 ;;; Differences
 
 ;; Unified diffs of texts, by the program `diff-command'.  Without that program,
@@ -514,21 +573,9 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
       (cons (- (how-many "^\\+" (point-min) (point-max)) headers)
             (- (how-many "^-" (point-min) (point-max)) headers)))))
 
-(defvar diff-font-lock-syntax)
-(defvar diff-font-lock-prettify)
-(defvar diff-refine)
-
 (defun efrit-diff-fontify (diff)
   "Return DIFF with the faces of `diff-mode'."
-  (require 'diff-mode)
-  (with-temp-buffer
-    (insert diff)
-    (let ((diff-font-lock-syntax nil)
-          (diff-refine nil)
-          (diff-font-lock-prettify nil))
-      (delay-mode-hooks (diff-mode))
-      (font-lock-ensure))
-    (efrit-diff--keep-faces (buffer-string))))
+  (efrit-diff--keep-faces (efrit-fontify diff 'diff-mode 1)))
 
 (defun efrit-diff-show (text)
   "Show TEXT, with a diff in it, in another window."
