@@ -101,7 +101,24 @@ applies to all text before the reply box."
   (let ((end (- (efrit-item-end item) (or back 0)))
         (text (efrit-transcript--read-only-text string item)))
     (efrit-transcript--splice end end text)
-    (cl-incf (efrit-item-body-size item) (length text))))
+    (cl-incf (efrit-item-body-size item) (length text))
+    (when (eql end efrit-transcript-place)
+      (cl-incf efrit-transcript-place (length text)))))
+
+(defun efrit-item-edit (item function &rest arguments)
+  "Edit the body of ITEM in place by FUNCTION with ARGUMENTS; return its value.
+It must leave the last character of ITEM.  Point and windows stay where they
+are in the text."
+  (let ((size (buffer-size)))
+    (prog1 (save-excursion
+             (with-silent-modifications
+               (apply function arguments)))
+      (cl-incf (efrit-item-body-size item) (- (buffer-size) size)))))
+
+(defun efrit-item-clear (item)
+  "Remove the body of ITEM."
+  (efrit-transcript--splice (efrit-item-body-start item) (efrit-item-end item) "")
+  (setf (efrit-item-body-size item) 0))
 
 (defun efrit-item-toggle (item)
   "Open or fold ITEM, and return t; return nil if ITEM has no body."
@@ -111,8 +128,7 @@ applies to all text before the reply box."
     (if (efrit-item-open item)
         (let ((body (efrit-item-body item)))
           (efrit-item-append item (if (functionp body) (funcall body item) body)))
-      (efrit-transcript--splice (efrit-item--body-start item) (efrit-item-end item) "")
-      (setf (efrit-item-body-size item) 0))
+      (efrit-item-clear item))
     t))
 
 (defun efrit-item-remove (item)
@@ -121,9 +137,13 @@ applies to all text before the reply box."
                             (efrit-item-end item) "")
   (set-marker (efrit-item-start item) nil))
 
+(defun efrit-item-body-start (item)
+  "Return the position where the body of ITEM begins."
+  (+ (efrit-item-start item) (efrit-item-head-size item)))
+
 (defun efrit-item-end (item)
   "Return the position where ITEM ends."
-  (+ (efrit-item--body-start item) (efrit-item-body-size item)))
+  (+ (efrit-item-body-start item) (efrit-item-body-size item)))
 
 (defun efrit-item-at (position)
   "Return the item at POSITION, or nil."
@@ -149,10 +169,6 @@ applies to all text before the reply box."
   "Move to the previous item, or COUNT items back."
   (interactive "p")
   (efrit-item-next (- (or count 1))))
-
-(defun efrit-item--body-start (item)
-  "Return the position where the body of ITEM begins."
-  (+ (efrit-item-start item) (efrit-item-head-size item)))
 
 (defun efrit-item--head-text (item)
   "Return the head of ITEM as text to insert."

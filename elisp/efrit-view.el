@@ -15,6 +15,7 @@
 (require 'efrit-ask)
 (require 'efrit-do)
 (require 'efrit-loop)
+(require 'efrit-markdown)
 (require 'efrit-rpc)
 (require 'efrit-run)
 (require 'efrit-sessions)
@@ -281,9 +282,12 @@ Text that is in the box moves behind the text of the message."
                                          "\n\n")
                               'efrit-note))))
 
-(defun efrit-view-text (text)
-  "Add an item for TEXT, written by the model, and return it."
-  (efrit-item-add 'text (concat "\n" (propertize (concat text "\n") 'face 'efrit-text))))
+(defun efrit-view-text (text &optional source)
+  "Add an item for TEXT, Markdown written by the model, and return it.
+SOURCE is a function of the item that returns the text so far, if it streams."
+  (let ((item (efrit-item-add 'text "\n" :data (or source text))))
+    (efrit-markdown-insert item (efrit-view--end-line text))
+    item))
 
 (defun efrit-view-thinking (text)
   "Add a folded item for TEXT, the model's thinking, or a function returning it."
@@ -300,7 +304,7 @@ Text that is in the box moves behind the text of the message."
   (pcase (efrit-item-kind item)
     ('use (or (plist-get (efrit-use-result (efrit-item-data item)) :text)
               (efrit-ask-arguments-text (efrit-item-data item))))
-    ((or 'message 'note 'context 'thinking) (string-trim (efrit-view--data-text item)))
+    ((or 'message 'note 'context 'text 'thinking) (string-trim (efrit-view--data-text item)))
     (_ (string-trim (buffer-substring-no-properties (efrit-item-start item)
                                                     (efrit-item-end item))))))
 
@@ -325,7 +329,14 @@ Text that is in the box moves behind the text of the message."
                                                           :arguments "{}" :state 'written))))
     ("text"
      (when (efrit-block-pieces block)
-       (efrit-view--note-streaming block (efrit-view-text (efrit-block-text block)))))))
+       (efrit-view--begin-text block (efrit-block-text block))))))
+
+(defun efrit-view--begin-text (block string)
+  "Add an item for BLOCK, text that begins to stream with STRING."
+  (let ((item (efrit-view-text "" (lambda (_) (efrit-block-text block)))))
+    (efrit-view--note-streaming block item)
+    (efrit-markdown-stream item)
+    (efrit-markdown-insert item string 1)))
 
 (defun efrit-view--note-streaming (block item)
   "Record ITEM as the item of BLOCK, which is streaming."
@@ -336,8 +347,8 @@ Text that is in the box moves behind the text of the message."
   (let ((item (alist-get block efrit-view--streaming-items)))
     (pcase (efrit-block-type block)
       ("text" (if item
-                  (efrit-item-append item (propertize string 'face 'efrit-text) 1)
-                (efrit-view--note-streaming block (efrit-view-text string))))
+                  (efrit-markdown-insert item string 1)
+                (efrit-view--begin-text block string)))
       ("thinking" (when item (efrit-view--append-thinking item string))))))
 
 (defun efrit-view--append-thinking (item string)
@@ -353,6 +364,7 @@ Counting its characters takes time, so do that at most every 0.3 seconds."
   "Update the item of BLOCK, which is complete."
   (when-let* ((item (alist-get block efrit-view--streaming-items)))
     (pcase (efrit-block-type block)
+      ("text" (efrit-markdown-stream nil))
       ("thinking" (efrit-item-refresh item))
       ("tool_use"
        (setf (efrit-use-arguments (efrit-item-data item))
@@ -364,6 +376,7 @@ Counting its characters takes time, so do that at most every 0.3 seconds."
   (pcase-dolist (`(,block . ,item) efrit-view--streaming-items)
     (efrit-item-remove item)
     (remhash (efrit-block-id block) efrit-view--uses))
+  (efrit-markdown-stream nil)
   (setq efrit-view--streaming-items nil))
 
 (defun efrit-view--show-turn-begin (loop rewritten notes)
@@ -385,6 +398,7 @@ REWRITTEN is non-nil if the turn begins a new epoch."
           (efrit-view--end-block block)
         (setf (efrit-use-state (efrit-item-data item)) 'done)
         (efrit-item-refresh item))))
+  (efrit-markdown-stream nil)
   (setq efrit-view--streaming-items nil
         efrit-view--cost (efrit-item-add 'cost #'efrit-view--cost-head
                                          :data (list reply (efrit-loop-turn loop) nil)))
@@ -753,6 +767,7 @@ If MORE is positive, add a line that MORE characters are stored."
                        ("r" efrit-retry)
                        ("o" efrit-open-result)
                        ("w" efrit-copy)
+                       ("v" efrit-session-view-source)
                        ("b" efrit-budget)
                        ("R" efrit-resume)
                        ("i" efrit-reply-box-go)
@@ -778,6 +793,8 @@ Everywhere:
               mode-line-process '(:eval (efrit-session-view--activity)))
   (setq truncate-lines nil
         word-wrap t)
+  (setq-local filter-buffer-substring-function #'efrit-session-view--copied-text)
+  (add-hook 'post-command-hook #'efrit-markdown-dress-in-sight nil t)
   (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
   (add-hook 'kill-buffer-query-functions #'efrit-session-view--may-kill-p nil t)
   (add-hook 'kill-buffer-hook #'efrit-session-view--on-kill nil t))
@@ -838,6 +855,16 @@ Everywhere:
       (efrit-reply-box-next)
     (efrit-item-next)))
 
+(defun efrit-session-view-source ()
+  "Show the reply at point as the Markdown it was written in, or dressed again."
+  (interactive)
+  (let ((item (efrit-item-at (point))))
+    (unless (and item (eq (efrit-item-kind item) 'text))
+      (user-error "No reply at point"))
+    (when (efrit-markdown-streaming-p item)
+      (user-error "This reply is still being written"))
+    (efrit-markdown-show-source item (efrit-view--end-line (efrit-view--data-text item)))))
+
 (defun efrit-session-view-undefined ()
   "Signal a `user-error': the key is undefined here."
   (interactive)
@@ -846,12 +873,16 @@ Everywhere:
 
 ;;;###autoload
 (defun efrit-copy ()
-  "Copy the region, or the text of the item at point."
+  "Copy the region, the code block at point, or the text of the item at point.
+The text of a reply is copied as Markdown."
   (interactive)
-  (let ((item (efrit-item-at (point))))
+  (let ((item (efrit-item-at (point)))
+        (code (efrit-markdown-code-at (point))))
     (cond ((use-region-p) (copy-region-as-kill (region-beginning) (region-end)))
-          (item (kill-new (efrit-view-item-text item))
-                (message "Copied %d characters" (length (car kill-ring))))
+          ((or code item)
+           (kill-new (or code (efrit-view-item-text item)))
+           (message "Copied %s, %d characters" (if code "the code" "the text")
+                    (length (car kill-ring))))
           (t (user-error "Nothing to copy at point")))))
 
 ;;;; Making
@@ -926,11 +957,26 @@ Do not scroll a window whose point is on a question."
           (recenter -1))))))
 
 (defun efrit-session-view--act ()
-  "Push the button at point, or open or fold the item there."
-  (let ((item (efrit-item-at (point))))
+  "Push the button at point, visit the link there, or open or fold the item."
+  (let* ((item (efrit-item-at (point)))
+         (target (unless (efrit-session-view--on-title-p item)
+                   (efrit-markdown-link-at (point) default-directory))))
     (cond ((button-at (point)) (push-button (point)))
+          (target (efrit-markdown-visit target))
           ((and item (efrit-item-toggle item)))
           (t (user-error "Nothing to open at point")))))
+
+(defun efrit-session-view--on-title-p (item)
+  "Return non-nil if point is on the head of ITEM, which can be opened."
+  (and item
+       (efrit-item-body item)
+       (< (point) (efrit-item-body-start item))))
+
+(defun efrit-session-view--copied-text (begin end &optional delete)
+  "Return the text between BEGIN and END without properties; DELETE it if non-nil."
+  (prog1 (buffer-substring-no-properties begin end)
+    (when delete
+      (delete-region begin end))))
 
 (defun efrit-session-view--header ()
   "Return the header line: the budget of this buffer's loop, or \"\"."

@@ -447,6 +447,12 @@ Emacs waits until the text is formatted."
 `efrit-open-result' shows the whole result in a buffer of its own."
   :type 'natnum)
 
+(defcustom efrit-view-markdown t
+  "Non-nil means show the Markdown of replies dressed, not its source.
+\\<efrit-session-view-transcript-map>\\[efrit-session-view-source] \
+shows the source of one reply."
+  :type 'boolean)
+
 (defcustom efrit-output-lines 6
   "Lines of a running tool's output shown below its line.
 With 0 no output is shown."
@@ -637,6 +643,9 @@ Tiers whose options are not set scale with this number."
                  (efrit-person (bold font-lock-keyword-face) "the line above the person's message")
                  (efrit-said default "the person's messages")
                  (efrit-text default "the model's text")
+                 (efrit-heading-3 bold "smaller headings in the model's text")
+                 (efrit-quote shadow "quotes in the model's text")
+                 (efrit-link link "links and names of files in texts")
                  (efrit-thinking (italic shadow) "the model's thinking and its heading")
                  (efrit-tool (bold font-lock-function-name-face) "the name of a tool in its line")
                  (efrit-arguments font-lock-string-face "the arguments of a tool in its line")
@@ -658,6 +667,28 @@ Tiers whose options are not set scale with this number."
                  (efrit-budget-pinned font-lock-keyword-face "pinned results")
                  (efrit-shown highlight "lines that the model shows")))
   (custom-declare-face face `((t :inherit ,parent)) (format "Face for %s." use)))
+
+(defface efrit-heading-1 '((((supports :height 1.2)) :inherit bold :height 1.2)
+                           (t :inherit bold :underline t))
+  "Face for the largest headings in the model's text.")
+
+(defface efrit-heading-2 '((((supports :height 1.1)) :inherit bold :height 1.1)
+                           (t :inherit bold))
+  "Face for large headings in the model's text.")
+
+(defface efrit-struck '((t :strike-through t))
+  "Face for text that the model struck out.")
+
+(defface efrit-code-block
+  '((((class color) (min-colors 88) (background light))
+     :inherit fixed-pitch :background "#ebebeb" :extend t)
+    (((class color) (min-colors 88) (background dark))
+     :inherit fixed-pitch :background "#333333" :extend t)
+    (t :inherit fixed-pitch))
+  "Face for code blocks in the model's text.")
+
+(defface efrit-code '((t :inherit (font-lock-constant-face fixed-pitch)))
+  "Face for code within a line of the model's text.")
 
 ;;; Errors
 
