@@ -24,6 +24,7 @@ from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.buffers import BufferMethods
 from efrit_budget.methods.changes import ChangesMethods
 from efrit_budget.methods.memory import MemoryMethods
+from efrit_budget.methods.models import ModelMethods
 from efrit_budget.methods.sessions import SessionMethods
 from efrit_budget.methods.tool_offers import Offers
 from efrit_budget.methods.tools import ToolMethods
@@ -91,24 +92,34 @@ class Application:
             self._database, named, registry, sessions, projects, facilities, running=running
         )
         families = (
-            SessionMethods(
-                sessions,
-                conversation,
-                settings_for=lambda root: _settings_for(loaded, root),
-                retention=self._retention,
-                secret_files=settings.tools.secret_files,
-                ended=projects.forget_buffers,
-            ),
+            self._session_methods(loaded, sessions, conversation, projects),
             ToolMethods(registry, runner),
             offers,
             BufferMethods(sessions, projects),
             ChangesMethods(sessions, projects, self._database),
             TurnMethods(sessions, conversation, offers, registry),
+            ModelMethods(sessions, conversation, config_folder() / MODELS_FILE),
             WorklogMethods(sessions, UserEdits(self._database, conversation)),
             MemoryMethods(memory),
         )
         methods = [method for family in families for method in family.methods()]
         self.methods = {method.name: self._of_one_state(method) for method in methods}
+
+    def _session_methods(
+        self,
+        loaded: LoadedSettings,
+        sessions: SessionStore,
+        conversation: Conversation,
+        projects: SessionProjects,
+    ) -> SessionMethods:
+        return SessionMethods(
+            sessions,
+            conversation,
+            settings_for=lambda root: _settings_for(loaded, root),
+            retention=self._retention,
+            secret_files=loaded.settings.tools.secret_files,
+            ended=projects.forget_buffers,
+        )
 
     def _of_one_state(self, method: Method) -> Method:
         """Return the method; a quick method is wrapped to read only one state of the database."""

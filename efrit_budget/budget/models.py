@@ -50,6 +50,12 @@ def model_named(name: str, additions: Path | None = None) -> Model:
     return _model(name, additions if additions is not None and additions.is_file() else None)
 
 
+def known_names(additions: Path | None = None) -> list[str]:
+    """Return the names of the entries of the table and of the person's additions, in order."""
+    added = _read(additions) if additions is not None and additions.is_file() else {}
+    return [entry for entry in dict.fromkeys((*_read(TABLE), *added)) if entry != DEFAULT]
+
+
 @lru_cache(maxsize=64)
 def _model(name: str, additions: Path | None) -> Model:
     table = dict(_read(TABLE))

@@ -10,11 +10,34 @@ USAGE_NAMES = {
     "output_tokens": "output_tokens",
 }
 """Maps the API's names of token counts to those of `genai_prices`."""
+MILLION_NAMES = {
+    "input_tokens": "input",
+    "cache_creation_input_tokens": "cache_write",
+    "cache_read_input_tokens": "cache_read",
+    "output_tokens": "output",
+}
+"""Maps the API's names of token counts to the names that `million_prices` uses."""
+SOME = 1_000
+"""The tokens of a prompt that is short for any model."""
 
 
 def dollars(model: str, usage: Mapping[str, int]) -> float | None:
     """Return the dollars for the tokens that a `usage` block counts, or None if unknown."""
     return _price(model, tuple(usage.get(theirs, 0) for theirs in USAGE_NAMES))
+
+
+def million_prices(model: str) -> dict[str, float] | None:
+    """Return the dollars for a million tokens of each kind, or None if unknown.
+
+    They are those of short prompts, where a model has other prices for long ones.
+    """
+    prices: dict[str, float] = {}
+    for theirs, name in MILLION_NAMES.items():
+        price = dollars(model, {theirs: SOME})
+        if price is None:
+            return None
+        prices[name] = round(price * (1_000_000 // SOME), 6)
+    return prices
 
 
 @lru_cache(maxsize=10_000)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from sqlite3 import Connection
 
 from efrit_budget.budget import bands
@@ -35,6 +36,20 @@ class BudgetError(EfritError):
     code = -32010
 
 
+class Reason(StrEnum):
+    """Why the window is rewritten."""
+
+    MODEL = "model"
+    SYSTEM = "system"
+    TOOLS = "tools"
+    EDITS = "edits"
+    """User edits wait to be applied."""
+    SIZE = "size"
+    """The prompt would be too large."""
+    WARNING = "warning"
+    """A warning stands in the system text, since the model takes no system messages."""
+
+
 @dataclass(frozen=True)
 class TurnRequest:
     """The client's request for a turn."""
@@ -52,13 +67,14 @@ class TurnRequest:
             return self.system
         return [*self.system, {"type": "text", "text": self.environment}]
 
-    def prefix_differs(self, window: Window) -> bool:
-        """Return whether model, system text or tools are not those of the window."""
-        return (window.model, window.client_system, window.tool_set) != (
-            self.model,
-            valid_json(self.system),
-            tool_set(self.offers),
-        )
+    def changed_parts(self, window: Window) -> tuple[Reason, ...]:
+        """Return which of model, system text and tools are not those of the window."""
+        same = {
+            Reason.MODEL: window.model == self.model,
+            Reason.SYSTEM: window.client_system == valid_json(self.system),
+            Reason.TOOLS: window.tool_set == tool_set(self.offers),
+        }
+        return tuple(reason for reason, is_same in same.items() if not is_same)
 
     def digest(self) -> bytes | None:
         """Return a hash of the user message, or None if the request has no user message."""
@@ -72,12 +88,18 @@ class BegunTurn:
     """A turn that has begun, with the messages to send (`assembly`)."""
 
     state: WindowState
-    rewritten: bool
+    reasons: tuple[Reason, ...]
+    """The reasons for a rewrite; none if the window was not rewritten."""
     assembly: Assembly
     notes: tuple[str, ...]
     """Lines for the person: on texts that were cut, and the alerts that the model gets."""
     sent_again: bool = False
     """Whether the client repeated its latest request, perhaps because it never got the reply."""
+
+    @property
+    def rewritten(self) -> bool:
+        """Return whether all messages are sent anew."""
+        return bool(self.reasons)
 
 
 def begin(
@@ -91,7 +113,7 @@ def begin(
     if sent_again := _is_sent_again(connection, window, digest):
         state = load_state(connection, window, bounds)
         if _is_all_sent(state, request):
-            return BegunTurn(state, False, Assembly(window.next_place), (), sent_again=True)
+            return BegunTurn(state, (), Assembly(window.next_place), (), sent_again=True)
         request = replace(request, user_message=None)
     window = replace(window, turn=window.turn + 1, clock=window.clock + 1)
     answer_unanswered(connection, window.session_id, window.clock)
@@ -100,17 +122,19 @@ def begin(
         window, notes = user_message.store(connection, window, request.user_message, bounds)
     state = load_state(connection, window, bounds)
     _check_waits_for_reply(connection, state)
-    state, rewritten = _rewrite_if_needed(connection, state, request)
+    state, reasons = _rewrite_if_needed(connection, state, request)
     if Band(state.window.warned).rank > Band(window.warned).rank:
         notes += (bands.warning(bounds.prompt_limit - state.window.kept),)
     alert = append_alert(connection, state, request.system_blocks())
-    state, rewritten = alert.state, rewritten or alert.rewritten
+    state = alert.state
+    if alert.rewritten:
+        reasons += (Reason.WARNING,)
     if alert.text is not None:
         notes += (alert.text,)
-    state, assembly = _assemble(connection, state, whole=rewritten)
+    state, assembly = _assemble(connection, state, whole=bool(reasons))
     _insert_turn(connection, state.window, digest)
     windows.save(connection, state.window)
-    return BegunTurn(state, rewritten, assembly, notes, sent_again=sent_again)
+    return BegunTurn(state, reasons, assembly, notes, sent_again=sent_again)
 
 
 def _is_sent_again(connection: Connection, window: Window, digest: bytes | None) -> bool:
@@ -124,7 +148,7 @@ def _is_sent_again(connection: Connection, window: Window, digest: bytes | None)
 def _is_all_sent(state: WindowState, request: TurnRequest) -> bool:
     """Return whether every piece was sent, with the same prefix, and no rewrite is needed."""
     is_new = any(piece.place is None for piece in state.pieces)
-    return not (is_new or state.window.must_rewrite or request.prefix_differs(state.window))
+    return not (is_new or state.window.must_rewrite or request.changed_parts(state.window))
 
 
 def _check_waits_for_reply(connection: Connection, state: WindowState) -> None:
@@ -140,20 +164,24 @@ def _check_waits_for_reply(connection: Connection, state: WindowState) -> None:
 
 def _rewrite_if_needed(
     connection: Connection, state: WindowState, request: TurnRequest
-) -> tuple[WindowState, bool]:
+) -> tuple[WindowState, tuple[Reason, ...]]:
     """Rewrite the window if the prefix changed, a user edit waits, or the prompt is too large.
 
-    Return the state, and whether it was rewritten; the first request of a session is no rewrite.
+    Return the state, and the reasons; the first request of a session is no rewrite.
     """
     bounds = state.bounds
-    prefix_differs = request.prefix_differs(state.window)
-    if prefix_differs:
+    reasons = request.changed_parts(state.window)
+    if reasons:
         state = replace(state, window=_rebuild_prefix(state.window, request, bounds))
     plan = state.plan(connection)
     state = replace(state, window=_with_band(state.window, plan, bounds))
     window = state.window
-    if not (prefix_differs or window.must_rewrite or state.used > bounds.plan_limit):
-        return state, False
+    if window.must_rewrite:
+        reasons += (Reason.EDITS,)
+    if state.used > bounds.plan_limit:
+        reasons += (Reason.SIZE,)
+    if not reasons:
+        return state, ()
     if not plan.fits:
         raise BudgetError(
             f"system prompt, tools, pinned results and the request need {plan.total:,} tokens; "
@@ -162,9 +190,9 @@ def _rewrite_if_needed(
         )
     if window.epoch == 0:
         window = replace(window, epoch=1, warned=window.band)
-        return replace(state, window=_rebuild_prefix(window, request, bounds)), False
+        return replace(state, window=_rebuild_prefix(window, request, bounds)), ()
     window = _rewrite(connection, window, request, plan, bounds)
-    return WindowState(window, bounds, with_states(state.pieces, plan.states)), True
+    return WindowState(window, bounds, with_states(state.pieces, plan.states)), reasons
 
 
 def _rebuild_prefix(window: Window, request: TurnRequest, bounds: Bounds) -> Window:

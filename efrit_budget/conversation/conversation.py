@@ -14,8 +14,13 @@ from efrit_budget.conversation.end import ModelReply, end
 from efrit_budget.conversation.history import list_turns, transcript
 from efrit_budget.conversation.messages import assemble
 from efrit_budget.conversation.pieces import Content, Piece
-from efrit_budget.conversation.preview import cached_tokens, full_results, preview_reply
-from efrit_budget.conversation.prices import session_usage
+from efrit_budget.conversation.preview import (
+    cached_tokens,
+    full_results,
+    next_prompt,
+    preview_reply,
+)
+from efrit_budget.conversation.prices import cache_loss, session_usage
 from efrit_budget.conversation.window_state import WindowState, load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
@@ -59,6 +64,22 @@ class Conversation:
         shrinking = [entry for number, entry in before.items() if number not in remaining]
         return preview_reply(begun_turn, shrinking, cached_count)
 
+    def next_prompts(
+        self, session: Session, models: Sequence[str], *, caching: bool
+    ) -> dict[str, JsonObject]:
+        """Return tokens and price of the window as the next prompt, for each of the models."""
+        with self._database.reading() as connection:
+            window = windows.load(connection, session.id)
+            return {
+                name: next_prompt(
+                    connection,
+                    window,
+                    bounds_of(connection, session.limits, name, self._model_named),
+                    caching=caching,
+                )
+                for name in models
+            }
+
     def end(self, session: Session, reply: ModelReply) -> JsonObject:
         """Store the model's reply; return the budget, and the usage and price of the session."""
         with self._database.writing() as connection:
@@ -67,10 +88,12 @@ class Conversation:
             ended_turn = end(connection, window, reply, bounds)
         with self._database.reading() as connection:
             usage = session_usage(connection, session.id, price=True)
+            paid_anew = cache_loss(connection, session.id, ended_turn.turn)
         return {
             "turn_id": ended_turn.turn,
             "append": {"messages": ended_turn.messages} if ended_turn.messages else None,
             **usage,
+            "paid_anew": paid_anew,
             "budget": ended_turn.state.snapshot(),
         }
 
@@ -145,13 +168,15 @@ def measure_again(connection: Connection, state: WindowState, *, comes_back: boo
 
 def _begin_reply(begun_turn: BegunTurn, bounds: Bounds) -> JsonObject:
     window, messages = begun_turn.state.window, begun_turn.assembly.messages
-    appended = {"messages": messages} if messages and not begun_turn.rewritten else None
+    reasons = [str(reason) for reason in begun_turn.reasons]
+    appended = {"messages": messages} if messages and not reasons else None
     return {
         "turn_id": window.turn,
         "epoch": window.epoch,
         "system": json.loads(window.system or "[]"),
         "tools": window.offered_tools(),
-        "rewrite": {"messages": messages} if begun_turn.rewritten else None,
+        "rewrite": {"messages": messages} if reasons else None,
+        "rewrite_reasons": reasons,
         "append": appended,
         "max_tokens": bounds.reply_limit,
         "model": asdict(bounds.model),

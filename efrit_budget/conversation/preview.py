@@ -8,12 +8,13 @@ from efrit_budget.budget.models import Model
 from efrit_budget.budget.prices import dollars
 from efrit_budget.conversation import calls, turns
 from efrit_budget.conversation.begin import BegunTurn
+from efrit_budget.conversation.bounds import Bounds
 from efrit_budget.conversation.pieces import PieceState
+from efrit_budget.conversation.prices import CACHED
+from efrit_budget.conversation.window_state import load_state
 from efrit_budget.conversation.windows import Window
 from efrit_budget.errors import JsonObject
 from efrit_budget.results.tokens import handle
-
-CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def full_results(connection: Connection, session_id: str) -> dict[int, JsonObject]:
@@ -45,6 +46,30 @@ def cached_tokens(connection: Connection, window: Window, model: Model) -> int |
     return cached_count if row["epoch"] == window.epoch else 0
 
 
+def next_prompt(
+    connection: Connection, window: Window, bounds: Bounds, *, caching: bool
+) -> JsonObject:
+    """Return tokens and price of the window as the next prompt, for the model of the bounds.
+
+    For another model than that of the latest request the window would be rewritten.
+    """
+    state, name = load_state(connection, window, bounds), bounds.model.name
+    if name == window.model:
+        prompt = state.used
+        cached = cached_tokens(connection, window, bounds.model) if caching else None
+    else:
+        prompt, cached = min(state.used, state.plan(connection).total), 0 if caching else None
+    read, new = min(cached or 0, prompt), _kind_of_new(cached, prompt, bounds)
+    price = dollars(name, {new: prompt - read, "cache_read_input_tokens": read})
+    return {"prompt": {"tokens": prompt, "cached": read, "dollars": price}}
+
+
+def _kind_of_new(cached: int | None, prompt: int, bounds: Bounds) -> str:
+    """Return what the API calls the tokens that are not cached yet."""
+    is_plain = cached is None or prompt < bounds.model.least_cacheable
+    return "input_tokens" if is_plain else "cache_creation_input_tokens"
+
+
 def preview_reply(begun: BegunTurn, shrinking: list[JsonObject], cached: int | None) -> JsonObject:
     """Return the reply of `turn/preview`.
 
@@ -55,8 +80,7 @@ def preview_reply(begun: BegunTurn, shrinking: list[JsonObject], cached: int | N
     prompt = sum(tier["used"] for tier in budget["tiers"].values())
     read = min(cached or 0, 0 if begun.rewritten else prompt)
     name = bounds.model.name
-    is_plain = cached is None or prompt < bounds.model.least_cacheable
-    new = "input_tokens" if is_plain else "cache_creation_input_tokens"
+    new = _kind_of_new(cached, prompt, bounds)
     return {
         "prompt": prompt,
         "cached": read,

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from sqlite3 import Connection
 
 from efrit_budget.budget.calibration import counts_of
@@ -10,6 +10,12 @@ from efrit_budget.budget.prices import dollars
 from efrit_budget.conversation import turns
 from efrit_budget.conversation.end import usage_blocks
 from efrit_budget.errors import JsonObject
+
+CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
+CACHE_SECONDS = 300
+"""The seconds after which the API forgets a prompt that was not sent again."""
+LEAST_LOSS, LEAST_SHARE = 1_000, 0.1
+"""The least tokens, and the least share of the cached ones, whose loss is reported."""
 
 
 def session_usage(connection: Connection, session_id: str, *, price: bool) -> JsonObject:
@@ -22,6 +28,40 @@ def session_usage(connection: Connection, session_id: str, *, price: bool) -> Js
     for _, usage in usages:
         whole.update(usage)
     return {"usage": dict(whole)} | ({"dollars": _dollars(usages)} if price else {})
+
+
+def cache_loss(connection: Connection, session_id: str, number: int) -> JsonObject | None:
+    """Return what a turn paid for anew although the turn before had it cached, and why.
+
+    Return None if that was little. `reason` is `model`, `rewrite`, `expired`, or None if nothing
+    here explains it; `idle` are the seconds since the turn before ended.
+    """
+    turn = turns.get(connection, session_id, number)
+    before = turns.find_last_with_usage(connection, session_id, number)
+    if turn is None or turn["usage"] is None or before is None:
+        return None
+    counts, old = (counts_of(json.loads(row["usage"])) for row in (turn, before))
+    cached = sum(old.get(name, 0) for name in CACHED)
+    lost = cached - counts.get("cache_read_input_tokens", 0)
+    if lost < max(LEAST_LOSS, cached * LEAST_SHARE) or not _prompt(counts):
+        return None
+    idle = max(0.0, turn["begun"] - before["ended"])
+    reason = None
+    if turn["model"] != before["model"]:
+        reason = "model"
+    elif turn["epoch"] != before["epoch"]:
+        reason = "rewrite"
+    elif idle > CACHE_SECONDS:
+        reason = "expired"
+    anew = min(lost, _prompt(counts) - counts.get("cache_read_input_tokens", 0))
+    kinds = [{name: anew} for name in ("cache_creation_input_tokens", "cache_read_input_tokens")]
+    written, read = (dollars(turn["model"], kind) for kind in kinds)
+    extra = None if written is None or read is None else round(written - read, 6)
+    return {"tokens": anew, "dollars": extra, "reason": reason, "idle": round(idle)}
+
+
+def _prompt(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(name, 0) for name in ("input_tokens", *CACHED))
 
 
 def _dollars(usages: Iterable[tuple[str, dict[str, int]]]) -> float | None:

@@ -83,6 +83,16 @@ def find_latest_usage(connection: Connection, session_id: str) -> Row | None:
     return row
 
 
+def find_last_with_usage(connection: Connection, session_id: str, number: int) -> Row | None:
+    """Return the latest ended turn before a turn, or None."""
+    row: Row | None = connection.execute(
+        "SELECT * FROM turns WHERE session_id = ? AND number < ? AND usage IS NOT NULL"
+        " AND ended IS NOT NULL ORDER BY number DESC LIMIT 1",
+        (session_id, number),
+    ).fetchone()
+    return row
+
+
 def list_begun(connection: Connection, session_id: str) -> dict[int, float]:
     """Return the time at which each turn began, by its number."""
     rows = connection.execute("SELECT number, begun FROM turns WHERE session_id = ?", (session_id,))

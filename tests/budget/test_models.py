@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from efrit_budget.app import open_application
-from efrit_budget.budget.models import ModelTableError, model_named
+from efrit_budget.budget.models import ModelTableError, known_names, model_named
 from efrit_budget.settings.load import load
 from efrit_budget.settings.places import config_folder
 
@@ -94,3 +94,13 @@ def test_a_person_s_model_is_in_force_in_a_session(home: Path, tmp_path: Path) -
     assert begun["max_tokens"] == 2_000
     assert begun["budget"]["calibration"]["factor"] == 1.7
     application.close()
+
+
+def test_the_known_names_are_those_of_the_table_and_of_the_person(tmp_path: Path) -> None:
+    file = tmp_path / "models.toml"
+    file.write_text("[mine]\nwindow = 32_000\n[default]\nwindow = 64_000\n", "utf-8")
+    names = known_names(file)
+    assert names[-1] == "mine"
+    assert "claude-sonnet-5-5" in names
+    assert "default" not in names
+    assert known_names(tmp_path / "none.toml") == names[:-1]
