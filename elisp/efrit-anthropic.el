@@ -555,7 +555,7 @@ An address that does not end like the API's is more likely the reason than
 the model is."
   (let ((url (efrit-claude-url request)))
     (if (string-match-p "/v1/messages/?\\(?:[?#]\\|\\'\\)" url)
-        (format "Is there a model %s?  Set `efrit-claude-model', then M-x efrit-take-options."
+        (format "Is there a model %s?  M-x efrit-model chooses another."
                 (efrit-claude-model request))
       (format "The address %s does not end in /v1/messages: set `efrit-claude-url' to %s, \
 then M-x efrit-take-options."

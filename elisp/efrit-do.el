@@ -279,8 +279,9 @@ The next message is guarded anew."
     (efrit-loop-go loop t)))
 
 (defun efrit-do--note-answer (loop unasked)
-  "Note that the person has LOOP go on; UNASKED is as in `efrit-loop-go'."
-  (let ((guard (efrit-loop-guard loop)))
+  "Note that the person has LOOP go on; UNASKED is as in `efrit-loop-go'.
+Do nothing if the limit was raised meanwhile."
+  (when-let* ((guard (efrit-loop-guard loop)))
     (efrit-loop-notify
      loop 'note
      (concat (efrit-show-guard guard) "  You: go on"
@@ -297,7 +298,7 @@ it begins."
   (let ((loop (or loop (efrit-loop-current))))
     (efrit-loop-take-options loop)
     (efrit-loop-notify loop 'note (format "The session uses the present options, with the model %s"
-                                          (efrit-loop-option loop 'efrit-claude-model)))))
+                                          (efrit-loop-next-option loop 'efrit-claude-model)))))
 
 ;;;###autoload
 (defun efrit-stop (&optional loop)
@@ -363,6 +364,7 @@ Signal a `user-error' if the answer is no, or in batch."
           (efrit-loop-turn loop) (plist-get budget :turn)
           (efrit-loop-epoch loop) (plist-get budget :epoch)
           (efrit-loop-todos loop) (plist-get status :todos))
+    (efrit-loop-rename loop (plist-get status :title))
     (efrit-loop-take-usage loop status)
     (efrit-loop-count-from-here loop)))
 
@@ -392,6 +394,7 @@ It can while a message, a result or a failed request is not answered."
      'session/rename
      (list :session_id (efrit-loop-id loop) :title (efrit-do--title (cadr event))
            :automatic t)
+     :success (lambda (renamed) (efrit-loop-rename loop (plist-get renamed :title)))
      :error #'ignore)))
 
 (defun efrit-do--first-message-p (loop)

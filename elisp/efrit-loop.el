@@ -50,11 +50,13 @@ non-nil if the loop stops once the sidecar answers.  READ-STAMPS: a hash table
 from files to their stamps when the model read them.  LAST-WORKED: the time
 when the session last worked before this Emacs resumed it.
 NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
-`efrit-loop-own-options' to the values that the loop uses."
+`efrit-loop-own-options' to the values that the loop uses; CHOSEN: an alist of
+values that it uses from the next turn on.  TITLE: the title of the session, a
+string, or nil if it has none yet."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem counts failing usage lost previous complete stopping
-  (read-stamps (make-hash-table :test #'equal)) last-worked noted options)
+  (read-stamps (make-hash-table :test #'equal)) last-worked noted options chosen title)
 
 (defconst efrit-loop-own-options
   '(efrit-claude-url efrit-claude-headers efrit-claude-features efrit-claude-key-hosts
@@ -124,15 +126,41 @@ event's arguments.  An event without a row for the state is late and ignored.")
     loop))
 
 (defun efrit-loop-take-options (loop)
-  "Copy the default values of `efrit-loop-own-options' into LOOP."
-  (setf (efrit-loop-options loop)
-        (cl-loop for option in efrit-loop-own-options
-                 when (default-boundp option)
-                 collect (cons option (default-value option)))))
+  "Have LOOP use the default values of `efrit-loop-own-options'."
+  (dolist (option efrit-loop-own-options)
+    (when (default-boundp option)
+      (efrit-loop-choose loop option (default-value option)))))
 
 (defun efrit-loop-option (loop option)
   "Return the value of OPTION, one of `efrit-loop-own-options', for LOOP."
   (alist-get option (efrit-loop-options loop)))
+
+(defun efrit-loop-choose (loop option value)
+  "Have LOOP use VALUE for OPTION, one of `efrit-loop-own-options'.
+What is part of a request is used from the next turn on, since the sidecar
+knows with which model a turn began."
+  (if (or (efrit-loop-resting-p loop)
+          (not (string-prefix-p "efrit-claude-" (symbol-name option))))
+      (setf (alist-get option (efrit-loop-options loop)) value)
+    (setf (alist-get option (efrit-loop-chosen loop)) value))
+  (setf (plist-get (efrit-loop-counts loop) :raised)
+        (assq-delete-all option (plist-get (efrit-loop-counts loop) :raised)))
+  (efrit-loop-notify loop 'chosen option))
+
+(defun efrit-loop-next-option (loop option)
+  "Return the value of OPTION in the next turn of LOOP."
+  (alist-get option (efrit-loop-chosen loop) (efrit-loop-option loop option)))
+
+(defun efrit-loop-apply-chosen (loop)
+  "Have LOOP use what was chosen while it worked; a turn begins."
+  (pcase-dolist (`(,option . ,value) (efrit-loop-chosen loop))
+    (setf (alist-get option (efrit-loop-options loop)) value))
+  (setf (efrit-loop-chosen loop) nil))
+
+(defun efrit-loop-rename (loop title)
+  "Record TITLE as the title of the session of LOOP; notify its observers."
+  (setf (efrit-loop-title loop) (and title (not (string-blank-p title)) title))
+  (efrit-loop-notify loop 'title title))
 
 (defmacro efrit-loop-with-options (loop &rest body)
   "Run BODY in a temporary buffer, with the options bound to those of LOOP."

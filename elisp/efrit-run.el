@@ -48,6 +48,7 @@
 (defun efrit-turn--begin (loop &rest _)
   "Begin a turn of LOOP; first load the conversation if that in LOOP is stale."
   (efrit-loop-begin-step loop)
+  (efrit-loop-apply-chosen loop)
   (if (efrit-loop-stale loop)
       (efrit-turn--fetch loop)
     (efrit-turn--register loop)))

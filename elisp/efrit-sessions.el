@@ -254,7 +254,11 @@ model continue, `efrit-do' sends a new message."
 (defun efrit-sessions-rename (title)
   "Change the title of the session at point to TITLE."
   (interactive (list (read-string "Title: " (plist-get (efrit-sessions--at-point) :title))))
-  (efrit-sessions--change 'session/rename (list :title (truncate-string-to-width title 200))))
+  (let ((loop (efrit-loop-of-session (plist-get (efrit-sessions--at-point) :session_id)))
+        (title (truncate-string-to-width title 200)))
+    (efrit-sessions--change 'session/rename (list :title title))
+    (when loop
+      (efrit-loop-rename loop title))))
 
 (defun efrit-sessions-delete ()
   "Delete the session at point with all its data, if the person confirms."

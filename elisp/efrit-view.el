@@ -5,8 +5,7 @@
 
 ;;; Commentary:
 
-;; Shows each session in a buffer, event by event; shows stored results;
-;; defines the menu.
+;; Shows each session in a buffer, event by event; shows stored results.
 
 ;;; Code:
 
@@ -24,7 +23,6 @@
 (require 'efrit-tools)
 (require 'efrit-transcript)
 (require 'so-long)
-(require 'transient)
 
 ;;; Output of running tools
 
@@ -203,7 +201,7 @@ Text that is in the box moves behind the text of the message."
     ('retrying '(efrit-busy ("retry now" efrit-retry) ("stop" efrit-stop)))
     ('failed '(efrit-failed ("try again" efrit-retry)))
     ('cut-short '(efrit-busy ("continue" efrit-continue)))
-    ('limited '(efrit-busy))
+    ('limited '(efrit-busy ("continue" efrit-continue)))
     ((or 'refused 'window-full) '(efrit-failed))
     (_ '(efrit-busy ("stop" efrit-stop)))))
 
@@ -266,7 +264,7 @@ Text that is in the box moves behind the text of the message."
                       'efrit-busy))
     (`(complete ,summary) (efrit-view-note (concat "✓ " summary) 'efrit-done))
     (`(state ,state ,old) (efrit-view--show-state loop state old))
-    (`(,(or 'todos 'queued) . ,_) (efrit-live-refresh))))
+    (`(,(or 'todos 'queued 'chosen) . ,_) (efrit-live-refresh))))
 
 (defun efrit-view-message (blocks)
   "Add an item for BLOCKS, a message of the person, a list of plists."
@@ -667,14 +665,14 @@ TEXT may be a function of the item that returns it."
   "Show the stored result of the tool at point, or of the nearest one above."
   (interactive)
   (let* ((loop (efrit-loop-current))
-         (use (or (efrit-result--use-here)
+         (use (or (efrit-result-use-here)
                   (user-error "No tool use at point or above")))
          (handle (plist-get (efrit-use-result use) :handle)))
     (unless handle
       (user-error "%s has no stored result" (efrit-use-name use)))
     (efrit-result-show (efrit-loop-id loop) handle)))
 
-(defun efrit-result--use-here ()
+(defun efrit-result-use-here ()
   "Return the tool use at point or the nearest one above, or nil."
   (let ((place (point))
         item)
@@ -937,7 +935,7 @@ The text of a reply is copied as Markdown."
   (let ((buffer (gethash loop efrit-session-view--buffers)))
     (efrit-transcript-in buffer
       (efrit-view-observe loop event)
-      (when (memq (car event) '(begun ended price state))
+      (when (memq (car event) '(begun ended price state chosen))
         (force-mode-line-update))
       (efrit-session-view--keep-end))
     (when (buffer-live-p buffer)
@@ -1008,61 +1006,6 @@ Do not scroll a window whose point is on a question."
   (efrit-live-end-count)
   (when (and efrit-loop-here (not (efrit-loop-resting-p efrit-loop-here)))
     (efrit-loop-stop efrit-loop-here)))
-
-;;; The menu
-
-;; The menu of `M-x efrit', and of ? in a session's buffer.  It
-;; fits a terminal of 80 columns and 24 lines.
-
-(defun efrit-menu--heading ()
-  "Return the heading of the menu: the current session's project and budget."
-  (let ((loop (ignore-errors (efrit-loop-current))))
-    (if loop
-        (format "%s  %s" (abbreviate-file-name (efrit-loop-root loop)) (efrit-show-gauge loop 60))
-      "No session is open here")))
-
-;;;; Commands
-
-;;;###autoload (autoload 'efrit "efrit-view" nil t)
-(transient-define-prefix efrit ()
-  "Have a model work in this project, within a token budget."
-  [:description efrit-menu--heading
-   ["Session"
-    ("d" "do something" efrit-do)
-    ("B" "do it with this buffer" efrit-do-with-buffer)
-    ("+" "begin another session" efrit-new)
-    ("v" "show it" efrit-view)
-    ("c" "continue" efrit-continue)
-    ("k" "stop" efrit-stop)
-    ("x" "stop one tool" efrit-stop-tool)
-    ("r" "retry" efrit-retry)]
-   ["Answers"
-    ("y" "allow once" efrit-allow-once)
-    ("s" "this, this session" efrit-allow-for-session)
-    ("a" "alike, this session" efrit-allow-alike-for-session)
-    ("p" "this, in this project" efrit-allow-for-project)
-    ("A" "alike, in this project" efrit-allow-alike-for-project)
-    ("n" "deny once" efrit-deny-once)
-    ("N" "deny this session" efrit-deny-for-session)
-    ("e" "edit the new text" efrit-revise)
-    ("F" "list and revoke" efrit-permissions)]
-   ["Look"
-    ("b" "budget" efrit-budget)
-    ("u" "undo the last edit" efrit-undo)
-    ("U" "list the edits" efrit-undo-session)
-    ("o" "open result" efrit-open-result :if (lambda () efrit-loop-here))
-    ("w" "copy" efrit-copy :if (lambda () efrit-loop-here))]]
-  [["Sessions"
-    ("R" "resume" efrit-resume)
-    ("l" "list" efrit-sessions)
-    ("O" "take new options" efrit-take-options)
-    ("D" "check the set-up" efrit-doctor)]
-   ["Memory"
-    ("/" "search" efrit-memory-search)
-    ("t" "timeline" efrit-memory-timeline)]
-   [""
-    ("m" "save the region" efrit-memory-save)
-    ("P" "pack for elsewhere" efrit-context-pack)]])
 
 (provide 'efrit-view)
 ;;; efrit-view.el ends here

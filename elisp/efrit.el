@@ -811,7 +811,8 @@ A relative name depends on the current folder: it may name a project's folder."
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
                  ("efrit-undo" efrit-undo efrit-undo-session)
-                 ("efrit-view" efrit efrit-stop-tool efrit-view efrit-copy efrit-open-result)))
+                 ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)
+                 ("efrit-view" efrit-stop-tool efrit-view efrit-copy efrit-open-result)))
   (dolist (command commands)
     (autoload command file nil t)))
 

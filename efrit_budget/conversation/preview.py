@@ -61,7 +61,14 @@ def next_prompt(
         prompt, cached = min(state.used, state.plan(connection).total), 0 if caching else None
     read, new = min(cached or 0, prompt), _kind_of_new(cached, prompt, bounds)
     price = dollars(name, {new: prompt - read, "cache_read_input_tokens": read})
-    return {"prompt": {"tokens": prompt, "cached": read, "dollars": price}}
+    return {
+        "prompt": {
+            "tokens": prompt,
+            "cached": read,
+            "rewritten": bool(window.epoch) and name != window.model,
+            "dollars": price,
+        }
+    }
 
 
 def _kind_of_new(cached: int | None, prompt: int, bounds: Bounds) -> str:

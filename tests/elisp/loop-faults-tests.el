@@ -113,7 +113,7 @@ text = \" Done.\"
   (loop-test--fault "[[reply]]\ntext = \"One two\"\nerror_event = \"overloaded_error\"\n"))
 
 (ert-deftest efrit-loop-gives-up-on-what-does-not-pass-and-says-what-to-do ()
-  (dolist (row '((401 . "key") (402 . "credit") (404 . "efrit-claude-model")
+  (dolist (row '((401 . "key") (402 . "credit") (404 . "efrit-model")
                  (413 . "efrit-budget-total-target")))
     (loop-test-with (format "[[reply]]\nstatus = %d\n[[reply]]\ntext = \"Now.\"\n" (car row)) loop
       (efrit-do-say loop "Go.")

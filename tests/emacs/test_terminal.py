@@ -138,7 +138,18 @@ def test_the_menu_fits_a_small_terminal(open_emacs: Open) -> None:
     terminal.press("M-x")
     terminal.type("efrit")
     terminal.press("Enter")
-    screen = terminal.see("Session", "Answers", "Look", "Sessions", "Memory", "pack for elsewhere")
+    screen = terminal.see(
+        "No session is open here",
+        "Session",
+        "Answers",
+        "Look",
+        "Sessions",
+        "Memory",
+        "New sessions",
+        "model: claude-sonnet-5-5",
+        "limits: $2, 100 turns",
+        "pack for elsewhere",
+    )
     assert "\\" not in screen, screen
 
 

@@ -1,0 +1,442 @@
+;;; efrit-menu.el --- Choose settings of a session; the menu  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Commands that choose the model, its effort, the form of its thinking and the
+;; limits of a session, and the menu of all commands.
+
+;;; Code:
+
+(require 'efrit)
+(require 'efrit-ask)
+(require 'efrit-backend)
+(require 'efrit-do)
+(require 'efrit-loop)
+(require 'efrit-rpc)
+(require 'efrit-run)
+(require 'efrit-sidecar)
+(require 'efrit-status)
+(require 'efrit-transcript)
+(require 'efrit-view)
+(require 'transient)
+
+;;; Choosing
+
+;; A loop copies its options when it is made.  These commands change the copy
+;; of one loop, from its next turn on, or the default for new sessions.
+
+(defconst efrit-choose--efforts '("low" "medium" "high" "xhigh" "max")
+  "The API's levels of effort.")
+
+(defconst efrit-choose--limits
+  '(("dollars" efrit-max-dollars "Dollars of a message before you are asked to go on")
+    ("turns" efrit-max-turns "Turns after a message before you are asked to go on")
+    ("minutes" efrit-max-minutes "Minutes after a message before you are asked to go on")
+    ("tokens" efrit-max-tokens "Tokens of a message before you are asked, without a price")
+    ("reply" efrit-claude-max-tokens "Tokens of the longest reply"))
+  "The limits of a session: lists of name, option, and meaning.")
+
+(defvar efrit-choose-model-history nil
+  "Names of models that the person chose, latest first.")
+
+(defun efrit-choose--loop (default)
+  "Return the current loop, or nil if there is none, or if DEFAULT is non-nil.
+Signal a `user-error' if several loops could be meant."
+  (and (not default) (efrit-loops) (efrit-loop-current)))
+
+(defun efrit-choose--value (loop option)
+  "Return the value of OPTION that LOOP will use; without LOOP, the default."
+  (if loop (efrit-loop-next-option loop option) (default-value option)))
+
+(defun efrit-choose--set (loop option value text)
+  "Have LOOP use VALUE for OPTION, and note TEXT, a sentence, in its transcript.
+Without LOOP, make VALUE the default in this Emacs."
+  (if (null loop)
+      (progn
+        (customize-set-variable option value)
+        (message "%s  New sessions of this Emacs begin with it; \
+M-x customize-save-variable keeps it for later ones" text))
+    (let ((working (not (efrit-loop-resting-p loop))))
+      (efrit-loop-choose loop option value)
+      (efrit-loop-notify loop 'note
+                         (concat text (and working
+                                           (efrit-loop-chosen loop)
+                                           "  It holds from the next turn on."))))
+    (message "%s" text)))
+
+;;;; Models
+
+(defun efrit-choose--models (loop &optional names)
+  "Return the known models, or those with NAMES, as a list of plists.
+With LOOP, each has the price of the next prompt of its session."
+  (append
+   (plist-get
+    (efrit-sidecar-request
+     'models/list
+     (append (and names (list :names (vconcat names)))
+             (and loop
+                  (list :session_id (efrit-loop-id loop)
+                        :caching (if (efrit-loop-with-options loop
+                                       (efrit-endpoint-feature-p 'cache))
+                                     t
+                                   :json-false)))))
+    :models)
+   nil))
+
+(defun efrit-choose--model-text (model)
+  "Return the prices of MODEL, a plist, and of the next prompt with it."
+  (let ((dollars (plist-get model :dollars)))
+    (concat (format "%6s window  " (efrit-show-tokens (plist-get model :window)))
+            (if dollars
+                (format "$%.2f in  $%.2f cached  $%.2f out, a million"
+                        (plist-get dollars :input) (plist-get dollars :cache_read)
+                        (plist-get dollars :output))
+              "price not known"))))
+
+(defun efrit-choose--next-prompt-text (model)
+  "Return a sentence about what the next prompt costs with MODEL, a plist, or nil.
+It is nil if no prompt was sent yet, or if nothing has to be sent anew."
+  (let* ((prompt (plist-get model :prompt))
+         (dollars (plist-get prompt :dollars)))
+    (when (eq (plist-get prompt :rewritten) t)
+      (format "The prompt of ~%s tokens is sent anew%s."
+              (efrit-show-tokens (plist-get prompt :tokens))
+              (if dollars (format ", which costs $%.4f" dollars)
+                "; its price is not known")))))
+
+(defun efrit-choose--read-model (loop)
+  "Read the name of a model for LOOP, or for new sessions if LOOP is nil."
+  (let* ((now (efrit-choose--value loop 'efrit-claude-model))
+         (models (efrit-choose--models loop))
+         (names (delete-dups (append (mapcar (lambda (model) (plist-get model :name)) models)
+                                     (list now))))
+         (widest (apply #'max (mapcar #'string-width names)))
+         (annotate (lambda (name)
+                     (let ((model (seq-find (lambda (model) (equal name (plist-get model :name)))
+                                            models)))
+                       (concat (make-string (- (+ widest 2) (string-width name)) ?\s)
+                               (if model (efrit-choose--model-text model) "")
+                               (if (equal name now) "  now" ""))))))
+    (completing-read
+     (format "Model %s (now %s): " (if loop "of this session" "of new sessions") now)
+     (lambda (string predicate action)
+       (if (eq action 'metadata)
+           `(metadata (category . efrit-model)
+                      (annotation-function . ,annotate)
+                      (display-sort-function . identity))
+         (complete-with-action action names string predicate)))
+     nil nil nil 'efrit-choose-model-history now)))
+
+;;;###autoload
+(defun efrit-model (model &optional default)
+  "Have the current session use MODEL, a name, from its next turn on.
+The prompt is then sent anew, since no other model has it cached; the
+transcript says what that costs.  With a prefix argument, as DEFAULT, or
+without a session, new sessions use MODEL."
+  (interactive (list (efrit-for-a-person
+                       (efrit-choose--read-model (efrit-choose--loop current-prefix-arg)))
+                     current-prefix-arg))
+  (when (string-blank-p model)
+    (user-error "The model has no name"))
+  (efrit-for-a-person
+    (let* ((loop (efrit-choose--loop default))
+           (before (efrit-choose--value loop 'efrit-claude-model))
+           (listed (car (efrit-choose--models loop (list model)))))
+      (if (and loop (equal model before))
+          (message "The model is %s already" model)
+        (efrit-choose--set
+         loop 'efrit-claude-model model
+         (string-join
+          (delq nil (list (format "The model is %s, %s." model
+                                  (if (plist-get listed :dollars)
+                                      (efrit-choose--short-price (plist-get listed :dollars))
+                                    "whose price is not known"))
+                          (and loop (efrit-choose--next-prompt-text listed))))
+          "  "))))))
+
+(defun efrit-choose--short-price (dollars)
+  "Return DOLLARS, the plist of a model's prices, as short text."
+  (format "at $%.2f in and $%.2f out for a million tokens"
+          (plist-get dollars :input) (plist-get dollars :output)))
+
+;;;; Effort and thinking
+
+;;;###autoload
+(defun efrit-effort (effort &optional default)
+  "Have the current session ask for EFFORT from its next turn on.
+EFFORT is a level of the API's, or nil for the API's default.  With a prefix
+argument, as DEFAULT, or without a session, new sessions do."
+  (interactive
+   (let* ((loop (efrit-choose--loop current-prefix-arg))
+          (chosen (efrit-choose--read-one "Effort" loop 'efrit-claude-effort
+                                          (cons "the API's default" efrit-choose--efforts)
+                                          "the API's default")))
+     (list (and (member chosen efrit-choose--efforts) chosen) current-prefix-arg)))
+  (let ((loop (efrit-choose--loop default)))
+    (efrit-choose--set
+     loop 'efrit-claude-effort effort
+     (concat (format "The effort is %s." (or effort "the API's default"))
+             (and loop (not (efrit-choose--feature-p loop 'effort))
+                  "  This endpoint is not asked for it: see `efrit-claude-features'.")))))
+
+;;;###autoload
+(defun efrit-thinking (form &optional default)
+  "Have the current session get the model's thinking in FORM from its next turn on.
+FORM is as `efrit-claude-thinking-display'.  With a prefix argument, as
+DEFAULT, or without a session, new sessions do."
+  (interactive
+   (list (efrit-choose--read-one "Thinking" (efrit-choose--loop current-prefix-arg)
+                                 'efrit-claude-thinking-display
+                                 '("summarized" "updates" "omitted"))
+         current-prefix-arg))
+  (let ((loop (efrit-choose--loop default)))
+    (efrit-choose--set
+     loop 'efrit-claude-thinking-display form
+     (concat (format "Thinking comes %s." (if (equal form "updates") "as updates" form))
+             (and loop (not (efrit-choose--feature-p loop 'thinking))
+                  "  This endpoint is not asked for it: see `efrit-claude-features'.")))))
+
+(defun efrit-choose--feature-p (loop feature)
+  "Return non-nil if the endpoint of LOOP is asked for FEATURE.
+What the model itself can do is known once a turn has begun."
+  (efrit-loop-with-options loop
+    (efrit-endpoint-feature-p feature (or (efrit-loop-model loop)
+                                          '(:adaptive_thinking t :task_budgets t :binding t)))))
+
+(defun efrit-choose--read-one (what loop option choices &optional default)
+  "Read WHAT, one of CHOICES, for OPTION of LOOP, or for new sessions without LOOP.
+DEFAULT is the name of the value nil."
+  (let ((now (or (efrit-choose--value loop option) default)))
+    (completing-read (format "%s (now %s): " what now) choices nil t nil nil now)))
+
+;;;; Limits
+
+;;;###autoload
+(defun efrit-limit (name value &optional default)
+  "Have the current session use VALUE for its limit NAME; nil: no limit.
+NAME is \"dollars\", \"turns\", \"minutes\" or \"tokens\", about which the
+session asks whether to go on, or \"reply\", the tokens of the longest reply.
+With a prefix argument, as DEFAULT, or without a session, new sessions do."
+  (interactive
+   (let* ((loop (efrit-choose--loop current-prefix-arg))
+          (name (efrit-choose--read-limit loop)))
+     (list name (efrit-choose--read-number loop name) current-prefix-arg)))
+  (let ((option (nth 1 (assoc name efrit-choose--limits))))
+    (unless option
+      (user-error "There is no limit %s" name))
+    (efrit-choose--set (efrit-choose--loop default) option value
+                       (format "%s: %s." (nth 2 (assoc name efrit-choose--limits))
+                               (efrit-choose--number-text value)))))
+
+(defun efrit-choose--number-text (value)
+  "Return VALUE, a number or nil, as text."
+  (if value (format "%s" value) "no limit"))
+
+(defun efrit-choose--read-limit (loop)
+  "Read the name of a limit of LOOP, or of new sessions if LOOP is nil."
+  (let ((completion-extra-properties
+         (list :annotation-function
+               (lambda (name)
+                 (pcase-let ((`(,_ ,option ,meaning) (assoc name efrit-choose--limits)))
+                   (format "  %s: %s" meaning
+                           (efrit-choose--number-text (efrit-choose--value loop option))))))))
+    (completing-read "Limit: " efrit-choose--limits nil t nil nil "dollars")))
+
+(defun efrit-choose--read-number (loop name)
+  "Read a value for the limit NAME of LOOP, or nil for no limit."
+  (pcase-let* ((`(,_ ,option ,meaning) (assoc name efrit-choose--limits))
+               (now (efrit-choose--value loop option))
+               (text (string-trim (read-string
+                                   (format "%s (now %s; empty for no limit): " meaning
+                                           (efrit-choose--number-text now))))))
+    (cond ((string-empty-p text) nil)
+          ((not (string-match-p "\\`[0-9]*\\.?[0-9]+\\'" text))
+           (user-error "%s is not a number" text))
+          ((memq option '(efrit-max-dollars efrit-max-minutes)) (string-to-number text))
+          ((string-match-p "\\`[0-9]+\\'" text) (string-to-number text))
+          (t (user-error "%s is not a whole number" text)))))
+
+;;; The menu
+
+;; The menu of `M-x efrit', and of ? in a session's buffer.  It fits a terminal
+;; of 80 columns and 24 lines.  What cannot be done now is shown as inapt.
+
+(defvar efrit-menu--loop nil
+  "The loop that was current when the menu was opened, or nil.")
+
+(defun efrit-menu--heading ()
+  "Return the heading of the menu: project, title, and the gauge of the session."
+  (let ((loop efrit-menu--loop))
+    (if (null loop)
+        "No session is open here"
+      (concat (truncate-string-to-width
+               (concat (abbreviate-file-name (efrit-loop-root loop))
+                       (and (efrit-loop-title loop)
+                            (concat " · " (efrit-permissions-visible (efrit-loop-title loop) t))))
+               78 nil nil "…")
+              "\n" (efrit-show-gauge loop 78)))))
+
+(defun efrit-menu--no-session-p ()
+  "Return non-nil if no session is current."
+  (null efrit-menu--loop))
+
+(defun efrit-menu--not-in (&rest states)
+  "Return non-nil unless the current session is in one of STATES."
+  (not (and efrit-menu--loop (memq (efrit-loop-state efrit-menu--loop) states))))
+
+(defun efrit-menu--cannot-continue-p ()
+  "Return non-nil unless the current session rests."
+  (not (and efrit-menu--loop (efrit-loop-resting-p efrit-menu--loop))))
+
+(defun efrit-menu--cannot-stop-p ()
+  "Return non-nil unless the current session works, or asks whether to go on."
+  (or (null efrit-menu--loop)
+      (and (efrit-loop-resting-p efrit-menu--loop)
+           (efrit-menu--not-in 'limited))))
+
+(defun efrit-menu--no-tool-p ()
+  "Return non-nil unless a tool is running in the current session."
+  (not (and efrit-menu--loop
+            (seq-some (lambda (use) (eq (efrit-use-state use) 'running))
+                      (efrit-loop-run efrit-menu--loop)))))
+
+(defun efrit-menu--cannot-retry-p ()
+  "Return non-nil unless a request of the current session failed or waits."
+  (efrit-menu--not-in 'failed 'retrying))
+
+(defun efrit-menu--use ()
+  "Return the tool use about which the current session asks, or nil."
+  (and efrit-menu--loop (efrit-run-pending-use efrit-menu--loop)))
+
+(defun efrit-menu--no-question-p ()
+  "Return non-nil unless the current session asks for permission or to go on."
+  (and (efrit-menu--no-use-p) (efrit-menu--not-in 'limited)))
+
+(defun efrit-menu--not-granted-p (grant)
+  "Return non-nil unless the person is offered GRANT, `exactly' or `alike', now."
+  (let ((use (efrit-menu--use)))
+    (not (and use (assq grant (efrit-run-grants efrit-menu--loop use))))))
+
+(defun efrit-menu--no-use-p ()
+  "Return non-nil unless the current session asks for permission."
+  (null (efrit-menu--use)))
+
+(defun efrit-menu--not-exactly-p ()
+  "Return non-nil unless exactly the pending call can be allowed for longer."
+  (efrit-menu--not-granted-p 'exactly))
+
+(defun efrit-menu--not-alike-p ()
+  "Return non-nil unless the person can allow what is like the pending call."
+  (efrit-menu--not-granted-p 'alike))
+
+(defun efrit-menu--no-plan-p ()
+  "Return non-nil unless the pending call is an edit whose text can be changed."
+  (let* ((use (efrit-menu--use))
+         (plan (and use (efrit-use-plan use))))
+    (not (and plan (efrit-plan-revisable plan)))))
+
+(defun efrit-menu--no-result-p ()
+  "Return non-nil unless point is in a session, on or below a tool's line."
+  (not (and efrit-loop-here efrit-transcript-end (efrit-result-use-here))))
+
+(defun efrit-menu--nothing-to-copy-p ()
+  "Return non-nil unless point is on an item, or the region is active."
+  (not (and efrit-loop-here (or (use-region-p) (efrit-item-at (point))))))
+
+(defun efrit-menu--no-region-p ()
+  "Return non-nil unless the region is active."
+  (not (use-region-p)))
+
+(defun efrit-menu--describe (name option default)
+  "Return NAME and the value of OPTION for the current session; nil is DEFAULT."
+  (format "%s: %s" name
+          (propertize (truncate-string-to-width
+                       (or (efrit-choose--value efrit-menu--loop option) default)
+                       24 nil nil "…")
+                      'face 'transient-value)))
+
+(defun efrit-menu--describe-model ()
+  "Return the label of the model in the menu."
+  (efrit-menu--describe "model" 'efrit-claude-model ""))
+
+(defun efrit-menu--describe-effort ()
+  "Return the label of the effort in the menu."
+  (efrit-menu--describe "effort" 'efrit-claude-effort "default"))
+
+(defun efrit-menu--describe-thinking ()
+  "Return the label of the form of thinking in the menu."
+  (efrit-menu--describe "thinking" 'efrit-claude-thinking-display ""))
+
+(defun efrit-menu--describe-limits ()
+  "Return the label of the limits in the menu."
+  (let ((dollars (efrit-choose--value efrit-menu--loop 'efrit-max-dollars))
+        (turns (efrit-choose--value efrit-menu--loop 'efrit-max-turns)))
+    (format "limits: %s"
+            (propertize (string-join
+                         (or (delq nil (list (and dollars (format "$%s" dollars))
+                                             (and turns (efrit-count-text turns "turn"))))
+                             '("none"))
+                         ", ")
+                        'face 'transient-value))))
+
+(defun efrit-menu--settings-heading ()
+  "Return the heading of the settings in the menu."
+  (if efrit-menu--loop "This session" "New sessions"))
+
+;;;; Commands
+
+;;;###autoload (autoload 'efrit "efrit-menu" nil t)
+(transient-define-prefix efrit ()
+  "Have a model work in this project, within a token budget."
+  [:description efrit-menu--heading
+   ["Session"
+    ("d" "do something" efrit-do)
+    ("B" "do it with this buffer" efrit-do-with-buffer)
+    ("+" "begin another session" efrit-new)
+    ("v" "show it" efrit-view :inapt-if efrit-menu--no-session-p)
+    ("c" "continue" efrit-continue :inapt-if efrit-menu--cannot-continue-p)
+    ("k" "stop" efrit-stop :inapt-if efrit-menu--cannot-stop-p)
+    ("x" "stop one tool" efrit-stop-tool :inapt-if efrit-menu--no-tool-p)
+    ("r" "retry" efrit-retry :inapt-if efrit-menu--cannot-retry-p)]
+   ["Answers"
+    ("y" "allow once" efrit-allow-once :inapt-if efrit-menu--no-question-p)
+    ("s" "this, this session" efrit-allow-for-session :inapt-if efrit-menu--not-exactly-p)
+    ("a" "alike, this session" efrit-allow-alike-for-session
+     :inapt-if efrit-menu--not-alike-p)
+    ("p" "this, in this project" efrit-allow-for-project :inapt-if efrit-menu--not-exactly-p)
+    ("A" "alike, in this project" efrit-allow-alike-for-project
+     :inapt-if efrit-menu--not-alike-p)
+    ("n" "deny once" efrit-deny-once :inapt-if efrit-menu--no-question-p)
+    ("N" "deny this session" efrit-deny-for-session :inapt-if efrit-menu--no-use-p)
+    ("e" "edit the new text" efrit-revise :inapt-if efrit-menu--no-plan-p)
+    ("F" "list and revoke" efrit-permissions :inapt-if efrit-menu--no-session-p)]
+   ["Look"
+    ("b" "budget" efrit-budget :inapt-if efrit-menu--no-session-p)
+    ("u" "undo the last edit" efrit-undo :inapt-if efrit-menu--no-session-p)
+    ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
+    ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
+    ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)]]
+  [[:description efrit-menu--settings-heading
+    ("M" efrit-model :description efrit-menu--describe-model)
+    ("E" efrit-effort :description efrit-menu--describe-effort)
+    ("T" efrit-thinking :description efrit-menu--describe-thinking)
+    ("L" efrit-limit :description efrit-menu--describe-limits)
+    ("O" "take new options" efrit-take-options :inapt-if efrit-menu--no-session-p)]
+   ["Sessions"
+    ("R" "resume" efrit-resume)
+    ("l" "list" efrit-sessions)
+    ("D" "check the set-up" efrit-doctor)]
+   ["Memory"
+    ("/" "search" efrit-memory-search)
+    ("t" "timeline" efrit-memory-timeline)
+    ("m" "save the region" efrit-memory-save :inapt-if efrit-menu--no-region-p)
+    ("P" "pack for elsewhere" efrit-context-pack)]]
+  (interactive)
+  (setq efrit-menu--loop (ignore-errors (efrit-loop-current)))
+  (transient-setup 'efrit))
+
+(provide 'efrit-menu)
+;;; efrit-menu.el ends here

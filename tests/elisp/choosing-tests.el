@@ -1,0 +1,214 @@
+;;; choosing-tests.el --- Choosing model, effort, thinking and limits  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The commands are given by their keys, and the menu is asked for what it shows.
+
+;;; Code:
+
+(require 'viewing)
+(require 'efrit-menu)
+
+(defconst choosing-tests--two "
+[[reply]]
+text = \"One.\"
+[[reply]]
+text = \"Two.\"
+[[reply]]
+text = \"Three.\"
+"
+  "Three replies.")
+
+(defun choosing-tests--press (keys)
+  "Press KEYS, as `kbd' takes them, in this buffer."
+  (let ((current-prefix-arg nil))
+    (save-window-excursion
+      (set-window-buffer nil (current-buffer))
+      (execute-kbd-macro (kbd keys)))))
+
+(defun choosing-tests--models ()
+  "Return the models of the requests that were sent, in order."
+  (mapcar (lambda (request) (gethash "model" (gethash "body" request))) (efrit-test-sent)))
+
+;;; The model
+
+(ert-deftest efrit-model-changes-that-of-the-session-from-the-next-turn-on ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (choosing-tests--press "M-x efrit-model RET claude-haiku-5-5 RET")
+    (efrit-viewing-in-order
+     "One." "— The model is claude-haiku-5-5, at $0.10 in and $0.50 out for a million tokens.  \
+The prompt of ~" "k tokens is sent anew, which costs $0.00")
+    (should (string-search "claude-haiku-5-5" (efrit-session-view--header)))
+    (efrit-viewing-type "Again.")
+    (efrit-test-rest view-loop)
+    (should (equal '("claude-sonnet-5-5" "claude-haiku-5-5") (choosing-tests--models)))
+    (should (equal "claude-sonnet-5-5" (default-value 'efrit-claude-model)))))
+
+(ert-deftest efrit-model-chosen-while-it-works-waits-for-the-next-turn ()
+  "The turn that runs ends with the model with which it began."
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"eval_sexp\", input = { code = \"1\" } }]
+[[reply]]
+text = \"Done.\"
+"
+    (efrit-viewing-type "Go.")
+    (should (efrit-test-wait-until (lambda () (efrit-run-pending-use view-loop))))
+    (efrit-model "claude-haiku-5-5")
+    (should (equal "claude-sonnet-5-5" (efrit-loop-option view-loop 'efrit-claude-model)))
+    (should (equal "claude-haiku-5-5" (efrit-loop-next-option view-loop 'efrit-claude-model)))
+    (efrit-viewing-shows "It holds from the next turn on.")
+    (efrit-allow-once)
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (should (equal '("claude-sonnet-5-5" "claude-haiku-5-5") (choosing-tests--models)))))
+
+(ert-deftest efrit-model-with-a-prefix-argument-changes-new-sessions-alone ()
+  (let ((before (default-value 'efrit-claude-model)))
+    (unwind-protect
+        (efrit-viewing-with-view choosing-tests--two
+          (choosing-tests--press "C-u M-x efrit-model RET claude-opus-5-5 RET")
+          (should (equal "claude-opus-5-5" (default-value 'efrit-claude-model)))
+          (should (equal before (efrit-loop-option view-loop 'efrit-claude-model)))
+          (should (equal "claude-opus-5-5"
+                         (efrit-loop-option (efrit-test-loop) 'efrit-claude-model))))
+      (set-default 'efrit-claude-model before))))
+
+(ert-deftest efrit-model-offers-the-known-models-with-their-prices ()
+  (efrit-viewing-with-view choosing-tests--two
+    (let (names annotate)
+      (cl-letf (((symbol-function 'completing-read)
+                 (lambda (prompt table &rest _)
+                   (should (equal "Model of this session (now claude-sonnet-5-5): " prompt))
+                   (setq names (all-completions "" table)
+                         annotate (completion-metadata-get (completion-metadata "" table nil)
+                                                           'annotation-function))
+                   "claude-opus-5-5")))
+        (call-interactively #'efrit-model))
+      (should (member "claude-haiku-5-5" names))
+      (should (member "claude-opus-5-5" names))
+      (should (string-match-p "1\\.0M window  \\$4\\.00 in  \\$0\\.20 cached  \\$20\\.00 out"
+                              (funcall annotate "claude-opus-5-5")))
+      (should (string-match-p "now\\'" (funcall annotate "claude-sonnet-5-5"))))
+    (efrit-viewing-shows "The model is claude-opus-5-5, at $4.00 in and $20.00 out")
+    (should-not (string-search "sent anew" (efrit-viewing-view-text)))))
+
+(ert-deftest efrit-model-takes-a-name-that-is-not-known ()
+  (efrit-viewing-with-view choosing-tests--two
+    (choosing-tests--press "M-x efrit-model RET of-my-own RET")
+    (efrit-viewing-shows "The model is of-my-own, whose price is not known.")
+    (should (equal "of-my-own" (efrit-loop-option view-loop 'efrit-claude-model)))))
+
+;;; Effort, thinking and limits
+
+(ert-deftest efrit-effort-and-thinking-reach-the-next-request ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (choosing-tests--press "M-x efrit-effort RET low RET")
+    (choosing-tests--press "M-x efrit-thinking RET omitted RET")
+    (efrit-viewing-in-order "The effort is low." "Thinking comes omitted.")
+    (efrit-viewing-type "Again.")
+    (efrit-test-rest view-loop)
+    (let ((bodies (mapcar (lambda (request) (gethash "body" request)) (efrit-test-sent))))
+      (should-not (gethash "output_config" (car bodies)))
+      (should (equal "low" (gethash "effort" (gethash "output_config" (cadr bodies)))))
+      (should (equal "omitted" (gethash "display" (gethash "thinking" (cadr bodies))))))
+    (choosing-tests--press "M-x efrit-effort RET the SPC API's SPC default RET")
+    (should-not (efrit-loop-option view-loop 'efrit-claude-effort))))
+
+(ert-deftest efrit-effort-says-where-the-endpoint-is-not-asked-for-it ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-test-with-options view-loop ((efrit-claude-features nil))
+      (choosing-tests--press "M-x efrit-effort RET low RET")
+      (efrit-viewing-shows "The effort is low.  This endpoint is not asked for it"))))
+
+(ert-deftest efrit-limit-changes-a-guard-at-once ()
+  (efrit-viewing-with-view "
+[[reply]]
+repeat = 3
+tool = [{ name = \"vcs_status\", input = {} }]
+[[reply]]
+text = \"Done.\"
+"
+    (choosing-tests--press "M-x efrit-limit RET turns RET 2 RET")
+    (efrit-viewing-shows "Turns after a message before you are asked to go on: 2.")
+    (efrit-viewing-type "Go.")
+    (should (eq 'limited (efrit-test-rest view-loop)))
+    (efrit-viewing-shows "Go on?")
+    (choosing-tests--press "M-x efrit-limit RET turns RET RET")
+    (efrit-viewing-shows "before you are asked to go on: no limit.")
+    (should-not (efrit-loop-option view-loop 'efrit-max-turns))
+    (should-not (string-search "Go on?" (efrit-viewing-view-text)))
+    (should-error (choosing-tests--press "M-x efrit-limit RET turns RET 2.5 RET"))
+    (should-error (choosing-tests--press "M-x efrit-limit RET dollars RET much RET"))
+    (choosing-tests--press "M-x efrit-limit RET dollars RET 0.5 RET")
+    (should (equal 0.5 (efrit-loop-option view-loop 'efrit-max-dollars)))
+    (efrit-continue view-loop)
+    (should (eq 'idle (efrit-test-rest view-loop)))))
+
+;;; The menu
+
+(defun choosing-tests--menu ()
+  "Return the keys of the menu that can be pressed now."
+  (let ((transient-show-popup nil)
+        keys)
+    (unwind-protect
+        (progn
+          (call-interactively #'efrit)
+          (dolist (suffix transient--suffixes)
+            (unless (oref suffix inapt)
+              (push (oref suffix key) keys))))
+      (transient--emergency-exit))
+    keys))
+
+(ert-deftest efrit-menu-is-headed-by-project-title-model-and-budget ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "What is README.md?")
+    (efrit-test-rest view-loop)
+    (should (efrit-test-wait-until (lambda () (efrit-loop-title view-loop))))
+    (choosing-tests--menu)
+    (should (string-match-p "\\`[^\n]*efrit-project-[^\n]* · What is README\\.md\\?\n\
+.*k/70k · .* · [$]0\\.[0-9]+ · claude-sonnet-5-5.*\\'"
+                            (substring-no-properties (efrit-menu--heading))))
+    (should (equal "model: claude-sonnet-5-5"
+                   (substring-no-properties (efrit-menu--describe-model))))
+    (should (equal "limits: $2, 100 turns"
+                   (substring-no-properties (efrit-menu--describe-limits))))))
+
+(ert-deftest efrit-menu-offers-what-can-be-done-now ()
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"eval_sexp\", input = { code = \"(+ 1 1)\" } }]
+[[reply]]
+text = \"Done.\"
+"
+    (let ((keys (choosing-tests--menu)))
+      (should-not (seq-intersection '("k" "x" "r" "y" "n" "N" "s" "a" "p" "A" "e" "m") keys))
+      (should-not (seq-difference '("d" "v" "c" "b" "M" "E" "T" "L" "O" "R") keys)))
+    (efrit-viewing-type "Evaluate.")
+    (should (efrit-test-wait-until (lambda () (efrit-run-pending-use view-loop))))
+    (let ((keys (choosing-tests--menu)))
+      (should-not (seq-difference '("k" "y" "n" "N" "s") keys))
+      (should-not (seq-intersection '("c" "x" "r" "e") keys)))
+    (efrit-allow-once)
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (efrit-viewing-to "eval_sexp")
+    (should-not (seq-difference '("o" "w" "c") (choosing-tests--menu)))))
+
+(ert-deftest efrit-menu-without-a-session-offers-to-begin-one ()
+  (efrit-test-with-project nil
+    (with-temp-buffer
+      (setq default-directory efrit-test-project)
+      (let ((keys (choosing-tests--menu)))
+        (should (equal "No session is open here" (efrit-menu--heading)))
+        (should (equal "New sessions" (efrit-menu--settings-heading)))
+        (should-not (seq-difference '("d" "+" "M" "E" "T" "L" "R" "l" "D") keys))
+        (should-not (seq-intersection '("v" "c" "k" "b" "u" "U" "F" "O" "o" "w") keys))))))
+
+(provide 'choosing-tests)
+;;; choosing-tests.el ends here
