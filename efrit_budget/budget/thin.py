@@ -5,7 +5,7 @@ that cost more than assumed are not balanced by others that cost less.
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from unicodedata import normalize
 
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import DEAR_MARKS, ones, parts_cost
-from efrit_budget.budget.words import BLANK, CONTINUING, divided, known_words
+from efrit_budget.budget.words import BLANK, CONTINUING, different, divided, known_words
 
 RULERS = "─═█▀▄░■—…\u3000．"  # noqa: RUF001
 """Characters that lines are drawn with, of which several are one token."""
@@ -28,7 +28,6 @@ COMMON = frozenset(" \n0123456789" + MARKS)
 COMMON_BYTES = bytes(map(ord, COMMON))
 LETTER_BYTES = bytes(32 if chr(byte) in COMMON else byte for byte in range(256))
 """Maps the bytes of `COMMON` characters to a space, any other byte to itself."""
-EACH_BYTE = bytes(range(256))
 BEYOND_ASCII = b"\0" + b"\x80" * 255
 COST, DIGIT_COST, CHEAP_COST = 0.85, 0.42, 0.55
 """The least tokens of a character in a thin stretch: a letter or mark, a digit, or another."""
@@ -81,12 +80,25 @@ def stretches(text: str) -> Stretches:
         unit = text.find(text[at : at + LONGEST_UNIT], at + 1, at + STRETCH) - at
         if unit > 0 and text[at : at + STRETCH - unit] == text[at + unit : at + STRETCH]:
             units[at] = unit
-    again = {at for at, unit in units.items() if unit <= LONGEST_UNIT}
-    repeated = [text[at : at + STRETCH] for at in sorted(again)]
+    again = {at: unit for at, unit in units.items() if unit <= LONGEST_UNIT}
+    repeated = list(repeating_parts(text, again))
     thin = "".join(thin_stretches(text, again))
     slow = STRETCH * (len(units) - len(again))
     cost = sum(map(repeated_cost, repeated))
     return Stretches(thin, least_cost(thin), "".join(repeated), cost, slow)
+
+
+def repeating_parts(text: str, units: Mapping[int, int]) -> Iterator[str]:
+    """Yield the stretches that repeat the `units`, with what goes on likewise beside each run."""
+    for at, unit in units.items():
+        begin, end = at, at + STRETCH
+        if begin - STRETCH not in units:
+            while begin > 0 and text[begin - 1] == text[begin - 1 + unit]:
+                begin -= 1
+        if end not in units:
+            while end < len(text) and text[end] == text[end - unit]:
+                end += 1
+        yield text[begin:end]
 
 
 def thin_stretches(text: str, but: Container[int]) -> Iterator[str]:
@@ -117,11 +129,6 @@ def one_byte_each(text: str) -> bytes:
     raw = text.encode("utf-32-le", "surrogatepass")
     beyond = int.from_bytes(raw[1::4].translate(BEYOND_ASCII), "little")
     return (int.from_bytes(raw[::4], "little") | beyond).to_bytes(len(text), "little")
-
-
-def different(some: bytes) -> int:
-    """Return the number of different bytes."""
-    return len(EACH_BYTE) - len(EACH_BYTE.translate(None, some))
 
 
 def is_thin(stretch: str) -> bool:

@@ -11,6 +11,7 @@ UNBROKEN, FEW = 32, 6
 """A run of `UNBROKEN` letters or more, over `FEW` of them different, is a word of no language."""
 STRETCH, FEW_KINDS = 512, range(12, 18)
 """The length of a stretch of unknown words, and how many different letters in it are few."""
+EACH_BYTE = bytes(range(256))
 SMALL = b"abcdefghijklmnopqrstuvwxyz"
 BLANK = b"_"
 """The character that stands for a space before a word."""
@@ -101,14 +102,14 @@ def unbroken(letters: bytes) -> int:
     found, at = 0, shape.find(b"x" * UNBROKEN)
     while at >= 0:
         run = letters[at : shape.find(b" ", at)]
-        found += len(run) if not run.isupper() and different_letters(run.lower()) > FEW else 0
+        found += len(run) if not run.isupper() and different(run.lower(), SMALL) > FEW else 0
         at = shape.find(b"x" * UNBROKEN, at + len(run))
     return found
 
 
-def different_letters(small: bytes) -> int:
-    """Return the number of different small letters."""
-    return len(SMALL) - len(SMALL.translate(None, small))
+def different(some: bytes, among: bytes = EACH_BYTE) -> int:
+    """Return how many of the bytes of `among` are in `some`."""
+    return len(among) - len(among.translate(None, some))
 
 
 def made_of_few(rest: bytes) -> int:
@@ -118,4 +119,4 @@ def made_of_few(rest: bytes) -> int:
     """
     whole = len(rest) - len(rest) % STRETCH
     stretches = (rest[at : at + STRETCH] for at in range(0, whole, STRETCH))
-    return STRETCH * sum(different_letters(stretch) in FEW_KINDS for stretch in stretches)
+    return STRETCH * sum(different(stretch, SMALL) in FEW_KINDS for stretch in stretches)

@@ -14,6 +14,7 @@ from tests.soak import amount
 
 MOST = 1.2
 LEAST_TOKENS = 300
+PATHS = "lisp/progmodes/python-shell.el\nlisp/textmodes/table-layout.el\n" * 16
 
 
 def digits(size: int, below: int) -> list[int]:
@@ -45,11 +46,16 @@ def test_a_made_text_has_the_same_estimate_on_every_machine(seed: int) -> None:
             "".join("afkdz"[n % 5] + "QXVJK"[n % 7 % 5] + "αβγδε"[n % 3] for n in digits(300, 99)),
             875,
         ),
+        ("? exit 0\n" + "8645970 " * 75 + "\n? Took 0.0 s.\n", 314),
+        ("A".join(PATHS[at : at + 3] for at in range(0, len(PATHS), 3)), 821),
         ("".join(["MRLVOZDE", "K5SGIV3E", "GEZDGNBV"][n % 3] for n in digits(200, 99)), 955),
     ],
 )
 def test_an_odd_notation_is_not_far_below_its_tokens(text: str, tokens: int) -> None:
-    """Numbers behind a zero, references, numbers without blanks, two scripts, base32 by turns."""
+    """Numbers behind a zero, references, numbers without blanks, two scripts, base32 by turns.
+
+    Also a number repeated between other lines, and paths divided by a capital.
+    """
     assert tokens <= 1.15 * estimate(text)
 
 
