@@ -33,7 +33,7 @@
 
 (defvar-local efrit-ask--last-answer-time nil
   "Time in seconds of the last answer to a question for permission, or nil.
-Bringing a question in sight counts as an answer.")
+Bringing a question or its further answers in sight counts as an answer.")
 
 (defvar-local efrit-ask--reviewed-use nil
   "The `efrit-use' whose question was in sight from its first line, or nil.")
@@ -43,6 +43,21 @@ Bringing a question in sight counts as an answer.")
 
 (defconst efrit-ask--short-lines 6
   "Most lines of the arguments of a question that fits any window.")
+
+(defconst efrit-ask--most-diff-lines 15
+  "Most lines of a diff that a question shows; `efrit-show-diff' shows the rest.")
+
+(defconst efrit-ask--lines-besides-diff 9
+  "Lines that a question needs in its window besides those of its diff.")
+
+(defconst efrit-ask--default-columns 80
+  "Columns for which questions are laid out in a buffer that is in no window.")
+
+(defvar-local efrit-ask--laid-out-size nil
+  "The columns and lines for which the question in this buffer is laid out.")
+
+(defvar efrit-ask--with-more (make-hash-table :test #'eq :weakness 'key)
+  "The loops whose questions show all answers: a hash table from loops to t.")
 
 (defvar efrit-ask--last-diff nil
   "The diff that was fontified last, consed to the same diff with faces, or nil.")
@@ -69,6 +84,7 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
 (defvar efrit-ask-permission-map
   (let ((map (make-sparse-keymap)))
     (define-key map "N" #'efrit-deny-for-session)
+    (define-key map "m" #'efrit-more-answers)
     (pcase-dolist (`(,key ,_ ,_ ,command) efrit-ask--lasting-answers)
       (define-key map key command))
     (pcase-dolist (`(,key ,_ ,command) (append efrit-ask--answers efrit-ask--plan-answers))
@@ -98,6 +114,7 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
 (defun efrit-ask-text (loop)
   "Return the text of LOOP's question, or nil.
 It asks for permission, whether to go on, or what the model wants to know."
+  (setq efrit-ask--laid-out-size (efrit-ask--size))
   (cond ((efrit-run-pending-use loop) (efrit-ask--permission loop))
         ((efrit-ask--guard loop) (efrit-ask--guard-text (efrit-ask--guard loop)))
         ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
@@ -193,6 +210,13 @@ If the session asks whether to go on, stop it."
   (interactive (list (progn (efrit-ask--check-sight)
                             (read-string "Not allowed, because: "))))
   (efrit-ask--decide 'deny nil (and (not (string-blank-p reason)) reason)))
+
+(defun efrit-more-answers ()
+  "Show the further answers to the questions of this session, or hide them."
+  (interactive)
+  (let ((loop (efrit-loop-current)))
+    (efrit-ask-pending-use loop)
+    (efrit-ask--show-more loop (not (gethash loop efrit-ask--with-more)))))
 
 (defun efrit-show-diff ()
   "Show the diff of the pending tool call in another window."
@@ -304,6 +328,10 @@ question, move it to the next question, or to the reply box."
     (efrit-ask--check-read)
     (when (and scope (eq decision 'allow))
       (efrit-ask--check-grant loop use (or grant 'exactly)))
+    (when (and scope (not (gethash loop efrit-ask--with-more)))
+      (efrit-ask--show-more loop t)
+      (setq efrit-ask--last-answer-time (float-time))
+      (user-error "Review what this answer is for, then repeat the command"))
     (efrit-run-answer loop use decision scope reason grant)
     (setq efrit-ask--last-answer-time (float-time))
     (when on-question
@@ -315,6 +343,13 @@ question, move it to the next question, or to the reply box."
     (user-error (if (efrit-run-grants loop use)
                     "This permission is not offered here; see the buttons of the question"
                   "This is asked each time; allow or deny it once"))))
+
+(defun efrit-ask--show-more (loop more)
+  "Show all answers to the questions of LOOP; if MORE is nil, only the first."
+  (if more
+      (puthash loop t efrit-ask--with-more)
+    (remhash loop efrit-ask--with-more))
+  (efrit-loop-notify loop 'answers))
 
 (defun efrit-ask--check-sight ()
   "Return the current loop if the person can see its question for permission.
@@ -370,29 +405,94 @@ The person may have meant that key for the question before."
     (user-error "This question is new: review it, then repeat the command")))
 
 (defun efrit-ask--permission (loop)
-  "Return the text of the first question for permission of LOOP, with its keys."
+  "Return the text of the first question for permission of LOOP, with its keys.
+What is asked about comes first; the title stands beside the answers, so that
+both are in sight together."
   (let* ((asking (seq-filter (lambda (use) (eq (efrit-use-state use) 'asking))
                              (efrit-loop-run loop)))
          (use (car asking))
-         (shown (if (efrit-use-plan use)
-                    (efrit-ask--block (efrit-ask--fontified-diff (efrit-ask-arguments-text use)))
-                  (efrit-ask--block (efrit-ask-arguments-text use) 'efrit-question-body))))
+         (body (efrit-ask--body use)))
     (propertize
-     (concat (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
-             "\n" shown "\n"
+     (concat body
+             (propertize (efrit-ask--title use (length asking)) 'face 'efrit-question)
+             "\n"
              (and (efrit-use-guard use)
                   (propertize (format "  %s  This is asked about each time.\n"
                                       (efrit-permissions-visible (efrit-use-guard use) t))
-                              'face 'efrit-note))
-             (efrit-ask--line (mapcar (pcase-lambda (`(,key ,label ,command))
-                                        (efrit-ask--button key label command))
-                                      (append efrit-ask--answers
-                                              (efrit-ask--plan-actions use))))
-             (mapconcat (lambda (button) (efrit-ask--line (list button)))
-                        (efrit-ask--lasting-buttons loop use) "")
-             (efrit-ask--help-text (length (split-string shown "\n"))))
+                              'face 'efrit-note 'wrap-prefix "  "))
+             (efrit-ask--answer-lines loop use)
+             (efrit-ask--help-text (length (split-string body "\n" t))))
      'keymap efrit-ask-permission-map
      'efrit-question t)))
+
+(defun efrit-ask--body (use)
+  "Return what USE would do, as lines: a part of its diff, or all its arguments."
+  (if (efrit-use-plan use)
+      (efrit-ask--diff-part (efrit-plan-text (efrit-use-plan use)))
+    (let* ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
+           (main (efrit-show-main-argument use)))
+      (if (null main)
+          (efrit-ask--block (efrit-ask-arguments-text use) 'efrit-question-body)
+        (concat (efrit-ask--block (efrit-permissions-visible
+                                   (efrit-ask--value-text (plist-get arguments main)))
+                                  'efrit-question-body)
+                (cl-loop for (name value) on arguments by #'cddr
+                         unless (eq name main)
+                         concat (propertize
+                                 (format "  %s: %s\n" (substring (symbol-name name) 1)
+                                         (efrit-permissions-visible
+                                          (efrit-ask--value-text value) t))
+                                 'face 'efrit-figures 'wrap-prefix "    ")))))))
+
+(defun efrit-ask--diff-part (diff)
+  "Return the first lines of DIFF for a question, and where to see the rest.
+The names of a single file are left out, since the title has them."
+  (let* ((bare (if (and (string-match "\\`--- .*\n\\+\\+\\+ .*\n" diff)
+                        (not (string-match-p "^--- .*\n\\+\\+\\+ " diff (match-end 0))))
+                   (substring diff (match-end 0))
+                 diff))
+         (lines (split-string (string-remove-suffix "\n" bare) "\n"))
+         (shown (seq-take lines (efrit-ask--diff-lines)))
+         (width (* 2 (car (efrit-ask--size))))
+         (cut (seq-count (lambda (line) (> (string-width line) width)) shown))
+         (rest (- (length lines) (length shown))))
+    (concat
+     (efrit-ask--block
+      (efrit-ask--fontified-diff
+       (mapconcat (lambda (line) (truncate-string-to-width line width nil nil "…"))
+                  shown "\n")))
+     (when (or (> rest 0) (> cut 0))
+       (concat (propertize
+                (concat "  … "
+                        (string-join
+                         (delq nil (list (and (> rest 0)
+                                              (concat (efrit-count-text rest "more line")))
+                                         (and (> cut 0)
+                                              (concat (efrit-count-text cut "line") " cut"))))
+                         ", ")
+                        "  ")
+                'face 'efrit-note)
+               (efrit-ask--button "d" "show the whole diff" #'efrit-show-diff)
+               "\n")))))
+
+(defun efrit-ask--answer-lines (loop use)
+  "Return lines with the answers to the question of LOOP about USE.
+Besides the first ones only \"more\" is shown, unless the person asked for more."
+  (let ((more (gethash loop efrit-ask--with-more)))
+    (concat
+     (efrit-ask--flow
+      (append (efrit-ask--buttons efrit-ask--answers)
+              (list (efrit-ask--button "m" (if more "fewer" "more") #'efrit-more-answers))))
+     (when more
+       (concat
+        (when-let* ((actions (efrit-ask--plan-actions use)))
+          (efrit-ask--flow (efrit-ask--buttons actions)))
+        (mapconcat (lambda (button) (efrit-ask--flow (list button)))
+                   (efrit-ask--lasting-buttons loop use) ""))))))
+
+(defun efrit-ask--buttons (answers)
+  "Return buttons for ANSWERS, lists of key, label and command."
+  (mapcar (lambda (answer) (apply #'efrit-ask--button answer)) answers))
 
 (defun efrit-ask--guard (loop)
   "Return the guard for which LOOP asks whether to go on, or nil."
@@ -404,15 +504,14 @@ The person may have meant that key for the question before."
   (propertize
    (concat (propertize (concat (efrit-show-guard guard) "  Go on?") 'face 'efrit-question)
            "\n"
-           (efrit-ask--line
+           (efrit-ask--flow
             (list (efrit-ask--button "y" "go on" #'efrit-continue-unasked)
                   (efrit-ask--button
                    "d" (format "go on, ask again at %s"
                                (efrit-show-amount (car guard) (efrit-loop-next-limit guard)))
                    #'efrit-continue)
                   (efrit-ask--button "n" "stop" #'efrit-stop)))
-           (propertize "  C-c C-y goes on · C-c C-d stops · C-c C-a goes to the question; \
-nothing is lost\n"
+           (propertize (efrit-ask--flow '("C-c C-y goes on" "C-c C-d stops" "nothing is lost") " · ")
                        'face 'efrit-note))
    'keymap efrit-ask-guard-map
    'efrit-question t))
@@ -441,27 +540,36 @@ nothing is lost\n"
             #'efrit-deny-for-session)))))
 
 (defun efrit-ask--help-text (lines)
-  "Return a line with the reply box's keys for a question of LINES lines."
+  "Return the reply box's keys for a question about LINES lines."
   (propertize
-   (concat "  C-c C-y once · C-c C-d no · C-c C-a "
-           (if (> lines efrit-ask--short-lines)
-               (format "goes to the first of its %d lines\n" lines)
-             "goes to the question, for these keys\n"))
+   (efrit-ask--flow
+    (list "C-c C-y once" "C-c C-d no"
+          (if (> lines efrit-ask--short-lines)
+              (format "C-c C-a goes to the first of its %d lines" lines)
+            "C-c C-a goes to the question"))
+    " · ")
    'face 'efrit-note))
 
 (defun efrit-ask--fontified-diff (diff)
-  "Return DIFF with faces and visible characters; cache the last result."
+  "Return DIFF, without its last newline, with faces and visible characters.
+Cache the last result."
   (let ((shown (efrit-permissions-visible diff)))
     (unless (equal shown (car efrit-ask--last-diff))
-      (setq efrit-ask--last-diff (cons shown (efrit-diff-fontify shown))))
+      ;; Without a newline a last line gets no face.
+      (let ((faced (efrit-diff-fontify (concat shown "\n"))))
+        (setq efrit-ask--last-diff (cons shown (substring faced 0 -1)))))
     (cdr efrit-ask--last-diff)))
 
 (defun efrit-ask--title (use count)
-  "Return the first line of the question about USE, the first of COUNT open ones."
-  (concat (efrit-permissions-visible (or (efrit-use-question use)
-                                         (format "May %s run?" (efrit-use-name use)))
-                                     t)
-          (if (> count 1) (format "  (the first of %d)" count) "")))
+  "Return the title of the question about USE, the first of COUNT open ones.
+Several changes have a line each."
+  (let ((changes (and (efrit-use-plan use) (efrit-plan-change-lines (efrit-use-plan use))))
+        (of (if (> count 1) (format "  (the first of %d)" count) "")))
+    (if (cdr changes)
+        (concat (format "Make these %d changes?%s" (length changes) of)
+                (mapconcat (lambda (line) (concat "\n  " (efrit-permissions-visible line t)))
+                           changes ""))
+      (concat (efrit-permissions-visible (efrit-show-question-title use) t) of))))
 
 (defun efrit-ask--question-text (question options)
   "Return the text of the model's QUESTION, with a button for each of OPTIONS."
@@ -469,51 +577,88 @@ nothing is lost\n"
    (concat (propertize (concat "The model asks:\n" (efrit-permissions-visible question))
                        'face 'efrit-question)
            "\n"
-           (efrit-ask--line
-            (append (cl-loop for option in options
-                             for number from 1
-                             collect (efrit-ask--button
-                                      (number-to-string number)
-                                      (efrit-permissions-visible option t)
-                                      (let ((number number))
-                                        (lambda () (interactive) (efrit-choose-option number)))))
-                    (list (propertize "or answer in the reply box"
-                                      'face 'efrit-note)))
-            (and options "\n")))
+           (when options
+             (efrit-ask--flow
+              (cl-loop for option in options
+                       for number from 1
+                       collect (efrit-ask--button
+                                (number-to-string number)
+                                (efrit-permissions-visible option t)
+                                (let ((number number))
+                                  (lambda () (interactive) (efrit-choose-option number)))))))
+           (propertize "  or answer in the reply box\n" 'face 'efrit-note))
    'keymap efrit-ask-options-map
    'efrit-question t))
 
-(defun efrit-ask--line (parts &optional between)
-  "Return PARTS as an indented line, joined by BETWEEN (or \" \") and two blanks."
-  (concat "  " (string-join parts (concat (or between " ") "  ")) "\n"))
+;;;; Layout
+
+(defun efrit-ask-fits-p ()
+  "Return non-nil if the questions in this buffer are laid out for its windows."
+  (equal efrit-ask--laid-out-size (efrit-ask--size)))
+
+(defun efrit-ask--size ()
+  "Return the columns and lines of the smallest window of this buffer, as a cons."
+  (let ((windows (and (not noninteractive) (get-buffer-window-list nil nil t))))
+    (if windows
+        (cons (apply #'min (mapcar #'window-max-chars-per-line windows))
+              (apply #'min (mapcar #'window-body-height windows)))
+      (cons efrit-ask--default-columns most-positive-fixnum))))
+
+(defun efrit-ask--diff-lines ()
+  "Return the most lines of a diff to show in a question in this buffer."
+  (min efrit-ask--most-diff-lines
+       (max 3 (- (cdr (efrit-ask--size)) efrit-ask--lines-besides-diff))))
+
+(defun efrit-ask--flow (parts &optional between)
+  "Return PARTS as one indented line, joined by BETWEEN, by default three blanks.
+If this buffer's windows are too narrow for it, return a line for each part."
+  (let ((line (concat "  " (string-join parts (or between "   ")))))
+    (if (<= (string-width line) (car (efrit-ask--size)))
+        (concat line "\n")
+      (mapconcat (lambda (part) (concat "  " (propertize part 'wrap-prefix "      ") "\n"))
+                 parts ""))))
 
 (defun efrit-ask--button (key label command)
   "Return a button with the text \"[KEY] LABEL\" for COMMAND."
-  (efrit-ask-button (format "[%s] %s" key label) command))
+  (efrit-ask-button (concat (propertize (format "[%s]" key) 'face 'efrit-key)
+                            (propertize (concat " " label) 'face 'default))
+                    command))
 
 (defun efrit-ask-button (label command)
-  "Return a button with the text LABEL for COMMAND."
-  (make-text-button (copy-sequence label) nil
-                    'face 'efrit-key
-                    'action (lambda (_) (call-interactively command))))
+  "Return a button with the text LABEL for COMMAND.
+It has the face `efrit-key' unless LABEL has faces of its own."
+  (let ((label (copy-sequence label)))
+    (unless (get-text-property 0 'face label)
+      (put-text-property 0 (length label) 'face 'efrit-key label))
+    (make-text-button label nil
+                      'action (lambda (_) (call-interactively command)))))
 
 (defun efrit-ask--argument (name value)
   "Return argument NAME with its whole VALUE, below NAME if it has several lines."
-  (let ((text (efrit-permissions-visible
-               (cond ((stringp value) value)
-                     ((eq value t) "yes")
-                     ((null value) "no")
-                     (t (decode-coding-string (efrit-json-write value) 'utf-8))))))
+  (let ((text (efrit-permissions-visible (efrit-ask--value-text value))))
     (concat (efrit-permissions-visible (substring (symbol-name name) 1) t)
             (if (string-search "\n" text) ":\n" ": ")
             text)))
 
+(defun efrit-ask--value-text (value)
+  "Return VALUE, an argument of a tool, as text."
+  (cond ((stringp value) value)
+        ((eq value t) "yes")
+        ((null value) "no")
+        (t (decode-coding-string (efrit-json-write value) 'utf-8))))
+
 (defun efrit-ask--block (text &optional face)
-  "Return TEXT in FACE, if non-nil, with a bar before each line."
-  (mapconcat (lambda (line)
-               (concat (propertize "  │ " 'face 'efrit-note)
-                       (if face (propertize line 'face face) line)))
-             (split-string text "\n") "\n"))
+  "Return TEXT in FACE, if non-nil, as lines with a bar before each.
+The background of a line's last character goes on to the window's edge."
+  (let ((bar (propertize "  │ " 'face 'efrit-note)))
+    (mapconcat
+     (lambda (line)
+       (let* ((line (if face (propertize line 'face face) line))
+              (last (and (> (length line) 0)
+                         (get-text-property (1- (length line)) 'face line))))
+         (propertize (concat bar line (if last (propertize "\n" 'face last) "\n"))
+                     'wrap-prefix bar)))
+     (split-string text "\n") "")))
 
 ;;; Changing an edit before it is allowed
 
@@ -553,7 +698,7 @@ nothing is lost\n"
                                               (efrit-change-path change)))))
     (with-current-buffer buffer
       (insert (efrit-change-after change))
-      (goto-char (point-min))
+      (goto-char (+ (point-min) (efrit-change-start change)))
       (efrit-revise--set-mode (efrit-change-file change))
       (setq efrit-loop-here loop
             efrit-revise--use use
@@ -563,7 +708,9 @@ nothing is lost\n"
             (substitute-command-keys
              "New text of the file: \\[efrit-revise-accept] allows it, \
 \\[efrit-revise-drop] goes back to the question")))
-    (pop-to-buffer buffer)))
+    (pop-to-buffer buffer)
+    (unless noninteractive
+      (recenter))))
 
 (defun efrit-revise-accept ()
   "Allow the pending tool call, with this buffer's text as the file's new text."

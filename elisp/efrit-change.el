@@ -337,6 +337,15 @@ of the change in the sidecar."
     (with-current-buffer buffer
       (efrit-change--check-content change))))
 
+(defun efrit-change-start (change)
+  "Return where the first changed line begins in the text after CHANGE.
+This is a number of characters."
+  (let* ((before (or (efrit-change-before change) ""))
+         (after (or (efrit-change-after change) ""))
+         (same (efrit-file--common-start before after (min (length before) (length after))))
+         (line (and (> same 0) (string-match "[^\n]*\\'" (substring after 0 same)))))
+    (or line same)))
+
 (defun efrit-change-release (change)
   "Kill the buffer that was opened for CHANGE, if it is neither shown nor modified."
   (let ((buffer (efrit-change-buffer change)))
@@ -587,12 +596,21 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
     (display-buffer (current-buffer))))
 
 (defun efrit-diff--keep-faces (text)
-  "Return TEXT with its faces, and without other text properties."
+  "Return TEXT with its faces, and without other text properties.
+The signs have the faces of their lines: in some themes they are not seen."
   (let ((bare (substring-no-properties text)))
     (pcase-dolist (`(,start ,end ,properties) (object-intervals text))
       (when-let* ((face (plist-get properties 'face)))
-        (put-text-property start end 'face face bare)))
+        (put-text-property start end 'face (efrit-diff--line-face face) bare)))
     bare))
+
+(defun efrit-diff--line-face (face)
+  "Return FACE, or for that of a sign the face of the sign's line."
+  (pcase face
+    ('diff-indicator-added 'diff-added)
+    ('diff-indicator-removed 'diff-removed)
+    ('diff-indicator-changed 'diff-changed)
+    (_ face)))
 
 (defun efrit-diff--by-program (old new)
   "Return the hunks from OLD to NEW by the diff program, or nil if it fails."

@@ -235,8 +235,13 @@ Visit the file if it exists."
 
 (defun efrit-plan-prompt (plan)
   "Return the question to the person about PLAN, one line."
-  (or (efrit-plan-question plan)
-      (mapconcat #'efrit-plan--change-line (efrit-plan-changes plan) ", ")))
+  (concat (or (efrit-plan-question plan)
+              (string-join (efrit-plan-change-lines plan) ", "))
+          "?"))
+
+(defun efrit-plan-change-lines (plan)
+  "Return a line about each change of PLAN, such as \"Edit a.el +2 −0\"."
+  (mapcar #'efrit-plan--change-line (efrit-plan-changes plan)))
 
 (defun efrit-plan-revisable (plan)
   "Return each change of PLAN whose new text the person may edit."
@@ -309,7 +314,7 @@ Call THEN with the plan, or REFUSED with the reason."
 (defun efrit-plan--change-line (change)
   "Return CHANGE as a line, with the numbers of lines added and removed."
   (let ((counts (efrit-diff-counts (efrit-plan--change-diff change))))
-    (format "%s %s%s (+%d −%d)" (capitalize (symbol-name (efrit-change-kind change)))
+    (format "%s %s%s +%d −%d" (capitalize (symbol-name (efrit-change-kind change)))
             (efrit-change-path change)
             (if (efrit-change-to change) (concat " to " (efrit-change-to change)) "")
             (car counts) (cdr counts))))

@@ -83,11 +83,43 @@
             (propertize (efrit-show--use-end use (efrit-use-result use))
                         'face 'efrit-figures))))
 
+(defconst efrit-show--questions
+  '(("run_command" "Run this command?" :command)
+    ("compile" "Compile with this command?" :command)
+    ("eval_sexp" "Evaluate this code in your Emacs?" :code)
+    ("fetch_url" "Fetch this address?" :url)
+    ("web_search" "Search the web for this?" :query)
+    ("read_buffer" "Read this buffer?" :buffer)
+    ("buffer_outline" "Show the outline of this buffer?" :path)
+    ("read_file" "Read this file?" :path)
+    ("search_content" "Search the project for this?" :pattern)
+    ("mem_delete" "Delete this observation from memory?" :id))
+  "Questions to the person about tools: lists (TOOL QUESTION ARGUMENT).
+ARGUMENT is the one that the question calls \"this\".")
+
 (defun efrit-show-question (use)
-  "Return the question to the person about USE, an `efrit-use'."
+  "Return the question to the person about USE, an `efrit-use', on one line.
+Unless USE has a plan, whose files are named, the line has what USE acts on."
+  (let ((title (efrit-show-question-title use))
+        (subject (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use))))
+    (if (or (efrit-use-plan use) (string-search subject title))
+        title
+      (concat title "  " subject))))
+
+(defun efrit-show-question-title (use)
+  "Return the question to the person about USE, without what USE acts on."
   (or (efrit-use-question use)
-      (format "Let %s run?  %s" (efrit-use-name use)
-              (efrit-permissions-subject (efrit-use-name use) (efrit-use-arguments use)))))
+      (if (efrit-show-main-argument use)
+          (cadr (assoc (efrit-use-name use) efrit-show--questions))
+        (format "Use the tool %s for this?" (efrit-use-name use)))))
+
+(defun efrit-show-main-argument (use)
+  "Return the keyword of the argument that the question about USE is for, or nil."
+  (let ((argument (nth 2 (assoc (efrit-use-name use) efrit-show--questions)))
+        (given (ignore-errors (efrit-json-plist (efrit-use-arguments use)))))
+    (and argument
+         (plist-get given argument)
+         argument)))
 
 (defun efrit-show-cache-share (loop)
   "Return the percentage of LOOP's prompt tokens read from the cache, or nil."

@@ -259,14 +259,12 @@ For a link of the search engine to a result, return the result's address."
     (user-error "`efrit-web-search-url' has no %%s for the query"))
   (string-replace "%s" (url-hexify-string query) efrit-web-search-url))
 
-(defun efrit-web--question (_loop arguments)
-  "Return the question to the person about a search with ARGUMENTS."
-  (let ((query (plist-get arguments :query)))
-    (format "May web_search ask %s?  %s"
-            (if (string-match "\\`[^:]+://\\([^/?#]+\\)" efrit-web-search-url)
-                (match-string 1 efrit-web-search-url)
-              efrit-web-search-url)
-            query)))
+(defun efrit-web--question (_loop _arguments)
+  "Return the question to the person about a search, which names the engine."
+  (format "Search the web by %s?"
+          (if (string-match "\\`[^:]+://\\([^/?#]+\\)" efrit-web-search-url)
+              (match-string 1 efrit-web-search-url)
+            efrit-web-search-url)))
 
 (defun efrit-web--finish-call (call fetched links)
   "Finish CALL with FETCHED as text; with LINKS, show the addresses of links."

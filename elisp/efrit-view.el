@@ -118,6 +118,14 @@ The model continues with the tool's partial result."
              (efrit-live--state-text loop)
              "\n"))))
 
+(defun efrit-live-fit (window)
+  "Lay out the open question for the size of WINDOW, which has changed."
+  (efrit-with-live-buffer (window-buffer window)
+    (when (and efrit-loop-here
+               (efrit-ask-position)
+               (not (efrit-ask-fits-p)))
+      (efrit-live-refresh))))
+
 (defun efrit-live-count-down (seconds problem)
   "Show that a retry follows in SECONDS, because of PROBLEM, a string."
   (efrit-live-end-count)
@@ -264,7 +272,7 @@ Text that is in the box moves behind the text of the message."
                       'efrit-busy))
     (`(complete ,summary) (efrit-view-note (concat "✓ " summary) 'efrit-done))
     (`(state ,state ,old) (efrit-view--show-state loop state old))
-    (`(,(or 'todos 'queued 'chosen) . ,_) (efrit-live-refresh))))
+    (`(,(or 'todos 'queued 'chosen 'answers) . ,_) (efrit-live-refresh))))
 
 (defun efrit-view-message (blocks)
   "Add an item for BLOCKS, a message of the person, a list of plists."
@@ -794,6 +802,8 @@ Everywhere:
   (setq-local filter-buffer-substring-function #'efrit-session-view--copied-text)
   (add-hook 'post-command-hook #'efrit-markdown-dress-in-sight nil t)
   (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
+  (add-hook 'window-size-change-functions #'efrit-live-fit nil t)
+  (add-hook 'window-buffer-change-functions #'efrit-live-fit nil t)
   (add-hook 'kill-buffer-query-functions #'efrit-session-view--may-kill-p nil t)
   (add-hook 'kill-buffer-hook #'efrit-session-view--on-kill nil t))
 

@@ -638,7 +638,7 @@ Tiers whose options are not set scale with this number."
   :group 'efrit
   :group 'faces)
 
-(pcase-dolist (`(,face ,parent ,use)
+(pcase-dolist (`(,face ,parent ,use . ,more)
                '((efrit-title (bold font-lock-doc-face) "the first line of a session")
                  (efrit-person (bold font-lock-keyword-face) "the line above the person's message")
                  (efrit-said default "the person's messages")
@@ -658,7 +658,7 @@ Tiers whose options are not set scale with this number."
                  (efrit-question (bold warning) "questions to the person")
                  (efrit-question-body font-lock-constant-face
                                       "the arguments of a tool call that asks for permission")
-                 (efrit-key (bold link) "keys and buttons")
+                 (efrit-key (bold link) "keys and buttons" :underline nil)
                  (efrit-prompt minibuffer-prompt "the prompt of the reply box")
                  (efrit-gauge-ample success "the gauge while the prompt has room")
                  (efrit-gauge-low warning "the gauge when the prompt is nearly full")
@@ -666,7 +666,7 @@ Tiers whose options are not set scale with this number."
                  (efrit-gauge-part shadow "the bars of tiers, files and tools")
                  (efrit-budget-pinned font-lock-keyword-face "pinned results")
                  (efrit-shown highlight "lines that the model shows")))
-  (custom-declare-face face `((t :inherit ,parent)) (format "Face for %s." use)))
+  (custom-declare-face face `((t :inherit ,parent ,@more)) (format "Face for %s." use)))
 
 (defface efrit-heading-1 '((((supports :height 1.2)) :inherit bold :height 1.2)
                            (t :inherit bold :underline t))

@@ -25,18 +25,20 @@ text = \"I see.\"
   "Run BODY in the view of a session that plays SCRIPT, once it asks something."
   (declare (indent 1) (debug (form body)))
   `(efrit-viewing-with-view ,script
+     (write-region "B\n" nil (expand-file-name "two.md" efrit-test-project) nil 'silent)
      (efrit-viewing-type "Go on.")
      (should (efrit-test-wait-until (lambda () (efrit-run-pending-use view-loop))))
      ,@body))
 
 (ert-deftest efrit-view-shows-a-change-as-a-coloured-diff-before-it-is-made ()
   (edit-session-with-question edit-session--asking
-    (efrit-viewing-in-order "Edit README.md (+1 −1)" "--- a/README.md" "+++ b/README.md"
-                            "│ -A line." "│ +Another." "[y] once" "[r] no, because..."
-                            "[e] edit it first" "[d] diff")
+    (efrit-viewing-in-order "│ @@ -1,3 +1,3 @@" "│ -A line." "│ +Another."
+                            "Edit README.md +1 −1?\n  [y] once   [n] no   [r] no, because...   [m] more")
     (goto-char (point-min))
     (search-forward "+Another.")
+    ;; The background goes on to the edge of the window.
     (should (memq 'diff-added (ensure-list (get-text-property (1- (point)) 'face))))
+    (should (memq 'diff-added (ensure-list (get-text-property (point) 'face))))
     (should (equal "# Sample\n\nA line.\n" (editing-bytes "README.md")))
     (efrit-ask-go)
     (efrit-viewing-press "d")
@@ -86,11 +88,73 @@ tool = [{ name = \"%s }]
 [[reply]]
 text = \"I see.\"
 " tool)
-      (efrit-viewing-shows "[d] diff")
+      (efrit-ask-go)
+      (efrit-viewing-press "m")
+      (efrit-viewing-shows "[d] diff in a window")
       (should-not (string-search "edit it first" (efrit-viewing-view-text)))
       (should-error (efrit-revise) :type 'user-error)
       (efrit-deny-once)
       (should (eq 'idle (efrit-test-rest view-loop))))))
+
+(ert-deftest efrit-view-edits-a-new-text-from-its-change-on ()
+  "Point is at the beginning of the first changed line, not at the top of the file."
+  (edit-session-with-question edit-session--asking
+    (efrit-ask-go)
+    (save-window-excursion
+      (efrit-viewing-press "e")
+      (should (looking-at-p "Another\\.$"))
+      (should (bolp))
+      (call-interactively #'efrit-revise-drop))
+    (efrit-deny-once)))
+
+(ert-deftest efrit-view-finds-where-a-change-starts ()
+  (pcase-dolist (`(,before ,after ,start)
+                 '(("a\nb\nc\n" "a\nbx\nc\n" 2) ("a\n" "a\nb\n" 2) ("a\nb\n" "a\n" 2)
+                   (nil "new\n" 0) ("x" "y" 0) ("same line" "same word" 0)))
+    (should (= start (efrit-change-start
+                      (efrit-change-create :before before :after after))))))
+
+(ert-deftest efrit-view-shows-fifteen-lines-of-a-long-diff-and-the-rest-on-a-key ()
+  "The title with the file stands beside the answers, and the names once."
+  (edit-session-with-question (format "
+[[reply]]
+tool = [{ name = \"create_file\", input = { path = \"long.txt\", content = \"%s%s\\n\" } }]
+[[reply]]
+text = \"I see.\"
+" (mapconcat (lambda (number) (format "line %d\\n" number)) (number-sequence 1 3) "")
+  (concat (make-string 300 ?x) (mapconcat (lambda (number) (format "\\nline %d" number))
+                                          (number-sequence 5 40) "")))
+    (efrit-viewing-in-order "│ @@ -0,0 +1,40 @@\n" "│ +line 1\n" "│ +line 14\n"
+                            "  … 26 more lines, 1 line cut  [d] show the whole diff\n"
+                            "Create long.txt +40 −0?\n  [y] once   [n] no")
+    (should (= 0 (efrit-viewing-count "line 15")))
+    (should (= 0 (efrit-viewing-count "+++ b/long.txt")))
+    (should (string-match-p "│ \\+x\\{158\\}…\n" (efrit-viewing-view-text)))
+    (efrit-ask-go)
+    (save-window-excursion
+      (efrit-viewing-press "d")
+      (with-current-buffer "*efrit diff*"
+        (should (string-search "+line 40\n" (buffer-string)))
+        (should (string-search (make-string 300 ?x) (buffer-string)))
+        (kill-buffer)))
+    (efrit-deny-once)))
+
+(ert-deftest efrit-view-names-each-of-several-changes-on-its-line ()
+  (edit-session-with-question "
+[[reply]]
+[[reply.tool]]
+name = \"multi_edit\"
+input.edits = [
+ { path = \"README.md\", old_text = \"A line.\", new_text = \"One.\" },
+ { path = \"two.md\", old_text = \"B\", new_text = \"Two.\" },
+]
+[[reply]]
+text = \"Done.\"
+"
+    (efrit-viewing-in-order "--- a/README.md" "--- a/two.md"
+                            "Make these 2 changes?\n  Edit README.md +1 −1\n  Edit two.md +1 −1\n"
+                            "  [y] once")
+    (efrit-deny-once)))
 
 (ert-deftest efrit-view-does-not-ask-about-a-change-that-cannot-be-made ()
   (efrit-viewing-with-view "

@@ -72,8 +72,8 @@ text = \"Then not.\"
         (let ((use (efrit-test-wait-until (lambda () (efrit-run-pending-use loop)))))
           (push (efrit-show-question use) asked)
           (efrit-run-answer loop use 'deny)))
-      (should (equal '("May web_search ask html.duckduckgo.com?  cats"
-                       "Let fetch_url run?  http://127.0.0.1:9/x")
+      (should (equal '("Search the web by html.duckduckgo.com?  cats"
+                       "Fetch this address?  http://127.0.0.1:9/x")
                      asked))
       (should (eq 'idle (efrit-test-rest loop))))))
 

@@ -30,18 +30,18 @@ text = \"So it is.\"
   (efrit-viewing-with-view efrit-viewing-asking
     (setq efrit-viewing-evaluated nil)
     (efrit-viewing-type "Evaluate.")
-    (efrit-viewing-shows "May eval_sexp run?")
-    (efrit-viewing-in-order "? eval_sexp" "May eval_sexp run?" "│ code:"
+    (efrit-viewing-shows "Evaluate this code in your Emacs?")
+    (efrit-viewing-in-order "? eval_sexp"
                             "│ (setq efrit-viewing-evaluated" "│       (list 1 2))"
-                            "[y] once" "[n] no" "[s] exactly this code, this session"
-                            "[p]" "[N]" "waiting for your answer")
+                            "Evaluate this code in your Emacs?\n  [y] once   [n] no"
+                            "[m] more\n" "waiting for your answer")
     (should-not efrit-viewing-evaluated)
     (efrit-viewing-press "C-c C-a")
     (efrit-viewing-press "y")
     (efrit-test-rest view-loop)
     (should (equal '(1 2) efrit-viewing-evaluated))
     (should (efrit-transcript-in-box-p))
-    (should-not (string-search "May eval_sexp run?" (efrit-viewing-view-text)))
+    (should-not (string-search "Evaluate this code" (efrit-viewing-view-text)))
     (efrit-viewing-in-order "• eval_sexp" "So it is.")))
 
 (ert-deftest efrit-view-n-denies-the-call ()
@@ -67,8 +67,11 @@ text = \"So it is.\"
 (ert-deftest efrit-view-remembers-an-answer-for-the-session-by-s ()
   (efrit-viewing-with-view (concat efrit-viewing-asking efrit-viewing-asking)
     (efrit-viewing-type "Evaluate.")
-    (efrit-viewing-shows "May eval_sexp run?")
+    (efrit-viewing-shows "Evaluate this code in your Emacs?")
     (efrit-ask-go)
+    (efrit-viewing-press "m")
+    (efrit-viewing-in-order "[y] once" "[m] fewer" "[s] exactly this code, this session"
+                            "[p]" "[N]" "waiting for your answer")
     (efrit-viewing-press "s")
     (efrit-test-rest view-loop)
     (setq efrit-viewing-evaluated nil)
@@ -112,7 +115,7 @@ text = \"Both.\"
     (efrit-ask-go)
     (efrit-viewing-press "y")
     (should (eq (key-binding "y") 'efrit-allow-once))
-    (efrit-viewing-in-order "May eval_sexp run?" "(list efrit-viewing-evaluated 2)" "[y] once")
+    (efrit-viewing-in-order "(list efrit-viewing-evaluated 2)" "Evaluate this code" "[y] once")
     (should-not (string-search "(the first of" (efrit-viewing-view-text)))
     (efrit-viewing-press "y")
     (should (eq (efrit-test-rest view-loop) 'idle))
@@ -135,9 +138,12 @@ input_json = '{\"path\":\"a\\u202e [y] once\",\"content\":\"x\\u061cy\\u3164\\n\
 text = \"Well.\"
 "
     (efrit-viewing-type "Make it.")
-    (efrit-viewing-shows "[N] never making a<U+202E> [y] once, this session")
-    (efrit-viewing-in-order "Create \"a\\342\\200\\256 [y] once\" (+1" "+x<U+061C>y<U+3164>"
-                            "[y] once " "[s] making a<U+202E> [y] once, this session")
+    (efrit-viewing-shows "[m] more")
+    (efrit-ask-go)
+    (efrit-viewing-press "m")
+    (efrit-viewing-in-order "+x<U+061C>y<U+3164>" "Create \"a\\342\\200\\256 [y] once\" +1"
+                            "[y] once " "[s] making a<U+202E> [y] once, this session"
+                            "[N] never making a<U+202E> [y] once, this session")
     (should-not (string-match-p "[\u202e\u061c\u3164]" (efrit-viewing-view-text)))
     (should-not bidi-display-reordering)
     (save-window-excursion
@@ -150,6 +156,84 @@ text = \"Well.\"
     (efrit-viewing-press "n")
     (should (eq (efrit-test-rest view-loop) 'idle))
     (should bidi-display-reordering)))
+
+(ert-deftest efrit-view-allows-for-longer-only-what-it-has-shown ()
+  "A key for longer shows first what it allows; shown once, the answers stay."
+  (efrit-viewing-with-view (concat efrit-viewing-asking efrit-viewing-asking)
+    (setq efrit-viewing-evaluated nil)
+    (efrit-viewing-type "Evaluate.")
+    (efrit-viewing-shows "[m] more")
+    (should (= 0 (efrit-viewing-count "[s]")))
+    (efrit-ask-go)
+    (should-error (efrit-viewing-press "s") :type 'user-error)
+    (efrit-viewing-shows "[s] exactly this code, this session")
+    (should-not (efrit-loop-rules view-loop))
+    (should (efrit-run-pending-use view-loop))
+    (efrit-viewing-press "y")
+    (efrit-test-rest view-loop)
+    (efrit-viewing-type "Again.")
+    (efrit-viewing-shows "[s] exactly this code, this session")
+    (efrit-ask-go)
+    (efrit-viewing-press "m")
+    (should (= 0 (efrit-viewing-count "[s]")))
+    (efrit-viewing-press "n")
+    (efrit-test-rest view-loop)))
+
+(ert-deftest efrit-view-lays-a-question-out-for-a-narrow-window ()
+  "What does not fit in a line is a line for each answer, and follows the window."
+  (efrit-viewing-with-view efrit-viewing-asking
+    (efrit-viewing-type "Evaluate.")
+    (efrit-viewing-shows "[y] once   [n] no   [r] no, because...   [m] more\n")
+    (let ((size '(40 . 12)))
+      (cl-letf (((symbol-function 'efrit-ask--size) (lambda () size)))
+        (save-window-excursion
+          (set-window-buffer nil (current-buffer))
+          (efrit-live-fit (selected-window))
+          (efrit-viewing-in-order "  [y] once\n  [n] no\n  [r] no, because...\n  [m] more\n"
+                                  "  C-c C-y once\n  C-c C-d no\n  C-c C-a goes to the question\n")
+          (should-not (seq-some (lambda (line) (> (string-width line) 40))
+                                (split-string (buffer-substring (efrit-ask-position)
+                                                                efrit-transcript-live-end)
+                                              "\n")))
+          (setq size '(100 . 40))
+          (efrit-live-fit (selected-window))
+          (efrit-viewing-in-order "[y] once   [n] no   [r] no, because...   [m] more\n"))))))
+
+(ert-deftest efrit-view-asks-in-words-about-every-tool ()
+  "No tool that asks does so by its name; a tool not known here says which it is."
+  (dolist (name '("run_command" "compile" "eval_sexp" "fetch_url" "web_search" "read_buffer"
+                  "buffer_outline" "mem_delete" "read_file" "search_content"))
+    (let* ((argument (nth 2 (assoc name efrit-show--questions)))
+           (title (efrit-show-question-title
+                   (efrit-use-create :name name :arguments
+                                     (format "{\"%s\":\"x\"}" (substring (symbol-name argument) 1))))))
+      (should (string-match-p "\\`[A-Z][a-z]+ [a-zA-Z ]+\\?\\'" title))
+      (should-not (string-search name title))))
+  (seq-doseq (tool (efrit-tools-schemas))
+    (when (equal "ask" (plist-get tool :policy))
+      (let ((name (plist-get tool :name)))
+        (should (or (assoc name efrit-show--questions)
+                    (efrit-tool-plan (efrit-tool-get name)))))))
+  (should (equal "Use the tool deploy for this?"
+                 (efrit-show-question-title (efrit-use-create :name "deploy" :arguments "{}")))))
+
+(ert-deftest efrit-view-shows-every-argument-of-what-it-asks-about ()
+  "The command stands by itself behind bars; nothing in it can pass for another argument."
+  (efrit-viewing-with-view "
+[[reply]]
+[[reply.tool]]
+name = \"run_command\"
+input_json = '{\"command\":\"ls\\n  cwd: /\",\"cwd\":\"sub\",\"timeout\":60}'
+[[reply]]
+text = \"Well.\"
+"
+    (make-directory (expand-file-name "sub" efrit-test-project))
+    (efrit-viewing-type "Run.")
+    (efrit-viewing-shows "Run this command?")
+    (efrit-viewing-in-order "  │ ls\n  │   cwd: /\n  cwd: sub\n  timeout: 60\n"
+                            "Run this command?\n")
+    (efrit-deny-once)
+    (efrit-test-rest view-loop)))
 
 (defconst efrit-viewing-choosing "
 [[reply]]

@@ -36,10 +36,10 @@ def test_a_question_whose_first_line_was_never_shown_is_shown_first(
 ) -> None:
     terminal = open_emacs(LONG, (80, 24))
     do(terminal, "Set.")
-    screen = terminal.see("(setq step 39)", "[y] once")
-    assert "May eval_sexp run?" not in screen
+    screen = terminal.see("(setq step 39)", "Evaluate this code in your Emacs?", "[y] once")
+    assert "write-region" not in screen
     terminal.press("C-c", "C-y")
-    terminal.see("May eval_sexp run?", "write-region", REVIEW)
+    terminal.see("write-region", REVIEW)
     assert not (project / "done").exists()
     time.sleep(SOON)
     terminal.press("M->", "C-c", "C-y")
@@ -52,14 +52,14 @@ def test_a_question_on_a_frame_behind_another_is_not_in_sight(
 ) -> None:
     terminal = open_emacs(SHORT)
     do(terminal, "Set.")
-    terminal.see("May eval_sexp run?")
+    terminal.see("Evaluate this code in your Emacs?")
     terminal.press("C-x", "5", "b")
     terminal.see("Switch to buffer in other frame")
     terminal.type("*Messages*")
     terminal.press("Enter")
-    terminal.gone("May eval_sexp run?")
+    terminal.gone("Evaluate this code in your Emacs?")
     allow(terminal)
-    terminal.see("May eval_sexp run?", REVIEW)
+    terminal.see("Evaluate this code in your Emacs?", REVIEW)
     assert not (project / "done").exists()
     time.sleep(SOON)
     allow(terminal)
@@ -69,15 +69,15 @@ def test_a_question_on_a_frame_behind_another_is_not_in_sight(
 def test_a_list_of_the_session_is_not_its_question(open_emacs: Open, project: Path) -> None:
     terminal = open_emacs(SHORT)
     do(terminal, "Set.")
-    terminal.see("May eval_sexp run?")
+    terminal.see("Evaluate this code in your Emacs?")
     terminal.press("M-x")
     terminal.type("efrit-permissions")
     terminal.press("Enter")
     terminal.see("*efrit permissions")
     terminal.press("C-x", "1")
-    terminal.gone("May eval_sexp run?")
+    terminal.gone("Evaluate this code in your Emacs?")
     allow(terminal)
-    terminal.see("May eval_sexp run?", REVIEW)
+    terminal.see("Evaluate this code in your Emacs?", REVIEW)
     assert not (project / "done").exists()
 
 
@@ -87,14 +87,18 @@ def test_an_answer_for_longer_is_listed_and_revoked(open_emacs: Open) -> None:
         '{ command = "git status -s" } }]\n[[reply]]\ntext = "As you say."\n'
     )
     do(terminal, "Look.")
+    terminal.see("│ git status -s", "Run this command?", "[m] more")
+    terminal.press("C-c", "C-a", "a")
     terminal.see(
+        "Review what this answer is for, then repeat the command",
         "[s] exactly this command, this session",
         "[a] commands that begin with `git status`, this session",
         "[p] exactly this command, from now on in this project",
         "[A] commands that begin with `git status`, from now on in this project",
         "[N] never exactly this command, this session",
     )
-    terminal.press("C-c", "C-a", "a")
+    time.sleep(SOON)
+    terminal.press("a")
     terminal.see(
         "Allowed this session: commands that begin with `git status`; M-x efrit-permissions",
         "As you say.",
