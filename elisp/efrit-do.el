@@ -5,8 +5,7 @@
 
 ;;; Commentary:
 
-;; The commands that a person starts with, the context and the preview of a
-;; message, and sessions in batch.
+;; Does a task: the context and the preview of a message, and sessions in batch.
 
 ;;; Code:
 
@@ -18,6 +17,7 @@
 (require 'efrit-rpc)
 (require 'efrit-run)
 (require 'efrit-sidecar)
+(require 'efrit-start)
 (require 'efrit-status)
 (require 'efrit-sync)
 (require 'efrit-tools)
@@ -158,9 +158,6 @@ FILE could be a link to any file of the person."
 ;; The commands a person works with.  They use the latest loop of a project; the
 ;; sidecar stores the loop's session, so that the session outlives this Emacs.
 
-(defvar efrit-do-history nil
-  "Messages that the person sent, latest first.")
-
 (declare-function project-root "project" (project))
 
 (defun efrit-do-root ()
@@ -196,13 +193,6 @@ Ask before returning the home folder, even if it is a project."
   (efrit-loop-remove loop)
   (efrit-sync-update))
 
-(defun efrit-do-remember (task)
-  "Add TASK to the history, unless it has a <private> tag.
-`savehist-mode' would write the private text to a file."
-  (unless (let ((case-fold-search t))
-            (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
-    (add-to-history 'efrit-do-history task)))
-
 (defun efrit-do-say (loop task &optional context)
   "Queue the message TASK, a string, in LOOP.
 CONTEXT is as from `efrit-context-current'."
@@ -218,11 +208,10 @@ A preview is due if DRY is non-nil, or if the prompt is above the option
     (efrit-do-say loop task context)))
 
 ;;;###autoload
-(defun efrit-do (task &optional dry)
-  "Have the model do TASK in the project here.
-With an active region, the region is context.  With a prefix argument, as
-DRY, show first what would be sent, and what it would cost."
-  (interactive (list (efrit-do--read-task "Do: ") current-prefix-arg))
+(defun efrit-do-task (task &optional dry)
+  "Have the model do TASK in the project here, and return the loop.
+With an active region, the region is context.  If DRY is non-nil, show first
+what would be sent, and what it would cost."
   (when (string-blank-p task)
     (user-error "The task is empty"))
   (efrit-for-a-person
@@ -234,13 +223,6 @@ DRY, show first what would be sent, and what it would cost."
         (setq loop (efrit-do--begin root)))
       (efrit-do-submit loop task context dry)
       loop)))
-
-;;;###autoload
-(defun efrit-do-with-buffer (task)
-  "Have the model do TASK in the project here, with the text of this buffer."
-  (interactive (list (efrit-do--read-task "Do, with this buffer: ")))
-  (let ((efrit-context-buffer 'text))
-    (efrit-do task)))
 
 ;;;###autoload
 (defun efrit-new ()
@@ -338,14 +320,6 @@ Signal a `user-error' if the answer is no, or in batch."
 (defun efrit-do--home-p (folder)
   "Return non-nil if FOLDER is the home folder of its machine."
   (efrit-host-same-file-p folder (concat (file-remote-p folder) "~")))
-
-(defun efrit-do--read-task (prompt)
-  "Read a task with PROMPT, and add it to the history."
-  (let ((task (let ((history-add-new-input nil))
-                (read-string prompt nil 'efrit-do-history))))
-    (unless (string-empty-p task)
-      (efrit-do-remember task))
-    task))
 
 (defun efrit-do--register-loop (loop)
   "Add LOOP to the loops of this Emacs, and return it."

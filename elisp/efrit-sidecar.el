@@ -600,6 +600,12 @@ Return the reply to `initialize': a plist of `:server' (`:name', `:version'),
   (efrit-sidecar--await (efrit-call-create :host (efrit-host-at host) :kind 'barrier))
   (efrit-host-server (efrit-host-at host)))
 
+;;;###autoload
+(defun efrit-sidecar-start (&optional host)
+  "Start the sidecar here, or of HOST, if need be, without waiting for it.
+Ignore errors: the next call signals them."
+  (efrit-sidecar-request-async 'ping nil :host host :error #'ignore))
+
 (defun efrit-sidecar-process (&optional host)
   "Return the process of the sidecar here, or of HOST, or nil while there is none."
   (when-let* ((connection (efrit-host-connection (efrit-host-at host))))

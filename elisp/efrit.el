@@ -800,8 +800,7 @@ A relative name depends on the current folder: it may name a project's folder."
                   efrit-deny-once efrit-deny-for-session efrit-deny-with-reason efrit-revise
                   efrit-allow-alike-for-session efrit-allow-alike-for-project efrit-permissions)
                  ("efrit-budget" efrit-budget)
-                 ("efrit-do" efrit-do efrit-new efrit-do-with-buffer efrit-continue
-                  efrit-continue-unasked efrit-stop
+                 ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
                  ("efrit-doctor" efrit-doctor)
                  ("efrit-memory" efrit-memory-search efrit-memory-timeline efrit-memory-save
@@ -810,6 +809,7 @@ A relative name depends on the current folder: it may name a project's folder."
                  ("efrit-sessions" efrit-resume efrit-sessions)
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
+                 ("efrit-start" efrit-do efrit-do-with-buffer)
                  ("efrit-undo" efrit-undo efrit-undo-session)
                  ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)
                  ("efrit-view" efrit-stop-tool efrit-view efrit-copy efrit-open-result)))
@@ -818,6 +818,8 @@ A relative name depends on the current folder: it may name a project's folder."
 
 (autoload 'efrit-session-view-show "efrit-view")
 (autoload 'efrit-batch-do "efrit-do")
+(autoload 'efrit-do-task "efrit-do")
+(autoload 'efrit-sidecar-start "efrit-sidecar")
 
 ;;; Outdated compiled files
 

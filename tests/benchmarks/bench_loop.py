@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
-import uuid
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +13,13 @@ from typing import Any
 from unittest import mock
 
 from efrit_budget.demo.scenario import BUILT_IN
+from tests.benchmarks.played import ROOT, Play, play
 from tests.benchmarks.session_repository import repository
 from tests.benchmarks.table import Row
 from tests.benchmarks.tokenizers_real import count
 from tests.demo.running import endpoint
 from tests.emacs.terminal import settings
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "benchmarks" / "elisp" / "bench-loop.el"
 ROUNDS = 5
 BESIDE = {
@@ -32,7 +28,6 @@ BESIDE = {
 }
 """The activities measured beside a session, each with the words that the report uses."""
 LONG = BUILT_IN / "long.toml"
-TIME_LIMIT = 600
 SMALL_TOOL = """
 [[reply]]
 repeat = 20
@@ -109,47 +104,12 @@ def _played(scenario: str, beside: str = "") -> tuple[dict[str, Any], list[Any]]
         endpoint(scenario, Path(folder)) as running,
     ):
         output = Path(folder, "measured.json")
-        _emacs(running.server.url, output, beside)
+        play(
+            Play(SCRIPT, "efrit-bench-loop-run", repository(), output),
+            settings(running.server.url),
+            EFRIT_BENCH_BESIDE=beside,
+        )
         measured = json.loads(output.read_text(encoding="utf-8"))
         if measured["state"] != "idle":
             raise RuntimeError(f"the session ended as {measured['state']}: {measured['problem']}")
         return measured, running.lines()
-
-
-def _emacs(url: str, output: Path, beside: str) -> None:
-    """Run a session in an Emacs in a terminal to its end, with that beside it."""
-    name = f"efrit-bench-{uuid.uuid4().hex[:8]}"
-    command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", "-L", str(_compiled(output.parent))]
-    sidecar = f'(setq efrit-sidecar-command (list "{sys.executable}" "-m" "efrit_budget"))'
-    command += ["--eval", settings(url), "--eval", sidecar]
-    command += ["-l", str(SCRIPT), "-f", "efrit-bench-loop-run"]
-    start = ["tmux", "-L", name, "-f", "/dev/null", "-u", "new-session", "-d", "-x", "120"]
-    environment = {
-        **os.environ,
-        "EFRIT_BENCH_BESIDE": beside,
-        "EFRIT_BENCH_OUTPUT": str(output),
-        "LC_ALL": "C.UTF-8",
-        "TERM": "xterm-256color",
-        "TMUX": "",
-    }
-    subprocess.run([*start, "-y", "40", *command], check=True, cwd=repository(), env=environment)
-    limit = time.monotonic() + TIME_LIMIT
-    while _runs(name) and time.monotonic() < limit:
-        time.sleep(0.2)
-    subprocess.run(["tmux", "-L", name, "kill-server"], check=False, capture_output=True)
-
-
-def _runs(name: str) -> bool:
-    asked = subprocess.run(["tmux", "-L", name, "has-session"], check=False, capture_output=True)
-    return asked.returncode == 0
-
-
-def _compiled(folder: Path) -> Path:
-    """Byte-compile the package as an installation does, and return its folder."""
-    made = folder / "elisp"
-    subprocess.run(["cp", "-r", str(ROOT / "elisp"), str(made)], check=True)
-    files = [str(file) for file in sorted(made.glob("*.el"))]
-    program = os.environ.get("EMACS", "emacs")
-    compile_all = [program, "-Q", "--batch", "-L", str(made), "-f", "batch-byte-compile", *files]
-    subprocess.run(compile_all, check=True, capture_output=True)
-    return made

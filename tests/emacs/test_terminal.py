@@ -66,6 +66,19 @@ def test_a_person_does_a_task_answers_a_question_stops_and_goes_on(open_emacs: O
     terminal.see("Go on, please.", "I go on from there.", "● ready")
 
 
+def test_the_sidecar_starts_while_the_person_types(open_emacs: Open, home: Path) -> None:
+    terminal = open_emacs('[[reply]]\ntext = "Here I am."\n')
+    terminal.press("M-x")
+    terminal.type("efrit-do")
+    terminal.press("Enter")
+    terminal.see("Do:")
+    assert until(lambda: any((home / "efrit").rglob("*.sqlite*")))
+    terminal.press("C-g")
+    terminal.see("Quit")
+    do(terminal, "What is here?")
+    terminal.see("Here I am.", "● ready")
+
+
 def test_a_question_leaves_who_types_alone(open_emacs: Open) -> None:
     terminal = open_emacs(
         '[[reply]]\ntext = "Slowly it comes to that."\ndelay_ms = 300\n'
