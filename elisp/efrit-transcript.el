@@ -5,12 +5,14 @@
 
 ;;; Commentary:
 
-;; Items of a session's buffer, which can be folded, and the reply box.
+;; Items of a session's buffer, which can be folded and searched, its exchanges,
+;; its windows, and the reply box.
 
 ;;; Code:
 
 (require 'efrit)
 (require 'efrit-do)
+(require 'outline)
 
 ;;; Items
 
@@ -28,8 +30,10 @@
 KIND is a symbol, DATA the value that the item shows.  HEAD is a string, or a
 function of the item that returns a string; BODY is such a value, too, or nil
 if there is nothing to open.  START is a marker where the item begins; OPEN is
-non-nil if the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
-  kind data head body start open (head-size 0) (body-size 0))
+non-nil if the body is shown.  HEAD-SIZE and BODY-SIZE count characters.
+SOUGHT is a function of the item that returns a list of strings, in which a
+search looks for words of the folded body; nil: the body itself."
+  kind data head body sought start open (head-size 0) (body-size 0))
 
 (defvar-local efrit-transcript-begin nil
   "Position where the transcript begins.")
@@ -42,6 +46,12 @@ non-nil if the body is shown.  HEAD-SIZE and BODY-SIZE count characters."
 
 (defvar-local efrit-transcript-box nil
   "Marker where the reply box begins.")
+
+(defvar-local efrit-exchange--all nil
+  "The message items, in their order, or nil if they have to be looked for.")
+
+(defvar-local efrit-exchange--last-fold nil
+  "The overlay that hides the last exchange, or nil.")
 
 (defvar efrit-transcript-place nil
   "Position where to insert the next item; nil: the end of the transcript.")
@@ -64,7 +74,8 @@ applies to all text before the reply box."
     (setq efrit-transcript-begin (point)
           efrit-transcript-end (copy-marker (point))
           efrit-transcript-live-end (copy-marker (point)))
-    (insert (propertize (efrit-transcript--read-only-text prompt nil) 'field 'efrit-prompt))
+    (insert (propertize (efrit-transcript--read-only-text (efrit-exchange-mark prompt) nil)
+                        'field 'efrit-prompt))
     (put-text-property (1- (point)) (point) 'rear-nonsticky t)
     (setq efrit-transcript-box (copy-marker (point)))
     (overlay-put (make-overlay (point-min) (point)) 'local-map keymap)))
@@ -73,19 +84,23 @@ applies to all text before the reply box."
   "Replace the live part with TEXT."
   (efrit-transcript--splice (marker-position efrit-transcript-end)
                             (marker-position efrit-transcript-live-end)
-                            (efrit-transcript--read-only-text text nil)
+                            (efrit-transcript--read-only-text (efrit-exchange-mark text) nil)
                             'live))
 
-(cl-defun efrit-item-add (kind head &key body data)
-  "Add an item of KIND with HEAD, BODY and DATA, folded, and return the item."
-  (let* ((item (efrit-item--create :kind kind :head head :body body :data data))
+(cl-defun efrit-item-add (kind head &key body data sought)
+  "Add an item of KIND with HEAD, BODY, DATA and SOUGHT, folded; return the item."
+  (let* ((item (efrit-item--create :kind kind :head head :body body :data data
+                                   :sought sought))
          (place (or efrit-transcript-place (marker-position efrit-transcript-end)))
          (text (efrit-item--head-text item)))
     (setf (efrit-item-head-size item) (length text))
     (efrit-transcript--splice place place text)
     (setf (efrit-item-start item) (copy-marker place t))
-    (when efrit-transcript-place
-      (cl-incf efrit-transcript-place (length text)))
+    (when (eq kind 'message)
+      (setq efrit-exchange--all nil))
+    (if efrit-transcript-place
+        (cl-incf efrit-transcript-place (length text))
+      (efrit-exchange--extend-fold kind))
     item))
 
 (defun efrit-item-refresh (item)
@@ -126,8 +141,7 @@ are in the text."
     (setf (efrit-item-open item) (not (efrit-item-open item)))
     (efrit-item-refresh item)
     (if (efrit-item-open item)
-        (let ((body (efrit-item-body item)))
-          (efrit-item-append item (if (functionp body) (funcall body item) body)))
+        (efrit-item-append item (efrit-item--body-text item))
       (efrit-item-clear item))
     t))
 
@@ -135,7 +149,8 @@ are in the text."
   "Remove ITEM from the transcript."
   (efrit-transcript--splice (marker-position (efrit-item-start item))
                             (efrit-item-end item) "")
-  (set-marker (efrit-item-start item) nil))
+  (set-marker (efrit-item-start item) nil)
+  (setq efrit-exchange--all nil))
 
 (defun efrit-item-body-start (item)
   "Return the position where the body of ITEM begins."
@@ -149,6 +164,24 @@ are in the text."
   "Return the item at POSITION, or nil."
   (get-text-property position 'efrit-item))
 
+(defun efrit-transcript-items (&optional begin end)
+  "Return the items between BEGIN and END, by default all, in their order."
+  (let ((place (max (or begin efrit-transcript-begin) efrit-transcript-begin))
+        (end (min (or end efrit-transcript-end) efrit-transcript-end))
+        items)
+    (while (< place end)
+      (when-let* ((item (efrit-item-at place)))
+        (push item items))
+      (setq place (next-single-property-change place 'efrit-item nil end)))
+    (nreverse items)))
+
+(defun efrit-item-before (position)
+  "Return the item at POSITION, or else the nearest one before it, or nil."
+  (let ((position (min position (point-max))))
+    (or (efrit-item-at position)
+        (let ((before (previous-single-property-change position 'efrit-item)))
+          (and before (> before (point-min)) (efrit-item-at (1- before)))))))
+
 (defun efrit-transcript-in-box-p (&optional position)
   "Return non-nil if POSITION, by default point, is in the reply box."
   (>= (or position (point)) efrit-transcript-box))
@@ -156,19 +189,28 @@ are in the text."
 ;;;; Commands
 
 (defun efrit-item-next (&optional count)
-  "Move to the next item, or COUNT items on."
+  "Move to the next item, or COUNT items on; pass over folded exchanges."
   (interactive "p")
   (let ((step (if (< (or count 1) 0) -1 1)))
     (dotimes (_ (abs (or count 1)))
-      (let ((place (efrit-item--adjacent-position step)))
-        (unless place
-          (user-error (if (> step 0) "This is the last item" "This is the first item")))
-        (goto-char place)))))
+      (goto-char (save-excursion
+                   (while (let ((place (efrit-item--adjacent-position step)))
+                            (unless place
+                              (user-error (if (> step 0) "This is the last item"
+                                            "This is the first item")))
+                            (goto-char place)
+                            (invisible-p place)))
+                   (point))))))
 
 (defun efrit-item-previous (&optional count)
   "Move to the previous item, or COUNT items back."
   (interactive "p")
   (efrit-item-next (- (or count 1))))
+
+(defun efrit-item--body-text (item)
+  "Return the body of ITEM as text."
+  (let ((body (efrit-item-body item)))
+    (if (functionp body) (funcall body item) body)))
 
 (defun efrit-item--head-text (item)
   "Return the head of ITEM as text to insert."
@@ -182,7 +224,7 @@ are in the text."
   (when (efrit-item-body item)
     (add-text-properties 0 (max 0 (1- (length text)))
                          '(mouse-face highlight follow-link t
-                                      help-echo "RET, mouse-1: open or fold")
+                                      help-echo "TAB, mouse-1: open or fold")
                          text))
   text)
 
@@ -205,15 +247,16 @@ are in the text."
 
 (defun efrit-transcript--splice (start end text &optional live)
   "Replace the text between START and END with TEXT.
-LIVE is non-nil if that text is the live part.  In every window, point keeps
-its place in the text, or stays near it."
+LIVE is non-nil if that text is the live part.  In every window, point and
+the first line keep their places in the text, or stay near them."
   (let* ((delta (- (length text) (- end start)))
          (moved (lambda (position)
                   (cond ((< position start) position)
                         ((>= position end) (+ position delta))
                         (t (min position (+ start (length text)))))))
          (here (point))
-         (points (mapcar (lambda (window) (cons window (window-point window)))
+         (places (mapcar (lambda (window)
+                           (list window (window-point window) (window-start window)))
                          (get-buffer-window-list nil nil t)))
          (live-end (+ efrit-transcript-live-end delta))
          (transcript-end (+ efrit-transcript-end (if live 0 delta))))
@@ -226,9 +269,415 @@ its place in the text, or stays near it."
     (set-marker efrit-transcript-end transcript-end)
     (set-marker efrit-transcript-live-end live-end)
     (goto-char (funcall moved here))
-    (pcase-dolist (`(,window . ,point) points)
+    (pcase-dolist (`(,window ,point ,top) places)
       (unless (= (window-point window) (funcall moved point))
-        (set-window-point window (funcall moved point))))))
+        (set-window-point window (funcall moved point)))
+      (efrit-window--move-start window top (funcall moved top)))))
+
+;;; Exchanges
+
+;; An exchange is a message of the person with all that follows it, up to the
+;; next message.  Its head is the heading of the message and the first line; the
+;; rest can be hidden, as outline.el does it.  The beginning of a head, of the
+;; live part and of the prompt has a syntax that no other text here has, so that
+;; nothing a model writes passes for a heading.
+
+(defconst efrit-exchange--syntax (string-to-syntax "/")
+  "Syntax of the first character of a heading for outline.el.")
+
+(defun efrit-exchange-mark (text)
+  "Return TEXT, whose first line is a heading for outline.el."
+  (concat (propertize (substring text 0 1) 'syntax-table efrit-exchange--syntax)
+          (substring text 1)))
+
+(defun efrit-exchange-set-up ()
+  "Prepare this buffer for folding, imenu and outline.el."
+  (setq-local parse-sexp-lookup-properties t
+              outline-regexp "\\s/"
+              outline-heading-end-regexp "\n.*\n"
+              outline-level (lambda () 1)
+              outline-isearch-open-invisible-function #'delete-overlay
+              imenu-create-index-function #'efrit-exchange-index
+              imenu-sort-function nil)
+  (add-hook 'imenu-after-jump-hook #'efrit-exchange-reveal nil t)
+  (add-to-invisibility-spec '(outline . t)))
+
+(defun efrit-exchange-at (position)
+  "Return the message item that begins the exchange at POSITION, or nil."
+  (let ((item (efrit-item-before position)))
+    (while (and item (not (eq (efrit-item-kind item) 'message)))
+      (setq item (and (> (efrit-item-start item) efrit-transcript-begin)
+                      (efrit-item-at (1- (efrit-item-start item))))))
+    item))
+
+(defun efrit-exchange-toggle (exchange)
+  "Hide all of EXCHANGE, a message item, but its head; or show it again."
+  (if (efrit-exchange-folded-p exchange)
+      (efrit-exchange--unfold exchange)
+    (efrit-exchange--fold exchange))
+  (goto-char (efrit-exchange--head exchange)))
+
+(defun efrit-exchange-folded-p (exchange)
+  "Return non-nil if all of EXCHANGE but its head is hidden."
+  (outline-invisible-p (efrit-exchange--head-end exchange)))
+
+(defun efrit-exchange-reveal ()
+  "Show the exchange at point if it is folded."
+  (when (invisible-p (point))
+    (when-let* ((exchange (efrit-exchange-at (point))))
+      (efrit-exchange--unfold exchange))))
+
+(defun efrit-exchange-index ()
+  "Return an index for imenu: the exchanges, and the tool lines in each."
+  (let (index)
+    (save-excursion
+      (dolist (item (efrit-transcript-items))
+        (pcase (efrit-item-kind item)
+          ('message
+           (goto-char (efrit-exchange--head item))
+           (let ((place (point)))
+             (forward-line 1)
+             (push (list (efrit-exchange--line) (cons "The message" place)) index)))
+          ('use
+           (when index
+             (goto-char (efrit-item-start item))
+             (push (cons (efrit-exchange--line) (point)) (cdar index)))))))
+    (efrit-exchange--unique
+     (mapcar (pcase-lambda (`(,title . ,places))
+               (if (cdr places)
+                   (cons title (efrit-exchange--unique (reverse places)))
+                 (cons title (cdar places))))
+             (nreverse index)))))
+
+;;;; Commands
+
+(defun efrit-exchange-next (&optional count)
+  "Move to the next exchange, or COUNT exchanges on."
+  (interactive "p")
+  (dotimes (_ (or count 1))
+    (let ((next (efrit-exchange--after (if-let* ((here (efrit-item-at (point))))
+                                           (efrit-item-end here)
+                                         (point)))))
+      (unless next
+        (user-error "This is the last exchange; i goes to the reply box"))
+      (efrit-exchange--go next))))
+
+(defun efrit-exchange-previous (&optional count)
+  "Move to the beginning of the exchange, or COUNT exchanges back."
+  (interactive "p")
+  (dotimes (_ (or count 1))
+    (let* ((here (efrit-exchange-at (point)))
+           (previous (if (and here (<= (point) (efrit-exchange--head here)))
+                         (efrit-exchange-at (1- (efrit-item-start here)))
+                       here)))
+      (unless previous
+        (user-error "This is the first exchange"))
+      (efrit-exchange--go previous))))
+
+(defun efrit-exchange-toggle-all ()
+  "Hide all of every exchange but its head; if all are hidden, show them again."
+  (interactive)
+  (let ((folded (seq-every-p #'efrit-exchange-folded-p (efrit-exchange--list))))
+    (dolist (overlay (overlays-in efrit-transcript-begin efrit-transcript-end))
+      (when (eq (overlay-get overlay 'invisible) 'outline)
+        (delete-overlay overlay)))
+    (unless folded
+      (mapc #'efrit-exchange--fold (efrit-exchange--list))
+      (when (invisible-p (point))
+        (goto-char (efrit-exchange--head (efrit-exchange-at (point))))))
+    (efrit-window-unsettle)))
+
+(defun efrit-exchange--list ()
+  "Return the message items in their order."
+  (or efrit-exchange--all
+      (setq efrit-exchange--all
+            (seq-filter (lambda (item) (eq (efrit-item-kind item) 'message))
+                        (efrit-transcript-items)))))
+
+(defun efrit-exchange--after (position)
+  "Return the message item that begins the first exchange after POSITION, or nil."
+  (let ((place (max position efrit-transcript-begin))
+        item)
+    (while (and (< place efrit-transcript-end)
+                (not (and (setq item (efrit-item-at place))
+                          (eq (efrit-item-kind item) 'message))))
+      (setq place (next-single-property-change place 'efrit-item nil efrit-transcript-end)
+            item nil))
+    item))
+
+(defun efrit-exchange--go (exchange)
+  "Move to the head of EXCHANGE, and show as much of it as fits the window."
+  (goto-char (efrit-exchange--head exchange))
+  (when (and (eq (window-buffer) (current-buffer)) (not noninteractive))
+    (set-window-start nil (min (point) (efrit-window--bottom-start (selected-window))))))
+
+(defun efrit-exchange--head (exchange)
+  "Return the position where the head of EXCHANGE begins, after its empty line."
+  (save-excursion
+    (goto-char (efrit-item-start exchange))
+    (skip-chars-forward "\n")
+    (point)))
+
+(defun efrit-exchange--head-end (exchange)
+  "Return the position where the head of EXCHANGE ends."
+  (save-excursion
+    (goto-char (efrit-exchange--head exchange))
+    (line-end-position 2)))
+
+(defun efrit-exchange--end (exchange)
+  "Return the position where EXCHANGE ends."
+  (if-let* ((next (cadr (memq exchange (efrit-exchange--list)))))
+      (marker-position (efrit-item-start next))
+    (marker-position efrit-transcript-end)))
+
+(defun efrit-exchange--fold (exchange)
+  "Hide EXCHANGE but for its head, as outline.el would."
+  (let* ((end (efrit-exchange--end exchange))
+         (overlay (make-overlay (efrit-exchange--head-end exchange) end nil t)))
+    (overlay-put overlay 'invisible 'outline)
+    (overlay-put overlay 'isearch-open-invisible #'delete-overlay)
+    (overlay-put overlay 'evaporate t)
+    (when (= end efrit-transcript-end)
+      (setq efrit-exchange--last-fold overlay))
+    (efrit-window-unsettle)))
+
+(defun efrit-exchange--unfold (exchange)
+  "Show EXCHANGE whole."
+  (outline-flag-region (efrit-exchange--head-end exchange) (efrit-exchange--end exchange) nil)
+  (efrit-window-unsettle))
+
+(defun efrit-exchange--extend-fold (kind)
+  "Hide an item of KIND, just added, if the exchange that it belongs to is folded."
+  (when efrit-exchange--last-fold
+    (if (or (eq kind 'message) (null (overlay-buffer efrit-exchange--last-fold)))
+        (setq efrit-exchange--last-fold nil)
+      (move-overlay efrit-exchange--last-fold
+                    (overlay-start efrit-exchange--last-fold) efrit-transcript-end))))
+
+(defun efrit-exchange--line ()
+  "Return the first 60 characters of the line at point, without blanks around."
+  (skip-chars-forward "\n")
+  (string-trim (buffer-substring-no-properties
+                (point) (min (+ 60 (point)) (line-end-position)))))
+
+(defun efrit-exchange--unique (index)
+  "Return INDEX, an alist, with a number behind each key that occurred before."
+  (let ((counts (make-hash-table :test #'equal)))
+    (mapcar (pcase-lambda (`(,key . ,value))
+              (let ((count (cl-incf (gethash key counts 0))))
+                (cons (if (= count 1) key (format "%s <%d>" key count)) value)))
+            index)))
+
+;;; Searching
+
+;; The text of a folded item is not in the buffer, which stays fast with
+;; results of many megabytes.  An incremental search looks into the folded items
+;; that it passes, and opens the one where it finds something.  When the search
+;; ends, the items that it opened are folded again, but for the one with point.
+
+(defvar-local efrit-search--opened nil
+  "Items that the present search opened, latest first.")
+
+(defun efrit-search-set-up ()
+  "Have isearch look into the folded items of this buffer."
+  (setq-local isearch-search-fun-function #'efrit-search--function
+              isearch-push-state-function #'efrit-search--push-state)
+  (add-hook 'isearch-mode-end-hook #'efrit-search--end nil t))
+
+(defun efrit-search--function ()
+  "Return the function for the incremental search of this buffer."
+  (let ((search (isearch-search-fun-default)))
+    (lambda (string &optional bound noerror count)
+      (unless bound ; with a bound, isearch looks for matches to highlight
+        (efrit-search--open search string))
+      (funcall search string bound noerror count))))
+
+(defun efrit-search--open (search string)
+  "Open the folded item with the next match of STRING, if it has one.
+SEARCH is a function such as `isearch-search-fun-default' returns."
+  (let* ((found (save-excursion (funcall search string nil t)))
+         (edge (and found (if isearch-forward (match-beginning 0) (match-end 0))))
+         (items (if isearch-forward
+                    (efrit-transcript-items (if-let* ((here (efrit-item-at (point))))
+                                                (efrit-item-start here)
+                                              (point))
+                                            edge)
+                  (nreverse (efrit-transcript-items edge (1+ (point))))))
+         (scratch (generate-new-buffer " *efrit search*" t)))
+    (unwind-protect
+        (seq-find (lambda (item)
+                    (and (efrit-item-body item)
+                         (not (efrit-item-open item))
+                         (if isearch-forward
+                             (<= (point) (efrit-item-end item))
+                           (<= (efrit-item-end item) (point)))
+                         (efrit-search--in-p search string item scratch)
+                         (efrit-search--open-item search string item)))
+                  items)
+      (kill-buffer scratch))))
+
+(defun efrit-search--in-p (search string item scratch)
+  "Return non-nil if STRING is in the text of ITEM, a folded item.
+SEARCH is the function to call for that, SCRATCH a buffer for the text."
+  (let ((texts (if (efrit-item-sought item)
+                   (funcall (efrit-item-sought item) item)
+                 (list (efrit-item--body-text item)))))
+    (with-current-buffer scratch
+      (erase-buffer)
+      (apply #'insert texts)
+      (goto-char (if isearch-forward (point-min) (point-max)))
+      (funcall search string nil t))))
+
+(defun efrit-search--open-item (search string item)
+  "Open ITEM and return t if STRING is in its body by SEARCH; else fold it again."
+  (efrit-item-toggle item)
+  (let ((found (save-excursion (funcall search string nil t))))
+    (if (and found
+             (<= (efrit-item-body-start item) (match-beginning 0))
+             (<= (match-end 0) (efrit-item-end item)))
+        (let ((size (efrit-item-body-size item)))
+          (push item efrit-search--opened)
+          ;; Isearch stores these positions as numbers.
+          (when (< (efrit-item-start item) isearch-opoint)
+            (cl-incf isearch-opoint size))
+          (when (and isearch-barrier (< (efrit-item-start item) isearch-barrier))
+            (cl-incf isearch-barrier size))
+          t)
+      (efrit-item-toggle item)
+      nil)))
+
+(defun efrit-search--push-state ()
+  "Return a function that folds what the search opens from now on.
+All positions that isearch has stored are right again then."
+  (let ((opened efrit-search--opened)
+        (origin isearch-opoint))
+    (lambda (_)
+      (while (and efrit-search--opened (not (eq efrit-search--opened opened)))
+        (efrit-search--fold (pop efrit-search--opened)))
+      (setq isearch-opoint origin))))
+
+(defun efrit-search--end ()
+  "Fold the items that the search opened, but for the one with point."
+  (while efrit-search--opened
+    (let ((item (pop efrit-search--opened)))
+      (unless (eq item (efrit-item-at (point)))
+        (efrit-search--fold item)))))
+
+(defun efrit-search--fold (item)
+  "Fold ITEM, if it is still open."
+  (when (and (efrit-item-open item) (marker-position (efrit-item-start item)))
+    (efrit-item-toggle item)))
+
+;;; Windows
+
+;; A window follows the end of the buffer while the last line is in sight, or
+;; while its point is in the reply box: the box stays at the bottom.  Where the
+;; transcript is short, blank lines stand above the live part.  Any other window
+;; keeps its lines, and so does one with point on a question.  This is done before
+;; the display changes, so it is done once for all events that came meanwhile.
+
+(defvar-local efrit-window--paddings nil
+  "Alist from the windows of this buffer to the overlays with their blank lines.")
+
+(defun efrit-window-set-up ()
+  "Keep the reply box at the bottom of the windows of this buffer."
+  (add-hook 'pre-redisplay-functions #'efrit-window--settle nil t))
+
+(defun efrit-window-unsettle ()
+  "Have the windows of this buffer settle again, since other text is visible."
+  (dolist (window (get-buffer-window-list nil nil t))
+    (when-let* ((state (window-parameter window 'efrit-settled)))
+      (set-window-parameter window 'efrit-settled (list (car state))))))
+
+(defun efrit-window--settle (window)
+  "Bring the end of this buffer to the bottom of WINDOW, if WINDOW follows it."
+  (let ((state (list (current-buffer) (buffer-chars-modified-tick)
+                     (window-body-width window t) (window-body-height window t)))
+        (scrolled (not (eql (window-start window) (window-parameter window 'efrit-start)))))
+    (when (or scrolled (not (equal state (window-parameter window 'efrit-settled))))
+      (save-restriction
+        (widen)
+        (let ((follows (efrit-window--follows-p window scrolled)))
+          (unless (efrit-window--pad window)
+            (when follows
+              (efrit-window--to-bottom window)))))
+      (set-window-parameter window 'efrit-settled state)
+      (set-window-parameter window 'efrit-start (window-start window)))))
+
+(defun efrit-window--follows-p (window scrolled)
+  "Return non-nil if WINDOW follows the end of this buffer.
+SCROLLED is non-nil if its start has changed since it was displayed."
+  (let ((point (window-point window)))
+    (cond ((get-text-property point 'efrit-question) nil)
+          ((not (eq (current-buffer) (car (window-parameter window 'efrit-settled))))
+           (>= point efrit-transcript-box))
+          (scrolled (>= (window-end window t) (point-max)))
+          ((>= point efrit-transcript-box))
+          ;; This counts from the end, so text that came since makes no difference.
+          (t (>= (window-end window) (point-max))))))
+
+(defun efrit-window--pad (window)
+  "If all text fits WINDOW, show it, with blank lines above the live part.
+Return nil if the text is too long."
+  (let* ((overlay (efrit-window--padding window))
+         (height (window-body-height window t))
+         (room (progn (overlay-put overlay 'before-string nil)
+                      (if (efrit-window--long-p) -1
+                        (- height (efrit-window--text-height window (point-min) height))))))
+    (move-overlay overlay efrit-transcript-end efrit-transcript-end)
+    (when (>= room 0)
+      (overlay-put overlay 'before-string
+                   (make-string (/ room (frame-char-height (window-frame window))) ?\n))
+      (set-window-start window (point-min) t)
+      t)))
+
+(defun efrit-window--padding (window)
+  "Return the overlay for the blank lines in WINDOW; delete those of no window."
+  (dolist (padding efrit-window--paddings)
+    (unless (and (window-live-p (car padding))
+                 (eq (window-buffer (car padding)) (current-buffer)))
+      (delete-overlay (cdr padding))
+      (setq efrit-window--paddings (delq padding efrit-window--paddings))))
+  (or (alist-get window efrit-window--paddings)
+      (let ((overlay (make-overlay efrit-transcript-end efrit-transcript-end)))
+        (overlay-put overlay 'window window)
+        (setf (alist-get window efrit-window--paddings) overlay))))
+
+(defun efrit-window--long-p ()
+  "Return non-nil if this buffer certainly has more visible lines than any window."
+  (save-excursion
+    (goto-char (point-min))
+    (and (zerop (forward-line 500))
+         (= (point) (next-single-char-property-change (point-min) 'invisible nil (point))))))
+
+(defun efrit-window--to-bottom (window)
+  "Bring the end of this buffer to the bottom of WINDOW, unless that hides point."
+  (let ((start (efrit-window--bottom-start window)))
+    (when (and (<= start (window-point window))
+               (/= start (window-start window)))
+      (set-window-start window start t))))
+
+(defun efrit-window--bottom-start (window)
+  "Return the start of WINDOW at which the end of this buffer is at its bottom."
+  (let ((height (window-body-height window t)))
+    (save-excursion
+      (goto-char (point-max))
+      (vertical-motion (- 1 (/ height (frame-char-height (window-frame window)))) window)
+      (while (and (> (efrit-window--text-height window (point) height) height)
+                  (= 1 (vertical-motion 1 window))))
+      (point))))
+
+(defun efrit-window--text-height (window start most)
+  "Return the height in pixels of this buffer from START on, laid out for WINDOW.
+Of a text higher than MOST pixels, measure little more than that."
+  (cdr (window-text-pixel-size window start (point-max) nil (1+ most))))
+
+(defun efrit-window--move-start (window from to)
+  "Have WINDOW, which began at FROM, begin at TO, where that text is now."
+  (unless (= (window-start window) to)
+    (set-window-start window to t))
+  (when (eql from (window-parameter window 'efrit-start))
+    (set-window-parameter window 'efrit-start to)))
 
 ;;; The reply box
 

@@ -278,7 +278,7 @@ Text that is in the box moves behind the text of the message."
   "Add an item for BLOCKS, a message of the person, a list of plists."
   (let ((context (butlast blocks)))
     (efrit-item-add 'message
-                    (concat "\n" (propertize "You\n" 'face 'efrit-person)
+                    (concat "\n" (efrit-exchange-mark (propertize "You\n" 'face 'efrit-person))
                             (propertize (efrit-view--end-line (efrit-live-message-text blocks))
                                         'face 'efrit-said))
                     :data (efrit-live-message-text blocks))
@@ -302,7 +302,8 @@ SOURCE is a function of the item that returns the text so far, if it streams."
 (defun efrit-view-use (use)
   "Add an item for USE, an `efrit-use', and return it."
   (puthash (efrit-use-id use)
-           (efrit-item-add 'use #'efrit-view--use-head :body #'efrit-view--use-body :data use)
+           (efrit-item-add 'use #'efrit-view--use-head :body #'efrit-view--use-body :data use
+                           :sought #'efrit-view--use-sought)
            efrit-view--uses))
 
 (defun efrit-view-item-text (item)
@@ -494,6 +495,11 @@ REWRITTEN is non-nil if the turn begins a new epoch."
          (efrit-view--body-text (efrit-view--truncate text) 'efrit-delivered)
        (efrit-view--body-text "No result yet." 'efrit-note)))))
 
+(defun efrit-view--use-sought (item)
+  "Return the texts of ITEM, a folded tool use, for a search."
+  (let ((use (efrit-item-data item)))
+    (list (efrit-use-arguments use) "\n" (or (plist-get (efrit-use-result use) :text) ""))))
+
 (defun efrit-view--truncate (text)
   "Return TEXT, cut to `efrit-view-most-characters' with a note if it was cut."
   (if (<= (length text) efrit-view-most-characters)
@@ -684,18 +690,10 @@ TEXT may be a function of the item that returns it."
   "Return the tool use at point or the nearest one above, or nil."
   (let ((place (point))
         item)
-    (while (and (setq item (efrit-result--item-before place))
+    (while (and (setq item (efrit-item-before place))
                 (not (eq (efrit-item-kind item) 'use)))
       (setq place (1- (efrit-item-start item))))
     (and item (efrit-item-data item))))
-
-(defun efrit-result--item-before (place)
-  "Return the item at PLACE, or else the nearest item before PLACE, or nil."
-  (and (>= place (point-min))
-       (or (efrit-item-at place)
-           (let ((before (previous-single-property-change (min place (point-max))
-                                                          'efrit-item)))
-             (and before (> before (point-min)) (efrit-item-at (1- before)))))))
 
 (defun efrit-result--fetch (name session method params show)
   "Call METHOD with PARAMS for the session whose id is SESSION.
@@ -761,12 +759,17 @@ If MORE is positive, add a line that MORE characters are stored."
                        ("C-c C-d" efrit-deny-once)
                        ("C-c C-p" efrit-item-previous)
                        ("C-c C-n" efrit-item-next)
-                       ("C-c ?" efrit)))
+                       ("C-c ?" efrit))
+                     ;; Letters insert themselves in the reply box, not so in `special-mode'.
+                     (make-sparse-keymap))
   "Keys everywhere in a session's buffer.")
 
 (defvar efrit-session-view-transcript-map
   (efrit-make-keymap '(("<remap> <self-insert-command>" efrit-session-view-undefined)
                        ("?" efrit)
+                       ("n" efrit-exchange-next)
+                       ("p" efrit-exchange-previous)
+                       ("<backtab>" efrit-exchange-toggle-all)
                        ("k" efrit-stop)
                        ("x" efrit-stop-tool)
                        ("c" efrit-continue)
@@ -782,12 +785,14 @@ If MORE is positive, add a line that MORE characters are stored."
                        ("SPC" scroll-up-command)
                        ("S-SPC" scroll-down-command)
                        ("DEL" scroll-down-command)
+                       ("<" beginning-of-buffer)
+                       (">" efrit-reply-box-go)
                        ("q" quit-window)
                        ("<mouse-2>" efrit-session-view-click))
                      efrit-session-view-mode-map)
   "Keys above the reply box.")
 
-(define-derived-mode efrit-session-view-mode nil "Efrit"
+(define-derived-mode efrit-session-view-mode special-mode "Efrit"
   "Major mode that shows a session.
 Above the reply box:
 \\{efrit-session-view-transcript-map}
@@ -798,7 +803,11 @@ Everywhere:
               header-line-format '(:eval (efrit-session-view--header))
               mode-line-process '(:eval (efrit-session-view--activity)))
   (setq truncate-lines nil
-        word-wrap t)
+        word-wrap t
+        buffer-read-only nil) ; the text above the reply box has a property for that
+  (efrit-exchange-set-up)
+  (efrit-search-set-up)
+  (efrit-window-set-up)
   (setq-local filter-buffer-substring-function #'efrit-session-view--copied-text)
   (add-hook 'post-command-hook #'efrit-markdown-dress-in-sight nil t)
   (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
@@ -830,14 +839,21 @@ Everywhere:
   (efrit-session-view-show (efrit-loop-current)))
 
 (defun efrit-session-view-return ()
-  "Send the text in the reply box; above it, push the button or open the item."
+  "Send the text in the reply box; above it, do what the line is for.
+Push a button, visit the file of a tool's line or a link, or open or fold."
   (interactive)
-  (if (efrit-transcript-in-box-p)
-      (efrit-reply-box-send)
-    (efrit-session-view--act)))
+  (let ((item (efrit-item-at (point))))
+    (cond ((efrit-transcript-in-box-p) (efrit-reply-box-send))
+          ((button-at (point)) (push-button (point)))
+          ((and item
+                (eq (efrit-item-kind item) 'use)
+                (efrit-session-view--on-title-p item)
+                (efrit-session-view--visit (efrit-item-data item))))
+          (t (efrit-session-view--act)))))
 
 (defun efrit-session-view-tab ()
-  "Complete in the reply box; above it, push the button or open or fold the item."
+  "Complete in the reply box; above it, push the button or open or fold the item.
+On the head of an exchange, open or fold all of the exchange."
   (interactive)
   (if (efrit-transcript-in-box-p)
       (completion-at-point)
@@ -946,23 +962,9 @@ The text of a reply is copied as Markdown."
     (efrit-transcript-in buffer
       (efrit-view-observe loop event)
       (when (memq (car event) '(begun ended price state chosen))
-        (force-mode-line-update))
-      (efrit-session-view--keep-end))
+        (force-mode-line-update)))
     (when (buffer-live-p buffer)
       (efrit-presence-observe loop event buffer))))
-
-(defun efrit-session-view--keep-end ()
-  "Scroll to the end in windows whose point is in the live part.
-Do not scroll a window whose point is on a question."
-  (dolist (window (get-buffer-window-list nil nil t))
-    (when (and (not noninteractive)
-               (<= efrit-transcript-end (window-point window) (1- efrit-transcript-box))
-               (not (get-text-property (window-point window) 'efrit-question))
-               (not (pos-visible-in-window-p (point-max) window)))
-      (with-selected-window window
-        (save-excursion
-          (goto-char (point-max))
-          (recenter -1))))))
 
 (defun efrit-session-view--act ()
   "Push the button at point, visit the link there, or open or fold the item."
@@ -971,6 +973,7 @@ Do not scroll a window whose point is on a question."
                    (efrit-markdown-link-at (point) default-directory))))
     (cond ((button-at (point)) (push-button (point)))
           (target (efrit-markdown-visit target))
+          ((and item (eq (efrit-item-kind item) 'message)) (efrit-exchange-toggle item))
           ((and item (efrit-item-toggle item)))
           (t (user-error "Nothing to open at point")))))
 
@@ -985,6 +988,38 @@ Do not scroll a window whose point is on a question."
   (prog1 (buffer-substring-no-properties begin end)
     (when delete
       (delete-region begin end))))
+
+(defun efrit-session-view--visit (use)
+  "Visit the file that USE is about, at its line; return nil if there is none."
+  (pcase-let* ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
+               (edit (or (car (append (plist-get arguments :edits) nil)) arguments))
+               (name (or (plist-get arguments :to) (plist-get edit :path)
+                         (plist-get arguments :buffer)))
+               (line (or (plist-get arguments :start_line) (plist-get arguments :around_line)
+                         (plist-get arguments :line)))
+               (new (plist-get edit :new_text))
+               (file (and (stringp name)
+                          (efrit-session-view--file name (efrit-loop-root efrit-loop-here)))))
+    (when (and file (file-regular-p file))
+      (find-file-other-window file)
+      (save-restriction
+        (widen)
+        (cond ((natnump line)
+               (goto-char (point-min))
+               (forward-line (1- line)))
+              ((and (stringp new) (not (string-blank-p new)))
+               (goto-char (point-min))
+               (when (search-forward new nil t)
+                 (goto-char (match-beginning 0))))))
+      t)))
+
+(defun efrit-session-view--file (name root)
+  "Return the file NAME, as a tool was given it, of the project ROOT.
+NAME is of the machine of ROOT: the syntax of a remote file means nothing in it."
+  (if (file-name-absolute-p name)
+      (concat (file-remote-p root)
+              (if (file-remote-p name) (file-name-quote name t) name))
+    (expand-file-name name root)))
 
 (defun efrit-session-view--header ()
   "Return the header line: the budget of this buffer's loop, or \"\"."

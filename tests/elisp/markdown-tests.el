@@ -255,7 +255,7 @@ text = \"Well.\"
     (should (eq (efrit-test-rest view-loop) 'idle))
     (efrit-viewing-to "notes.txt")
     (goto-char (efrit-item-start (efrit-item-at (point))))
-    (efrit-viewing-press "RET")
+    (efrit-viewing-press "TAB")
     (efrit-viewing-to "one.el:2:")
     (save-window-excursion
       (efrit-viewing-press "RET")

@@ -429,7 +429,7 @@ text = \"That is all.\"
                                 "I will read it." "• read_file README.md" " tokens  r1"
                                 "It is a sample." "session_complete" "● ready")
         (efrit-viewing-to "read_file")
-        (efrit-viewing-press "RET")
+        (efrit-viewing-press "TAB")
         (efrit-viewing-in-order "read_file" "A line." "It is a sample.")
         (kill-buffer)))))
 

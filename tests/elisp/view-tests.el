@@ -39,14 +39,14 @@
     (should (eq (efrit-test-rest view-loop) 'idle))
     (efrit-viewing-in-order "You\nWhat is README.md?" "It is a sample." "● ready")))
 
-(ert-deftest efrit-view-opens-and-folds-a-tool-and-a-thought-by-return ()
+(ert-deftest efrit-view-opens-and-folds-a-tool-and-a-thought ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
     (should-not (string-search "A line." (efrit-viewing-view-text)))
     (let ((folded (efrit-viewing-view-text)))
       (efrit-viewing-to "read_file")
-      (efrit-viewing-press "RET")
+      (efrit-viewing-press "TAB")
       (efrit-viewing-in-order "• read_file" "path: README.md" "A line." "It is a sample.")
       (efrit-viewing-press "TAB")
       (efrit-viewing-to "Thinking")

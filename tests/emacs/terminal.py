@@ -66,6 +66,10 @@ class Terminal:
         """Wait until all the texts stand on the screen, and return what stands there."""
         return self._wait(self.screen, lambda seen: all(text in seen for text in texts))
 
+    def show(self, fits: Callable[[str], bool]) -> str:
+        """Wait until what stands on the screen fits, and return it."""
+        return self._wait(self.screen, fits)
+
     def gone(self, text: str) -> None:
         """Wait until a text stands on the screen no more."""
         self._wait(self.screen, lambda seen: text not in seen)

@@ -185,7 +185,7 @@ def test_an_evaluation_without_end_is_quit_as_any_other(open_emacs: Open, projec
     terminal.see("✗ eval_sexp", "So be it.", "● ready")
 
 
-def test_a_tool_opens_by_return_and_a_menu_shows_the_keys(open_emacs: Open) -> None:
+def test_a_tool_opens_by_tab_and_a_menu_shows_the_keys(open_emacs: Open) -> None:
     terminal = open_emacs(
         '[[reply]]\ntool = [{ name = "read_file", input = { path = "README.md" } }]\n'
         '[[reply]]\ntext = "So it is."\n'
@@ -194,7 +194,7 @@ def test_a_tool_opens_by_return_and_a_menu_shows_the_keys(open_emacs: Open) -> N
     assert "A line." not in terminal.see("• read_file", "So it is.", "● ready")
     terminal.press("C-c", "C-p", "C-c", "C-p", "C-c", "C-p", "C-c", "C-p")
     terminal.rest_on("• read_file")
-    terminal.press("Enter")
+    terminal.press("Tab")
     terminal.see("path: README.md", "A line.")
     terminal.press("?")
     terminal.see(

@@ -1,0 +1,225 @@
+;;; moving-tests.el --- Moving about a session's buffer  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 the efrit-budget authors
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Exchanges, their folds and their index; searching in what is folded; visiting
+;; files.  That windows stay at the bottom is seen in a terminal:
+;; tests/emacs/test_moving.py.
+
+;;; Code:
+
+(require 'viewing)
+(require 'imenu)
+(require 'efrit-view)
+
+(defconst efrit-moving-tests--script "
+[[reply]]
+text = \"I will read it.\"
+tool = [{ name = \"read_file\", input = { path = \"README.md\", start_line = 3 } }]
+[[reply]]
+text = \"It is a sample.\"
+[[reply]]
+text = \"The answer to the second.\\n\\nYou\\nare welcome.\"
+"
+  "A model that answers twice.")
+
+(defmacro efrit-moving-tests--with-two (&rest body)
+  "Run BODY in the buffer of a session of two exchanges."
+  (declare (indent 0) (debug t))
+  `(efrit-viewing-with-view efrit-moving-tests--script
+     (dolist (message '("What is README.md?\nSay it briefly." "And the second?"))
+       (efrit-viewing-type message)
+       (should (eq (efrit-test-rest view-loop) 'idle)))
+     ,@body))
+
+(defun efrit-moving-tests--visible ()
+  "Return the text of this buffer that is not hidden."
+  (let ((place (point-min))
+        (text ""))
+    (while (< place (point-max))
+      (let ((next (next-single-char-property-change place 'invisible)))
+        (unless (invisible-p place)
+          (setq text (concat text (buffer-substring-no-properties place next))))
+        (setq place next)))
+    text))
+
+(defun efrit-moving-tests--line ()
+  "Return the line at point and the next one."
+  (buffer-substring-no-properties (line-beginning-position) (line-end-position 2)))
+
+(ert-deftest efrit-moving-by-exchange-goes-to-what-the-person-said ()
+  (efrit-moving-tests--with-two
+    (goto-char (1- efrit-transcript-box))
+    (efrit-viewing-press "p")
+    (should (equal "You\nAnd the second?" (efrit-moving-tests--line)))
+    (efrit-viewing-press "p")
+    (should (equal "You\nWhat is README.md?" (efrit-moving-tests--line)))
+    (should-error (efrit-viewing-press "p") :type 'user-error)
+    (efrit-viewing-press "n")
+    (should (equal "You\nAnd the second?" (efrit-moving-tests--line)))
+    (should-error (efrit-viewing-press "n") :type 'user-error)
+    (efrit-viewing-to "read_file")
+    (efrit-viewing-press "p")
+    (should (equal "You\nWhat is README.md?" (efrit-moving-tests--line)))))
+
+(ert-deftest efrit-moving-tab-folds-an-exchange-at-its-head ()
+  (efrit-moving-tests--with-two
+    (let ((whole (efrit-moving-tests--visible)))
+      (goto-char (1- efrit-transcript-box))
+      (efrit-viewing-press "p")
+      (efrit-viewing-press "p")
+      (efrit-viewing-press "TAB")
+      (should (string-match-p "You\nWhat is README.md\\?\nYou\nAnd the second\\?\n"
+                              (efrit-moving-tests--visible)))
+      (efrit-viewing-press "n")
+      (should (equal "You\nAnd the second?" (efrit-moving-tests--line)))
+      (efrit-viewing-press "p")
+      (efrit-viewing-press "TAB")
+      (should (equal whole (efrit-moving-tests--visible))))))
+
+(ert-deftest efrit-moving-all-exchanges-fold-at-once-and-reply-box-and-state-stay ()
+  (efrit-moving-tests--with-two
+    (let ((whole (efrit-moving-tests--visible)))
+      (efrit-viewing-to "read_file")
+      (efrit-viewing-press "<backtab>")
+      (should (string-match-p
+               "You\nWhat is README.md\\?\nYou\nAnd the second\\?\n● ready\n\n.*\n› \\'"
+               (efrit-moving-tests--visible)))
+      (should-not (invisible-p (point)))
+      (efrit-viewing-press "<backtab>")
+      (should (equal whole (efrit-moving-tests--visible))))))
+
+(ert-deftest efrit-moving-what-comes-into-a-folded-exchange-is-folded ()
+  (efrit-moving-tests--with-two
+    (goto-char (1- efrit-transcript-box))
+    (efrit-viewing-press "p")
+    (efrit-viewing-press "TAB")
+    (efrit-view-note "a late note")
+    (should-not (string-search "a late note" (efrit-moving-tests--visible)))
+    (efrit-view-message (list (list :type "text" :text "A third.")))
+    (efrit-view-note "a note for the third")
+    (should (string-match-p "You\nAnd the second\\?\nYou\nA third.\n\na note for the third"
+                            (efrit-moving-tests--visible)))))
+
+(ert-deftest efrit-moving-imenu-lists-exchanges-and-their-tools ()
+  (efrit-moving-tests--with-two
+    (let ((index (funcall imenu-create-index-function)))
+      (should (equal '("What is README.md?" "And the second?") (mapcar #'car index)))
+      (let ((tools (cdar index)))
+        (should (equal "The message" (caar tools)))
+        (should (string-match-p "read_file README.md" (car (cadr tools))))
+        (goto-char (point-min))
+        (efrit-exchange-toggle-all)
+        (imenu (cadr tools))
+        (should (string-match-p "read_file" (efrit-moving-tests--line)))
+        (should-not (invisible-p (point))))
+      (imenu (cadr index))
+      (should (equal "You\nAnd the second?" (efrit-moving-tests--line))))))
+
+(ert-deftest efrit-moving-outline-takes-no-text-of-the-model-for-a-heading ()
+  (efrit-moving-tests--with-two
+    (outline-minor-mode)
+    (goto-char (point-min))
+    (outline-next-heading)
+    (should (equal "You\nWhat is README.md?" (efrit-moving-tests--line)))
+    (outline-forward-same-level 1)
+    (should (equal "You\nAnd the second?" (efrit-moving-tests--line)))
+    (outline-hide-subtree)
+    (should-not (string-search "are welcome" (efrit-moving-tests--visible)))
+    (should (string-match-p "● ready\n\n.*\n› \\'" (efrit-moving-tests--visible)))
+    (outline-show-all)
+    (should (string-search "are welcome" (efrit-moving-tests--visible)))
+    (outline-minor-mode -1)))
+
+;;; Searching
+
+(defun efrit-moving-tests--search (from forward &rest steps)
+  "Search from FROM, FORWARD or back, and return the line at the end.
+The STEPS are texts to type and commands to call."
+  (goto-char from)
+  (set-window-buffer nil (current-buffer))
+  (let ((isearch-lazy-highlight nil)
+        (inhibit-message t))
+    (isearch-mode forward nil nil nil)
+    (unwind-protect
+        (dolist (step steps)
+          (if (stringp step)
+              (mapc (lambda (letter)
+                      (isearch-process-search-string (string letter) (string letter)))
+                    step)
+            (funcall step)))
+      (when isearch-mode
+        (isearch-done))))
+  (buffer-substring-no-properties (line-beginning-position) (line-end-position)))
+
+(ert-deftest efrit-moving-search-finds-what-is-in-a-folded-result-and-opens-it ()
+  (dolist (forward '(t nil))
+    (efrit-moving-tests--with-two
+      (should-not (string-search "A line." (efrit-viewing-view-text)))
+      (should (string-match-p "A line\\." (efrit-moving-tests--search
+                                           (if forward (point-min) (point-max)) forward
+                                           "A line.")))
+      (should (string-search "A line." (efrit-viewing-view-text))))))
+
+(ert-deftest efrit-moving-search-folds-again-what-it-left-behind ()
+  (efrit-moving-tests--with-two
+    (let ((folded (efrit-viewing-view-text)))
+      (should (equal "And the second?"
+                     (efrit-moving-tests--search (point-min) t "a"
+                                                 (lambda () (isearch-process-search-string
+                                                             "nd the s" "nd the s")))))
+      (efrit-moving-tests--search (point-max) nil "A line." #'isearch-delete-char
+                                  #'isearch-delete-char #'isearch-delete-char
+                                  #'isearch-delete-char #'isearch-delete-char
+                                  #'isearch-delete-char #'isearch-delete-char)
+      (should (= (point) (point-max)))
+      (should (equal folded (efrit-viewing-view-text))))))
+
+(ert-deftest efrit-moving-search-that-is-quit-leaves-point-and-folds-as-they-were ()
+  (efrit-moving-tests--with-two
+    (let ((folded (efrit-viewing-view-text))
+          (from (progn (efrit-viewing-to "And the second?") (point))))
+      (condition-case nil
+          (efrit-moving-tests--search from nil "A line." #'isearch-cancel)
+        (quit nil))
+      (should (= from (point)))
+      (should (equal folded (efrit-viewing-view-text))))))
+
+(ert-deftest efrit-moving-search-sets-the-mark-where-it-began ()
+  (efrit-moving-tests--with-two
+    (efrit-viewing-to "And the second?")
+    (efrit-moving-tests--search (point) nil "A line.")
+    (should (string-match-p "A line" (efrit-moving-tests--line)))
+    (goto-char (mark t))
+    (should (looking-at-p "And the second\\?"))))
+
+(ert-deftest efrit-moving-search-opens-a-folded-exchange ()
+  (efrit-moving-tests--with-two
+    (efrit-exchange-toggle-all)
+    (efrit-moving-tests--search (point-min) t "are welcome")
+    (should (string-search "are welcome" (efrit-moving-tests--visible)))
+    (should (string-match-p "are welcome" (efrit-moving-tests--line)))))
+
+;;; Visiting
+
+(ert-deftest efrit-moving-return-on-a-tool-visits-its-file-at-the-line ()
+  (efrit-moving-tests--with-two
+    (save-window-excursion
+      (set-window-buffer nil (current-buffer))
+      (efrit-viewing-to "read_file")
+      (efrit-viewing-press "RET")
+      (with-current-buffer (window-buffer)
+        (should (equal (expand-file-name "README.md" efrit-test-project) buffer-file-name))
+        (should (= 3 (line-number-at-pos (window-point))))))))
+
+(ert-deftest efrit-moving-a-tool-names-no-file-of-another-machine ()
+  (should (equal "/:/ssh:nowhere.invalid:/x"
+                 (efrit-session-view--file "/ssh:nowhere.invalid:/x" "/home/")))
+  (should (equal "/home/a/b" (efrit-session-view--file "a/b" "/home/")))
+  (should (equal "/ssh:host:/etc/x" (efrit-session-view--file "/etc/x" "/ssh:host:/home/"))))
+
+(provide 'moving-tests)
+;;; moving-tests.el ends here
