@@ -5,12 +5,14 @@
 
 ;;; Commentary:
 
-;; M-x efrit-budget lists the pieces of a session, in its window and evicted.
+;; M-x efrit-budget lists the pieces of a session, in its window and evicted:
+;; one by one, or summed up by file or by tool.
 
 ;;; Code:
 
 (require 'efrit)
 (require 'efrit-loop)
+(require 'efrit-permissions)
 (require 'efrit-sidecar)
 (require 'efrit-status)
 (require 'efrit-view)
@@ -34,21 +36,77 @@ replies to `session/turns' and `worklog/list'."
             (seq-map #'efrit-budget-rows--turn-row turns)
             (seq-map #'efrit-budget-rows--result-row entries))))
 
-(defun efrit-budget-rows-columns (row)
-  "Return the columns of ROW, a vector of strings."
-  (vector (efrit-budget-rows--tokens (plist-get row :tokens) (plist-get row :now))
-          (plist-get row :item)
-          (plist-get row :tool)
-          (if (plist-get row :age) (number-to-string (plist-get row :age)) "")
-          (efrit-budget-rows--state row)
-          (string-replace "\n" "⏎" (or (plist-get row :about) ""))))
+(defun efrit-budget-rows-columns (row narrow)
+  "Return the columns of ROW, a vector of strings; leave some out if NARROW."
+  (let ((tokens (efrit-budget-rows--tokens (plist-get row :tokens) (plist-get row :now) narrow))
+        (state (efrit-budget-rows--state row))
+        (about (efrit-permissions-visible (or (plist-get row :about) "") t)))
+    (if narrow
+        (vector tokens (plist-get row :item) (plist-get row :tool) state about)
+      (vector tokens (plist-get row :item) (plist-get row :tool)
+              (if (plist-get row :age) (number-to-string (plist-get row :age)) "")
+              state about))))
 
-(defun efrit-budget-rows-face (columns)
-  "Return the face of a line with COLUMNS, a vector, by the state among them."
-  (pcase (aref columns 4)
-    ("pinned" 'efrit-budget-pinned)
-    ((or "compressed" "evicted") 'efrit-figures)
-    (_ 'default)))
+(defun efrit-budget-rows-face (state)
+  "Return the face of the whole line of an item in STATE, a word, or nil for none."
+  (and (member state '("compressed" "evicted")) 'efrit-figures))
+
+;;;; Groups
+
+(defun efrit-budget-rows-groups (rows by)
+  "Return ROWS summed up by BY, `file' or `tool': plists, the largest first.
+They have `:name', `:now', the tokens in the window, `:count', and `:share', the
+part of the tokens of all ROWS.  Rows without tokens in the window do not count."
+  (let ((groups (make-hash-table :test #'equal))
+        (all 0))
+    (dolist (row rows)
+      (let ((now (or (plist-get row :now) 0))
+            (name (efrit-budget-rows-group row by)))
+        (when (> now 0)
+          (cl-incf all now)
+          (pcase-let ((`(,sum . ,count) (gethash name groups '(0 . 0))))
+            (puthash name (cons (+ sum now) (1+ count)) groups)))))
+    (sort (cl-loop for name being the hash-keys of groups using (hash-values total)
+                   collect (list :id (format "%s %s" by name) :kind 'group :by by :name name
+                                 :now (car total) :count (cdr total)
+                                 :share (/ (float (car total)) all)))
+          (lambda (one other) (> (plist-get one :now) (plist-get other :now))))))
+
+(defconst efrit-budget-rows--bar-width 12
+  "Columns of the bar of a group's share.")
+
+(defun efrit-budget-rows-group-columns (group)
+  "Return the columns of GROUP, a vector of strings.
+GROUP is as in `efrit-budget-rows-groups'."
+  (let ((share (plist-get group :share)))
+    (vector (efrit-show-number (plist-get group :now))
+            (efrit-budget-rows-percent share)
+            (efrit-show-bar share 1 efrit-budget-rows--bar-width 'efrit-gauge-part)
+            (number-to-string (plist-get group :count))
+            (efrit-permissions-visible (plist-get group :name) t))))
+
+(defun efrit-budget-rows-percent (share)
+  "Return SHARE, a number from 0 to 1, in percent as text."
+  (if (< 0 share 0.005) "<1%" (format "%d%%" (round (* 100 share)))))
+
+(defun efrit-budget-rows-group (row by)
+  "Return the name of the group of ROW by BY, `file' or `tool'."
+  (if (eq by 'tool)
+      (plist-get row :tool)
+    (pcase (plist-get row :kind)
+      ('system "system text and tools")
+      ('turn (if (equal (plist-get row :tool) "request") "your messages" "the model's replies"))
+      (_ (let ((paths (efrit-budget-rows--paths (plist-get row :arguments))))
+           (if paths (string-join paths ", ") "results about no file"))))))
+
+(defun efrit-budget-rows--paths (arguments)
+  "Return the paths in ARGUMENTS, a plist of a tool's arguments, each once."
+  (let ((several (plist-get arguments :paths)))
+    (seq-uniq (mapcar (lambda (path) (string-remove-prefix "./" path))
+                      (append (efrit-permissions-paths arguments)
+                              (seq-filter #'stringp (and (vectorp several) several)))))))
+
+;;;; Cells
 
 (defun efrit-budget-rows--system-row (budget)
   "Return the row of the system text and the tools; BUDGET is a snapshot."
@@ -83,10 +141,12 @@ replies to `session/turns' and `worklog/list'."
                                              200)))
      entry)))
 
-(defun efrit-budget-rows--tokens (full now)
-  "Return the number FULL, or nil, as text, with an arrow to NOW if NOW is less."
+(defun efrit-budget-rows--tokens (full now narrow)
+  "Return the number FULL, or nil, as text, with an arrow to NOW if NOW is less.
+If NARROW, return NOW alone."
   (cond ((null full) "")
         ((or (null now) (>= now full)) (efrit-show-number full))
+        (narrow (efrit-show-number now))
         (t (concat (efrit-show-number full) "→" (efrit-show-number now)))))
 
 (defun efrit-budget-rows--state (row)
@@ -99,54 +159,102 @@ replies to `session/turns' and `worklog/list'."
 
 ;;; Printing
 
-;; Prints the list below the bars of the tiers.  With every tool call, message
-;; and reply the ages in all lines change, so a line is inserted as one string:
-;; several times as fast as the general code of tabulated-list.el.
+;; Prints the list below the bars of the tiers, what fills the window, and the
+;; keys.  With every tool call, message and reply the ages in all lines change,
+;; so a line is inserted as one string: several times as fast as the general
+;; code of tabulated-list.el.
 
-(defvar-local efrit-budget-print--budget nil
-  "The snapshot of the budget whose tiers are shown above the list.")
+(defvar-local efrit-budget-print--head #'ignore
+  "Function called with columns and lines; it returns the text above the list.")
 
-(defvar-local efrit-budget-print--bars nil
-  "The overlay with the bars above the list.")
+(defvar-local efrit-budget-print--overlay nil
+  "The overlay with the text above the list.")
 
-(defun efrit-budget-print (budget)
-  "Print the list below the bars of BUDGET, a snapshot.
+(defvar-local efrit-budget-print--columns 80
+  "The columns for which the list is printed.")
+
+(defvar-local efrit-budget-print--faces nil
+  "The faces of the columns, a list.")
+
+(defun efrit-budget-print-size ()
+  "Return the columns and lines of the smallest window of this buffer, as a cons."
+  (let ((windows (and (not noninteractive) (get-buffer-window-list nil nil t))))
+    (if windows
+        (cons (apply #'min (mapcar #'window-max-chars-per-line windows))
+              (apply #'min (mapcar #'window-body-height windows)))
+      '(80 . 40))))
+
+(defun efrit-budget-print-set-columns (columns)
+  "Set the columns of the list to COLUMNS, for a window as it is now.
+They are lists (FACE NAME WIDTH SORT . OPTIONS), without FACE as in
+`tabulated-list-format'."
+  (setq tabulated-list-format (vconcat (mapcar #'cdr columns))
+        efrit-budget-print--faces (mapcar #'car columns)
+        efrit-budget-print--columns (car (efrit-budget-print-size))))
+
+(defun efrit-budget-print (head)
+  "Print the list below the text of HEAD, a function of columns and lines.
 In every window, keep point on its item, else on its line."
-  (setq efrit-budget-print--budget budget)
+  (setq efrit-budget-print--head head)
   (let ((buffer-place (efrit-budget-print--place (point) nil))
         (places (mapcar (lambda (window)
                           (cons window (efrit-budget-print--place
                                         (window-point window) (window-start window))))
                         (get-buffer-window-list nil nil t))))
+    (tabulated-list-init-header)
     (tabulated-list-print)
-    (efrit-budget-print--bars)
+    (efrit-budget-print--show-head)
     (efrit-budget-print--go buffer-place)
     (pcase-dolist (`(,window . ,place) places)
       (efrit-budget-print--restore-point window place))))
 
 (defun efrit-budget-print-line (id columns)
   "Insert the line of the item ID with COLUMNS, a vector of strings.
-This is the value of `tabulated-list-printer' here."
-  (let ((start (point))
-        (at (+ (point) tabulated-list-padding)))
-    (insert (apply #'format (efrit-budget-print--format) (append columns nil)))
+This is the value of `tabulated-list-printer' here.  The last column is cut to
+what is left of the line."
+  (let* ((start (point))
+         (at (+ start tabulated-list-padding))
+         (last (1- (length columns)))
+         (room (- efrit-budget-print--columns (efrit-budget-print--taken)))
+         (cells (append columns nil)))
+    (setf (nth last cells)
+          (truncate-string-to-width (nth last cells) (max 1 room) nil nil "…"))
+    (insert (apply #'format (efrit-budget-print--format) cells))
     (add-text-properties start (point)
-                         (list 'tabulated-list-id id 'tabulated-list-entry columns
-                               'face (efrit-budget-rows-face columns)))
+                         (list 'tabulated-list-id id 'tabulated-list-entry columns))
     ;; The property lets `tabulated-list-sort' sort by the column at point.
-    (cl-loop for (name width . _) across tabulated-list-format
+    (cl-loop with whole = (efrit-budget-rows-face (efrit-budget-print--state cells))
+             for (name width . _) across tabulated-list-format
+             for face in efrit-budget-print--faces
              for end = (if (zerop width) (1- (point)) (+ at width))
              do (put-text-property at end 'tabulated-list-column-name name)
-             (setq at (1+ end)))))
+             when (or whole face)
+             do (put-text-property at end 'face (or whole face))
+             do (setq at (1+ end)))))
 
 (defun efrit-budget-print-fit (window)
-  "Redraw the bars above the list, since the size of WINDOW has changed."
+  "Lay the list and the text above it out anew, since the size of WINDOW changed."
   (with-current-buffer (window-buffer window)
-    (when efrit-budget-print--budget
-      (efrit-budget-print--bars)
+    (when efrit-budget-print--overlay
+      (if (eql efrit-budget-print--columns (car (efrit-budget-print-size)))
+          (efrit-budget-print--show-head)
+        (efrit-budget-view--print))
       (efrit-budget-print--keep-visible window))))
 
 ;;;; Lines
+
+(defun efrit-budget-print--state (cells)
+  "Return the one of CELLS, a list, that is in the column \"State\", or nil."
+  (cl-loop for column across tabulated-list-format
+           for cell in cells
+           when (equal "State" (car column)) return cell))
+
+(defun efrit-budget-print--taken ()
+  "Return the columns of a line before its last column."
+  (cl-loop for (_ width . _) across tabulated-list-format
+           unless (zerop width)
+           sum (1+ width) into sum
+           finally return (+ tabulated-list-padding sum)))
 
 (defun efrit-budget-print--format ()
   "Return the format string of a line, made from the widths of its columns.
@@ -160,16 +268,14 @@ The last column has no fixed width."
                      tabulated-list-format " ")
           "\n"))
 
-(defun efrit-budget-print--bars ()
-  "Show the bars above the list, as wide as the narrowest of its windows."
-  (unless efrit-budget-print--bars
-    (setq efrit-budget-print--bars (make-overlay (point-min) (point-min))))
-  (move-overlay efrit-budget-print--bars (point-min) (point-min))
-  (let ((widths (mapcar #'window-body-width (get-buffer-window-list nil nil t))))
-    (overlay-put efrit-budget-print--bars 'before-string
-                 (concat (efrit-budget-bars efrit-budget-print--budget
-                                            (and widths (1- (apply #'min widths))))
-                         "\n\n"))))
+(defun efrit-budget-print--show-head ()
+  "Show the text above the list, laid out for the smallest of its windows."
+  (unless efrit-budget-print--overlay
+    (setq efrit-budget-print--overlay (make-overlay (point-min) (point-min))))
+  (move-overlay efrit-budget-print--overlay (point-min) (point-min))
+  (pcase-let ((`(,columns . ,lines) (efrit-budget-print-size)))
+    (overlay-put efrit-budget-print--overlay 'before-string
+                 (funcall efrit-budget-print--head columns lines))))
 
 ;;;; Places
 
@@ -215,7 +321,7 @@ window, or 1 if START is nil."
   "Scroll WINDOW to the line of its point if the bars leave that line no room."
   (save-excursion
     (goto-char (window-point window))
-    (let ((above (overlay-get efrit-budget-print--bars 'before-string)))
+    (let ((above (overlay-get efrit-budget-print--overlay 'before-string)))
       (when (and (= (window-start window) (point-min))
                  (< (window-body-height window)
                     (+ (cl-count ?\n above) (line-number-at-pos))))
@@ -229,8 +335,27 @@ window, or 1 if START is nil."
 (defconst efrit-budget-view--most-entries 10000
   "Most results that are listed, newest first.")
 
+(defconst efrit-budget-view--narrow 76
+  "Columns below which the list leaves out some of its own.")
+
+(defconst efrit-budget-view--tall 22
+  "Lines of a window from which on the tiers are shown above the list.")
+
 (defvar-local efrit-budget-view--rows nil
-  "A hash table from the ids of the rows to the rows, which are plists.")
+  "A hash table from the ids of the lines to their rows, which are plists.")
+
+(defvar-local efrit-budget-view--all nil
+  "The rows of all items, as `efrit-budget-rows' returns them.")
+
+(defvar-local efrit-budget-view--budget nil
+  "The snapshot of the budget that is shown.")
+
+(defvar-local efrit-budget-view--by 'item
+  "How the list sums up: by `item', `file' or `tool'.")
+
+(defvar-local efrit-budget-view--only nil
+  "The group whose items alone are shown, or nil.
+It is a cons of `file' or `tool' and the group's name.")
 
 (defvar-local efrit-budget-view--changes nil
   "User edits made in this buffer that can be undone, latest first.
@@ -250,33 +375,35 @@ Each is (TEXT . STEPS): TEXT describes the edit, and STEPS, a list of
 
 (defvar efrit-budget-view-mode-map
   (efrit-make-keymap '(("RET" efrit-budget-view-show)
-                       ("p" efrit-budget-view-pin)
+                       ("P" efrit-budget-view-pin)
                        ("d" efrit-budget-view-drop)
                        ("r" efrit-budget-view-restore)
                        ("u" efrit-budget-view-undo)
+                       ("f" efrit-budget-view-by-file)
+                       ("t" efrit-budget-view-by-tool)
+                       ("i" efrit-budget-view-by-item)
                        ("g" efrit-budget-view-refresh)))
   "Keys of `efrit-budget-view-mode'.")
 
+(defconst efrit-budget-view--keys
+  '(("RET" "show") ("f" "by file") ("t" "by tool") ("i" "each item") ("P" "pin") ("d" "drop")
+    ("r" "restore") ("u" "undo") ("S" "sort") ("g" "refresh") ("?" "help"))
+  "Keys of the view that stand above the list, each with what it does.")
+
 (define-derived-mode efrit-budget-view-mode tabulated-list-mode "Efrit-Budget"
   "Major mode that lists the items of a session, in its window and evicted.
+It sums them up by file or by tool, too: see what fills the window.
 An item's age counts the tool calls, messages and replies since it was last
 used: the oldest item is compressed first.  For a compressed item, the tokens
 of its full text are shown, and behind the arrow its tokens in the window.
 
 \\{efrit-budget-view-mode-map}"
-  (setq tabulated-list-format
-        `[("Tokens" 13 ,(efrit-budget-view--sorter :now) :right-align t)
-          ("Item" 6 ,(efrit-budget-view--sorter :order))
-          ("Tool" 16 t)
-          ("Age" 5 ,(efrit-budget-view--sorter :age) :right-align t)
-          ("State" 11 t)
-          ("About" 0 t)]
-        tabulated-list-padding 1
-        tabulated-list-sort-key '("Item" . t)
+  (setq tabulated-list-padding 1
         tabulated-list-use-header-line nil
         tabulated-list-printer #'efrit-budget-print-line
+        header-line-format '(:eval (efrit-budget-view--header))
         revert-buffer-function #'efrit-budget-view-refresh)
-  (tabulated-list-init-header)
+  (efrit-budget-view--set-columns)
   (add-hook 'window-buffer-change-functions #'efrit-budget-view--refresh-on-display nil t)
   (add-hook 'window-size-change-functions #'efrit-budget-print-fit nil t)
   (add-hook 'kill-buffer-hook #'efrit-budget-view--stop-timer nil t))
@@ -321,15 +448,31 @@ of its full text are shown, and behind the arrow its tokens in the window.
                                         (plist-get listed :entries)))))))))))
 
 (defun efrit-budget-view-show ()
-  "Show the whole stored text of the item at point."
+  "Show the whole stored text of the item at point, or the items of the group."
   (interactive nil efrit-budget-view-mode)
   (let ((row (efrit-budget-view--row)))
     (pcase (plist-get row :kind)
+      ('group (efrit-budget-view--list 'item (cons (plist-get row :by) (plist-get row :name))))
       ('result (efrit-result-show (efrit-loop-id efrit-loop-here)
                                   (efrit-budget-view--handle row)))
       ('turn (efrit-result-show-turn efrit-loop-here (plist-get row :turn)
                                      (plist-get row :tool)))
       (_ (efrit-result-show-prefix efrit-loop-here)))))
+
+(defun efrit-budget-view-by-item ()
+  "List each item of the session."
+  (interactive nil efrit-budget-view-mode)
+  (efrit-budget-view--list 'item))
+
+(defun efrit-budget-view-by-file ()
+  "List the files whose text fills the window, with their shares of it."
+  (interactive nil efrit-budget-view-mode)
+  (efrit-budget-view--list 'file))
+
+(defun efrit-budget-view-by-tool ()
+  "List the tools whose results fill the window, with their shares of it."
+  (interactive nil efrit-budget-view-mode)
+  (efrit-budget-view--list 'tool))
 
 (defun efrit-budget-view-pin ()
   "Pin the result at point, to keep it in full through rewrites, or unpin it."
@@ -435,14 +578,125 @@ Then call SUCCESS with the reply in this buffer, unless the buffer is killed."
 (defun efrit-budget-view--show (status turns entries)
   "Show the present rows in this buffer.
 They are made from STATUS, TURNS and ENTRIES by `efrit-budget-rows'."
-  (let ((rows (efrit-budget-rows status turns entries)))
+  (setq efrit-budget-view--all (efrit-budget-rows status turns entries)
+        efrit-budget-view--budget (plist-get status :budget))
+  (efrit-budget-view--print))
+
+(defun efrit-budget-view--list (by &optional only)
+  "List what is in the window by BY: `item', `file' or `tool'.
+With ONLY, as in `efrit-budget-view--only', list the items of one group alone."
+  (efrit-check-mode 'efrit-budget-view-mode)
+  (setq efrit-budget-view--by by
+        efrit-budget-view--only only)
+  (efrit-budget-view--print)
+  (goto-char (point-min))
+  (efrit-budget-print--find #'identity)
+  (dolist (window (get-buffer-window-list nil nil t))
+    (set-window-point window (point))
+    (set-window-start window (point-min) t)))
+
+(defun efrit-budget-view--print ()
+  "Print the rows that are to be listed, in columns that fit the window."
+  (let* ((items (eq efrit-budget-view--by 'item))
+         (narrow (efrit-budget-view--set-columns))
+         (rows (if items (efrit-budget-view--items)
+                 (efrit-budget-rows-groups efrit-budget-view--all efrit-budget-view--by))))
     (setq efrit-budget-view--rows (make-hash-table :size (length rows) :test #'equal)
           tabulated-list-entries
           (mapcar (lambda (row)
                     (puthash (plist-get row :id) row efrit-budget-view--rows)
-                    (list (plist-get row :id) (efrit-budget-rows-columns row)))
+                    (list (plist-get row :id)
+                          (if items (efrit-budget-rows-columns row narrow)
+                            (efrit-budget-rows-group-columns row))))
                   rows))
-    (efrit-budget-print (plist-get status :budget))))
+    (efrit-budget-print #'efrit-budget-view--head)))
+
+(defun efrit-budget-view--items ()
+  "Return the rows of the items to list: of one group, or all."
+  (pcase efrit-budget-view--only
+    (`(,by . ,name) (seq-filter (lambda (row) (equal name (efrit-budget-rows-group row by)))
+                                efrit-budget-view--all))
+    (_ efrit-budget-view--all)))
+
+(defun efrit-budget-view--set-columns ()
+  "Set the columns of the list; return non-nil if the window is narrow.
+The list then leaves out some columns."
+  (let ((narrow (< (car (efrit-budget-print-size)) efrit-budget-view--narrow))
+        (tokens (efrit-budget-view--sorter :now))
+        (order (efrit-budget-view--sorter :order))
+        (items (eq efrit-budget-view--by 'item)))
+    (efrit-budget-print-set-columns
+     (cond
+      ((not items)
+       `((nil "Tokens" 8 ,tokens :right-align t)
+         (nil "Share" 5 ,tokens :right-align t)
+         (nil "" ,efrit-budget-rows--bar-width nil)
+         (efrit-figures "Items" 5 ,(efrit-budget-view--sorter :count) :right-align t)
+         (efrit-arguments ,(capitalize (symbol-name efrit-budget-view--by)) 0 t)))
+      (narrow
+       `((nil "Tokens" 8 ,tokens :right-align t)
+         (efrit-figures "Item" 5 ,order)
+         (efrit-tool "Tool" 14 t)
+         (efrit-note "State" 10 t)
+         (efrit-arguments "About" 0 t)))
+      (t
+       `((nil "Tokens" 13 ,tokens :right-align t)
+         (efrit-figures "Item" 6 ,order)
+         (efrit-tool "Tool" 16 t)
+         (efrit-figures "Age" 5 ,(efrit-budget-view--sorter :age) :right-align t)
+         (efrit-note "State" 11 t)
+         (efrit-arguments "About" 0 t)))))
+    (unless (seq-some (lambda (column) (equal (car column) (car tabulated-list-sort-key)))
+                      tabulated-list-format)
+      (setq tabulated-list-sort-key (if items '("Item" . t) '("Tokens" . t))))
+    narrow))
+
+(defun efrit-budget-view--header ()
+  "Return the header line: the gauge of the loop shown here, or \"\"."
+  (if efrit-loop-here
+      (concat " " (string-replace "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
+    ""))
+
+(defun efrit-budget-view--head (columns lines)
+  "Return the text above the list for a window of COLUMNS and LINES.
+It has what fills the window, the keys, and if there is room the tiers."
+  (concat
+   (and (>= lines efrit-budget-view--tall)
+        (concat (efrit-budget-bars efrit-budget-view--budget columns) "\n\n"))
+   (efrit-budget-view--largest 'file columns)
+   (efrit-budget-view--largest 'tool columns)
+   (efrit-show-keys efrit-budget-view--keys columns)
+   (pcase efrit-budget-view--only
+     (`(,_ . ,name) (propertize
+                     (truncate-string-to-width
+                      (format "  Only %s; i lists everything\n"
+                              (efrit-permissions-visible name t))
+                      columns nil nil "…\n")
+                     'face 'efrit-note)))
+   "\n"))
+
+(defun efrit-budget-view--largest (by columns)
+  "Return a line of at most COLUMNS with the largest groups by BY."
+  (let* ((groups (efrit-budget-rows-groups efrit-budget-view--all by))
+         (line (format "  By %s: " by))
+         (parts (mapcar (lambda (group)
+                          (format "%s %s %s" (efrit-permissions-visible (plist-get group :name) t)
+                                  (efrit-show-tokens (plist-get group :now))
+                                  (efrit-budget-rows-percent (plist-get group :share))))
+                        groups))
+         (shown nil))
+    (while (and parts
+                (<= (+ (string-width line) (string-width (string-join (cons (car parts) shown) " · "))
+                       (length " · 99 more"))
+                    columns))
+      (push (pop parts) shown))
+    (concat (propertize line 'face 'efrit-note)
+            (string-join (nreverse shown) (propertize " · " 'face 'efrit-note))
+            (if parts
+                (propertize (format "%s%d more" (if shown " · " "") (length parts))
+                            'face 'efrit-note)
+              "")
+            "\n")))
 
 ;;;; Events
 

@@ -59,6 +59,17 @@
   (format "%s failed %d times in a row with the same input: %s"
           (efrit-use-name use) count (efrit-show-arguments (efrit-use-arguments use) 60)))
 
+(defun efrit-show-keys (keys columns)
+  "Return KEYS, lists of key and what it does, as lines of at most COLUMNS."
+  (let ((lines (list "")))
+    (pcase-dolist (`(,key ,does) keys)
+      (let ((part (concat (propertize key 'face 'efrit-key) (propertize (concat " " does)
+                                                                        'face 'efrit-note))))
+        (if (> (+ (string-width (car lines)) 3 (string-width part)) columns)
+            (push (concat "  " part) lines)
+          (setcar lines (concat (car lines) (if (string-empty-p (car lines)) "  " "   ") part)))))
+    (concat (string-join (nreverse lines) "\n") "\n")))
+
 (defun efrit-show-number (number)
   "Return NUMBER, an integer, as text with commas, such as 1,234."
   (let ((text (number-to-string number)))

@@ -64,6 +64,17 @@ text = \"Seen again.\"
                          (split-string text "→"))))
     (list (car numbers) (car (last numbers)))))
 
+(defun efrit-budget-tests--head ()
+  "Return the text above the list, without properties."
+  (substring-no-properties (overlay-get efrit-budget-print--overlay 'before-string)))
+
+(defmacro efrit-budget-tests--in-window (columns lines &rest body)
+  "Run BODY with the view laid out for a window of COLUMNS and LINES."
+  (declare (indent 2))
+  `(cl-letf (((symbol-function 'efrit-budget-print-size) (lambda () (cons ,columns ,lines))))
+     (efrit-budget-print-fit (get-buffer-window))
+     ,@body))
+
 (defun efrit-budget-tests--state (item)
   "Return the state in the line of ITEM."
   (save-excursion
@@ -99,7 +110,7 @@ That counts every result anew with each reply, and a line keeps its first count.
 (ert-deftest efrit-budget-shows-tiers-as-bars-and-the-error-of-the-estimate ()
   "Above the list stand a bar for each tier, and how far off the estimate was."
   (efrit-budget-tests--with-view loop
-    (let ((shown (overlay-get efrit-budget-print--bars 'before-string)))
+    (let ((shown (efrit-budget-tests--head)))
       (dolist (tier '("system" "history" "tool results" "requests" "whole prompt"))
         (should (string-match-p (concat tier " +▕[█▏▎▍▌▋▊▉ ]*▏ +[0-9.kM]+ / [0-9]+k") shown)))
       (should (string-match-p "The estimate was [0-9.]+% off real usage lately" shown)))))
@@ -231,10 +242,85 @@ text = \"Back.\"
 (ert-deftest efrit-budget-bars-fit-narrow-windows ()
   "No line above the list is longer than the window, whatever its width."
   (efrit-budget-tests--with-view loop
-    (dolist (columns '(45 59 80))
-      (let ((lines (split-string (efrit-budget-bars efrit-budget-print--budget columns)
-                                 "\n")))
-        (should (>= columns (apply #'max (mapcar #'string-width lines))))))))
+    (dolist (columns '(59 79 120 200))
+      (efrit-budget-tests--in-window columns 40
+        (dolist (key '("f" "t" "i"))
+          (efrit-budget-tests--press key)
+          (dolist (line (split-string (concat (efrit-budget-tests--head) (buffer-string)) "\n"))
+            (ert-info ((format "%d columns: %s" columns line))
+              (should (>= columns (string-width line))))))))))
+
+(defun efrit-budget-tests--press (key)
+  "Run the command of KEY at point."
+  (call-interactively (key-binding (kbd key) t)))
+
+(ert-deftest efrit-budget-sums-up-by-file-and-by-tool ()
+  "The largest comes first, the shares make up the whole, and Return lists the items."
+  (efrit-budget-tests--with-view loop
+    (efrit-budget-tests--press "f")
+    (let ((names (mapcar (lambda (entry) (aref (cadr entry) 4)) tabulated-list-entries))
+          (shares (mapcar (lambda (entry) (string-to-number (aref (cadr entry) 1)))
+                          tabulated-list-entries)))
+      (should (equal "system text and tools" (car names)))
+      (should (equal (sort (copy-sequence names) #'string<)
+                     '("one.txt" "system text and tools" "the model's replies" "two.txt"
+                       "your messages")))
+      (should (< 97 (apply #'+ shares) 103))
+      (should (equal shares (sort (copy-sequence shares) #'>))))
+    (goto-char (point-min))
+    (should (re-search-forward "^ +[0-9,]+ +[0-9]+% ▕[^▏]*.*▏ +1 one\\.txt$" nil t))
+    (efrit-budget-tests--press "RET")
+    (should (equal '("r1") (mapcar (lambda (entry) (aref (cadr entry) 1)) tabulated-list-entries)))
+    (should (string-search "Only one.txt; i lists everything" (efrit-budget-tests--head)))
+    (should (equal "r1" (plist-get (efrit-budget-view--row) :item)))
+    (efrit-budget-tests--press "i")
+    (should (< 4 (length tabulated-list-entries)))
+    (efrit-budget-tests--press "t")
+    (let ((names (mapcar (lambda (entry) (aref (cadr entry) 4)) tabulated-list-entries)))
+      (should (equal (sort (copy-sequence names) #'string<)
+                     '("read_file" "reply" "request" "system"))))
+    (goto-char (point-min))
+    (should (re-search-forward "▏ +2 read_file$" nil t))
+    (efrit-budget-tests--press "RET")
+    (should (equal '("r1" "r2") (mapcar (lambda (entry) (aref (cadr entry) 1))
+                                        tabulated-list-entries)))))
+
+(ert-deftest efrit-budget-groups-count-what-is-in-the-window-alone ()
+  "Results of several files are a group of their own; what was evicted has no share."
+  (let ((groups (efrit-budget-rows-groups
+                 `((:kind result :tool "read_file" :now 600 :arguments (:path "./a.el"))
+                   (:kind result :tool "edit_file" :now 100 :arguments (:path "a.el"))
+                   (:kind result :tool "multi_edit" :now 100
+                    :arguments (:edits [(:path "a.el") (:path "b.el") (:path "a.el")]))
+                   (:kind result :tool "run_command" :now 200 :arguments (:command "make"))
+                   (:kind result :tool "read_file" :now 0 :arguments (:path "gone.el")))
+                 'file)))
+    (should (equal '(("a.el" 700 2 0.7) ("results about no file" 200 1 0.2) ("a.el, b.el" 100 1 0.1))
+                   (mapcar (lambda (group)
+                             (mapcar (lambda (name) (plist-get group name))
+                                     '(:name :now :count :share)))
+                           groups)))))
+
+(ert-deftest efrit-budget-shows-its-keys-and-what-fills-the-window ()
+  "Each key that stands above the list does what it says, also in a small window."
+  (efrit-budget-tests--with-view loop
+    (dolist (size '((80 . 40) (59 . 12)))
+      (efrit-budget-tests--in-window (car size) (cdr size)
+        (let ((head (efrit-budget-tests--head)))
+          (should (string-match-p "^  By file: system text and tools [0-9]k [0-9]+%" head))
+          (should (string-match-p "^  By tool: system [0-9]k [0-9]+%" head))
+          (should (eq (> (cdr size) 22) (and (string-search "whole prompt" head) t)))
+          (pcase-dolist (`(,key ,does) efrit-budget-view--keys)
+            (should (string-search (concat key " " does) head))
+            (should (commandp (key-binding (kbd key) t)))))))
+    (should (eq 'previous-line (key-binding (kbd "p") t)))))
+
+(ert-deftest efrit-budget-header-is-that-of-the-session ()
+  "The same line stands above the session and above its budget."
+  (efrit-budget-tests--with-view loop
+    (should (equal (efrit-budget-view--header)
+                   (with-current-buffer (efrit-session-view-buffer loop)
+                     (efrit-session-view--header))))))
 
 (ert-deftest efrit-budget-is-refreshed-now-and-then-and-only-in-sight ()
   "Many events are one refresh, and none while nobody sees it."
@@ -288,7 +374,10 @@ text = \"Back.\"
     (goto-char (point-min))
     (should (equal "id" (tabulated-list-get-id)))
     (dolist (name '("Tokens" "Item" "Tool" "Age" "State" "About"))
-      (should (text-property-search-forward 'tabulated-list-column-name name t)))))
+      (should (text-property-search-forward 'tabulated-list-column-name name t)))
+    (goto-char (point-min))
+    (search-forward "a_tool")
+    (should (eq 'efrit-tool (get-text-property (1- (point)) 'face)))))
 
 (ert-deftest efrit-budget-opens-the-stored-original ()
   "Return on a result shows its stored text, on what was said all of that."
