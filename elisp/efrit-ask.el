@@ -123,7 +123,7 @@ It asks for permission, whether to go on, or what the model wants to know."
   "Answer the model's question in this buffer with TEXT, and close the question."
   (let ((call (car efrit-ask--question)))
     (setq efrit-ask--question nil)
-    (efrit-tool-finish call (efrit-tool-result text :said t))))
+    (efrit-tool-finish call (efrit-tool-result text :gist text :said t))))
 
 (defun efrit-ask-open (call question options)
   "Remember QUESTION, with OPTIONS, of CALL as the open one of this buffer.

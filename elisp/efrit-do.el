@@ -645,11 +645,10 @@ Line breaks and tabs stay."
     (`(note ,text) (efrit-batch--print "— %s\n" text))
     (`(use ,use)
      (when (eq (efrit-use-state use) 'done)
-       (efrit-batch--print "%s\n" (efrit-show-use use))))
+       (efrit-batch--print "%s\n" (efrit-line-text use))))
     (`(ask ,use)
      (efrit-batch--print "! %s\n" (efrit-show-question use))
-     (efrit-defer #'efrit-run-answer loop use 'deny nil
-                  "it has to be asked about, and this is a batch job with nobody to ask"))
+     (efrit-defer #'efrit-run-deny-unasked loop use))
     (`(question ,call ,question ,_)
      (efrit-batch--print "? %s\n" question)
      (efrit-tool-finish call (efrit-tool-result "Nobody is there to answer." :status 'error)))

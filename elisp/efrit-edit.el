@@ -243,6 +243,16 @@ Visit the file if it exists."
   "Return a line about each change of PLAN, such as \"Edit a.el +2 −0\"."
   (mapcar #'efrit-plan--change-line (efrit-plan-changes plan)))
 
+(defun efrit-plan-gist (plan)
+  "Return the numbers of lines added and removed by PLAN, such as \"+2 −0\".
+Say so if the person changed the new text; return \"\" for a rename."
+  (pcase-let ((`(,added . ,removed) (efrit-diff-counts (efrit-plan-text plan)))
+              (names-only (seq-every-p (lambda (change) (eq (efrit-change-kind change) 'rename))
+                                       (efrit-plan-changes plan))))
+    (concat (if (and names-only (efrit-plan-changes plan)) ""
+              (format "+%d −%d" added removed))
+            (if (efrit-plan-revised plan) ", as you changed it" ""))))
+
 (defun efrit-plan-revisable (plan)
   "Return each change of PLAN whose new text the person may edit."
   (seq-filter (lambda (change) (memq (efrit-change-kind change) '(edit create)))
@@ -437,7 +447,8 @@ Call THEN with the plan, or REFUSED with the reason."
                                   "The person changed the new text before it was written:\n")
                                  (efrit-plan-revised plan)))))
       "\n")
-     :summary (efrit-plan-report plan))))
+     :summary (efrit-plan-report plan)
+     :gist (efrit-plan-gist plan))))
 
 (defun efrit-plan--unsaved-note (change)
   "Return a note if CHANGE is an edit that was left unsaved, or nil."

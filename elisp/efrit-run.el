@@ -318,7 +318,8 @@ The latter map a tool's name to its entry in the reply to `tools/list'.")
         (efrit-tool-stop (efrit-use-call use)))
       (unless (eq (efrit-use-state use) 'running)
         (efrit-run--drop-plan use))
-      (setf (efrit-use-state use) 'done)
+      (setf (efrit-use-state use) 'done
+            (efrit-use-result use) (list :ending "stopped" :gist "you"))
       (efrit-loop-notify loop 'use use)))
   (setf (efrit-loop-run loop) nil))
 
@@ -334,7 +335,7 @@ of the permission to store, see `efrit-run-grants'."
                    (t (cdr (assq (or grant 'exactly) (efrit-run-grants loop use)))))
         (`(,rule ,words) (efrit-run--remember loop rule words scope)))
       (if (eq decision 'deny)
-          (efrit-run--deny loop use reason)
+          (efrit-run--deny loop use "you" reason)
         (setf (efrit-use-allowed use) t)
         (efrit-run--allow loop use))
       (when scope
@@ -475,7 +476,7 @@ in smaller parts if it was cut off."))
       (efrit-run--refuse-input loop use (efrit-use-misfit use)
                                "Call it again with arguments that fit its schema."))
      (t (pcase (efrit-run--decide loop use)
-          ('deny (efrit-run--deny loop use))
+          ('deny (efrit-run--deny loop use "a rule"))
           ((and 'ask (guard (not (efrit-run--plans-p use)))) (efrit-run--ask loop use))
           (_ (setf (efrit-use-ready use) t))))))
   (efrit-run--next loop))
@@ -486,7 +487,7 @@ in smaller parts if it was cut off."))
     (when (and (eq (efrit-use-state use) 'asking) (null (efrit-use-confirm use)))
       (pcase (efrit-run--decide loop use)
         ('allow (efrit-run--allow loop use))
-        ('deny (efrit-run--deny loop use))))))
+        ('deny (efrit-run--deny loop use "a rule"))))))
 
 (defun efrit-run--allow (loop use)
   "Mark USE of LOOP as ready, and start every use that may run now."
@@ -503,29 +504,37 @@ in smaller parts if it was cut off."))
             (efrit-tool-ask-text (efrit-use-name use) loop (efrit-use-arguments use))))
   (efrit-loop-notify loop 'ask use))
 
-(defun efrit-run--deny (loop use &optional reason)
-  "Record that USE in LOOP was denied, for REASON, the person's text or nil."
+(defun efrit-run-deny-unasked (loop use)
+  "Deny USE in LOOP, which asks for permission, because nobody can be asked."
+  (when (eq (efrit-use-state use) 'asking)
+    (efrit-run--deny loop use "nobody is there to ask"
+                     "it has to be asked about, and this is a batch job with nobody to ask")))
+
+(defun efrit-run--deny (loop use who &optional reason)
+  "Record that WHO denied USE in LOOP, for REASON, a text for the model, or nil.
+WHO is \"you\", \"a rule\", or a text that says why nobody allowed it."
   (efrit-run--refuse
    loop use
    (if reason
        (format "This use of %s was not allowed: %s" (efrit-use-name use) reason)
      (format "The person did not allow this use of %s." (efrit-use-name use)))
    "Do not seek the same effect in another way; choose another approach, or ask the person."
-   (and reason t)))
+   :gist (if (and reason (equal who "you")) (format "you: %s" reason) who)
+   :ending "denied"
+   :said (and reason t)))
 
 (defun efrit-run--refuse-input (loop use problem message)
   "Record that USE in LOOP did not run, because of PROBLEM with its input.
 MESSAGE tells the model what to do."
   (efrit-run--refuse loop use (format "%s was not run: %s" (efrit-use-name use) problem) message))
 
-(defun efrit-run--refuse (loop use text message &optional said)
+(defun efrit-run--refuse (loop use text message &rest more)
   "Record that USE in LOOP did not run, with the reason TEXT.
-MESSAGE tells the model what to do.  SAID is non-nil if TEXT has words of the
-person."
+MESSAGE tells the model what to do.  MORE are keys of `efrit-tool-result'."
   (efrit-run--set loop use 'denied)
   (efrit-run--drop-plan use)
   (efrit-run--record
-   loop use (efrit-tool-result text :status 'error :message message :said said)))
+   loop use (apply #'efrit-tool-result text :status 'error :message message more)))
 
 ;;;; Plans
 
@@ -627,7 +636,7 @@ M-x efrit-sidecar-show-stderr shows why"))
 (defun efrit-run--run-or-ask (loop use)
   "Decide about USE of LOOP, which may run now: run it, ask about it, or deny it."
   (pcase (if (efrit-use-allowed use) 'allow (efrit-run--decide loop use))
-    ('deny (efrit-run--deny loop use))
+    ('deny (efrit-run--deny loop use "a rule"))
     ('ask (efrit-run--ask loop use))
     ((guard (not (efrit-tool-get (efrit-use-name use))))
      (efrit-run--call loop use))
@@ -654,7 +663,7 @@ M-x efrit-sidecar-show-stderr shows why"))
            :tool_use_id ,(efrit-use-id use) :include_data :json-false
            :text ,(substring-no-properties (plist-get result :text))
            :own_lines ,(efrit-tool-own-lines result) :status ,(plist-get result :status)
-           ,@(cl-loop for name in '(:message :lisp :todos :summary :said)
+           ,@(cl-loop for name in '(:message :lisp :todos :summary :gist :ending :said)
                       when (plist-get result name)
                       append (list name (plist-get result name))))
    (lambda (envelope) (efrit-run--finish-use loop use envelope))))

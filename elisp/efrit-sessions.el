@@ -14,6 +14,7 @@
 (require 'efrit-loop)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
+(require 'efrit-status)
 (require 'tabulated-list)
 
 ;;; Exporting a session
@@ -60,13 +61,15 @@ the document, which visits no file."
                 entries ""))))
 
 (defun efrit-export-entry (entry format)
-  "Return ENTRY of a transcript, a plist, as FORMAT, `markdown' or `org'."
-  (concat
-   (efrit-export--heading 3 (efrit-export--title entry) format)
-   (if (equal (plist-get entry :kind) "result")
-       (efrit-export--result entry format)
-     (mapconcat (lambda (block) (efrit-export--block block format))
-                (plist-get entry :content) ""))))
+  "Return ENTRY of a transcript, a plist, as FORMAT, `markdown' or `org'.
+Return \"\" for a reply that has nothing but empty thinking."
+  (let ((text (if (equal (plist-get entry :kind) "result")
+                  (efrit-export--result entry format)
+                (mapconcat (lambda (block) (efrit-export--block block format))
+                           (plist-get entry :content) ""))))
+    (if (string-empty-p text)
+        ""
+      (concat (efrit-export--heading 3 (efrit-export--title entry) format) text))))
 
 ;;;; Parts
 
@@ -88,13 +91,22 @@ the document, which visits no file."
   (concat
    (alist-get (plist-get entry :kind) efrit-export--speakers "Other" nil #'equal)
    (if (equal (plist-get entry :kind) "result")
-       (format " %s of %s%s" (or (plist-get entry :handle) "(missing)")
-               (plist-get entry :tool)
-               (if (equal (plist-get entry :status) "error") ", an error" ""))
+       (format " %s: %s" (or (plist-get entry :handle) "(missing)")
+               (substring-no-properties (efrit-line-words (efrit-export-use entry))))
      "")
    (cond ((not (eq (plist-get entry :in_window) t)) ", evicted")
          ((equal (plist-get entry :state) "compressed") ", compressed")
          (t ""))))
+
+(defun efrit-export-use (entry)
+  "Return ENTRY of a transcript, a tool call with its result, as an `efrit-use'."
+  (efrit-use-create
+   :id (plist-get entry :tool_use_id) :name (plist-get entry :tool)
+   :arguments (efrit-export-json (plist-get entry :arguments))
+   :state 'done
+   :result (list :status (plist-get entry :status) :handle (plist-get entry :handle)
+                 :tokens (plist-get entry :tokens) :text (plist-get entry :text)
+                 :gist (plist-get entry :gist) :ending (plist-get entry :ending))))
 
 (defun efrit-export--result (entry format)
   "Return the arguments and the text of ENTRY, a result, as FORMAT, a symbol."
@@ -111,8 +123,10 @@ the document, which visits no file."
     ("text" (if (eq format 'org)
                 (efrit-export--verbatim (plist-get block :text) "markdown" format)
               (concat (string-trim-right (plist-get block :text)) "\n\n")))
-    ("thinking" (concat "Thinking:\n\n"
-                        (efrit-export--verbatim (plist-get block :thinking) "text" format)))
+    ("thinking" (if (string-blank-p (or (plist-get block :thinking) ""))
+                    ""
+                  (concat "Thinking:\n\n"
+                          (efrit-export--verbatim (plist-get block :thinking) "text" format))))
     ("redacted_thinking" "Thinking that only the model can read.\n\n")
     ("tool_use" (concat (format "Uses %s:\n\n" (plist-get block :name))
                         (efrit-export--verbatim (efrit-export-json (plist-get block :input))

@@ -11,6 +11,7 @@
 ;;; Code:
 
 (require 'efrit)
+(require 'efrit-edit)
 (require 'efrit-loop)
 (require 'efrit-permissions)
 (require 'efrit-rpc)
@@ -83,16 +84,6 @@
          (shown (cl-loop for (name value) on plist by #'cddr
                          collect (efrit-show--argument name value))))
     (truncate-string-to-width (string-join shown " ") width nil nil "…")))
-
-(defun efrit-show-use (use)
-  "Return a line about USE, an `efrit-use': sign, tool, arguments, tokens and time."
-  (let ((arguments (efrit-show-arguments (efrit-use-arguments use) 60)))
-    (concat (efrit-show--use-sign use)
-            (propertize (efrit-use-name use) 'face 'efrit-tool)
-            (if (string-empty-p arguments) "" " ")
-            (propertize arguments 'face 'efrit-arguments)
-            (propertize (efrit-show--use-end use (efrit-use-result use))
-                        'face 'efrit-figures))))
 
 (defconst efrit-show--questions
   '(("run_command" "Run this command?" :command)
@@ -177,27 +168,6 @@ Unless USE has a plan, whose files are named, the line has what USE acts on."
   "Return TEXT on one line, without indentation, hidden characters visible."
   (efrit-permissions-visible (replace-regexp-in-string "\n[ \t]*" "⏎" text t t)))
 
-(defun efrit-show--use-sign (use)
-  "Return the sign that begins the line of USE, by the state of USE."
-  (pcase (efrit-use-state use)
-    ('done (if (member (plist-get (efrit-use-result use) :status) '(nil "error"))
-               (propertize "✗ " 'face 'efrit-failed)
-             (propertize "• " 'face 'efrit-done)))
-    ('asking (propertize "? " 'face 'efrit-question))
-    (_ (propertize "… " 'face 'efrit-busy))))
-
-(defun efrit-show--use-end (use result)
-  "Return the end of the line of USE: tokens, time and handle of RESULT, or nil."
-  (let ((tokens (plist-get result :tokens))
-        (seconds (efrit-use-seconds use))
-        (handle (plist-get result :handle)))
-    (cond
-     (result (concat (if tokens (format "  %s tokens" (efrit-show-tokens tokens)) "")
-                     (if seconds (format "  %d ms" (round (* 1000 seconds))) "")
-                     (if handle (concat "  " handle) "")))
-     ((eq (efrit-use-state use) 'done) "  stopped")
-     (t ""))))
-
 ;;; The gauge
 
 ;; What fills a session's prompt against what it may be, what is left until it
@@ -275,6 +245,301 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
     (cond ((plist-get usage :dollars) (format "$%.2f" (plist-get usage :dollars)))
           (usage "price not known")
           (t ""))))
+
+;;; Tool calls in words
+
+;; A line about a tool call says what is done, such as `Read a.el 1-80' or
+;; `Run make test · exit 2 · 4.1 s'.  What a model, a file or the person wrote
+;; stands behind words of ours, on one line, with hidden characters visible.
+
+(defconst efrit-line--most-columns 72
+  "Most columns of what a tool call acts on, in its line.")
+
+(defconst efrit-line--most-gist 60
+  "Most columns of what came of a tool call, in its line.")
+
+(defconst efrit-line--most-read 400
+  "Most characters of a text that are made fit for a line.")
+
+(defconst efrit-line--slow 0.5
+  "Seconds from which on a line tells how long the tool ran.")
+
+(defconst efrit-line--reading
+  '("read_file" "read_image" "file_info" "read_buffer" "recall_result" "list_symbols"
+    "buffer_outline" "vcs_blame" "vcs_diff" "vcs_log" "vcs_show" "vcs_status" "project_files"
+    "list_buffers" "get_diagnostics" "elisp_docs" "mem_get_observation" "mem_context"
+    "mem_timeline" "mem_stats" "context_pack" "sdd_get_context" "sdd_context_check"
+    "search_content" "find_definition" "find_references" "mem_search")
+  "Names of the tools that only read; successful calls of them fold into a group.")
+
+(defconst efrit-line--counted
+  '(("read_file" "read" "file") ("read_image" "saw" "image") ("read_buffer" "read" "buffer")
+    ("search_content" "searched" nil) ("mem_search" "searched memory" nil)
+    ("find_definition" "looked for" "definition") ("find_references" "looked for" "symbol")
+    ("project_files" "listed files" nil) ("list_symbols" "outlined" "file")
+    ("buffer_outline" "outlined" "file") ("recall_result" "recalled" "result")
+    ("vcs_status" "asked git" nil) ("vcs_diff" "asked git" nil) ("vcs_log" "asked git" nil)
+    ("vcs_show" "asked git" nil) ("vcs_blame" "asked git" nil))
+  "Verbs and nouns of groups: lists of tool, verb, and noun or nil for times.")
+
+(defconst efrit-line--words
+  '(("read_file" "Read" path lines)
+    ("read_image" "See" path)
+    ("read_buffer" "Read" ("buffer %s" buffer) lines)
+    ("file_info" "Look at" paths)
+    ("list_symbols" "Outline" path)
+    ("buffer_outline" "Outline" path)
+    ("project_files" "List files" ("in %s" path) ("like %s" pattern))
+    ("search_content" "Search" (quoted pattern) ("in %s" path) ("in %s" glob))
+    ("find_definition" "Find" ("the definition of %s" symbol))
+    ("find_references" "Find" ("references to %s" symbol))
+    ("recall_result" "Recall" (or handle "the work log") ("lines like %s" (quoted pattern)))
+    ("run_command" "Run" command ("in %s" cwd))
+    ("compile" "Compile" command)
+    ("eval_sexp" "Evaluate" code)
+    ("edit_file" "Edit" path)
+    ("multi_edit" "Edit" edited)
+    ("create_file" "Create" path)
+    ("rename_file" "Rename" path ("→ %s" to))
+    ("delete_file" "Delete" path)
+    ("format_buffer" "Format" path)
+    ("undo_edit" "Undo" ("its edit of %s" path))
+    ("checkpoint" "Mark" ("a checkpoint %s" (quoted label)))
+    ("restore_checkpoint" "Go back" ("to checkpoint %s" checkpoint))
+    ("get_diagnostics" "Check" path ("for %s" severity))
+    ("elisp_docs" "Look up" name)
+    ("list_buffers" "List buffers" ("like %s" pattern))
+    ("show_in_emacs" "Show" path lines handle title)
+    ("fetch_url" "Fetch" url)
+    ("web_search" "Search the web" ("for %s" (quoted query)))
+    ("ask_user" "Asked:" question)
+    ("todo_write" "Update the tasks")
+    ("session_complete" "Finish")
+    ("vcs_status" "Git status")
+    ("vcs_diff" "Git diff" revision path)
+    ("vcs_log" "Git log" path)
+    ("vcs_show" "Git show" revision path)
+    ("vcs_blame" "Git blame" path lines)
+    ("mem_save" "Remember" (quoted title))
+    ("mem_delete" "Forget" ("memory #%s" id))
+    ("mem_get_observation" "Read" ("memory #%s" id))
+    ("mem_search" "Search memory" ("for %s" (quoted query)))
+    ("mem_context" "Read" ("the latest memories %s" project))
+    ("mem_timeline" "Read" ("memories around #%s" id))
+    ("mem_stats" "Count memories")
+    ("context_pack" "Pack memories" ("about %s" (quoted query)))
+    ("sdd_context_check" "Check" ("the documents for %s" (quoted change_description)))
+    ("sdd_get_context" "Read the specification" stage))
+  "Words of the lines of tools: lists of tool, verb, and parts.
+A part is the name of an argument; (quoted NAME); (or PART TEXT); (FORMAT
+PART), left out where PART is missing; or `lines', `paths' or `edited', see
+`efrit-line--part'.")
+
+(defun efrit-line-text (use)
+  "Return a line about USE, an `efrit-use': what is done, and what came of it."
+  (concat (efrit-line-words use) (efrit-line-figures use)))
+
+(defun efrit-line-words (use)
+  "Return the line about USE without its tokens and its handle."
+  (let ((kept (memq (efrit-line-fate use) '(denied stopped)))
+        (gist (efrit-line--gist use)))
+    (concat
+     (efrit-line--sign use)
+     (pcase (efrit-line-fate use)
+       ('denied (propertize "Denied: " 'face 'efrit-failed))
+       ('stopped (propertize "Stopped: " 'face 'efrit-failed)))
+     (efrit-line--deed use)
+     (if (string-empty-p gist)
+         ""
+       (efrit-line--gist-text use gist kept))
+     (efrit-line--time use))))
+
+(defun efrit-line-figures (use)
+  "Return the tokens and the handle of the result of USE, or \"\" without a result."
+  (let* ((result (efrit-use-result use))
+         (tokens (plist-get result :tokens))
+         (handle (plist-get result :handle)))
+    (propertize (concat (if tokens (format "  %s tokens" (efrit-show-tokens tokens)) "")
+                        (if handle (concat "  " handle) ""))
+                'face 'efrit-figures)))
+
+(defun efrit-line-fate (use)
+  "Return how USE ended, a symbol, or nil if it has not ended.
+The symbol is `done', `failed', `denied' or `stopped'."
+  (let ((result (efrit-use-result use)))
+    (cond ((equal (plist-get result :ending) "denied") 'denied)
+          ((equal (plist-get result :ending) "stopped") 'stopped)
+          ((not (eq (efrit-use-state use) 'done)) nil)
+          ((null result) 'stopped)
+          ((equal (plist-get result :status) "error") 'failed)
+          (t 'done))))
+
+(defun efrit-line-reading-p (use)
+  "Return non-nil if USE succeeded, and its tool can only read."
+  (and (eq (efrit-line-fate use) 'done)
+       (member (efrit-use-name use) efrit-line--reading)))
+
+(defun efrit-line-group (group)
+  "Return a line about GROUP, a list of `efrit-use', without their tokens.
+An example is \"Read 5 files, searched 2 times\"."
+  (let ((counts nil))
+    (dolist (use group)
+      (let ((count (or (cdr (assoc (efrit-use-name use) efrit-line--counted))
+                       '("looked something up" nil))))
+        (setf (alist-get count counts nil nil #'equal)
+              (cl-adjoin (efrit-line--counted-thing use)
+                         (alist-get count counts nil nil #'equal) :test #'equal))))
+    (let ((text (mapconcat (pcase-lambda (`((,verb ,noun) . ,things))
+                             (efrit-line--count verb noun (length things)))
+                           (nreverse counts) ", ")))
+      (concat (upcase (substring text 0 1)) (substring text 1)))))
+
+(defun efrit-line-group-tokens (group)
+  "Return the number of tokens of all results of GROUP, a list of `efrit-use'."
+  (cl-loop for use in group sum (or (plist-get (efrit-use-result use) :tokens) 0)))
+
+(defun efrit-line-quote (text)
+  "Return TEXT on one line as it may stand in a line of ours.
+Hidden characters are visible; no dot between blanks can be taken for ours."
+  (let ((text (string-trim text)))
+    (string-replace
+     " · " " <U+00B7> "
+     (efrit-permissions-visible
+      (replace-regexp-in-string "[ \t]*\n[ \t\n]*" "⏎"
+                                (substring text 0 (min (length text) efrit-line--most-read))
+                                t t)
+      t))))
+
+(defun efrit-line--count (verb noun number)
+  "Return VERB with NUMBER of NOUN; with \"times\" if NOUN is nil."
+  (cond (noun (format "%s %s" verb (efrit-count-text number noun)))
+        ((= number 1) verb)
+        (t (format "%s %d times" verb number))))
+
+(defun efrit-line--counted-thing (use)
+  "Return what `efrit-line-group' counts once in USE: the path of a file, or USE."
+  (or (and (member (efrit-use-name use) '("read_file" "read_image" "list_symbols" "buffer_outline"))
+           (plist-get (ignore-errors (efrit-json-plist (efrit-use-arguments use))) :path))
+      use))
+
+(defun efrit-line--sign (use)
+  "Return the sign that begins the line of USE, by the state of USE."
+  (pcase (or (efrit-line-fate use) (efrit-use-state use))
+    ('done (propertize "• " 'face 'efrit-done))
+    ((or 'failed 'denied 'stopped) (propertize "✗ " 'face 'efrit-failed))
+    ('asking (propertize "? " 'face 'efrit-question))
+    (_ (propertize "… " 'face 'efrit-busy))))
+
+(defun efrit-line--deed (use)
+  "Return what USE does: a verb, and what it acts on."
+  (let* ((name (efrit-use-name use))
+         (given (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
+         (words (cdr (assoc name efrit-line--words)))
+         (parts (if words
+                    (delq nil (mapcar (lambda (part) (efrit-line--part part given)) (cdr words)))
+                  (delq nil (list (efrit-line--main-argument given)))))
+         (object (truncate-string-to-width (string-join parts " ") efrit-line--most-columns
+                                           nil nil "…")))
+    ;; Behind "Denied:" a command speaks for itself.
+    (concat (if (and (equal name "run_command") (eq (efrit-line-fate use) 'denied))
+                ""
+              (concat (propertize (or (car words) (efrit-line-quote name)) 'face 'efrit-tool)
+                      (if (string-empty-p object) "" " ")))
+            (propertize object 'face 'efrit-arguments))))
+
+(defun efrit-line--part (part given)
+  "Return PART of a line as text from the arguments GIVEN; nil: it is missing.
+PART is as in `efrit-line--words'."
+  (pcase part
+    ('lines (efrit-line--range given))
+    ('paths (efrit-line--list (plist-get given :paths)))
+    ('edited (efrit-line--list (seq-uniq (mapcar (lambda (edit) (plist-get edit :path))
+                                                 (plist-get given :edits)))))
+    (`(or ,inner ,text) (or (efrit-line--part inner given) text))
+    (`(quoted ,name) (when-let* ((text (efrit-line--part name given)))
+                       (format "\"%s\"" text)))
+    (`(,format ,inner) (when-let* ((text (efrit-line--part inner given)))
+                         (format format text)))
+    (_ (efrit-line--value (plist-get given (intern (format ":%s" part)))))))
+
+(defun efrit-line--value (value)
+  "Return VALUE, an argument, as text on one line, or nil if it has no text."
+  (cond ((stringp value) (and (not (string-blank-p value)) (efrit-line-quote value)))
+        ((numberp value) (number-to-string value))))
+
+(defun efrit-line--list (values)
+  "Return VALUES, a sequence of strings, on one line; nil for none."
+  (let ((texts (delq nil (mapcar #'efrit-line--value values))))
+    (and texts (string-join texts ", "))))
+
+(defun efrit-line--range (given)
+  "Return the lines that the arguments GIVEN ask for, such as \"1-80\", or nil."
+  (let ((start (plist-get given :start_line))
+        (end (plist-get given :end_line))
+        (around (plist-get given :around_line))
+        (tail (plist-get given :tail)))
+    (cond ((and start end) (format "%s-%s" start end))
+          (start (format "from line %s" start))
+          (end (format "1-%s" end))
+          (around (format "around line %s" around))
+          (tail (format "the last %s lines" tail)))))
+
+(defun efrit-line--main-argument (given)
+  "Return the main one of the arguments GIVEN, of an unknown tool, or nil."
+  (or (cl-loop for name in '(:path :file :command :query :pattern :url :name :title)
+               thereis (efrit-line--value (plist-get given name)))
+      (cl-loop for (_ value) on given by #'cddr
+               thereis (efrit-line--value value))))
+
+(defun efrit-line--gist (use)
+  "Return what came of USE in a few words, or \"\"."
+  (let ((gist (or (plist-get (efrit-use-result use) :gist) "")))
+    (truncate-string-to-width
+     (efrit-line-quote
+      (cond ((efrit-line--repeats-range-p use gist) "")
+            ((not (string-empty-p gist)) gist)
+            ((eq (efrit-line-fate use) 'failed) (efrit-line--problem use))
+            ((and (null (efrit-use-result use)) (efrit-use-plan use))
+             (efrit-plan-gist (efrit-use-plan use)))
+            (t "")))
+     efrit-line--most-gist nil nil "…")))
+
+(defun efrit-line--repeats-range-p (use gist)
+  "Return non-nil if GIST only counts the lines that USE asked for by numbers."
+  (and (string-match-p "\\`[0-9,]+ lines?\\'" gist)
+       (efrit-line--range (ignore-errors (efrit-json-plist (efrit-use-arguments use))))))
+
+(defun efrit-line--problem (use)
+  "Return the first line of the result of USE, which failed, without our mark."
+  (string-remove-prefix "§ " (or (car (split-string (or (plist-get (efrit-use-result use) :text) "")
+                                                    "\n" t "[ \t]+"))
+                                 "")))
+
+(defun efrit-line--gist-text (use gist kept)
+  "Return GIST, what came of USE, as the end of its line.
+KEPT is non-nil if USE did not run to its end: GIST then says who and why."
+  (cond (kept (propertize (format " (%s)" gist) 'face 'efrit-figures))
+        ((equal (efrit-use-name use) "ask_user") (concat (propertize " → " 'face 'efrit-figures)
+                                                         (propertize gist 'face 'efrit-said)))
+        ((efrit-line--counts-p gist) (concat " " (propertize gist 'face 'efrit-figures)))
+        (t (concat (propertize " · " 'face 'efrit-figures)
+                   (propertize gist 'face (if (efrit-line--bad-p gist) 'efrit-failed
+                                            'efrit-figures))))))
+
+(defun efrit-line--counts-p (gist)
+  "Return non-nil if GIST counts lines of a diff, such as \"+2 −0\"."
+  (string-match-p "\\`\\+[0-9]+ −[0-9]+" gist))
+
+(defun efrit-line--bad-p (gist)
+  "Return non-nil if GIST is that of a command that failed."
+  (string-match-p "\\`\\(?:exit [1-9]\\|ended \\)" gist))
+
+(defun efrit-line--time (use)
+  "Return how long USE ran, or \"\" if that was short or is not known."
+  (let ((seconds (efrit-use-seconds use)))
+    (if (and seconds (>= seconds efrit-line--slow) (memq (efrit-line-fate use) '(done failed)))
+        (propertize (format " · %.1f s" seconds) 'face 'efrit-figures)
+      "")))
 
 ;;; Bars
 

@@ -188,7 +188,8 @@ Kill the file buffers that this opened; restore FILE's point and narrowing."
      (concat (efrit-tool-mark-own heading)
              (efrit-buffer-tools--group call "In the project:" inside)
              (efrit-buffer-tools--group call "Others:" others))
-     :summary heading)))
+     :summary heading
+     :gist (efrit-count-text (length listed) "buffer"))))
 
 (efrit-define-tool read_buffer
     ((buffer "string" "Name, or path of its file")
@@ -540,7 +541,8 @@ Show numbers and symbols only, which cannot be secret."
        (string-join (cons (efrit-tool-mark-own heading)
                           (mapcar #'efrit-docs--symbol-line (sort symbols #'string<)))
                     "\n")
-       :summary heading))))
+       :summary heading
+       :gist (efrit-count-text (length symbols) "name")))))
 
 (defun efrit-docs--symbol-line (symbol)
   "Return a line with SYMBOL, its kinds, and the first line of its documentation."

@@ -406,7 +406,8 @@ that were unsaved when it began."
         ,(efrit-compile--output buffer))
       "\n")
      :status (car exit)
-     :summary (string-join (cons heading (seq-take lines 3)) "\n"))))
+     :summary (string-join (cons heading (seq-take lines 3)) "\n")
+     :gist (replace-regexp-in-string " after .*" "" (cadr exit)))))
 
 (defun efrit-compile--output (buffer)
   "Return the output of the compilation in BUFFER."
@@ -580,7 +581,8 @@ If FILE is non-nil, leave out findings about other files."
                                   (mapcan #'efrit-diagnostics--notes inquiries))
                           (efrit-findings-lines call found))
                   "\n")
-     :summary heading)))
+     :summary heading
+     :gist (efrit-findings-count found))))
 
 (defun efrit-diagnostics--relevant-p (call finding file)
   "Return non-nil if FINDING is about FILE, or if FILE is nil, CALL's project."

@@ -270,14 +270,16 @@ THING is the noun for a place: \"definition\" or \"reference\"."
   (pcase-let ((`(,backend . ,places) answer))
     (if (null places)
         (efrit-tool-result (efrit-tool-mark-own (efrit-code--not-found-text backend symbol thing))
-                           :summary (format "No %s of %s was found." thing symbol))
+                           :summary (format "No %s of %s was found." thing symbol)
+                           :gist (format "no %s" thing))
       (let ((heading (format "%s of %s (%s)%s" (efrit-count-text (length places) thing)
                              symbol backend
                              (if (< (length places) efrit-code-most-places) ":"
                                ", the first; there may be more:")))
             (lines (mapcar (lambda (place) (efrit-code--place-line call place)) places)))
         (efrit-tool-result (string-join (cons (efrit-tool-mark-own heading) lines) "\n")
-                           :summary (concat heading " " (car lines)))))))
+                           :summary (concat heading " " (car lines))
+                           :gist (efrit-count-text (length places) thing))))))
 
 (defun efrit-code--not-found-text (backend symbol thing)
   "Return the text for the model if BACKEND found no THING of SYMBOL."
@@ -376,7 +378,9 @@ list_symbols" path major-mode (error-message-string err)))))
              (heading (format "%s (%s): %d entries" path major-mode (length lines))))
         (efrit-tool-result (string-join (cons (efrit-tool-mark-own heading) lines) "\n")
                            :summary (concat heading ": "
-                                            (mapconcat #'string-trim lines ", ")))))))
+                                            (mapconcat #'string-trim lines ", "))
+                           :gist (if (= (length lines) 1) "1 entry"
+                                   (format "%d entries" (length lines))))))))
 
 (defun efrit-code--outline-lines (index depth)
   "Return a list of lines for INDEX, of imenu, at nesting level DEPTH, from 0."

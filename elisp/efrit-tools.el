@@ -49,9 +49,9 @@ whatever rules there are, or nil."
 OWNER is its loop.  FINISH is called once, with the result.  STOP, which
 an `:async' tool may set, is called without arguments when the person
 stops the call; the tool then finishes soon, with a partial result.
-PLAN is an `efrit-plan' or nil.  DIRECTORY is the root of the session;
-relative file names begin there."
-  owner id name finish stop plan directory)
+STOPPED is non-nil once that happened.  PLAN is an `efrit-plan' or nil.
+DIRECTORY is the root of the session; relative file names begin there."
+  owner id name finish stop stopped plan directory)
 
 (defconst efrit-tools--most-summary 490
   "Most columns of a summary; the sidecar takes at most 500 characters.")
@@ -124,16 +124,19 @@ symbols, an omitted one to nil, and `call' to the `efrit-tool-call'."
                      (ignore ,@(mapcar #'car arguments))
                      ,@body))))))
 
-(cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary said)
+(cl-defun efrit-tool-result (text &key (status 'success) message lisp todos summary gist
+                                  ending said)
   "Return the result TEXT of a tool, for the model.
 Lines that efrit itself writes are marked by `efrit-tool-mark-own'; all others
 count as found by the tool.  STATUS is `success' or `error'; MESSAGE tells the
 model what to do about an error.  LISP, a string, and TODOS, a vector, are
 stored with the result.  SUMMARY is the line that replaces the result when it
-is compressed.  SAID is non-nil if TEXT has words of the person; private
-parts of TEXT are then not stored."
+is compressed.  GIST tells the person in a few words what came of the call, such
+as \"12 buffers\"; ENDING is \"denied\" or \"stopped\" if the call did not run to
+its end.  SAID is non-nil if TEXT or GIST has words of the person; private
+parts of them are then not stored."
   (list :text text :status (symbol-name status) :message message
-        :lisp lisp :todos todos :summary summary :said said))
+        :lisp lisp :todos todos :summary summary :gist gist :ending ending :said said))
 
 (defun efrit-tool-error (text)
   "Return an error with TEXT as the result of a tool."
@@ -163,12 +166,16 @@ The first line of an error is one of these lines."
   (when-let* ((finish (efrit-tool-call-finish call))
               (inhibit-quit t))
     (setf (efrit-tool-call-finish call) nil)
-    (funcall finish (efrit-tools--normalize-result result))))
+    (let ((result (efrit-tools--normalize-result result)))
+      (when (and (efrit-tool-call-stopped call) (equal (plist-get result :status) "error"))
+        (setq result (plist-put (plist-put result :ending "stopped") :gist "you")))
+      (funcall finish result))))
 
 (defun efrit-tool-stop (call)
   "Stop CALL, an `efrit-tool-call', if its tool has set a function for that."
   (when-let* ((stop (efrit-tool-call-stop call)))
-    (setf (efrit-tool-call-stop call) nil)
+    (setf (efrit-tool-call-stop call) nil
+          (efrit-tool-call-stopped call) t)
     (funcall stop)))
 
 (defun efrit-tool-get (name)
@@ -253,12 +260,17 @@ no buffer-local options apply there, as when the tool itself runs."
 
 (defun efrit-tools--normalize-result (result)
   "Return RESULT, the value of a tool's body, as a plist for the sidecar.
-Cut its summary, and replace characters that JSON cannot hold."
+Cut its summary and its gist, and replace characters that JSON cannot hold."
   (let* ((plist (copy-sequence
                  (if (and (consp result) (plist-member result :text))
                      result
                    (efrit-tool-result (if (stringp result) result (format "%S" result))))))
-         (summary (plist-get plist :summary)))
+         (summary (plist-get plist :summary))
+         (gist (plist-get plist :gist)))
+    (when gist
+      (plist-put plist :gist
+                 (efrit-json-replace-invalid (truncate-string-to-width
+                                              gist efrit-tools--most-summary nil nil "…"))))
     (when summary
       (plist-put plist :summary
                  (efrit-json-replace-invalid
@@ -374,7 +386,11 @@ CLEAN-UP is called without arguments when the process ends for any reason."
       (format "%d items, %d done." (length todos)
               (cl-count "done" todos :key (lambda (todo) (plist-get todo :status))
                         :test #'equal)))
-     :todos todos)))
+     :todos todos
+     :gist (format "%d of %d done"
+                   (cl-count "done" todos :key (lambda (todo) (plist-get todo :status))
+                             :test #'equal)
+                   (length todos)))))
 
 (efrit-define-tool ask_user
     ((question "string" "")

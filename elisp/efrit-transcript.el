@@ -32,8 +32,9 @@ function of the item that returns a string; BODY is such a value, too, or nil
 if there is nothing to open.  START is a marker where the item begins; OPEN is
 non-nil if the body is shown.  HEAD-SIZE and BODY-SIZE count characters.
 SOUGHT is a function of the item that returns a list of strings, in which a
-search looks for words of the folded body; nil: the body itself."
-  kind data head body sought start open (head-size 0) (body-size 0))
+search looks for words of the folded body; nil: the body itself.  MEMBERS are
+items that are in the buffer, below this one, only while this one is open."
+  kind data head body sought start open (head-size 0) (body-size 0) members)
 
 (defvar-local efrit-transcript-begin nil
   "Position where the transcript begins.")
@@ -87,29 +88,41 @@ applies to all text before the reply box."
                             (efrit-transcript--read-only-text (efrit-exchange-mark text) nil)
                             'live))
 
-(cl-defun efrit-item-add (kind head &key body data sought)
-  "Add an item of KIND with HEAD, BODY, DATA and SOUGHT, folded; return the item."
-  (let* ((item (efrit-item--create :kind kind :head head :body body :data data
-                                   :sought sought))
-         (place (or efrit-transcript-place (marker-position efrit-transcript-end)))
-         (text (efrit-item--head-text item)))
-    (setf (efrit-item-head-size item) (length text))
-    (efrit-transcript--splice place place text)
-    (setf (efrit-item-start item) (copy-marker place t))
+(cl-defun efrit-item-add (kind head &key body data sought members)
+  "Add an item of KIND with HEAD, BODY, DATA and SOUGHT, folded; return the item.
+MEMBERS are items that are not in the buffer until the item is opened."
+  (let ((item (efrit-item--create :kind kind :head head :body body :data data
+                                  :sought sought :members members)))
+    (efrit-item--insert item (or efrit-transcript-place
+                                 (marker-position efrit-transcript-end)))
     (when (eq kind 'message)
       (setq efrit-exchange--all nil))
     (if efrit-transcript-place
-        (cl-incf efrit-transcript-place (length text))
+        (cl-incf efrit-transcript-place (efrit-item-head-size item))
       (efrit-exchange--extend-fold kind))
     item))
 
 (defun efrit-item-refresh (item)
-  "Replace the head of ITEM in the buffer by its current text."
-  (let ((start (marker-position (efrit-item-start item)))
-        (text (efrit-item--head-text item)))
+  "Replace the head of ITEM by its current text, if ITEM is in the buffer."
+  (when-let* ((start (marker-position (efrit-item-start item)))
+              (text (efrit-item--head-text item)))
     (efrit-transcript--splice start (+ start (efrit-item-head-size item)) text)
     (set-marker (efrit-item-start item) start)
     (setf (efrit-item-head-size item) (length text))))
+
+(defun efrit-item-group (items kind head sought)
+  "Replace ITEMS, which follow each other, by one folded item of KIND with HEAD.
+Return the new item, whose members are ITEMS; SOUGHT is as in `efrit-item'."
+  (let ((efrit-transcript-place (marker-position (efrit-item-start (car items)))))
+    (mapc #'efrit-item--hide items)
+    (efrit-item-add kind head :sought sought :members items)))
+
+(defun efrit-item-join (group items)
+  "Add ITEMS, which follow GROUP and its members in the buffer, to the members."
+  (unless (efrit-item-open group)
+    (mapc #'efrit-item--hide items))
+  (setf (efrit-item-members group) (append (efrit-item-members group) items))
+  (efrit-item-refresh group))
 
 (defun efrit-item-append (item string &optional back)
   "Insert STRING at the end of the body of ITEM, or BACK characters before its end."
@@ -136,13 +149,13 @@ are in the text."
   (setf (efrit-item-body-size item) 0))
 
 (defun efrit-item-toggle (item)
-  "Open or fold ITEM, and return t; return nil if ITEM has no body."
-  (when (efrit-item-body item)
+  "Open or fold ITEM, and return t; return nil if ITEM has nothing to open."
+  (when (or (efrit-item-body item) (efrit-item-members item))
     (setf (efrit-item-open item) (not (efrit-item-open item)))
     (efrit-item-refresh item)
-    (if (efrit-item-open item)
-        (efrit-item-append item (efrit-item--body-text item))
-      (efrit-item-clear item))
+    (cond ((efrit-item-members item) (efrit-item--toggle-members item))
+          ((efrit-item-open item) (efrit-item-append item (efrit-item--body-text item)))
+          (t (efrit-item-clear item)))
     t))
 
 (defun efrit-item-remove (item)
@@ -212,6 +225,28 @@ are in the text."
   (let ((body (efrit-item-body item)))
     (if (functionp body) (funcall body item) body)))
 
+(defun efrit-item--insert (item place)
+  "Insert the head of ITEM at PLACE."
+  (let ((text (efrit-item--head-text item)))
+    (setf (efrit-item-head-size item) (length text))
+    (efrit-transcript--splice place place text)
+    (setf (efrit-item-start item) (copy-marker place t))))
+
+(defun efrit-item--hide (item)
+  "Fold ITEM, and remove it from the buffer until `efrit-item--insert'."
+  (when (efrit-item-open item)
+    (efrit-item-toggle item))
+  (efrit-item-remove item))
+
+(defun efrit-item--toggle-members (item)
+  "Insert the members of ITEM below it if it is open, else remove them."
+  (if (not (efrit-item-open item))
+      (mapc #'efrit-item--hide (efrit-item-members item))
+    (let ((place (efrit-item-end item)))
+      (dolist (member (efrit-item-members item))
+        (efrit-item--insert member place)
+        (setq place (efrit-item-end member))))))
+
 (defun efrit-item--head-text (item)
   "Return the head of ITEM as text to insert."
   (let ((head (efrit-item-head item)))
@@ -220,8 +255,8 @@ are in the text."
      item)))
 
 (defun efrit-item--clickable (text item)
-  "Return TEXT, the head of ITEM; if ITEM has a body, make TEXT clickable."
-  (when (efrit-item-body item)
+  "Return TEXT, the head of ITEM; if ITEM can be opened, make TEXT clickable."
+  (when (or (efrit-item-body item) (efrit-item-members item))
     (add-text-properties 0 (max 0 (1- (length text)))
                          '(mouse-face highlight follow-link t
                                       help-echo "TAB, mouse-1: open or fold")
@@ -506,13 +541,15 @@ SEARCH is a function such as `isearch-search-fun-default' returns."
          (scratch (generate-new-buffer " *efrit search*" t)))
     (unwind-protect
         (seq-find (lambda (item)
-                    (and (efrit-item-body item)
+                    (and (or (efrit-item-body item) (efrit-item-members item))
                          (not (efrit-item-open item))
                          (if isearch-forward
                              (<= (point) (efrit-item-end item))
                            (<= (efrit-item-end item) (point)))
                          (efrit-search--in-p search string item scratch)
-                         (efrit-search--open-item search string item)))
+                         (if (efrit-item-members item)
+                             (efrit-search--open-group search string item)
+                           (efrit-search--open-item search string item))))
                   items)
       (kill-buffer scratch))))
 
@@ -535,16 +572,27 @@ SEARCH is the function to call for that, SCRATCH a buffer for the text."
     (if (and found
              (<= (efrit-item-body-start item) (match-beginning 0))
              (<= (match-end 0) (efrit-item-end item)))
-        (let ((size (efrit-item-body-size item)))
-          (push item efrit-search--opened)
-          ;; Isearch stores these positions as numbers.
-          (when (< (efrit-item-start item) isearch-opoint)
-            (cl-incf isearch-opoint size))
-          (when (and isearch-barrier (< (efrit-item-start item) isearch-barrier))
-            (cl-incf isearch-barrier size))
-          t)
+        (efrit-search--note-opened item (efrit-item-body-size item))
       (efrit-item-toggle item)
       nil)))
+
+(defun efrit-search--open-group (search string group)
+  "Open GROUP, one of whose members has STRING by SEARCH, and that member."
+  (let ((size (buffer-size)))
+    (efrit-item-toggle group)
+    (efrit-search--note-opened group (- (buffer-size) size))
+    (efrit-search--open search string)
+    t))
+
+(defun efrit-search--note-opened (item size)
+  "Record that the search opened ITEM, by which SIZE characters came; return t."
+  (push item efrit-search--opened)
+  ;; Isearch stores these positions as numbers.
+  (when (< (efrit-item-start item) isearch-opoint)
+    (cl-incf isearch-opoint size))
+  (when (and isearch-barrier (< (efrit-item-start item) isearch-barrier))
+    (cl-incf isearch-barrier size))
+  t)
 
 (defun efrit-search--push-state ()
   "Return a function that folds what the search opens from now on.
@@ -559,8 +607,9 @@ All positions that isearch has stored are right again then."
 (defun efrit-search--end ()
   "Fold the items that the search opened, but for the one with point."
   (while efrit-search--opened
-    (let ((item (pop efrit-search--opened)))
-      (unless (eq item (efrit-item-at (point)))
+    (let ((item (pop efrit-search--opened))
+          (here (efrit-item-at (point))))
+      (unless (or (eq item here) (memq here (efrit-item-members item)))
         (efrit-search--fold item)))))
 
 (defun efrit-search--fold (item)

@@ -37,8 +37,10 @@
    (efrit-tool-call-owner call) 'changes/checkpoint (and label (list :label label))
    (lambda (made)
      (efrit-tool-finish
-      call (efrit-tool-mark-own (format "Checkpoint %s%s." (plist-get made :checkpoint)
-                                        (if label (format " (%s)" label) "")))))
+      call (efrit-tool-result
+            (efrit-tool-mark-own (format "Checkpoint %s%s." (plist-get made :checkpoint)
+                                         (if label (format " (%s)" label) "")))
+            :gist (plist-get made :checkpoint))))
    (lambda (err) (efrit-tool-fail call (efrit-error-text err)))))
 
 (efrit-define-tool restore_checkpoint
@@ -255,7 +257,13 @@ CHANGES are the sidecar's plists of these changes, in the same order."
      (efrit-tool-finish
       call
       (efrit-tool-result (mapconcat #'efrit-undo-outcome-text outcomes "\n")
-                         :status (if (seq-every-p #'caddr outcomes) 'error 'success))))))
+                         :status (if (seq-every-p #'caddr outcomes) 'error 'success)
+                         :gist (efrit-undo--gist outcomes))))))
+
+(defun efrit-undo--gist (outcomes)
+  "Return the numbers and files of each change undone in OUTCOMES, as text."
+  (mapconcat (lambda (outcome) (format "c%d of %s" (car outcome) (cadr outcome)))
+             (seq-remove #'caddr outcomes) ", "))
 
 (defun efrit-undo-outcome-text (outcome)
   "Return a text about OUTCOME, which is as in `efrit-undo-changes'."

@@ -326,9 +326,6 @@ SOURCE is a function of the item that returns the text so far, if it streams."
 (defun efrit-view--begin-block (block)
   "Add an item for BLOCK, which begins to stream."
   (pcase (efrit-block-type block)
-    ("thinking"
-     (efrit-view--note-streaming block (efrit-view-thinking
-                                        (lambda (_) (efrit-block-text block)))))
     ("tool_use"
      (efrit-view--note-streaming block (efrit-view-use
                                         (efrit-use-create :id (efrit-block-id block)
@@ -356,7 +353,10 @@ SOURCE is a function of the item that returns the text so far, if it streams."
       ("text" (if item
                   (efrit-markdown-insert item string 1)
                 (efrit-view--begin-text block string)))
-      ("thinking" (when item (efrit-view--append-thinking item string))))))
+      ("thinking" (cond (item (efrit-view--append-thinking item string))
+                        ((not (string-blank-p string))
+                         (efrit-view--note-streaming
+                          block (efrit-view-thinking (lambda (_) (efrit-block-text block))))))))))
 
 (defun efrit-view--append-thinking (item string)
   "Append STRING, streaming thinking, to ITEM.
@@ -390,6 +390,7 @@ Counting its characters takes time, so do that at most every 0.3 seconds."
   "Show that LOOP has begun a turn, with NOTES, a list of strings.
 REWRITTEN is non-nil if the turn begins a new epoch."
   (efrit-view--drop-streamed)
+  (efrit-view--fold-groups)
   (when rewritten
     (efrit-view-note (format "— epoch %d: older results were compressed to a line each —"
                              (efrit-loop-epoch loop))))
@@ -398,17 +399,19 @@ REWRITTEN is non-nil if the turn begins a new epoch."
   (efrit-live-refresh))
 
 (defun efrit-view--show-reply-end (loop reply)
-  "Add an item with the cost of REPLY, which has ended in LOOP."
+  "Show that REPLY has ended in LOOP; with `efrit-view-usage', add its cost."
   (pcase-dolist (`(,block . ,item) efrit-view--streaming-items)
     (when (equal (efrit-block-type block) "tool_use")
       (if (efrit-block-done block)
           (efrit-view--end-block block)
-        (setf (efrit-use-state (efrit-item-data item)) 'done)
+        (setf (efrit-use-state (efrit-item-data item)) 'done
+              (efrit-use-result (efrit-item-data item)) (list :ending "stopped" :gist "cut off"))
         (efrit-item-refresh item))))
   (efrit-markdown-stream nil)
   (setq efrit-view--streaming-items nil
-        efrit-view--cost (efrit-item-add 'cost #'efrit-view--cost-head
-                                         :data (list reply (efrit-loop-turn loop) nil)))
+        efrit-view--cost (and efrit-view-usage
+                              (efrit-item-add 'cost #'efrit-view--cost-head
+                                              :data (list reply (efrit-loop-turn loop) nil))))
   (efrit-view--warn-of-transformations reply))
 
 (defun efrit-view--show-price (dollars)
@@ -476,12 +479,13 @@ REWRITTEN is non-nil if the turn begins a new epoch."
 (defun efrit-view--use-head (item)
   "Return the line of ITEM, a tool use, with the latest output of its tool."
   (let ((use (efrit-item-data item)))
-    (concat (efrit-show-use use)
+    (concat (efrit-line-words use)
             (pcase (efrit-use-state use)
-              ('written (propertize "  being written" 'face 'efrit-figures))
-              ('running (propertize "  running" 'face 'efrit-busy))
-              ('asking (propertize "  asks you" 'face 'efrit-question))
+              ('written (propertize " · being written" 'face 'efrit-figures))
+              ('running (propertize " · running" 'face 'efrit-busy))
+              ('asking (propertize " · asks you" 'face 'efrit-question))
               (_ ""))
+            (efrit-view--at-right (efrit-line-figures use))
             "\n"
             (efrit-output-text (gethash (efrit-use-id use) efrit-view--outputs)))))
 
@@ -493,7 +497,83 @@ REWRITTEN is non-nil if the turn begins a new epoch."
      (efrit-view--body-text (efrit-ask-arguments-text use) 'efrit-arguments)
      (if text
          (efrit-view--body-text (efrit-view--truncate text) 'efrit-delivered)
-       (efrit-view--body-text "No result yet." 'efrit-note)))))
+       (efrit-view--body-text (if (efrit-line-fate use) "There is no result." "No result yet.")
+                              'efrit-note)))))
+
+(defun efrit-view--at-right (figures)
+  "Return FIGURES, the end of a line, at the right edge of the window."
+  (if (string-empty-p figures)
+      ""
+    (let ((figures (string-trim-left figures)))
+      (concat " " (propertize " " 'display `(space :align-to (- right ,(1+ (string-width figures)))))
+              figures))))
+
+;;;; Groups
+
+;; Successful reads and searches in a row fold into one line once their turn has
+;; ended.  A call that failed, was denied or changed something is never folded.
+
+(defvar-local efrit-view--folded nil
+  "Marker of the last item that is part of no group to come, or nil.")
+
+(defun efrit-view--fold-groups ()
+  "Fold each row of items that became a group since the last time."
+  (let ((start (if efrit-view--folded (marker-position efrit-view--folded)
+                 efrit-transcript-begin)))
+    (when-let* ((last (efrit-view--fold-between start efrit-transcript-end)))
+      (setq efrit-view--folded (copy-marker (efrit-item-start last))))))
+
+(defun efrit-view--fold-between (start end)
+  "Fold each row of foldable items between START and END, where items begin.
+Return the last item there that is in no unfinished row, or nil."
+  (when efrit-view-least-group
+    (let (group row last)
+      (dolist (item (efrit-transcript-items start end))
+        (cond ((and group (memq item (efrit-item-members group))) nil)
+              ((efrit-view--foldable-p item) (push item row))
+              (t (efrit-view--fold-row group (nreverse row))
+                 (setq row nil
+                       last item
+                       group (and (eq (efrit-item-kind item) 'group) item)))))
+      (or (efrit-view--fold-row group (nreverse row)) last))))
+
+(defun efrit-view--fold-row (group row)
+  "Fold ROW, a list of items, into GROUP before it, or into a new group.
+A new group needs a long ROW.  Return the group, or nil if nothing was folded."
+  (cond ((or (null row) (seq-some #'efrit-view--in-use-p row)) nil)
+        (group (efrit-item-join group row) group)
+        ((>= (length row) efrit-view-least-group)
+         (efrit-item-group row 'group #'efrit-view--group-head #'efrit-view--group-sought))))
+
+(defun efrit-view--group-sought (item)
+  "Return the texts of ITEM, a folded group, for a search."
+  (seq-mapcat (lambda (member)
+                (cons (efrit-line-words (efrit-item-data member))
+                      (efrit-view--use-sought member)))
+              (efrit-item-members item)))
+
+(defun efrit-view--foldable-p (item)
+  "Return non-nil if ITEM, a tool use, may be folded into a group."
+  (and (eq (efrit-item-kind item) 'use)
+       (efrit-line-reading-p (efrit-item-data item))))
+
+(defun efrit-view--in-use-p (item)
+  "Return non-nil if the person opened ITEM, or if point is in it in some window."
+  (or (efrit-item-open item)
+      (seq-some (lambda (point)
+                  (and (<= (efrit-item-start item) point) (< point (efrit-item-end item))))
+                (cons (point) (mapcar #'window-point
+                                      (get-buffer-window-list nil nil t))))))
+
+(defun efrit-view--group-head (item)
+  "Return the line of ITEM, a group."
+  (let ((uses (mapcar #'efrit-item-data (efrit-item-members item))))
+    (concat (propertize (if (efrit-item-open item) "▾ " "▸ ") 'face 'efrit-done)
+            (propertize (efrit-line-group uses) 'face 'efrit-tool)
+            (efrit-view--at-right
+             (propertize (format "  %s tokens" (efrit-show-tokens (efrit-line-group-tokens uses)))
+                         'face 'efrit-figures))
+            "\n")))
 
 (defun efrit-view--use-sought (item)
   "Return the texts of ITEM, a folded tool use, for a search."
@@ -518,6 +598,7 @@ REWRITTEN is non-nil if the turn begins a new epoch."
     (efrit-ask-close)
     (when (memq old '(waiting retrying))
       (efrit-view--drop-streamed))
+    (efrit-view--fold-groups)
     (efrit-view--show-rest-reason loop state old))
   (efrit-live-refresh))
 
@@ -579,7 +660,8 @@ TEXT may be a function of the item that returns it."
      (lambda (transcript)
        (efrit-transcript-in buffer
          (let ((efrit-transcript-place efrit-transcript-begin))
-           (mapc #'efrit-history--insert-entry (plist-get transcript :turns)))))
+           (mapc #'efrit-history--insert-entry (plist-get transcript :turns))
+           (efrit-view--fold-between efrit-transcript-begin efrit-transcript-place))))
      (lambda (err)
        (efrit-transcript-in buffer
          (efrit-view-note (concat "✗ The transcript could not be fetched: "
@@ -604,18 +686,13 @@ TEXT may be a function of the item that returns it."
   "Insert an item for BLOCK of a reply; a tool use is inserted with its result."
   (pcase (plist-get block :type)
     ("text" (efrit-view-text (string-trim-right (plist-get block :text))))
-    ("thinking" (efrit-view-thinking (or (plist-get block :thinking) "")))))
+    ("thinking" (let ((text (or (plist-get block :thinking) "")))
+                  (unless (string-blank-p text)
+                    (efrit-view-thinking text))))))
 
 (defun efrit-history--insert-result (entry)
   "Insert an item for the tool use whose result is ENTRY of a transcript."
-  (efrit-view-use
-   (efrit-use-create
-    :id (plist-get entry :tool_use_id) :name (plist-get entry :tool)
-    :arguments (efrit-export-json (plist-get entry :arguments))
-    :state 'done
-    :result (and (plist-get entry :handle)
-                 (list :status (plist-get entry :status) :handle (plist-get entry :handle)
-                       :tokens (plist-get entry :tokens) :text (plist-get entry :text))))))
+  (efrit-view-use (efrit-export-use entry)))
 
 ;;; Stored results
 

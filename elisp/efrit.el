@@ -453,6 +453,15 @@ Emacs waits until the text is formatted."
 shows the source of one reply."
   :type 'boolean)
 
+(defcustom efrit-view-usage nil
+  "Non-nil means show turn, tokens and price of each reply in a line below it.
+The header line has those of the whole session."
+  :type 'boolean)
+
+(defcustom efrit-view-least-group 3
+  "Least number of successful reads and searches in a row that fold into a line."
+  :type '(choice (const :tag "Never fold" nil) natnum))
+
 (defcustom efrit-output-lines 6
   "Lines of a running tool's output shown below its line.
 With 0 no output is shown."

@@ -162,7 +162,8 @@ def list_results(connection: Connection, session_id: str) -> list[Row]:
 def list_turn(connection: Connection, session_id: str, turn: int | None) -> list[Row]:
     """Return the calls of a turn; None selects calls without a turn."""
     return connection.execute(
-        "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state"
+        "SELECT tool, arguments, tool_use_id, number, status, delivered, tokens, state, gist,"
+        " ending"
         " FROM calls WHERE session_id = ? AND turn IS ? ORDER BY ordinal, ended",
         (session_id, turn),
     ).fetchall()

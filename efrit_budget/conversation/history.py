@@ -42,6 +42,8 @@ def _results_of(connection: Connection, session_id: str, turn: int | None) -> It
             "status": row["status"],
             "text": row["delivered"],
             "tokens": row["tokens"],
+            "gist": row["gist"],
+            "ending": row["ending"],
             "in_window": turn is not None
             and row["state"] in (PieceState.FULL, PieceState.COMPRESSED),
             "state": row["state"],

@@ -45,3 +45,7 @@ class CallEntry:
     same_as: int | None
     lisp: str | None = None
     todos: Json = None
+    gist: str = ""
+    """What came of the call in a few words for the person, such as "12 matches"."""
+    ending: str | None = None
+    """`denied` or `stopped` if the call did not run to its end."""

@@ -79,6 +79,7 @@ def answer_unanswered(connection: Connection, session_id: str, clock: int) -> No
             "compressed_raw": raw,
         }
         columns |= {"state": PieceState.FULL, "status": "error", "last_use": clock}
+        columns |= {"ending": "stopped", "gist": "end not seen" if row["begun"] else "not run"}
         calls.update(connection, key, ended=time.time(), **columns)
     calls.evict_outside(connection, session_id)
 

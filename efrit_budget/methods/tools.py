@@ -49,6 +49,8 @@ class RecordParams(ArgumentParams):
     summary: Annotated[str, Field(max_length=500)] | None = None
     lisp: str | None = None
     todos: Json = None
+    gist: Annotated[str, Field(max_length=500)] = ""
+    ending: Literal["denied", "stopped"] | None = None
     said: bool = False
     include_data: bool = True
 
@@ -98,7 +100,9 @@ class ToolMethods:
         body = Body(own_and_found(params.text, params.own_lines), data=params.data)
         outcome = Outcome(status=Status(params.status), message=params.message, body=body)
         summary = one_line_each(quote(params.summary or "") or head_and_tail(body.text))
-        produced = Produced(outcome, summary, params.lisp, params.todos)
+        produced = Produced(
+            outcome, summary, params.lisp, params.todos, one_line_each(params.gist), params.ending
+        )
         return self._runner.record(call, produced, with_data=params.include_data)
 
     def _stop(self, params: ToolUseParams, _: Call) -> Json:
@@ -110,6 +114,6 @@ class ToolMethods:
 
 
 def _remove_private(params: RecordParams) -> RecordParams:
-    """Return the params without the private parts of text, data, message and summary."""
-    texts = params.model_dump(include={"text", "data", "message", "summary"})
+    """Return the params without the private parts of text, data, message, summary and gist."""
+    texts = params.model_dump(include={"text", "data", "message", "summary", "gist"})
     return params.model_copy(update=public(texts))

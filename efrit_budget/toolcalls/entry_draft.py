@@ -30,6 +30,7 @@ from efrit_budget.results.tokens import handle
 from efrit_budget.sessions.rows import Session
 from efrit_budget.toolcalls.allowance import Allowance
 from efrit_budget.tools.base import Outcome, Status
+from efrit_budget.tools.sizes import counted, singular
 
 FIGURES = attrgetter("turn", "in_prompt", "kept", "turn_tokens")
 """The figures of a window that the delivered text states."""
@@ -44,6 +45,10 @@ class Produced:
     """The summary for the compressed line of the result."""
     lisp: str | None = None
     todos: Json = None
+    gist: str | None = None
+    """What came of the call in a few words for the person; None: its items are counted."""
+    ending: str | None = None
+    """`denied` or `stopped` if the call did not run to its end."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,21 @@ class EntryDraft:
             same_as=same_as,
             lisp=None if produced.lisp is None else sound_text(produced.lisp),
             todos=produced.todos,
+            gist=sound_text(self._count_items() if produced.gist is None else produced.gist),
+            ending=produced.ending,
         )
+
+    def _count_items(self) -> str:
+        """Return the number of items, such as "3 of 12 matches"; "" for a text shown whole."""
+        body, delivery = self._ended.body, self._delivery
+        shown, total = body.count(delivery.start, delivery.end), body.whole_count
+        if self._ended.produced.outcome.status is not Status.SUCCESS:
+            return ""
+        if body.data.get(body.noun) == []:
+            return f"no {body.noun}"
+        if shown < total:
+            return f"{shown:,} of {counted(total, singular(body.noun), body.noun)}"
+        return counted(total, singular(body.noun), body.noun) if body.items else ""
 
     def _terms(
         self, content_tokens: int = 0, budget_line: Callable[[int], str] | None = None

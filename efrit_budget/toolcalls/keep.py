@@ -112,4 +112,5 @@ def _envelope(entry: sqlite3.Row | JsonObject, body: Body, *, with_data: bool) -
         envelope["content"] = [*body.content, {"type": "text", "text": entry["delivered"]}]
     if entry["message"]:
         envelope["message"] = entry["message"]
+    envelope |= {name: entry[name] for name in ("gist", "ending") if entry[name]}
     return envelope

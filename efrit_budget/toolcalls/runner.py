@@ -163,6 +163,7 @@ class ToolRunner:
                 return self._keep(run, failed, arguments, retries=run.tool.has_effects)
             if isinstance(error, CancelledError) and cancellation.by_person:
                 stopped = failure("stopped by the person", interrupted=True)
+                stopped = replace(stopped, gist="you")
                 return self._keep(run, stopped, arguments, retries=run.tool.has_effects)
             if run.tool.has_effects:
                 self._keep(run, interrupted_outcome(run.call), None)
@@ -202,7 +203,10 @@ class ToolRunner:
         self, run: _Run, outcome: Outcome, arguments: Arguments | None, *, retries: bool = False
     ) -> JsonObject:
         """Store an outcome, with `retries` while the database is busy; return the envelope."""
-        produced = Produced(outcome, summarize(run.tool, run.call, arguments, outcome))
+        summary = summarize(run.tool, run.call, arguments, outcome)
+        is_stopped = outcome.status is Status.ERROR and run.control.cancellation.cancelled
+        ending = "stopped" if is_stopped else None
+        produced = Produced(outcome, summary, gist=outcome.gist, ending=ending)
         keep, control = self._keeper.keep, run.control
         kept = (run.session, run.call, produced, run.allowance)
         if not retries:

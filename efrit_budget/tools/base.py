@@ -145,6 +145,8 @@ class Outcome:
     """Lines that the model gets with the first page, but that are not stored in the body."""
     budget_line: Callable[[int], str] | None = None
     """Returns the line on an answer cut to `max_tokens`, from the tokens of the delivered text."""
+    gist: str | None = None
+    """What came of the call in a few words for the person: "exit 2"; None: the items counted."""
 
     @property
     def whole(self) -> Body:

@@ -18,3 +18,10 @@ def sized(size: int) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: "1 line", "1,234 lines"."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def singular(noun: str) -> str:
+    """Return the singular of a noun of ours: "match" of "matches", "entry" of "entries"."""
+    if noun.endswith("ies"):
+        return f"{noun[:-3]}y"
+    return noun.removesuffix("es" if noun.endswith("ches") else "s")

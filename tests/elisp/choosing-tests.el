@@ -197,7 +197,7 @@ text = \"Done.\"
       (should-not (seq-intersection '("c" "x" "r" "e") keys)))
     (efrit-allow-once)
     (should (eq 'idle (efrit-test-rest view-loop)))
-    (efrit-viewing-to "eval_sexp")
+    (efrit-viewing-to "Evaluate ")
     (should-not (seq-difference '("o" "w" "c") (choosing-tests--menu)))))
 
 (ert-deftest efrit-menu-without-a-session-offers-to-begin-one ()

@@ -54,7 +54,7 @@ text = \"Later.\"
       (let ((case-fold-search nil)
             (at 0))
         (dolist (part '("# The question." "## Turn 1" "### Person" "The question."
-                        "### Model" "A thought." "Uses read_file" "### Result r1 of read_file"
+                        "### Model" "A thought." "Uses read_file" "### Result r1: • Read odd.txt"
                         "````text\n" "```\n" "no fence\n" "漢字 🧮\n" "## Turn 2"
                         "* The answer." "## Turn 3" "And later?" "Later."))
           (let ((found (string-search part document at)))

@@ -61,7 +61,7 @@ text = \"The answer to the second.\\n\\nYou\\nare welcome.\"
     (efrit-viewing-press "n")
     (should (equal "You\nAnd the second?" (efrit-moving-tests--line)))
     (should-error (efrit-viewing-press "n") :type 'user-error)
-    (efrit-viewing-to "read_file")
+    (efrit-viewing-to "Read README.md")
     (efrit-viewing-press "p")
     (should (equal "You\nWhat is README.md?" (efrit-moving-tests--line)))))
 
@@ -83,7 +83,7 @@ text = \"The answer to the second.\\n\\nYou\\nare welcome.\"
 (ert-deftest efrit-moving-all-exchanges-fold-at-once-and-reply-box-and-state-stay ()
   (efrit-moving-tests--with-two
     (let ((whole (efrit-moving-tests--visible)))
-      (efrit-viewing-to "read_file")
+      (efrit-viewing-to "Read README.md")
       (efrit-viewing-press "<backtab>")
       (should (string-match-p
                "You\nWhat is README.md\\?\nYou\nAnd the second\\?\n● ready\n\n.*\n› \\'"
@@ -110,11 +110,11 @@ text = \"The answer to the second.\\n\\nYou\\nare welcome.\"
       (should (equal '("What is README.md?" "And the second?") (mapcar #'car index)))
       (let ((tools (cdar index)))
         (should (equal "The message" (caar tools)))
-        (should (string-match-p "read_file README.md" (car (cadr tools))))
+        (should (string-match-p "Read README.md" (car (cadr tools))))
         (goto-char (point-min))
         (efrit-exchange-toggle-all)
         (imenu (cadr tools))
-        (should (string-match-p "read_file" (efrit-moving-tests--line)))
+        (should (string-match-p "Read README.md" (efrit-moving-tests--line)))
         (should-not (invisible-p (point))))
       (imenu (cadr index))
       (should (equal "You\nAnd the second?" (efrit-moving-tests--line))))))
@@ -209,7 +209,7 @@ The STEPS are texts to type and commands to call."
   (efrit-moving-tests--with-two
     (save-window-excursion
       (set-window-buffer nil (current-buffer))
-      (efrit-viewing-to "read_file")
+      (efrit-viewing-to "Read README.md")
       (efrit-viewing-press "RET")
       (with-current-buffer (window-buffer)
         (should (equal (expand-file-name "README.md" efrit-test-project) buffer-file-name))

@@ -22,7 +22,8 @@
     efrit-presence-in-mode-line efrit-presence-notify efrit-reply-box-files-for
     efrit-result-most-characters efrit-session-view-height efrit-show-most-characters
     efrit-show-seconds efrit-sidecar-log-events efrit-sidecar-start-timeout
-    efrit-sidecar-timeout efrit-stop-patience efrit-sync-delay efrit-view-most-characters)
+    efrit-sidecar-timeout efrit-stop-patience efrit-sync-delay efrit-view-least-group
+    efrit-view-markdown efrit-view-most-characters efrit-view-usage)
   "Options about how much is shown, and how.")
 
 (defun options-test--defined ()

@@ -39,12 +39,12 @@ text = \"Done.\"
   (let ((efrit-output-lines 3))
     (output-test-running "seq 1 500; until test -e go; do sleep 0.05; done; echo finished"
       (efrit-viewing-shows "│ 500")
-      (efrit-viewing-in-order "run_command" "running\n" "│ 498\n" "│ 499\n" "│ 500\n")
+      (efrit-viewing-in-order "… Run seq 1 500; until" " · running\n" "│ 498\n" "│ 499\n" "│ 500\n")
       (should-not (string-search "│ 497\n" (efrit-viewing-view-text)))
       (should (efrit-transcript-in-box-p))
       (efrit-test-write "go" "")
       (should (eq (efrit-test-rest view-loop) 'idle))
-      (efrit-viewing-in-order "• run_command" "Done.")
+      (efrit-viewing-in-order "• Run " "Done.")
       (should-not (string-search "│ 500" (efrit-viewing-view-text))))))
 
 (ert-deftest efrit-output-grows-while-a-command-writes ()
@@ -71,13 +71,13 @@ echo second; until test -e end; do sleep 0.05; done"
 (ert-deftest efrit-stop-tool-ends-a-command-and-keeps-its-output ()
   (output-test-running "echo early; sleep 600; echo never"
     (efrit-viewing-shows "│ early\n")
-    (efrit-viewing-to "run_command")
+    (efrit-viewing-to "Run echo early")
     (efrit-viewing-press "x")
     (should (eq (efrit-test-rest view-loop) 'idle))
-    (efrit-viewing-in-order "✗ run_command" "Done.")
-    (efrit-viewing-to "run_command")
+    (efrit-viewing-in-order "✗ Stopped: Run echo early; sleep 600; echo never (you, after " "Done.")
+    (efrit-viewing-to "Stopped: ")
     (efrit-viewing-press "RET")
-    (efrit-viewing-in-order "run_command" "stopped by the person after " "early" "Took" "Done.")
+    (efrit-viewing-in-order "Stopped: " "stopped by the person after " "early" "Took" "Done.")
     (let ((sent (output-test--result)))
       (should (string-match-p "stopped by the person after [0-9.]+ s\\\\nearly" sent)))))
 
@@ -100,14 +100,14 @@ text = \"Done.\"
       (goto-char (point-max))
       (should (string-match-p "2 tools are running"
                               (cadr (should-error (efrit-stop-tool) :type 'user-error))))
-      (efrit-viewing-to "… wait seconds=600")
+      (efrit-viewing-to "… wait 600")
       (efrit-stop-tool)
-      (efrit-viewing-shows "✗ wait")
-      (efrit-viewing-in-order "✗ wait seconds=600" "… wait seconds=601")
-      (efrit-viewing-to "… wait seconds=601")
+      (efrit-viewing-shows "✗ Stopped: wait 600 (you)")
+      (efrit-viewing-in-order "✗ Stopped: wait 600 (you)" "… wait 601")
+      (efrit-viewing-to "… wait 601")
       (efrit-stop-tool)
       (should (eq (efrit-test-rest view-loop) 'idle))
-      (efrit-viewing-in-order "✗ wait" "✗ wait" "Done.")
+      (efrit-viewing-in-order "✗ Stopped: wait 600 (you)" "✗ Stopped: wait 601 (you)" "Done.")
       (should-error (efrit-stop-tool) :type 'user-error))))
 
 (defvar output-test--calls nil
@@ -145,7 +145,7 @@ text = \"Done.\"
   (output-test-waiting
     (efrit-stop-tool)
     (should (eq (efrit-test-rest view-loop) 'idle))
-    (efrit-viewing-in-order "✗ wait_here" "Done.")
+    (efrit-viewing-in-order "✗ Stopped: wait_here" "Done.")
     (should (string-search "stopped by the person" (output-test--result)))))
 
 (ert-deftest efrit-stop-ends-what-runs-in-this-emacs-too ()

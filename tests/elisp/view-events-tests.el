@@ -31,7 +31,7 @@ text = \"So it is.\"
     (setq efrit-viewing-evaluated nil)
     (efrit-viewing-type "Evaluate.")
     (efrit-viewing-shows "Evaluate this code in your Emacs?")
-    (efrit-viewing-in-order "? eval_sexp"
+    (efrit-viewing-in-order "? Evaluate (setq"
                             "│ (setq efrit-viewing-evaluated" "│       (list 1 2))"
                             "Evaluate this code in your Emacs?\n  [y] once   [n] no"
                             "[m] more\n" "waiting for your answer")
@@ -42,7 +42,7 @@ text = \"So it is.\"
     (should (equal '(1 2) efrit-viewing-evaluated))
     (should (efrit-transcript-in-box-p))
     (should-not (string-search "Evaluate this code" (efrit-viewing-view-text)))
-    (efrit-viewing-in-order "• eval_sexp" "So it is.")))
+    (efrit-viewing-in-order "• Evaluate (setq" "So it is.")))
 
 (ert-deftest efrit-view-n-denies-the-call ()
   (efrit-viewing-with-view efrit-viewing-asking
@@ -53,7 +53,7 @@ text = \"So it is.\"
     (push-button (point))
     (efrit-test-rest view-loop)
     (should-not efrit-viewing-evaluated)
-    (efrit-viewing-in-order "✗ eval_sexp" "So it is.")))
+    (efrit-viewing-in-order "✗ Denied: Evaluate (setq" "So it is.")))
 
 (ert-deftest efrit-view-shows-that-a-rule-denied-and-nothing-of-it-runs ()
   (efrit-viewing-with-view efrit-viewing-asking
@@ -62,7 +62,7 @@ text = \"So it is.\"
       (efrit-viewing-type "Evaluate.")
       (should (eq (efrit-test-rest view-loop) 'idle)))
     (should-not efrit-viewing-evaluated)
-    (efrit-viewing-in-order "✗ eval_sexp" "So it is.")))
+    (efrit-viewing-in-order "✗ Denied: Evaluate (setq" "So it is.")))
 
 (ert-deftest efrit-view-remembers-an-answer-for-the-session-by-s ()
   (efrit-viewing-with-view (concat efrit-viewing-asking efrit-viewing-asking)
@@ -261,9 +261,10 @@ expect_contains = \"spaces\"
     (efrit-viewing-shows "or answer in the reply box")
     (efrit-viewing-type "two spaces, please")
     (should (eq (efrit-test-rest view-loop) 'idle))
-    (efrit-viewing-to "ask_user")
+    (efrit-viewing-in-order "• Asked: Tabs or spaces? → two spaces, please" "As you like.")
+    (efrit-viewing-to "Asked: ")
     (efrit-viewing-press "RET")
-    (efrit-viewing-in-order "ask_user" "two spaces, please" "As you like.")))
+    (efrit-viewing-in-order "Asked: " "options: " "two spaces, please" "As you like.")))
 
 ;;; What is private
 
@@ -426,11 +427,11 @@ text = \"That is all.\"
                             (efrit-do-resume-loop id efrit-test-project))
         (efrit-viewing-shows "It is a sample.")
         (efrit-viewing-in-order "You\nWhat is README.md?" "▸ Thinking  25 characters"
-                                "I will read it." "• read_file README.md" " tokens  r1"
-                                "It is a sample." "session_complete" "● ready")
-        (efrit-viewing-to "read_file")
+                                "I will read it." "• Read README.md" " tokens  r1\n"
+                                "It is a sample." "• Finish" "● ready")
+        (efrit-viewing-to "Read README.md")
         (efrit-viewing-press "TAB")
-        (efrit-viewing-in-order "read_file" "A line." "It is a sample.")
+        (efrit-viewing-in-order "Read README.md" "A line." "It is a sample.")
         (kill-buffer)))))
 
 ;;; Presence

@@ -18,11 +18,12 @@
 
 (ert-deftest efrit-view-shows-request-thinking-text-tools-and-costs-in-order ()
   (efrit-viewing-with-view efrit-viewing-short
-    (efrit-viewing-type "What is README.md?")
-    (should (eq (efrit-test-rest view-loop) 'idle))
-    (efrit-viewing-shows "$0.")
+    (let ((efrit-view-usage t))
+      (efrit-viewing-type "What is README.md?")
+      (should (eq (efrit-test-rest view-loop) 'idle))
+      (efrit-viewing-shows "$0."))
     (efrit-viewing-in-order "You\nWhat is README.md?" "▸ Thinking  25 characters"
-                            "I will read it." "• read_file README.md" "  r1"
+                            "I will read it." "• Read README.md" " tokens  r1\n"
                             "turn 1:" "% from cache" "It is a sample."
                             "✓ The file was read." "● ready")
     (should (string-match-p
@@ -45,9 +46,9 @@
     (efrit-test-rest view-loop)
     (should-not (string-search "A line." (efrit-viewing-view-text)))
     (let ((folded (efrit-viewing-view-text)))
-      (efrit-viewing-to "read_file")
+      (efrit-viewing-to "Read README.md")
       (efrit-viewing-press "TAB")
-      (efrit-viewing-in-order "• read_file" "path: README.md" "A line." "It is a sample.")
+      (efrit-viewing-in-order "• Read README.md" "path: README.md" "A line." "It is a sample.")
       (efrit-viewing-press "TAB")
       (efrit-viewing-to "Thinking")
       (efrit-viewing-press "RET")
@@ -60,19 +61,19 @@
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
     (set-window-buffer nil (current-buffer))
-    (efrit-viewing-to "read_file")
+    (efrit-viewing-to "Read README.md")
     (let ((place (point)))
       (should (get-text-property place 'follow-link))
       (should (eq (key-binding [mouse-2]) 'efrit-session-view-click))
       (goto-char (point-max))
       (efrit-session-view-click `(mouse-2 (,(selected-window) ,place (0 . 0) 0 nil ,place)))
-      (efrit-viewing-in-order "• read_file" "A line." "It is a sample."))))
+      (efrit-viewing-in-order "• Read README.md" "A line." "It is a sample."))))
 
 (ert-deftest efrit-view-opens-the-stored-result-in-a-buffer-of-its-own ()
   (efrit-viewing-with-view efrit-viewing-short
     (efrit-viewing-type "What is README.md?")
     (efrit-test-rest view-loop)
-    (efrit-viewing-to "read_file")
+    (efrit-viewing-to "Read README.md")
     (let ((efrit-result-most-characters 12))
       (efrit-viewing-press "o"))
     (let ((shown (get-buffer (format "*efrit result: %s r1*" (efrit-loop-id view-loop)))))
@@ -127,7 +128,7 @@
         (while t
           (efrit-viewing-press "C-c C-n")
           (push (efrit-item-kind (efrit-item-at (point))) kinds)))
-      (should (equal '(message thinking text use cost text use cost note)
+      (should (equal '(message thinking text use text use note)
                      (remq 'context (reverse kinds))))
       (goto-char (point-max))
       (dolist (kind kinds)
@@ -143,7 +144,7 @@
     (set-buffer (efrit-session-view-buffer view-loop))
     (efrit-viewing-shows "It is a sample.")
     (efrit-viewing-in-order "You\nWhat is README.md?" "I will read it."
-                            "• read_file README.md" "It is a sample." "● ready")))
+                            "• Read README.md" "It is a sample." "● ready")))
 
 ;;; Its page
 
@@ -236,7 +237,7 @@
     (should (eq (efrit-test-rest view-loop) 'idle))
     (should (= (point-max) (1+ (point-min))))
     (widen)
-    (efrit-viewing-in-order "What is README.md?" "I will read it." "• read_file"
+    (efrit-viewing-in-order "What is README.md?" "I will read it." "• Read README.md"
                             "It is a sample." "✓ The file was read." "● ready")))
 
 ;;; The reply box
@@ -256,7 +257,7 @@ text = \"Both are done.\"
     (efrit-viewing-in-order "First." "⧗ queued: And second." "waiting for the model")
     (should (eq (efrit-test-rest view-loop) 'idle))
     (should-not (string-search "queued" (efrit-viewing-view-text)))
-    (efrit-viewing-in-order "First." "I look." "read_file" "You\nAnd second." "Both are done.")))
+    (efrit-viewing-in-order "First." "I look." "• Read README.md" "You\nAnd second." "Both are done.")))
 
 (ert-deftest efrit-view-puts-a-queued-message-back-into-the-box ()
   (efrit-viewing-with-view "[[reply]]\ntext = \"Slowly.\"\ndelay_ms = 400\n[[reply]]\ntext = \"Never.\"\n"

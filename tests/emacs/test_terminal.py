@@ -47,7 +47,7 @@ def test_a_person_does_a_task_answers_a_question_stops_and_goes_on(open_emacs: O
     for shown in (
         "k until it compacts · $0.",
         "I will read the README first.",
-        "• read_file README.md",
+        "• Read README.md",
         '│ (concat "six times " "seven")',
         "efrit: asks",
     ):
@@ -56,7 +56,7 @@ def test_a_person_does_a_task_answers_a_question_stops_and_goes_on(open_emacs: O
     terminal.press("C-c", "C-a")
     terminal.rest_on('│ (concat "six times " "seven")')
     terminal.press("y")
-    terminal.see("• eval_sexp", "One word comes", "● writing")
+    terminal.see("• Evaluate (", "One word comes", "● writing")
     terminal.press("C-c", "C-k")
     stopped = terminal.see("— stopped —", "● ready")
     assert "very end" not in stopped
@@ -92,7 +92,7 @@ def test_a_question_leaves_who_types_alone(open_emacs: Open) -> None:
     terminal.type("yn")
     terminal.see(f"{PROMPT}anyyn", "Evaluate this code in your Emacs?")
     terminal.press("C-c", "C-d")
-    terminal.see("✗ eval_sexp", "That was it.", "● ready")
+    terminal.see("✗ Denied: Evaluate (", "That was it.", "● ready")
 
 
 def test_an_answer_in_words_is_what_was_typed(open_emacs: Open) -> None:
@@ -109,8 +109,9 @@ def test_an_answer_in_words_is_what_was_typed(open_emacs: Open) -> None:
     terminal.see(f"{PROMPT}keep quality, 1 expects", "The model asks:")
     terminal.press("Enter")
     terminal.see("As you say.", "● ready")
-    terminal.press(*["C-c", "C-p"] * 4)
-    terminal.rest_on("• ask_user")
+    terminal.see("• Asked: ")
+    terminal.press(*["C-c", "C-p"] * 2)
+    terminal.rest_on("• Asked: ")
     terminal.press("Enter")
     terminal.see("    keep quality, 1 expects")
 
@@ -182,7 +183,7 @@ def test_an_evaluation_without_end_is_quit_as_any_other(open_emacs: Open, projec
     terminal.press("C-c", "C-y")
     assert until((project / "begun").exists)
     terminal.press("C-g")
-    terminal.see("✗ eval_sexp", "So be it.", "● ready")
+    terminal.see("✗ Evaluate (", "So be it.", "● ready")
 
 
 def test_a_tool_opens_by_tab_and_a_menu_shows_the_keys(open_emacs: Open) -> None:
@@ -191,9 +192,9 @@ def test_a_tool_opens_by_tab_and_a_menu_shows_the_keys(open_emacs: Open) -> None
         '[[reply]]\ntext = "So it is."\n'
     )
     do(terminal, "Look.")
-    assert "A line." not in terminal.see("• read_file", "So it is.", "● ready")
+    assert "A line." not in terminal.see("• Read README.md", "So it is.", "● ready")
     terminal.press("C-c", "C-p", "C-c", "C-p", "C-c", "C-p", "C-c", "C-p")
-    terminal.rest_on("• read_file")
+    terminal.rest_on("• Read README.md")
     terminal.press("Tab")
     terminal.see("path: README.md", "A line.")
     terminal.press("?")
@@ -214,7 +215,7 @@ def test_a_session_is_shown_as_it_was_after_emacs_was_killed(open_emacs: Open) -
     terminal.press("Enter")
     terminal.see("Resume (default the latest):")
     terminal.press("Enter")
-    screen = terminal.see("What is here?", "I will read the README first.", "• read_file README.md")
+    screen = terminal.see("What is here?", "I will read the README first.", "• Read README.md")
     assert "▸ Thinking  28 characters" in screen
     terminal.press("C-c", "C-t")
     terminal.see("Where was I?", "● ready")

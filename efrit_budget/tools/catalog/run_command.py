@@ -159,7 +159,8 @@ class _Ran:
             note += " What it left running was ended."
         notes = (*_last_lines(body, note, context), note)
         status = Status.SUCCESS if (message := self._message()) is None else Status.ERROR
-        return Outcome(body=body, notes=notes, status=status, message=message)
+        gist = self._describe_gist()
+        return Outcome(body=body, notes=notes, status=status, message=message, gist=gist)
 
     def _message(self) -> str | None:
         if self.cancellation.cancelled:
@@ -167,6 +168,14 @@ class _Ran:
         if self.finished.timed_out:
             return f"{self._describe_end(has_output=True)}; raise timeout"
         return None
+
+    def _describe_gist(self) -> str:
+        """Return the end of the command for the person, without its output."""
+        if self.cancellation.by_person:
+            return f"you, after {self.seconds:,.1f} s"
+        if self.cancellation.cancelled:
+            return f"after {self.seconds:,.1f} s"
+        return self._describe_end(has_output=True)
 
     def _describe_end(self, *, has_output: bool) -> str:
         silent = "" if has_output else ", no output"
