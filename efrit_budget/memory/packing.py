@@ -6,9 +6,7 @@ from typing import NamedTuple, Protocol
 
 from efrit_budget.budget.plain import Cost, utf8_bytes
 from efrit_budget.memory.observation import Observation
-
-FIGURE_TRIES = 5
-"""How often the cost that a text states is corrected at most; it may stay a token off."""
+from efrit_budget.results.footer import state_own_cost
 
 
 class Named(NamedTuple):
@@ -130,11 +128,7 @@ class _Packer:
 
     def _with_cost(self, pack: Pack) -> tuple[str, int]:
         """Return the text, which states its own cost, and that cost."""
-        tokens = pack.budget or 0
-        for _ in range(FIGURE_TRIES):
-            text = self._form.text(pack, tokens)
-            counted = self._cost(text)
-            if counted == tokens:
-                break
-            tokens = counted
-        return text, counted
+        write = self._form.text
+        return state_own_cost(
+            lambda tokens, blank: write(pack, tokens) + blank, self._cost, pack.budget or 0
+        )

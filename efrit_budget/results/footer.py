@@ -1,6 +1,6 @@
 """The last lines of a delivered text: how much it shows, how to go on, and what it costs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from efrit_budget.budget.figures import shortened
@@ -45,29 +45,39 @@ LONGEST_NAVIGATION = own(continues("Showing 10,000 of 100,000 lines.", "r10000:1
 
 
 def with_footer(text: str, terms: Terms) -> tuple[str, int]:
-    """Return the text with its footer, and the tokens of both together.
+    """Return the text with its footer, and the tokens of both together."""
+    line_end = "\n" if text and not text.endswith("\n") else ""
 
-    The footer states the tokens of a text that it is part of. So each attempt states the count of
-    the one before; if the counts repeat, all between them are tried; and if none of them is right,
-    an empty line is put before the footer.
-    """
-    tried: list[int] = []
-    between: Iterator[int] | None = None
-    tokens = terms.allowance
-    while True:
-        line_end = "\n" if text and not text.endswith("\n") else ""
+    def write(tokens: int, blank: str) -> str:
         line = "" if terms.budget_line is None else f"{terms.budget_line(tokens)}\n"
-        whole = f"{text}{line_end}{line}{FOOTER_SIGN}{tokens:,} tokens"
+        whole = f"{text}{line_end}{blank}{line}{FOOTER_SIGN}{tokens:,} tokens"
         if terms.remaining is not None:
             whole += f" · {shortened(max(0, terms.remaining - tokens))} left"
-        counted = terms.cost(whole)
-        if counted == tokens:
-            return whole, tokens
-        if between is None and counted not in tried:
-            tried.append(counted)
+        return whole
+
+    return state_own_cost(write, terms.cost, terms.allowance)
+
+
+def state_own_cost(write: Callable[[int, str], str], cost: Cost, first: int) -> tuple[str, int]:
+    """Return a text that states its own tokens, and these tokens.
+
+    `write` makes the text from the tokens to state and from blank lines to put into it. Each
+    attempt states the count of the one before, the first one `first`; if the counts repeat, all
+    between them are tried; and if none of them is right, blank lines are put in.
+    """
+    blank = ""
+    while True:
+        tried: list[int] = []
+        tokens = first
+        while tokens not in tried:
+            tried.append(tokens)
+            text = write(tokens, blank)
+            counted = cost(text)
+            if counted == tokens:
+                return text, tokens
             tokens = counted
-            continue
-        between = between or iter(range(min(tried), max(tried) + 1))
-        tokens = next(between, 0)
-        if not tokens:
-            text, tokens, tried, between = f"{text}\n", terms.allowance, [], None
+        for tokens in range(min(tried[1:], default=first), max(tried[1:], default=first) + 1):
+            text = write(tokens, blank)
+            if cost(text) == tokens:
+                return text, tokens
+        blank += "\n"
