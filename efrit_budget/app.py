@@ -23,6 +23,7 @@ from efrit_budget.errors import EfritError, JsonObject, MethodNotFoundError
 from efrit_budget.memory.store import MemoryStore
 from efrit_budget.methods.buffers import BufferMethods
 from efrit_budget.methods.changes import ChangesMethods
+from efrit_budget.methods.files import FileMethods
 from efrit_budget.methods.memory import MemoryMethods
 from efrit_budget.methods.models import ModelMethods
 from efrit_budget.methods.sessions import SessionMethods
@@ -96,6 +97,7 @@ class Application:
             ToolMethods(registry, runner),
             offers,
             BufferMethods(sessions, projects),
+            FileMethods(sessions, conversation, projects),
             ChangesMethods(sessions, projects, self._database),
             TurnMethods(sessions, conversation, offers, registry),
             ModelMethods(sessions, conversation, config_folder() / MODELS_FILE),

@@ -11,6 +11,7 @@
 
 (require 'efrit)
 (require 'efrit-anthropic)
+(require 'efrit-attach)
 (require 'efrit-loop)
 (require 'efrit-permissions)
 (require 'efrit-remote)
@@ -43,12 +44,14 @@ The context is a list of functions from a loop to a string or nil."
                            (efrit-context--quote (point-min) (point-max) "[All of %s:]"))))))
 
 (defun efrit-context-blocks (loop task &optional context)
-  "Return the blocks of a message to LOOP: instructions, CONTEXT and TASK.
-CONTEXT is nil or as from `efrit-context-current'; TASK is a string."
-  (mapcar #'efrit-context-text
-          (append (efrit-context--instructions loop)
-                  (delq nil (mapcar (lambda (part) (funcall part loop)) context))
-                  (list task))))
+  "Return the blocks of a message to LOOP: instructions, CONTEXT, files and TASK.
+The files are those that TASK, a string, names behind an @.  CONTEXT is nil or
+as from `efrit-context-current'."
+  (let ((texts (append (efrit-context--instructions loop)
+                       (delq nil (mapcar (lambda (part) (funcall part loop)) context)))))
+    (append (mapcar #'efrit-context-text texts)
+            (efrit-attach-blocks loop task (append texts (list task)))
+            (list (efrit-context-text task)))))
 
 (defun efrit-context-text (text)
   "Return a block of a message with TEXT, a plist."
@@ -526,7 +529,7 @@ sends it, \\[efrit-preview-drop] does not.\n\n")
       (efrit-preview--compaction told)
       (mapcar (lambda (note) (concat "Note: " note)) (plist-get told :notes))
       (and blocks (list "" "Your message:" ""))
-      (mapcar (lambda (block) (plist-get block :text)) blocks)
+      (mapcar (lambda (block) (or (plist-get block :text) "(the image)")) blocks)
       (list ""))
      "\n")))
 

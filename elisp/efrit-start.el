@@ -20,6 +20,7 @@
     (efrit-start--find-project)
     (require transient)
     (require efrit-do)
+    (efrit-start--complete-files)
     (require efrit-view)
     (require auth-source))
   "Functions to call behind the prompt, with their arguments, in this order.
@@ -65,8 +66,12 @@ Meanwhile load the other files and start the sidecar."
 
 ;;; Behind the prompt
 
+(defvar-local efrit-start--reading-task nil
+  "Non-nil in the minibuffer of a task.")
+
 (defun efrit-start--prepare ()
   "Begin to work through `efrit-start--steps', one at a time, by timers."
+  (setq efrit-start--reading-task t)
   (efrit-start--continue-later efrit-start--steps))
 
 (defun efrit-start--continue-later (todo)
@@ -98,6 +103,14 @@ could lose it while it reads the output of a process."
   "Start the sidecar of this machine, unless the folder here is remote."
   (unless (file-remote-p default-directory)
     (efrit-sidecar-start)))
+
+(declare-function efrit-attach-watch-minibuffer "efrit-attach")
+
+(defun efrit-start--complete-files ()
+  "Have the minibuffer of a task complete the project's files behind an @."
+  (with-current-buffer (window-buffer (active-minibuffer-window))
+    (when efrit-start--reading-task
+      (efrit-attach-watch-minibuffer))))
 
 (defun efrit-start--find-project ()
   "Look for the project here, to load the packages that find projects."

@@ -11,6 +11,7 @@
 ;;; Code:
 
 (require 'efrit)
+(require 'efrit-attach)
 (require 'efrit-do)
 (require 'outline)
 
@@ -730,8 +731,6 @@ Of a text higher than MOST pixels, measure little more than that."
 
 ;;; The reply box
 
-(declare-function project-files "project" (project &optional dirs))
-
 ;; The last part of a session's buffer.  Text that is sent while the model
 ;; works goes with the next turn.  Changes of the transcript above the box are
 ;; not recorded for undo; before each command, the positions in the undo list
@@ -746,9 +745,6 @@ Of a text higher than MOST pixels, measure little more than that."
 (defvar-local efrit-reply-box--draft nil
   "Text typed before browsing the history.")
 
-(defvar-local efrit-reply-box--files nil
-  "Cons of the time when the project's files were listed, and their names; or nil.")
-
 (defvar-local efrit-reply-box-send-function #'ignore
   "Function called with the text of the box to send it.")
 
@@ -758,7 +754,9 @@ Of a text higher than MOST pixels, measure little more than that."
         buffer-undo-list nil
         efrit-reply-box--undo-start (marker-position efrit-transcript-box))
   (add-hook 'pre-command-hook #'efrit-reply-box--move-undo nil t)
-  (add-hook 'completion-at-point-functions #'efrit-reply-box-complete nil t))
+  (efrit-attach-watch (lambda ()
+                        (list (marker-position efrit-transcript-box) default-directory
+                              efrit-loop-here))))
 
 (defun efrit-reply-box-text ()
   "Return the text in the box."
@@ -769,27 +767,6 @@ Of a text higher than MOST pixels, measure little more than that."
   (delete-region efrit-transcript-box (point-max))
   (goto-char (point-max))
   (insert text))
-
-(defun efrit-reply-box-complete ()
-  "Complete the name of a file of the project after an @ in the reply box.
-This is for `completion-at-point-functions'."
-  (when (efrit-transcript-in-box-p)
-    (let ((end (point)))
-      (save-excursion
-        (skip-chars-backward "^ \t\n@" efrit-transcript-box)
-        (when (and (eq (char-before) ?@)
-                   (> (point) efrit-transcript-box)
-                   (memq (char-before (1- (point))) '(nil ?\s ?\t ?\n ?\()))
-          (list (point) end
-                (completion-table-dynamic (lambda (_) (efrit-reply-box-files)))
-                :exclusive 'no))))))
-
-(defun efrit-reply-box-files ()
-  "Return the names of the project's files, cached for `efrit-reply-box-files-for'."
-  (unless (and efrit-reply-box--files
-               (< (- (float-time) (car efrit-reply-box--files)) efrit-reply-box-files-for))
-    (setq efrit-reply-box--files (cons (float-time) (efrit-reply-box--list))))
-  (cdr efrit-reply-box--files))
 
 ;;;; Commands
 
@@ -827,16 +804,6 @@ While the model works, the text waits for the next turn."
   "Insert the next message into the box, or COUNT messages on."
   (interactive "p")
   (efrit-reply-box-previous (- (or count 1))))
-
-(defun efrit-reply-box--list ()
-  "Return the names of the files of the project here, relative to its root."
-  (require 'project)
-  (let ((root (expand-file-name default-directory)))
-    (mapcar (lambda (file)
-              ;; Expanding a remote name is much slower than comparing it.
-              (string-remove-prefix root (if (string-prefix-p root file) file
-                                           (expand-file-name file))))
-            (project-files (or (project-current nil root) (cons 'transient root))))))
 
 (defun efrit-reply-box--move-undo ()
   "Move the positions in the undo list as far as the reply box has moved."

@@ -12,6 +12,7 @@
 (require 'efrit)
 (require 'efrit-anthropic)
 (require 'efrit-ask)
+(require 'efrit-attach)
 (require 'efrit-do)
 (require 'efrit-loop)
 (require 'efrit-markdown)
@@ -276,17 +277,27 @@ Text that is in the box moves behind the text of the message."
 
 (defun efrit-view-message (blocks)
   "Add an item for BLOCKS, a message of the person, a list of plists."
-  (let ((context (butlast blocks)))
+  (let ((context (seq-remove #'efrit-attach-heading (butlast blocks))))
     (efrit-item-add 'message
                     (concat "\n" (efrit-exchange-mark (propertize "You\n" 'face 'efrit-person))
                             (propertize (efrit-view--end-line (efrit-live-message-text blocks))
                                         'face 'efrit-said))
                     :data (efrit-live-message-text blocks))
+    (dolist (block (seq-filter #'efrit-attach-heading (butlast blocks)))
+      (efrit-view--add-attached (efrit-attach-heading block) (plist-get block :text)))
+    (setq context (delq nil (mapcar (lambda (block) (plist-get block :text)) context)))
     (when context
-      (efrit-view--add-folded 'context "Context"
-                              (mapconcat (lambda (block) (or (plist-get block :text) "")) context
-                                         "\n\n")
-                              'efrit-note))))
+      (efrit-view--add-folded 'context "Context" (string-join context "\n\n") 'efrit-note))))
+
+(defun efrit-view--add-attached (heading text)
+  "Add a folded item for TEXT, an attached file, which HEADING describes."
+  (efrit-item-add 'attached
+                  (lambda (item)
+                    (propertize (format "%s Attached %s\n" (if (efrit-item-open item) "▾" "▸")
+                                        (efrit-permissions-visible heading t))
+                                'face 'efrit-note))
+                  :data text
+                  :body (lambda (_) (efrit-view--body-text text 'efrit-note))))
 
 (defun efrit-view-text (text &optional source)
   "Add an item for TEXT, Markdown written by the model, and return it.
@@ -311,7 +322,7 @@ SOURCE is a function of the item that returns the text so far, if it streams."
   (pcase (efrit-item-kind item)
     ('use (or (plist-get (efrit-use-result (efrit-item-data item)) :text)
               (efrit-ask-arguments-text (efrit-item-data item))))
-    ((or 'message 'note 'context 'text 'thinking) (string-trim (efrit-view--data-text item)))
+    ((or 'message 'note 'context 'attached 'text 'thinking) (string-trim (efrit-view--data-text item)))
     (_ (string-trim (buffer-substring-no-properties (efrit-item-start item)
                                                     (efrit-item-end item))))))
 

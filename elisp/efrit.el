@@ -664,6 +664,7 @@ Tiers whose options are not set scale with this number."
                  (efrit-failed error "the sign of a failure, and its reason")
                  (efrit-busy warning "the sign of work in progress")
                  (efrit-note shadow "notes of efrit itself")
+                 (efrit-attached link "a name in a message that attaches a file")
                  (efrit-question (bold warning) "questions to the person")
                  (efrit-question-body font-lock-constant-face
                                       "the arguments of a tool call that asks for permission")

@@ -102,6 +102,11 @@ class Conversation:
         with self._database.reading() as connection:
             return load_state(connection, *self.load(connection, session)).snapshot()
 
+    def bounds(self, session: Session, model: str | None) -> Bounds:
+        """Return the bounds of the session for a model, by default the latest request's."""
+        with self._database.reading() as connection:
+            return self.load(connection, session, model)[1]
+
     def messages(self, session: Session) -> JsonObject:
         """Return model, system text, tools and messages of the window as they were sent."""
         with self._database.reading() as connection:

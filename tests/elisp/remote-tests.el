@@ -208,7 +208,7 @@ text = \"Done.\"
     (call-process "git" nil nil nil "-C" efrit-over-there-local "add" ".")
     (with-temp-buffer
       (setq default-directory efrit-test-project)
-      (should (equal '("a.txt" "sub/b.txt") (sort (efrit-reply-box-files) #'string<))))))
+      (should (equal '("a.txt" "sub/b.txt") (sort (efrit-attach-files efrit-test-project) #'string<))))))
 
 (ert-deftest efrit-remote-permissions-are-remembered-under-the-remote-name ()
   "A rule for a folder there does not apply to the folder of that name here."

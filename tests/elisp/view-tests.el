@@ -299,7 +299,7 @@ text = \"Both are done.\"
     (efrit-viewing-press "TAB")
     (should (equal "Look at @src/deep/thing.el" (efrit-reply-box-text)))
     (efrit-reply-box-set "mail me@src/deep/th")
-    (should-not (efrit-reply-box-complete))))
+    (should-not (efrit-attach-complete))))
 
 (ert-deftest efrit-view-keeps-a-message-that-could-not-be-sent ()
   (efrit-viewing-with-view efrit-viewing-short

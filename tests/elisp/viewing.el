@@ -17,14 +17,15 @@
   "Run BODY in the buffer of a new loop, `view-loop', whose model plays SCRIPT."
   (declare (indent 1) (debug (form body)))
   `(efrit-test-with-project '(("README.md" . "# Sample\n\nA line.\n"))
-                                (efrit-test-with-model ,script
-                                                           (let ((view-loop (efrit-test-loop)))
-                                                             (with-current-buffer (efrit-session-view-buffer view-loop)
-                                                               (unwind-protect
-                                                                   (progn ,@body)
-                                                                 (efrit-loop-stop view-loop)
-                                                                 (let ((kill-buffer-query-functions nil))
-                                                                   (kill-buffer))))))))
+     (efrit-test-with-model ,script
+       (let ((view-loop (efrit-test-loop)))
+         (with-current-buffer (efrit-session-view-buffer view-loop)
+           (unwind-protect
+               (progn ,@body)
+             (efrit-loop-stop view-loop)
+             (let ((kill-buffer-query-functions nil))
+               ;; BODY may have left another buffer current.
+               (kill-buffer (efrit-session-view-buffer view-loop)))))))))
 
 (defun efrit-viewing-view-text ()
   "Return the text of this buffer."
