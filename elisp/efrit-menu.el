@@ -273,7 +273,7 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
     (if (null loop)
         "No session is open here"
       (concat (truncate-string-to-width
-               (concat (abbreviate-file-name (efrit-loop-root loop))
+               (concat (file-name-nondirectory (directory-file-name (efrit-loop-root loop)))
                        (and (efrit-loop-title loop)
                             (concat " · " (efrit-permissions-visible (efrit-loop-title loop) t))))
                78 nil nil "…")

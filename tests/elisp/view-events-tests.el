@@ -180,7 +180,7 @@ text = \"Well.\"
     (efrit-test-rest view-loop)))
 
 (ert-deftest efrit-view-lays-a-question-out-for-a-narrow-window ()
-  "What does not fit in a line is a line for each answer, and follows the window."
+  "Answers that do not fit in a line have a line each, as the window has its width."
   (efrit-viewing-with-view efrit-viewing-asking
     (efrit-viewing-type "Evaluate.")
     (efrit-viewing-shows "[y] once   [n] no   [r] no, because...   [m] more\n")
