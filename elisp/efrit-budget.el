@@ -580,6 +580,8 @@ Then call SUCCESS with the reply in this buffer, unless the buffer is killed."
 They are made from STATUS, TURNS and ENTRIES by `efrit-budget-rows'."
   (setq efrit-budget-view--all (efrit-budget-rows status turns entries)
         efrit-budget-view--budget (plist-get status :budget))
+  ;; The gauge in the headers tells the same.
+  (efrit-loop-take-budget efrit-loop-here efrit-budget-view--budget)
   (efrit-budget-view--print))
 
 (defun efrit-budget-view--list (by &optional only)

@@ -573,6 +573,23 @@ note once that tokens are counted in place of dollars."
   "Have the guards of LOOP count from now on, as for a new message."
   (setf (efrit-loop-counts loop) (efrit-loop--new-counts)))
 
+(defun efrit-loop-fetch-budget (loop)
+  "Fetch the present budget of LOOP, unless LOOP has gone on when it comes.
+Between the replies of the model the results of tools fill the prompt."
+  (let ((step (efrit-loop-step loop)))
+    (efrit-sidecar-request-async
+     'session/status (list :session_id (efrit-loop-id loop))
+     :success (lambda (status)
+                (efrit-loop-if-current loop step
+                  (efrit-loop-take-budget loop (plist-get status :budget))))
+     :error #'ignore)))
+
+(defun efrit-loop-take-budget (loop budget)
+  "Store BUDGET, a snapshot, in LOOP, unless it is of another turn than LOOP's."
+  (when (eql (plist-get budget :turn) (efrit-loop-turn loop))
+    (setf (efrit-loop-budget loop) budget)
+    (efrit-loop-notify loop 'budget)))
+
 (defun efrit-loop-drop-request (loop)
   "Forget the request of LOOP, but keep the usage of its lost attempts."
   (let ((request (efrit-loop-request loop)))

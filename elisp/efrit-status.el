@@ -33,6 +33,22 @@
   "Return the name for the person of STATE, a state of a loop."
   (alist-get state efrit-show--states))
 
+(defun efrit-show-activity (loop)
+  "Return what LOOP is doing in a few words, or that it asks the person."
+  (if (efrit-show-asks-p loop)
+      "asks you"
+    (efrit-show-state (efrit-loop-state loop))))
+
+(defun efrit-show-asks-p (loop)
+  "Return non-nil if LOOP waits for an answer from the person."
+  (or (efrit-run-pending-use loop)
+      (and (eq (efrit-loop-state loop) 'limited)
+           (efrit-loop-guard loop))
+      (seq-some (lambda (use)
+                  (and (equal (efrit-use-name use) "ask_user")
+                       (eq (efrit-use-state use) 'running)))
+                (efrit-loop-run loop))))
+
 (defun efrit-show-tokens (tokens)
   "Return TOKENS as short text, such as 950, 12k, 1.2M, or ? if not a number."
   (cond ((not (numberp tokens)) "?")
@@ -734,19 +750,11 @@ This is for `kill-emacs-query-functions'."
   "Return the mode line text for LOOPS, which are working; \"\" if there are none."
   (if (or (null loops) (not efrit-presence-in-mode-line))
       ""
-    (let ((asking (seq-some #'efrit-presence--waits-p loops)))
+    (let ((asking (seq-find #'efrit-show-asks-p loops)))
       (propertize (format " efrit: %s%s "
-                          (if asking "asks" (efrit-show-state (efrit-loop-state (car loops))))
+                          (efrit-show-activity (or asking (car loops)))
                           (if (cdr loops) (format " (of %d)" (length loops)) ""))
                   'face (if asking 'efrit-question 'efrit-busy)))))
-
-(defun efrit-presence--waits-p (loop)
-  "Return non-nil if LOOP waits for an answer from the person."
-  (or (efrit-run-pending-use loop)
-      (seq-some (lambda (use)
-                  (and (equal (efrit-use-name use) "ask_user")
-                       (eq (efrit-use-state use) 'running)))
-                (efrit-loop-run loop))))
 
 (defun efrit-presence--visible-p (buffer)
   "Return non-nil if BUFFER is in a window of a visible frame."

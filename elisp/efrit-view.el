@@ -824,6 +824,9 @@ If MORE is positive, add a line that MORE characters are stored."
 ;; One buffer for each session.  Single letters are commands above the reply
 ;; box, and text in it; keys with C-c are commands in the whole buffer.
 
+(defvar-local efrit-session-view--budget-timer nil
+  "The timer that fetches the budget while tools are at work, or nil.")
+
 (defvar efrit-session-view--buffers (make-hash-table :test #'eq :weakness 'key)
   "Hash table from loops to their buffers.")
 
@@ -1034,13 +1037,7 @@ The text of a reply is copied as Markdown."
   (when (or (efrit-loop-stale loop) (> (efrit-loop-turn loop) 0))
     (efrit-history-show loop))
   (unless (efrit-loop-budget loop)
-    (efrit-sidecar-request-async
-     'session/status (list :session_id (efrit-loop-id loop))
-     :success (lambda (status)
-                (unless (efrit-loop-budget loop)
-                  (setf (efrit-loop-budget loop) (plist-get status :budget))
-                  (force-mode-line-update t)))
-     :error #'ignore)))
+    (efrit-loop-fetch-budget loop)))
 
 ;;;; Showing
 
@@ -1049,8 +1046,10 @@ The text of a reply is copied as Markdown."
   (let ((buffer (gethash loop efrit-session-view--buffers)))
     (efrit-transcript-in buffer
       (efrit-view-observe loop event)
-      (when (memq (car event) '(begun ended price state chosen))
-        (force-mode-line-update)))
+      (when (memq (car event) '(begun ended price state chosen budget ask question))
+        (force-mode-line-update))
+      (when (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done))
+        (efrit-session-view--fetch-budget-soon loop)))
     (when (buffer-live-p buffer)
       (efrit-presence-observe loop event buffer))))
 
@@ -1116,10 +1115,23 @@ NAME is of the machine of ROOT: the syntax of a remote file means nothing in it.
                    "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
     ""))
 
+(defun efrit-session-view--fetch-budget-soon (loop)
+  "Fetch the budget of LOOP soon, if its tools are still at work then.
+If they are not, the next turn brings it."
+  (unless efrit-session-view--budget-timer
+    (let ((buffer (current-buffer)))
+      (setq efrit-session-view--budget-timer
+            (run-at-time efrit-budget-view-delay nil
+                         (lambda ()
+                           (efrit-with-live-buffer buffer
+                             (efrit-stop-timer efrit-session-view--budget-timer)
+                             (when (eq (efrit-loop-state loop) 'running)
+                               (efrit-loop-fetch-budget loop)))))))))
+
 (defun efrit-session-view--activity ()
-  "Return the state of the loop of this buffer, for the mode line."
+  "Return what the loop of this buffer is doing, for the mode line."
   (if efrit-loop-here
-      (concat ": " (efrit-show-state (efrit-loop-state efrit-loop-here)))
+      (concat ": " (efrit-show-activity efrit-loop-here))
     ""))
 
 ;;;; Killing, and other modes
@@ -1137,6 +1149,7 @@ NAME is of the machine of ROOT: the syntax of a remote file means nothing in it.
 (defun efrit-session-view--on-kill ()
   "Stop the loop of this buffer, which is being killed."
   (efrit-live-end-count)
+  (efrit-stop-timer efrit-session-view--budget-timer)
   (when (and efrit-loop-here (not (efrit-loop-resting-p efrit-loop-here)))
     (efrit-loop-stop efrit-loop-here)))
 

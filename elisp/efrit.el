@@ -633,7 +633,7 @@ Tiers whose options are not set scale with this number."
   :type 'natnum)
 
 (defcustom efrit-budget-view-delay 0.3
-  "Seconds from an event in a session to the refresh of its budget view."
+  "Seconds from an event in a session to the refresh of its gauge and budget view."
   :type 'number)
 
 (defcustom efrit-budget-view-interval 2.0

@@ -419,5 +419,36 @@ text = \"Back.\"
       (should (or (equal tokens (sort (copy-sequence tokens) #'<))
                   (equal tokens (sort (copy-sequence tokens) #'>)))))))
 
+(ert-deftest efrit-budget-header-counts-results-that-the-model-has-not-seen ()
+  "While a question waits, header, budget view and the sidecar tell the same tokens."
+  (efrit-test-with-project
+      (list (cons "one.txt" (apply #'concat (make-list 900 "the first result\n"))))
+    (efrit-test-with-model "
+[[reply]]
+tool = [{ name = \"read_file\", input = { path = \"one.txt\" } },
+        { name = \"run_command\", input = { command = \"true\" } }]
+[[reply]]
+text = \"Seen.\"
+"
+      (let ((loop (efrit-test-loop)))
+        (with-current-buffer (efrit-session-view-buffer loop)
+          (efrit-do-say loop "Look.")
+          (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
+          (let ((used (plist-get (plist-get (efrit-test-session-status (efrit-loop-id loop)) :budget)
+                                 :used)))
+            (should (efrit-test-wait-until
+                     (lambda () (string-search (format "%s/70k" (efrit-show-tokens used))
+                                               (efrit-session-view--header)))))
+            (save-window-excursion
+              (with-current-buffer (efrit-budget loop)
+                (efrit-budget-tests--await "r1")
+                (should (string-search (format "%s/70k" (efrit-show-tokens used))
+                                       (efrit-budget-view--header)))
+                (kill-buffer))))
+          (efrit-run-answer loop (efrit-run-pending-use loop) 'deny)
+          (efrit-test-rest loop)
+          (let ((kill-buffer-query-functions nil))
+            (kill-buffer)))))))
+
 (provide 'budget-view-tests)
 ;;; budget-view-tests.el ends here

@@ -49,7 +49,7 @@ def test_a_person_does_a_task_answers_a_question_stops_and_goes_on(open_emacs: O
         "I will read the README first.",
         "• Read README.md",
         '│ (concat "six times " "seven")',
-        "efrit: asks",
+        "Efrit: asks you",
     ):
         assert shown in screen, f"{shown!r} is not on the screen:\n{screen}"
 
