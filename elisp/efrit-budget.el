@@ -630,20 +630,20 @@ The list then leaves out some columns."
     (efrit-budget-print-set-columns
      (cond
       ((not items)
-       `((nil "Tokens" 8 ,tokens :right-align t)
+       `((nil "Tokens" 10 ,tokens :right-align t)
          (nil "Share" 5 ,tokens :right-align t)
          (nil "" ,efrit-budget-rows--bar-width nil)
          (efrit-figures "Items" 5 ,(efrit-budget-view--sorter :count) :right-align t)
          (efrit-arguments ,(capitalize (symbol-name efrit-budget-view--by)) 0 t)))
       (narrow
        `((nil "Tokens" 8 ,tokens :right-align t)
-         (efrit-figures "Item" 5 ,order)
+         (efrit-figures "Item" 8 ,order)
          (efrit-tool "Tool" 14 t)
          (efrit-note "State" 10 t)
          (efrit-arguments "About" 0 t)))
       (t
        `((nil "Tokens" 13 ,tokens :right-align t)
-         (efrit-figures "Item" 6 ,order)
+         (efrit-figures "Item" 8 ,order)
          (efrit-tool "Tool" 16 t)
          (efrit-figures "Age" 5 ,(efrit-budget-view--sorter :age) :right-align t)
          (efrit-note "State" 11 t)

@@ -370,7 +370,7 @@ text = \"Back.\"
       (efrit-budget-print-line "id" ["1,234→41" "r1" "a_tool_with_a_long_name" "12" "full"
                                      "what it is about"]))
     (should (equal (buffer-string)
-                   "      1,234→41 r1     a_tool_with_a_lo    12 full        what it is about\n"))
+                   "      1,234→41 r1       a_tool_with_a_lo    12 full        what it is about\n"))
     (goto-char (point-min))
     (should (equal "id" (tabulated-list-get-id)))
     (dolist (name '("Tokens" "Item" "Tool" "Age" "State" "About"))

@@ -56,8 +56,8 @@ text = \"That is all.\"
       (guard-tests--limited view-loop "Your message has taken 1 turn so far")
       (efrit-viewing-press "y")
       (should (eq (efrit-test-rest view-loop) 'idle))
-      (efrit-viewing-in-order "read_file" "`efrit-max-turns' is 1 turn.  You: go on\n"
-                              "vcs_status" "That is all.")
+      (efrit-viewing-in-order "• Read " "`efrit-max-turns' is 1 turn.  You: go on\n"
+                              "• Git status" "That is all.")
       (should-not (string-search "Go on?" (efrit-viewing-view-text)))
       (efrit-viewing-type "Again.")
       (should (eq (efrit-test-rest view-loop) 'limited)))))
@@ -81,7 +81,7 @@ text = \"That is all.\"
       (guard-tests--limited view-loop "Your message has taken 1 turn so far")
       (efrit-viewing-press "n")
       (should (eq (efrit-loop-state view-loop) 'idle))
-      (efrit-viewing-in-order "read_file" "— stopped —" "● ready")
+      (efrit-viewing-in-order "• Read " "— stopped —" "● ready")
       (efrit-continue view-loop)
       (should (eq (efrit-test-rest view-loop) 'limited))
       (efrit-viewing-press "C-c C-d")
