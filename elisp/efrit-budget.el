@@ -351,7 +351,7 @@ window, or 1 if START is nil."
   "The snapshot of the budget that is shown.")
 
 (defvar-local efrit-budget-view--by 'item
-  "How the list sums up: by `item', `file' or `tool'.")
+  "The symbol `item', `file' or `tool' that the list sums up by.")
 
 (defvar-local efrit-budget-view--only nil
   "The group whose items alone are shown, or nil.
