@@ -416,6 +416,7 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
    ["Look"
     ("b" "budget" efrit-budget :inapt-if efrit-menu--no-session-p)
     ("u" "undo the last edit" efrit-undo :inapt-if efrit-menu--no-session-p)
+    ("M-u" "make it again" efrit-redo :inapt-if efrit-menu--no-session-p)
     ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
     ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
     ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)]]

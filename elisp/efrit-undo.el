@@ -5,7 +5,8 @@
 
 ;;; Commentary:
 
-;; Commands for the person, and tools for the model, that undo edits.
+;; Commands for the person, and tools for the model, that undo edits; commands
+;; for the person that make undone edits again.
 
 ;;; Code:
 
@@ -60,19 +61,33 @@
   (and (member (plist-get change :state) '("done" "begun"))
        (not (equal (plist-get change :now) "undone"))))
 
-(defun efrit-undo-changes (loop numbers force then &optional outcomes)
+(defun efrit-undo-changes (loop numbers force then &optional redo outcomes)
   "Undo each change of LOOP whose number is in NUMBERS, in that order.
-With FORCE, do so even if the person changed the file since.  Call THEN with
-a list of outcomes, (NUMBER PATH PROBLEM DIFF NOTE): PROBLEM is nil if the
-change was undone; else DIFF shows the person's changes, or is nil.  NOTE
-says why the buffer could not be updated, or is nil.  OUTCOMES are those so
-far, latest first."
+With REDO, make these undone changes again.  With FORCE, do so even if the
+person changed the file since.  Call THEN with a list of outcomes, (NUMBER
+PATH PROBLEM DIFF NOTE): PROBLEM is nil if the change was undone; else DIFF
+shows the person's changes, or is nil.  NOTE says why the buffer could not be
+updated, or is nil.  OUTCOMES are those so far, latest first."
   (if (null numbers)
       (funcall then (nreverse outcomes))
     (efrit-undo--one
-     loop (car numbers) force
+     loop (car numbers) force redo
      (lambda (outcome)
-       (efrit-undo-changes loop (cdr numbers) force then (cons outcome outcomes))))))
+       (efrit-undo-changes loop (cdr numbers) force then redo (cons outcome outcomes))))))
+
+(defun efrit-undo-later-numbers (number listed)
+  "Return the numbers of open edits of NUMBER's files after it, latest first.
+LISTED are all edits of the session, latest last.  A file that is renamed later
+counts as one of these files, by both of its names."
+  (let ((files nil)
+        (later nil))
+    (dolist (change listed)
+      (let ((paths (delq nil (list (plist-get change :path) (plist-get change :to)))))
+        (cond ((= (plist-get change :number) number) (setq files paths))
+              ((and files (efrit-undo-open-p change) (seq-intersection paths files))
+               (setq files (seq-union paths files))
+               (push (plist-get change :number) later)))))
+    later))
 
 (defun efrit-undo-delete-leftovers (loop)
   "Delete temporary files that a killed Emacs left while it wrote files.
@@ -90,53 +105,57 @@ Such files are beside the files of LOOP's changes that were begun but not ended.
 
 ;;;; Undoing a change
 
-(defun efrit-undo--one (loop number force then)
+(defun efrit-undo--one (loop number force redo then)
   "Undo the change NUMBER of LOOP; call THEN with the outcome.
-FORCE and the outcome are as in `efrit-undo-changes'."
+FORCE, REDO and the outcome are as in `efrit-undo-changes'."
   (efrit-loop-ask-sidecar
    loop 'changes/show (list :number number)
    (lambda (change)
-     (if-let* ((refusal (and (not force) (efrit-undo--refusal loop change))))
+     (if-let* ((refusal (and (not force) (efrit-undo--refusal loop change redo))))
          (funcall then `(,number ,(plist-get change :path) ,@refusal))
-       (efrit-undo--on-disk loop number change force then)))
+       (efrit-undo--on-disk loop number change force redo then)))
    (lambda (err) (funcall then (list number nil (efrit-error-text err) nil)))))
 
-(defun efrit-undo--on-disk (loop number change force then)
+(defun efrit-undo--on-disk (loop number change force redo then)
   "Have the sidecar undo the change NUMBER of LOOP, then update the file's buffer.
-CHANGE is the sidecar's plist; FORCE and THEN are as in `efrit-undo--one'."
+CHANGE is the sidecar's plist; FORCE, REDO and THEN are as in `efrit-undo--one'."
   (let ((path (plist-get change :path)))
     (efrit-loop-ask-sidecar
-     loop 'changes/undo (list :number number :force (if force t :json-false))
+     loop (if redo 'changes/redo 'changes/undo)
+     (list :number number :force (if force t :json-false))
      (lambda (undone)
        (funcall then (list number path nil nil
                            (condition-case err
-                               (ignore (efrit-undo--update-buffer loop change undone))
+                               (ignore (efrit-undo--update-buffer
+                                        loop (efrit-undo--buffer loop change redo) undone))
                              (error (error-message-string err))))))
      (lambda (err)
        (funcall then (list number path (efrit-error-text err)
                            (plist-get (efrit-rpc-error-data err) :since)))))))
 
-(defun efrit-undo--buffer (loop change)
-  "Return the buffer of the file that CHANGE of LOOP changed or renamed, or nil."
-  (efrit-file-buffer (if-let* ((to (plist-get change :to)))
+(defun efrit-undo--buffer (loop change redo)
+  "Return the buffer of the file that CHANGE of LOOP changed or renamed, or nil.
+With REDO, CHANGE is undone, and a renamed file has its old name."
+  (efrit-file-buffer (if-let* ((to (and (not redo) (plist-get change :to))))
                          (expand-file-name to (efrit-loop-root loop))
                        (efrit-file-local-to-emacs (efrit-loop-root loop)
                                                   (plist-get change :file)))))
 
-(defun efrit-undo--refusal (loop change)
+(defun efrit-undo--refusal (loop change redo)
   "Return (PROBLEM DIFF) if the buffer of LOOP's CHANGE prevents undoing, or nil.
-PROBLEM and DIFF are as in `efrit-undo-changes'."
+PROBLEM, DIFF and REDO are as in `efrit-undo-changes'."
   (condition-case err
-      (when-let* ((diff (efrit-undo--unsaved-diff loop change)))
+      (when-let* ((diff (efrit-undo--unsaved-diff loop change redo)))
         (list "its buffer has unsaved changes" diff))
     (error (list (concat "its buffer cannot be read: " (error-message-string err)) nil))))
 
-(defun efrit-undo--unsaved-diff (loop change)
+(defun efrit-undo--unsaved-diff (loop change redo)
   "Return the diff of the person's unsaved edits in the buffer of CHANGE.
-Return nil if there are none.  LOOP is the loop of CHANGE."
-  (let ((buffer (efrit-undo--buffer loop change)))
+Return nil if there are none.  LOOP is the loop of CHANGE; with REDO, CHANGE is
+undone."
+  (let ((buffer (efrit-undo--buffer loop change redo)))
     (when (and buffer (buffer-modified-p buffer))
-      (let* ((left (or (plist-get change :buffer_text_after)
+      (let* ((left (or (plist-get change (if redo :buffer_text_before :buffer_text_after))
                        (efrit-undo--disk-text buffer)))
              (diff (efrit-diff left (efrit-file-text buffer) (plist-get change :path))))
         (and (not (string-empty-p diff)) diff)))))
@@ -148,11 +167,11 @@ Return nil if there are none.  LOOP is the loop of CHANGE."
         (car (efrit-file-read buffer-file-name buffer-file-coding-system))
       "")))
 
-(defun efrit-undo--update-buffer (loop change undone)
-  "Update the buffer of CHANGE of LOOP after the sidecar's reply UNDONE."
-  (let ((buffer (efrit-undo--buffer loop change))
-        (file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file)))
-        (text (plist-get change :buffer_text_before)))
+(defun efrit-undo--update-buffer (loop buffer undone)
+  "Update BUFFER, of a file in the project of LOOP, after the reply UNDONE.
+UNDONE is that of the sidecar to `changes/undo' or `changes/redo'."
+  (let ((file (efrit-file-local-to-emacs (efrit-loop-root loop) (plist-get undone :file)))
+        (text (plist-get undone :buffer_text)))
     (efrit-read-files-note loop file)
     (efrit-with-live-buffer buffer
       (if (not (eq (plist-get undone :exists) t))
@@ -265,25 +284,30 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   (mapconcat (lambda (outcome) (format "c%d of %s" (car outcome) (cadr outcome)))
              (seq-remove #'caddr outcomes) ", "))
 
-(defun efrit-undo-outcome-text (outcome)
-  "Return a text about OUTCOME, which is as in `efrit-undo-changes'."
-  (pcase-let ((`(,number ,path ,problem ,diff . ,more) outcome))
+(defun efrit-undo-outcome-text (outcome &optional redo)
+  "Return a text about OUTCOME, which is as in `efrit-undo-changes', like REDO."
+  (pcase-let* ((`(,number ,path ,problem ,diff . ,more) outcome)
+               (change (format "c%d of %s" number (or path "?")))
+               (done (format (if redo "Made %s again" "Undid %s") change)))
     (cond
      (problem
-      (concat (efrit-tool-mark-own (format "c%d of %s was not undone: " number (or path "?")))
+      (concat (efrit-tool-mark-own (format (if redo "%s was not made again: "
+                                             "%s was not undone: ")
+                                           change))
               problem
               (if diff (concat "\n" diff) "")))
      ((car more)
-      (concat (efrit-tool-mark-own
-               (format "Undid c%d of %s on disk, but its buffer was not updated: "
-                       number path))
+      (concat (efrit-tool-mark-own (format "%s on disk, but its buffer was not updated: " done))
               (car more)))
-     (t (efrit-tool-mark-own (format "Undid c%d of %s." number path))))))
+     (t (efrit-tool-mark-own (concat done "."))))))
 
 ;;; Commands
 
 (defvar-local efrit-undo-view--changes nil
   "The changes listed in this buffer, plists of the sidecar, latest last.")
+
+(defvar efrit-undo-view--undone (make-hash-table :test #'eq :weakness 'key)
+  "Hash table from loops to the numbers of undone changes, undone last first.")
 
 (defconst efrit-undo-view--state-texts
   '(("as_left" . "as the model left it") ("changed" . "changed since")
@@ -294,6 +318,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   (efrit-make-keymap '(("RET" efrit-undo-view-diff)
                        ("d" efrit-undo-view-diff)
                        ("u" efrit-undo-view-one)
+                       ("r" efrit-undo-view-redo)
                        ("U" efrit-undo-view-all)))
   "Keys of `efrit-undo-view-mode'.")
 
@@ -310,6 +335,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
 ;;;###autoload
 (defun efrit-undo (&optional force)
   "Undo the last edit of the model in the current session.
+The model hears of it with the next message; `efrit-redo' makes the edit again.
 If the file was changed since, show the difference and do nothing; with a
 prefix argument, as FORCE, undo the edit all the same."
   (interactive "P")
@@ -322,6 +348,21 @@ prefix argument, as FORCE, undo the edit all the same."
              (message "No edits left to undo")
            (efrit-undo-view--undo loop (list (plist-get last :number))
                                   (and force t)))))
+     #'efrit-show-error)))
+
+;;;###autoload
+(defun efrit-redo (&optional force)
+  "Make the edit of the model again that was undone last in the current session.
+If the file was changed since, show the difference and do nothing; with a
+prefix argument, as FORCE, make the edit all the same."
+  (interactive "P")
+  (let ((loop (efrit-loop-current)))
+    (efrit-undo-list
+     loop
+     (lambda (changes)
+       (if-let* ((number (efrit-undo-view--last-undone loop changes)))
+           (efrit-undo-view--undo loop (list number) (and force t) t)
+         (message "No undone edit to make again")))
      #'efrit-show-error)))
 
 ;;;###autoload
@@ -349,10 +390,42 @@ In the list, edits can be shown and undone, one by one or all."
    #'efrit-show-error))
 
 (defun efrit-undo-view-one (&optional force)
-  "Undo the change at point.
+  "Undo the change at point; offer to undo later edits of its file along.
 With a prefix argument, as FORCE, undo it even if the file was changed since."
   (interactive "P" efrit-undo-view-mode)
-  (efrit-undo-view--undo efrit-loop-here (list (efrit-undo-view--number)) (and force t)))
+  (let* ((number (efrit-undo-view--number))
+         (later (and (not force)
+                     (efrit-undo-later-numbers number efrit-undo-view--changes))))
+    (when later
+      (efrit-undo-view--ask-about-later number later))
+    (efrit-undo-view--undo efrit-loop-here (append later (list number)) (and force t))))
+
+(defun efrit-undo-view-redo (&optional force)
+  "Make the undone change at point again.
+With a prefix argument, as FORCE, do so even if the file was changed since."
+  (interactive "P" efrit-undo-view-mode)
+  (efrit-undo-view--undo efrit-loop-here (list (efrit-undo-view--number)) (and force t) t))
+
+(defun efrit-undo-view--ask-about-later (number later)
+  "Ask whether to undo LATER, a list of numbers, together with NUMBER.
+Signal a `user-error' if the answer is no."
+  (unless (y-or-n-p (format "The model edited this file again after c%d: %s.  Take back %s? "
+                            number
+                            (mapconcat (apply-partially #'format "c%d") (reverse later) ", ")
+                            (if (cdr later) (format "all %d" (1+ (length later))) "both")))
+    (user-error "Nothing was undone; u on the latest edit undoes that alone")))
+
+(defun efrit-undo-view--last-undone (loop listed)
+  "Return the number of the change that was undone last in LOOP, or nil.
+LISTED are the session's changes.  Of those that another Emacs undid, take the
+first one after all others."
+  (let* ((undone (seq-filter (lambda (change) (equal (plist-get change :state) "undone")) listed))
+         (numbers (mapcar (lambda (change) (plist-get change :number)) undone))
+         (done (seq-filter (lambda (change) (equal (plist-get change :state) "done")) listed))
+         (latest (plist-get (car (last done)) :number)))
+    (or (seq-find (lambda (number) (memq number numbers)) (gethash loop efrit-undo-view--undone))
+        (seq-find (lambda (number) (> number (or latest 0))) numbers)
+        (car (last numbers)))))
 
 (defun efrit-undo-view-all (&optional force)
   "Undo all edits of the session, the latest first.
@@ -374,36 +447,51 @@ prefix argument, as FORCE, undo those as well."
   (or (tabulated-list-get-id)
       (user-error "No change on this line")))
 
-(defun efrit-undo-view--undo (loop numbers force)
-  "Undo each change of LOOP in NUMBERS, with FORCE or without; show the outcomes."
+(defun efrit-undo-view--undo (loop numbers force &optional redo)
+  "Undo each change of LOOP in NUMBERS, with FORCE or without; show the outcomes.
+With REDO, make these undone changes again."
   (efrit-undo-changes
    loop numbers force
    (lambda (outcomes)
      (let ((refused (seq-filter #'caddr outcomes)))
-       (mapc (apply-partially #'efrit-undo-view--note-for-model loop)
-             (seq-remove #'caddr outcomes))
+       (dolist (outcome (seq-remove #'caddr outcomes))
+         (efrit-undo-view--remember loop (car outcome) redo)
+         (efrit-undo-view--note-for-model loop outcome redo))
        (efrit-with-live-buffer (get-buffer (format "*efrit changes: %s*" (efrit-loop-id loop)))
          (efrit-undo-view--revert))
        (when refused
-         (efrit-diff-show (mapconcat #'efrit-undo-outcome-text refused "\n")))
-       (message "%s" (efrit-undo-view--outcome-text outcomes refused))))))
+         (efrit-diff-show (mapconcat (lambda (outcome) (efrit-undo-outcome-text outcome redo))
+                                     refused "\n")))
+       (message "%s" (efrit-undo-view--outcome-text outcomes refused redo))))
+   redo))
 
-(defun efrit-undo-view--note-for-model (loop outcome)
-  "Queue a note for the model of LOOP about OUTCOME, an edit that was undone."
+(defun efrit-undo-view--remember (loop number redo)
+  "Remember that the change NUMBER of LOOP was undone, or with REDO made again."
+  (let ((others (remq number (gethash loop efrit-undo-view--undone))))
+    (puthash loop (if redo others (cons number others)) efrit-undo-view--undone)))
+
+(defun efrit-undo-view--note-for-model (loop outcome redo)
+  "Queue a note for the model of LOOP about OUTCOME, an edit that was undone.
+With REDO, the edit was made again."
   (pcase-let ((`(,number ,path . ,_) outcome))
     (efrit-loop-queue-note
      loop
-     (format "[The person undid your edit c%d: %s is as it was before.]" number path)
-     (format "You undid c%d of %s; the next turn tells the model" number path))))
+     (format (if redo "[The person made your edit c%d again: %s is as it was after it.]"
+               "[The person undid your edit c%d: %s is as it was before.]")
+             number path)
+     (format (if redo "You made c%d of %s again; the next turn tells the model"
+               "You undid c%d of %s; the next turn tells the model")
+             number path))))
 
-(defun efrit-undo-view--outcome-text (outcomes refused)
-  "Return a message about OUTCOMES, of which REFUSED were not undone."
+(defun efrit-undo-view--outcome-text (outcomes refused redo)
+  "Return a message about OUTCOMES, of which REFUSED were not undone.
+With REDO, they were not made again."
   (let ((done (- (length outcomes) (length refused))))
     (concat (if (and (= done 1) (null refused))
-                (efrit-undo-outcome-text (car outcomes))
-              (format "Undid %d of %d" done (length outcomes)))
+                (efrit-undo-outcome-text (car outcomes) redo)
+              (format (if redo "Made %d of %d again" "Undid %d of %d") done (length outcomes)))
             (and refused
-                 "; files changed since were left alone; repeat with C-u to undo those, too"))))
+                 "; files changed since were left alone; repeat with C-u to change those, too"))))
 
 (defun efrit-undo-view--revert (&rest _)
   "Fetch every change of the session of this buffer, and list them."

@@ -820,7 +820,7 @@ A relative name depends on the current folder: it may name a project's folder."
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
                  ("efrit-start" efrit-do efrit-do-with-buffer)
-                 ("efrit-undo" efrit-undo efrit-undo-session)
+                 ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)
                  ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)
                  ("efrit-view" efrit-stop-tool efrit-view efrit-copy efrit-open-result)))
   (dolist (command commands)

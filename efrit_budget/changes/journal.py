@@ -10,6 +10,7 @@ from efrit_budget.changes.diffs import counts
 from efrit_budget.changes.disk import missing_folders, read
 from efrit_budget.changes.file_states import FileStates, locate_all, read_files
 from efrit_budget.changes.path_checks import check_path
+from efrit_budget.changes.redoing import prepare_redo
 from efrit_budget.changes.rows import Beginning, Ending
 from efrit_budget.changes.showing import ChangeContents, show_change
 from efrit_budget.changes.undoing import prepare_undo
@@ -210,6 +211,11 @@ class Journal:
         states = FileStates(self._project, self._content)
         undo = prepare_undo(self._database, states, self._session_id, number, force=force)
         return undo.run(self._database)
+
+    def redo(self, number: int, *, force: bool) -> JsonObject:
+        """Make an undone change again; `force` discards later changes."""
+        redo = prepare_redo(self._database, self._project, self._session_id, number, force=force)
+        return redo.run(self._database)
 
     def checkpoint(self, label: str) -> JsonObject:
         """Record a checkpoint: a point of the session after which all changes can be undone."""

@@ -1,4 +1,4 @@
-"""The `changes/*` methods: record and undo edits made in Emacs."""
+"""The `changes/*` methods: record, undo and redo edits made in Emacs."""
 
 from typing import Annotated, Literal
 
@@ -75,7 +75,7 @@ class ShowParams(NumberParams):
 
 
 class UndoParams(NumberParams):
-    """The params of `changes/undo`."""
+    """The params of `changes/undo` and `changes/redo`."""
 
     force: bool = False
 
@@ -111,6 +111,7 @@ class ChangesMethods:
             Method("changes/list", ListParams, self._list, Lane.SLOW),
             Method("changes/show", ShowParams, self._show, Lane.SLOW),
             Method("changes/undo", UndoParams, self._undo, Lane.SLOW),
+            Method("changes/redo", UndoParams, self._redo, Lane.SLOW),
             Method("changes/checkpoint", CheckpointParams, self._checkpoint, Lane.WRITING),
             Method("changes/since", SinceParams, self._since),
         ]
@@ -143,6 +144,9 @@ class ChangesMethods:
 
     def _undo(self, params: UndoParams, _: Call) -> Json:
         return self._of(params.session_id).undo(params.number, force=params.force)
+
+    def _redo(self, params: UndoParams, _: Call) -> Json:
+        return self._of(params.session_id).redo(params.number, force=params.force)
 
     def _checkpoint(self, params: CheckpointParams, _: Call) -> Json:
         session = self._sessions.get_open(params.session_id)

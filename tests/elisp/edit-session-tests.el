@@ -381,5 +381,87 @@ text = \"Yes.\"
             (should (equal '(("a.txt" . "one\n")) (editing-tree))))
         (kill-buffer)))))
 
+(defmacro edit-session-with-edits (question answer &rest body)
+  "Run BODY in the list of a session with three edits, c1 and c2 of the same file.
+A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
+  (declare (indent 2))
+  `(editing-with '(("a.txt" . "one\ntwo\n"))
+     (editing-use "edit_file" :path "a.txt" :old_text "one" :new_text "1")
+     (editing-use "edit_file" :path "a.txt" :old_text "two" :new_text "2")
+     (editing-use "create_file" :path "b.txt" :content "b\n")
+     (save-window-excursion
+       (efrit-undo-session editing-loop)
+       (unwind-protect
+           (cl-letf (((symbol-function 'y-or-n-p)
+                      (lambda (asked)
+                        (should (string-search ,question asked))
+                        ,answer)))
+             (edit-session-listed "c3 +create +b.txt")
+             ,@body)
+         (kill-buffer)))))
+
+(defun edit-session-listed (regexp)
+  "Wait until a line of this list matches REGEXP, and go to it."
+  (ert-info ((format "waiting for %s in %s" regexp (buffer-string)))
+    (should (efrit-test-wait-until (lambda ()
+                                     (goto-char (point-min))
+                                     (re-search-forward regexp nil t)))))
+  (beginning-of-line))
+
+(defun edit-session-press (key)
+  "Call the command of KEY in this list."
+  (call-interactively (key-binding (kbd key))))
+
+(ert-deftest efrit-undo-offers-to-take-the-later-edits-of-the-model-along ()
+  (edit-session-with-edits "after c1: c2.  Take back both?" t
+    (edit-session-listed "c1 +edit")
+    (edit-session-press "u")
+    (edit-session-listed "c1 +edit.*undone")
+    (edit-session-listed "c2 +edit.*undone")
+    (edit-session-listed "c3 .*as the model left it")
+    (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
+    (should (equal '("[The person undid your edit c1: a.txt is as it was before.]"
+                     "[The person undid your edit c2: a.txt is as it was before.]")
+                   (mapcar (lambda (block) (plist-get block :text))
+                           (efrit-loop-notices editing-loop))))))
+
+(ert-deftest efrit-undo-of-an-older-edit-does-nothing-where-the-person-says-no ()
+  (edit-session-with-edits "Take back both?" nil
+    (edit-session-listed "c1 +edit")
+    (should-error (edit-session-press "u") :type 'user-error)
+    (should (equal "1\n2\n" (editing-bytes "a.txt")))
+    (should-not (efrit-loop-notices editing-loop))))
+
+(ert-deftest efrit-undo-can-be-undone-in-the-list-and-by-a-command ()
+  (edit-session-with-edits "Take back both?" t
+    (edit-session-listed "c1 +edit")
+    (edit-session-press "u")
+    (edit-session-listed "c1 +edit.*undone")
+    (edit-session-press "r")
+    (edit-session-listed "c1 +edit.*as the model left it")
+    (should (equal "1\ntwo\n" (editing-bytes "a.txt")))
+    (efrit-redo)
+    (edit-session-listed "c2 +edit.*as the model left it")
+    (should (equal "1\n2\n" (editing-bytes "a.txt")))
+    (with-current-buffer (efrit-file-buffer (editing-file "a.txt"))
+      (should (equal "1\n2\n" (buffer-string)))
+      (should-not (buffer-modified-p)))
+    (should (equal "[The person made your edit c2 again: a.txt is as it was after it.]"
+                   (plist-get (car (efrit-loop-notices editing-loop)) :text)))))
+
+(ert-deftest efrit-redo-leaves-work-of-the-person-alone ()
+  (edit-session-with-edits "" t
+    (edit-session-listed "c3 +create")
+    (edit-session-press "u")
+    (edit-session-listed "c3 .*undone")
+    (efrit-test-write "b.txt" "mine\n")
+    (edit-session-press "r")
+    (should (efrit-test-wait-until
+             (lambda ()
+               (with-current-buffer (get-buffer-create "*efrit diff*")
+                 (string-search "has changed since it was undone" (buffer-string))))))
+    (should (equal "mine\n" (editing-bytes "b.txt")))
+    (should (= 1 (length (efrit-loop-notices editing-loop))))))
+
 (provide 'edit-session-tests)
 ;;; edit-session-tests.el ends here
