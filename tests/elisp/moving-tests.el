@@ -218,7 +218,7 @@ The STEPS are texts to type and commands to call."
 (ert-deftest efrit-moving-a-tool-names-no-file-of-another-machine ()
   (should (equal "/:/ssh:nowhere.invalid:/x"
                  (efrit-session-view--file "/ssh:nowhere.invalid:/x" "/home/")))
-  (should (equal "/home/a/b" (efrit-session-view--file "a/b" "/home/")))
+  (should (equal "/proj/a/b" (efrit-session-view--file "a/b" "/proj/")))
   (should (equal "/ssh:host:/etc/x" (efrit-session-view--file "/etc/x" "/ssh:host:/home/"))))
 
 (provide 'moving-tests)
