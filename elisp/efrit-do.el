@@ -183,7 +183,7 @@ Ask before returning the home folder, even if it is a project."
   "Resume the session ID on ROOT, and return a loop for it."
   (if-let* ((loop (efrit-loop-of-session id)))
       (efrit-loop-add loop)
-    (efrit-session-resume id (file-remote-p root))
+    (efrit-session-resume id (efrit-host-of-folder root))
     (let ((loop (efrit-do--register-loop (efrit-loop-make id root))))
       (setf (efrit-loop-stale loop) t)
       (efrit-do--load-status loop)

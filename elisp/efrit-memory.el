@@ -109,7 +109,7 @@ PLACE is the target, `buffer', `kill-ring' or `file'; FILE is the file's name."
 
 (defun efrit-memory--ask (method params)
   "Call METHOD with PARAMS on this folder's sidecar, and return the reply."
-  (efrit-sidecar-request method params :host (file-remote-p default-directory)))
+  (efrit-sidecar-request method params :host (efrit-host-of-folder default-directory)))
 
 (defun efrit-memory--project ()
   "Return the name of the project here, or nil."

@@ -270,19 +270,22 @@ checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
   "Return the process name of the sidecar on the host REMOTE, or on this machine."
   (concat "efrit sidecar" (and remote (concat " " remote))))
 
-(defun efrit-process-spawn (command)
+(defun efrit-process-spawn (command &optional name home)
   "Start COMMAND, a list of strings, and return its process.
-Emacs exchanges bytes with it over pipes.  Its environment lacks the variable
+It is the sidecar of the host NAME, with its state in the folder HOME; nil: that
+of this machine, with its state in the usual place.  Emacs exchanges bytes with it over pipes.  Its environment lacks the variable
 ANTHROPIC_API_KEY, since commands that the model runs could read that."
   (efrit-executable-locally
-    (let ((stderr (efrit-process-new-stderr))
-          (process-environment (cons "ANTHROPIC_API_KEY" process-environment))
+    (let ((stderr (efrit-process-new-stderr name))
+          (process-environment (append (list "ANTHROPIC_API_KEY")
+                                       (and home (list (concat "EFRIT_BUDGET_HOME=" home)))
+                                       process-environment))
           (read-process-output-max
            (max read-process-output-max (or efrit-sidecar-read-output-max 0)))
           ;; Adaptive buffering would delay reading of output in small amounts.
           (process-adaptive-read-buffering nil))
       (let ((process (make-process
-                      :name (efrit-process-name)
+                      :name (efrit-process-name name)
                       :command command
                       :connection-type 'pipe
                       :coding 'binary

@@ -212,7 +212,7 @@ A nil VALUE is an empty object."
   "List the sessions of this project; with prefix argument ALL, of all projects."
   (interactive "P")
   (let* ((root (unless all (efrit-do-root)))
-         (host (file-remote-p (or root default-directory)))
+         (host (efrit-host-of-folder (or root default-directory)))
          (buffer (get-buffer-create "*efrit sessions*")))
     (with-current-buffer buffer
       (efrit-sessions-mode)
@@ -228,10 +228,11 @@ A closed session is opened again.  Nothing is sent: `efrit-continue' has the
 model continue, `efrit-do' sends a new message."
   (interactive (list (efrit-sessions--read-id)))
   (efrit-for-a-person
-    (let* ((host (efrit-host-of-session id (file-remote-p default-directory)))
+    (let* ((host (efrit-host-of-session id (efrit-host-of-folder default-directory)))
            (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
            (loop (efrit-do-resume-loop id (file-name-as-directory
-                                           (concat host (plist-get session :root))))))
+                                           (concat (efrit-host-prefix host)
+                                                   (plist-get session :root))))))
       (funcall efrit-do-show-function loop)
       (message "%s" (efrit-sessions--resume-message session))
       loop)))
@@ -357,7 +358,8 @@ Signal a `user-error' if the session is working."
           (format "%d" (plist-get session :calls))
           (plist-get session :session_id)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
-          (abbreviate-file-name (concat efrit-sessions--host (plist-get session :root)))))
+          (abbreviate-file-name (concat (efrit-host-prefix efrit-sessions--host)
+                                         (plist-get session :root)))))
 
 (defun efrit-sessions--state (session)
   "Return the state of SESSION, a plist, as text, such as \"at work\"."
@@ -381,7 +383,7 @@ Signal a `user-error' if the session is working."
 (defun efrit-sessions--read-id ()
   "Ask for a session of this project, and return the session's id."
   (let* ((root (efrit-do-root))
-         (host (file-remote-p root))
+         (host (efrit-host-of-folder root))
          (listed (efrit-sidecar-request 'session/list
                                         (list :root (efrit-host-local-name root)
                                               :include_closed t)

@@ -24,7 +24,9 @@
 
 ;; There is one sidecar per machine: this one, and each one with a project
 ;; that is opened over TRAMP.  A machine's name is the remote prefix of its
-;; files, such as "/ssh:me@host:"; the name of this machine is nil.
+;; files, such as "/ssh:me@host:"; the name of this machine is nil.  A folder
+;; can have a sidecar of its own on this machine, with a state of its own; that is
+;; a host with another name and a HOME (see `efrit-host-add').
 ;;
 ;; A sidecar knows only file names without that prefix, while a root in Emacs
 ;; has it.  These functions convert the two.  Only `efrit-host-true-name'
@@ -32,7 +34,8 @@
 
 (cl-defstruct (efrit-host (:constructor efrit-host--create) (:copier nil))
   "A machine and its sidecar.
-REMOTE is its name, or nil for this one.  STATE is what the sidecar does:
+REMOTE is its name, or nil for this one.  HOME is nil, or the folder with the
+state of a further sidecar on this machine, for projects in FOLDER.  STATE is what the sidecar does:
 `off', `pausing' after a death, `starting', `ready', `stopping', or
 `given-up' until a person restarts it.  CONNECTION is nil if there is no
 process.  SERVER is the sidecar's reply to `initialize', or nil.  QUEUE has the
@@ -40,7 +43,7 @@ calls that wait until it is ready, latest first.  DEATHS are the times of its
 deaths in about the last minute, latest first.  SESSIONS are the ids of sessions
 to resume in a new process, latest first.  MISSING is a text about programs
 that its tools lack, or nil.  SECRET-FILES is as from `efrit-host--secrets'."
-  remote (state 'off) connection server queue deaths sessions missing secret-files)
+  remote home folder (state 'off) connection server queue deaths sessions missing secret-files)
 
 (defvar efrit-host--hosts (list (efrit-host--create))
   "The hosts, this machine first.")
@@ -61,6 +64,38 @@ It is bound while hooks of a host's sidecar run.")
       (let ((host (efrit-host--create :remote remote)))
         (nconc efrit-host--hosts (list host))
         host)))
+
+(defun efrit-host-add (name home folder)
+  "Give the projects in FOLDER a sidecar of their own on this machine.
+NAME is the name of its host, and HOME the folder for its state."
+  (let ((host (efrit-host-at name)))
+    (setf (efrit-host-home host) home
+          (efrit-host-folder host) (file-name-as-directory (expand-file-name folder)))))
+
+(defun efrit-host-remove (name)
+  "Stop the sidecar of the host that `efrit-host-add' named NAME; remove the host."
+  (efrit-sidecar-stop name)
+  (setq efrit-host--hosts (delq (efrit-host-at name) efrit-host--hosts)))
+
+(defun efrit-host-of-folder (folder)
+  "Return the name of the host whose sidecar serves FOLDER; nil: this machine."
+  (or (file-remote-p folder)
+      (let ((whole (expand-file-name folder)))
+        (seq-some (lambda (host)
+                    (and (efrit-host-folder host)
+                         (string-prefix-p (efrit-host-folder host)
+                                          (file-name-as-directory whole))
+                         (efrit-host-remote host)))
+                  efrit-host--hosts))))
+
+(defun efrit-host-here-p (host)
+  "Return non-nil if HOST, an `efrit-host', is this machine."
+  (or (null (efrit-host-remote host)) (efrit-host-home host)))
+
+(defun efrit-host-prefix (name)
+  "Return the remote prefix of files on the host NAME, or nil on this machine."
+  (unless (efrit-host-here-p (efrit-host-at name))
+    name))
 
 (defun efrit-host-of-call (params remote)
   "Return the `efrit-host' of the session in PARAMS, a plist.
@@ -293,7 +328,7 @@ Typing does not interrupt this, not even in `while-no-input'."
   "Start the sidecar of HOST, after a pause if it died lately.
 A remote sidecar is never started within TRAMP or a process filter."
   (let ((pause (efrit-supervisor--pause host)))
-    (if (and (<= pause 0) (null (efrit-host-remote host)))
+    (if (and (<= pause 0) (efrit-host-here-p host))
         (efrit-supervisor--start host)
       (setf (efrit-host-state host) 'pausing)
       (run-at-time (max 0 pause) nil #'efrit-supervisor--start-after-pause host))))
@@ -342,9 +377,10 @@ SINCE is the time of the first try, or nil for now."
 (defun efrit-supervisor--open (host)
   "Start the sidecar's process on HOST, and return the connection to it."
   (efrit-connection-open
-   (if (efrit-host-remote host)
-       (efrit-supervisor--spawn-remote host)
-     (efrit-process-spawn (append (efrit-executable-command) '("serve"))))
+   (if (efrit-host-here-p host)
+       (efrit-process-spawn (append (efrit-executable-command) '("serve"))
+                            (efrit-host-remote host) (efrit-host-home host))
+     (efrit-supervisor--spawn-remote host))
    (apply-partially #'run-hook-with-args 'efrit-sidecar-progress-functions)
    (lambda (connection why) (efrit-supervisor--ended host connection why))))
 
@@ -404,7 +440,7 @@ Without OTHERWISE, and for other errors, the start fails."
    host connection 'initialize
    `( :client (:name "efrit.el" :version ,efrit-version)
       :protocol_version ,efrit-supervisor-protocol-version
-      ,@(when-let* (((null (efrit-host-remote host)))
+      ,@(when-let* (((efrit-host-here-p host))
                     (folder (efrit-handover-folder)))
           (list :handover_folder folder)))
    (lambda (server)
@@ -431,9 +467,9 @@ SERVER is the reply of HOST's sidecar to `initialize'."
 
 (defun efrit-supervisor--display-name (host)
   "Return the name of the sidecar of HOST, for use in a sentence."
-  (if (efrit-host-remote host)
-      (concat "sidecar on " (efrit-host-remote host))
-    "sidecar"))
+  (if (efrit-host-here-p host)
+      "sidecar"
+    (concat "sidecar on " (efrit-host-remote host))))
 
 (defun efrit-supervisor--resume (host connection)
   "Resume the sessions of HOST over CONNECTION; then mark its sidecar as ready."
@@ -544,12 +580,13 @@ GIVEN-UP is non-nil if the sidecar will not be started again."
                  efrit-supervisor--crash-limit))))
 
 (defun efrit-supervisor--stop-with-emacs ()
-  "Have the sidecar of this machine end with Emacs, by closing its input.
+  "Have the sidecars of this machine end with Emacs, by closing their inputs.
 This does not wait: after a signal, waiting in `kill-emacs-hook' never ends.
 The input of a remote one is a terminal, which ends with Emacs."
-  (when-let* ((connection (efrit-host-connection (efrit-host-at nil))))
-    (ignore-errors
-      (process-send-eof (efrit-connection-process connection)))))
+  (dolist (host (seq-filter #'efrit-host-here-p efrit-host--hosts))
+    (when-let* ((connection (efrit-host-connection host)))
+      (ignore-errors
+        (process-send-eof (efrit-connection-process connection))))))
 
 ;;; Calling
 
@@ -618,7 +655,7 @@ Ignore errors: the next call signals them."
   "Stop the sidecar; what is under way ends with `efrit-sidecar-died'.
 The next call starts it again and resumes its sessions; earlier deaths are
 forgotten.  With REMOTE, or in a remote folder, stop that host's sidecar."
-  (interactive (list (file-remote-p default-directory)))
+  (interactive (list (efrit-host-of-folder default-directory)))
   (let* ((host (efrit-host-at remote))
          (connection (efrit-host-connection host)))
     (setf (efrit-host-state host) 'stopping)
@@ -635,7 +672,7 @@ forgotten.  With REMOTE, or in a remote folder, stop that host's sidecar."
 (defun efrit-sidecar-restart (&optional host)
   "Stop the sidecar, if there is one, and start it; forget earlier deaths.
 In a remote folder, restart the sidecar of that HOST."
-  (interactive (list (file-remote-p default-directory)))
+  (interactive (list (efrit-host-of-folder default-directory)))
   (efrit-sidecar-stop host)
   (let ((server (plist-get (efrit-sidecar-ensure host) :server)))
     (when (called-interactively-p 'interactive)
@@ -647,7 +684,7 @@ In a remote folder, restart the sidecar of that HOST."
 (defun efrit-sidecar-show-stderr (&optional host)
   "Show what the sidecar wrote to its standard error.
 In a remote folder the sidecar is that HOST's; its text arrives when it ends."
-  (interactive (list (file-remote-p default-directory)))
+  (interactive (list (efrit-host-of-folder default-directory)))
   (pop-to-buffer (or (efrit-process-stderr host)
                      (user-error "The sidecar wrote nothing to its standard error"))))
 
@@ -723,7 +760,7 @@ early; the person can quit it even if it is in a timer."
   "Open a session on the folder ROOT, on its machine; return its id, a string.
 LIMITS is a plist of the budget's limits, or nil for the defaults; DENIED is a
 vector of the names of tools not to offer to the model, or nil."
-  (let* ((remote (file-remote-p root))
+  (let* ((remote (efrit-host-of-folder root))
          (opened (efrit-sidecar-request
                   'session/open
                   `(:root ,(directory-file-name (efrit-host-local-name root))

@@ -102,7 +102,7 @@ could lose it while it reads the output of a process."
 (defun efrit-start--sidecar ()
   "Start the sidecar of this machine, unless the folder here is remote."
   (unless (file-remote-p default-directory)
-    (efrit-sidecar-start)))
+    (efrit-sidecar-start (efrit-host-of-folder default-directory))))
 
 (declare-function efrit-attach-watch-minibuffer "efrit-attach")
 

@@ -156,7 +156,7 @@ Skip buffers for which DUE, a function, returns nil."
   "Return the params that pass the text of BUFFER to the session ID.
 Write a long text to a file, if possible, and pass the file's name."
   (if-let* (((> (buffer-size buffer) efrit-sync--most-in-message))
-            ((null (efrit-host-of-session id)))
+            ((null (efrit-host-prefix (efrit-host-of-session id))))
             (name (efrit-handover-leave buffer)))
       (list :text_file name)
     (list :text (efrit-json-replace-invalid (efrit-file-text buffer)))))
