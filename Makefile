@@ -14,7 +14,7 @@ help: ## this list
 
 demo: ## set up what is missing, then run the demo in a batch Emacs
 	@.ci/setup demo
-	@$(EMACS) -Q --batch -l elisp/demo/demo.el
+	@$(EMACS) -Q --batch -L elisp -l efrit -f efrit-demo-batch
 
 test: ## set up what is missing, then every check and test; ONLY=pattern: the tests so named
 ifdef ONLY

@@ -39,11 +39,14 @@ such as http://localhost:11434/v1/messages" efrit-claude-url))
 
 (defun efrit-endpoint-headers (betas)
   "Return the headers of a request that asks for BETAS, a list of names.
-Signal a `user-error' if the vendor's endpoint would get no key, or if a key
-would be sent unencrypted."
+Look for a key unless `efrit-claude-headers' has one.  Signal a
+`user-error' if the vendor's endpoint would get no key, or if a key would be
+sent unencrypted."
   (let* ((host (efrit-endpoint-host))
-         (key (efrit-endpoint--key host)))
-    (when (and (null key) (equal host efrit-endpoint--vendor))
+         (own (efrit-endpoint--header-p '("x-api-key" "authorization")))
+         (key (unless own
+                (efrit-endpoint--key host))))
+    (when (and (null key) (null own) (equal host efrit-endpoint--vendor))
       (user-error "There is no key: put `machine %s login apikey password KEY' \
 into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
     (when (or key (efrit-endpoint-own-secret-p))
@@ -99,8 +102,12 @@ FEATURE is a symbol; MODEL is a plist of capabilities, from the sidecar."
 
 (defun efrit-endpoint-own-secret-p ()
   "Return non-nil if `efrit-claude-headers' has a header with a secret."
+  (efrit-endpoint--header-p '("x-api-key" "authorization" "proxy-authorization")))
+
+(defun efrit-endpoint--header-p (names)
+  "Return non-nil if `efrit-claude-headers' has a header of NAMES, lower-case strings."
   (seq-some (lambda (header)
-              (member (downcase (car header)) '("x-api-key" "authorization" "proxy-authorization")))
+              (member (downcase (car header)) names))
             efrit-claude-headers))
 
 (defun efrit-endpoint--check-secret (host)

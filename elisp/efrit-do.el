@@ -174,10 +174,12 @@ Ask before returning the home folder, even if it is a project."
     (efrit-do--check-home root)
     (file-name-as-directory (expand-file-name root))))
 
-(defun efrit-do-make-loop (root)
-  "Open a session on ROOT, and return a new loop for it."
+(defun efrit-do-make-loop (root &optional limits)
+  "Open a session on ROOT, and return a new loop for it.
+LIMITS is a plist of the budget's limits; nil: those of the options."
   (efrit-do--register-loop
-   (efrit-loop-make (efrit-session-open root (efrit-limits) (efrit-limits-denied)) root)))
+   (efrit-loop-make (efrit-session-open root (or limits (efrit-limits)) (efrit-limits-denied))
+                    root)))
 
 (defun efrit-do-resume-loop (id root)
   "Resume the session ID on ROOT, and return a loop for it."

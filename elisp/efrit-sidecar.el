@@ -75,6 +75,10 @@ NAME is the name of its host, and HOME the folder for its state."
 (defun efrit-host-remove (name)
   "Stop the sidecar of the host that `efrit-host-add' named NAME; remove the host."
   (efrit-sidecar-stop name)
+  (maphash (lambda (id host)
+             (when (equal host name)
+               (remhash id efrit-host--session-hosts)))
+           efrit-host--session-hosts)
   (setq efrit-host--hosts (delq (efrit-host-at name) efrit-host--hosts)))
 
 (defun efrit-host-of-folder (folder)

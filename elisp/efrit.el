@@ -812,6 +812,7 @@ A relative name depends on the current folder: it may name a project's folder."
                  ("efrit-budget" efrit-budget)
                  ("efrit-do" efrit-new efrit-continue efrit-continue-unasked efrit-stop
                   efrit-retry efrit-take-options)
+                 ("efrit-demo" efrit-demo efrit-demo-end)
                  ("efrit-doctor" efrit-doctor)
                  ("efrit-memory" efrit-memory-search efrit-memory-timeline efrit-memory-save
                   efrit-context-pack)
@@ -828,6 +829,7 @@ A relative name depends on the current folder: it may name a project's folder."
 
 (autoload 'efrit-session-view-show "efrit-view")
 (autoload 'efrit-batch-do "efrit-do")
+(autoload 'efrit-demo-batch "efrit-demo")
 (autoload 'efrit-do-task "efrit-do")
 (autoload 'efrit-sidecar-start "efrit-sidecar")
 

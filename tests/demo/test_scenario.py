@@ -147,7 +147,7 @@ def test_each_request_is_recorded_with_its_usage_and_without_a_key(play: Play) -
     assert second["times"]["received"] <= second["times"]["ended"]
 
 
-@pytest.mark.parametrize("name", ["tour", "long"])
+@pytest.mark.parametrize("name", ["tour", "long", "greenhouse"])
 def test_a_scenario_that_comes_with_the_package_is_played_to_its_end(play: Play, name: str) -> None:
     scenario = load(name)
     running = play((BUILT_IN / f"{name}.toml").read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ def test_a_scenario_that_comes_with_the_package_is_played_to_its_end(play: Play,
 def test_the_long_scenario_has_sixty_turns_of_tools_and_a_closing_one() -> None:
     played = steps(load("long"))
     assert len([step for step in played if step.entry.tool]) == 60
-    assert built_in() == ["long", "tour"]
+    assert built_in() == ["greenhouse", "long", "tour"]
 
 
 @pytest.mark.parametrize(
