@@ -539,7 +539,7 @@ PROBLEM may be any parsed JSON or nil; STATUS is the HTTP status, or nil."
   "Return advice to the person about an error of REQUEST with STATUS, or nil.
 SAID is the message of the error."
   (pcase status
-    (401 "The key was refused: check ~/.authinfo.gpg or ANTHROPIC_API_KEY.")
+    (401 "The key was refused: M-x efrit-add-key shows it, or check ANTHROPIC_API_KEY.")
     ((or 402 403) "The account may not do this: check its credit and permissions.")
     (404 (efrit-claude--not-found-advice request))
     (413 "Lower `efrit-budget-total-target'.")

@@ -241,9 +241,12 @@ If the session asks whether to go on, stop it."
 
 (defun efrit-ask-go ()
   "Go to the first line of the question in this buffer.
-Single keys answer the question there.  Scroll to show more of a long one."
+Single keys answer the question there.  Scroll to show more of a long one.
+Where a key is missing, go to the ways on without one."
   (interactive)
   (goto-char (or (efrit-ask-position)
+                 (text-property-any efrit-transcript-end efrit-transcript-live-end
+                                    'efrit-way t)
                  (user-error "No question is open in this session")))
   (setq efrit-ask--reviewed-use (efrit-run-pending-use efrit-loop-here))
   (when (and (eq (window-buffer) (current-buffer))

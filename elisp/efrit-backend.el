@@ -39,16 +39,17 @@ such as http://localhost:11434/v1/messages" efrit-claude-url))
 
 (defun efrit-endpoint-headers (betas)
   "Return the headers of a request that asks for BETAS, a list of names.
-Look for a key unless `efrit-claude-headers' has one.  Signal a
-`user-error' if the vendor's endpoint would get no key, or if a key would be
-sent unencrypted."
+Look for a key unless `efrit-claude-headers' has one.  Signal
+`efrit-no-key' if the vendor's endpoint would get no key, and a `user-error'
+if a key would be sent unencrypted."
   (let* ((host (efrit-endpoint-host))
          (own (efrit-endpoint--header-p '("x-api-key" "authorization")))
          (key (unless own
                 (efrit-endpoint--key host))))
     (when (and (null key) (null own) (equal host efrit-endpoint--vendor))
-      (user-error "There is no key: put `machine %s login apikey password KEY' \
-into ~/.authinfo.gpg, or set ANTHROPIC_API_KEY" host))
+      (signal 'efrit-no-key
+              (list (format "There is no key for %s: put `machine %s login apikey password KEY' \
+into ~/.authinfo.gpg, as M-x efrit-add-key does, or set ANTHROPIC_API_KEY" host host))))
     (when (or key (efrit-endpoint-own-secret-p))
       (efrit-endpoint--check-secret host))
     (append '(("content-type" . "application/json")
@@ -105,7 +106,7 @@ FEATURE is a symbol; MODEL is a plist of capabilities, from the sidecar."
   (efrit-endpoint--header-p '("x-api-key" "authorization" "proxy-authorization")))
 
 (defun efrit-endpoint--header-p (names)
-  "Return non-nil if `efrit-claude-headers' has a header of NAMES, lower-case strings."
+  "Return non-nil if `efrit-claude-headers' has one of NAMES, in lower case."
   (seq-some (lambda (header)
               (member (downcase (car header)) names))
             efrit-claude-headers))

@@ -112,9 +112,9 @@ Ask the endpoint for its models, which is free of charge."
     (`(200 . ,_) (efrit-doctor--check t "model" efrit-claude-model nil))
     (`(,(and status (or 401 403)) . ,_)
      (efrit-doctor--check nil "endpoint" (format "refused the key with %d" status)
-                          "check the key in ~/.authinfo.gpg or ANTHROPIC_API_KEY"))
+                          "M-x efrit-add-key shows the key; or check ANTHROPIC_API_KEY"))
     (`(,status . ,_)
-     (let ((names (efrit-doctor--listed-models)))
+     (let ((names (efrit-doctor-models)))
        (efrit-doctor--check
         (null names) "model"
         (if names
@@ -123,9 +123,13 @@ Ask the endpoint for its models, which is free of charge."
           (format "%s; the endpoint lists no models (status %d)" efrit-claude-model status))
         "set `efrit-claude-model' to one of these")))))
 
-(defun efrit-doctor--listed-models ()
-  "Return the names of the models that the endpoint lists, or nil for none."
+(defun efrit-doctor-models ()
+  "Return the names of the models that the endpoint lists, or nil for none.
+Signal a `user-error' if it does not answer."
   (pcase (efrit-doctor--ask-models nil)
+    ((and (pred stringp) problem)
+     (user-error "No server answers at %s (%s): start it, or give another address"
+                 efrit-claude-url problem))
     (`(200 . ,body)
      (let* ((object (ignore-errors (efrit-json-plist body)))
             (models (and (listp object) (plist-get object :data))))

@@ -39,7 +39,8 @@ blocks, the latest first; NOTICES: blocks sent before QUEUE, the latest first;
 SENDING: the elements of QUEUE and NOTICES that are being sent.
 REQUEST: the `efrit-claude' under way; REPLY: the `efrit-reply' that ended it.
 RUN: the list of `efrit-use' of the turn.  RULES: permission rules of the
-session.  TODOS: a vector.  OBSERVERS: functions.  PROBLEM: why it failed.
+session.  TODOS: a vector.  OBSERVERS: functions.  PROBLEM: why it failed;
+NO-KEY: non-nil if that was for want of a key.
 COUNTS: what the person's latest message has used so far, a plist, see
 `efrit-loop-guard'.  FAILING: the calls at the end of the session that failed
 alike, as (NAME ARGUMENTS COUNT), or nil.
@@ -55,7 +56,7 @@ values that it uses from the next turn on.  TITLE: the title of the session, a
 string, or nil if it has none yet."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
-  observers problem counts failing usage lost previous complete stopping
+  observers problem no-key counts failing usage lost previous complete stopping
   (read-stamps (make-hash-table :test #'equal)) last-worked noted options chosen title)
 
 (defconst efrit-loop-own-options
@@ -225,6 +226,7 @@ If a guard stopped it, the guard asks again at double its limit; or, if UNASKED
 is non-nil, not before the person's next message."
   (when (efrit-loop-resting-p loop)
     (setf (efrit-loop-problem loop) nil
+          (efrit-loop-no-key loop) nil
           (efrit-loop-complete loop) nil
           (efrit-loop-stopping loop) nil)
     (if (eq (efrit-loop-state loop) 'limited)

@@ -272,9 +272,10 @@ checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
 
 (defun efrit-process-spawn (command &optional name home)
   "Start COMMAND, a list of strings, and return its process.
-It is the sidecar of the host NAME, with its state in the folder HOME; nil: that
-of this machine, with its state in the usual place.  Emacs exchanges bytes with it over pipes.  Its environment lacks the variable
-ANTHROPIC_API_KEY, since commands that the model runs could read that."
+It is the sidecar of the host NAME, with its state in the folder HOME; nil:
+that of this machine, with its state in the usual place.  Emacs exchanges bytes
+with it over pipes.  Its environment lacks the variable ANTHROPIC_API_KEY, since
+commands that the model runs could read that."
   (efrit-executable-locally
     (let ((stderr (efrit-process-new-stderr name))
           (process-environment (append (list "ANTHROPIC_API_KEY")

@@ -167,6 +167,9 @@ The call has no time limit, since it stores something."
                            (efrit-loop-if-current loop step
                              (efrit-loop-call-safely loop #'efrit-turn--request-ended
                                                      loop reply problem))))))
+      (efrit-no-key
+       (setf (efrit-loop-no-key loop) t)
+       (efrit-loop-handle loop 'failed (cadr err)))
       ((error quit) (efrit-loop-handle loop 'failed (error-message-string err))))))
 
 (defun efrit-turn--event (loop event)
@@ -180,6 +183,7 @@ The call has no time limit, since it stores something."
   (if (null problem)
       (efrit-loop-handle loop 'replied reply)
     (efrit-loop-report-lost loop)
+    (setf (efrit-loop-no-key loop) (eql 401 (plist-get problem :status)))
     (efrit-loop-handle loop 'failed (plist-get problem :message))))
 
 (defun efrit-turn--drop-request (loop &rest _)

@@ -117,6 +117,7 @@ The model continues with the tool's partial result."
              (and (efrit-loop-todos loop) (efrit-ask-text loop) "\n")
              (efrit-ask-text loop)
              (efrit-live--state-text loop)
+             (and (efrit-loop-no-key loop) (efrit-live--ways-text))
              "\n"))))
 
 (defun efrit-live-fit (window)
@@ -202,6 +203,23 @@ Text that is in the box moves behind the text of the message."
    ((and (eq state 'running) (or (efrit-run-pending-use loop) (efrit-ask-open-p)))
     "waiting for your answer")
    (t (efrit-show-state state))))
+
+(defconst efrit-live--ways
+  '(("add a key" efrit-add-key "opens the file of keys at the line to fill in")
+    ("use a local server" efrit-use-local-server "asks for its address and model; needs no key")
+    ("run the demo" efrit-demo "shows two minutes with a scripted model; needs no key"))
+  "Ways on without a key: lists of a label, a command and what that does.")
+
+(defun efrit-live--ways-text ()
+  "Return lines with buttons for `efrit-live--ways'."
+  (concat (propertize (substitute-command-keys
+                       "  Your message is kept.  There are three ways on; \\[efrit-ask-go] goes there:\n")
+                      'face 'efrit-note)
+          (mapconcat (pcase-lambda (`(,label ,command ,use))
+                       (concat "  " (propertize (efrit-ask-button (concat "[" label "]") command)
+                                                'efrit-way t)
+                               (propertize (format "  %s\n" use) 'face 'efrit-note)))
+                     efrit-live--ways "")))
 
 (defun efrit-live--buttons (state)
   "Return (FACE . BUTTONS) for STATE; BUTTONS are lists (LABEL COMMAND)."

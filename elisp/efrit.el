@@ -708,6 +708,7 @@ Tiers whose options are not set scale with this number."
 (define-error 'efrit-timeout "The sidecar did not answer in time" 'efrit-error)
 (define-error 'efrit-sidecar-died "The sidecar ended" 'efrit-error)
 (define-error 'efrit-unencodable "The call cannot be written as JSON" 'efrit-error)
+(define-error 'efrit-no-key "" 'user-error)
 (define-error 'efrit-change-refused "The change cannot be made")
 (define-error 'efrit-plan-refused "The plan cannot be made")
 (define-error 'efrit-remote-busy "TRAMP is busy")
@@ -818,6 +819,7 @@ A relative name depends on the current folder: it may name a project's folder."
                   efrit-context-pack)
                  ("efrit-permissions" efrit-permissions-forget)
                  ("efrit-sessions" efrit-resume efrit-sessions)
+                 ("efrit-setup" efrit-add-key efrit-use-local-server)
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
                   efrit-sidecar-show-stderr)
                  ("efrit-start" efrit-do efrit-do-with-buffer)

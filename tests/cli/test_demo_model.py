@@ -78,7 +78,11 @@ def test_without_a_key_it_can_be_asked_with_no_key() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["--scenario", "nosuch"], 1, "nosuch: no such file, and none of the scenarios greenhouse, long, tour"),
+        (
+            ["--scenario", "nosuch"],
+            1,
+            "nosuch: no such file, and none of the scenarios greenhouse, long, tour",
+        ),
         (["--factor", "0"], 2, "a factor is a number from 0.1 to 10"),
         (["--port", "70000"], 2, "a port is a number from 0 to 65535"),
     ],

@@ -23,7 +23,7 @@
     file))
 
 (defmacro efrit-demo-tests--with (loop &rest body)
-  "Run BODY with the demo begun, in its session's buffer, with LOOP bound to its loop.
+  "Run BODY in the buffer of the demo's session, with LOOP bound to its loop.
 A search for a key is an error."
   (declare (indent 1) (debug (symbolp body)))
   `(efrit-test-with-home home

@@ -255,7 +255,7 @@ what the endpoint has to be sent in a header, or nil."
         (process-environment (cons "ANTHROPIC_API_KEY" process-environment)))
     (pcase-dolist (`(,url . ,problem)
                    '(("https://api.anthropic.com/v1/messages"
-                      . "problem +key .*There is no key: put .machine api.anthropic.com")
+                      . "problem +key .*There is no key for api.anthropic.com: put .machine api.anthropic.com")
                      ("localhost:1/v1/messages" . "problem +address .*must begin with http")
                      ("http://127.0.0.1:1/" . "problem +address .*add the path")
                      ("http://127.0.0.1:1/v1/messages" . "problem +endpoint .*[Cc]onnect")))
