@@ -174,10 +174,12 @@ The person's settings and hooks of git have no part in it."
 (defun efrit-demo ()
   "Show a session of two minutes in this Emacs, with a scripted model and no key.
 The model works in a small project in a temporary folder; `efrit-demo-end' ends
-the demo.  If the demo runs already, show it."
+the demo.  If the demo runs already, show it.  Return its loop."
   (interactive)
   (if-let* ((loop (efrit-demo--loop)))
-      (funcall efrit-do-show-function loop)
+      (progn
+        (funcall efrit-do-show-function loop)
+        loop)
     (efrit-for-a-person
       (efrit-executable-command)
       (efrit-demo--end nil)

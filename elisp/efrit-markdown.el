@@ -846,11 +846,13 @@ BACK is as in `efrit-item-append'."
   "Dress what is between BEGIN and END, until DEADLINE; return nil if time is up."
   (let ((position begin)
         (in-time t))
+    ;; The buffer shrinks.
     (while (and in-time
+                (< position (setq end (min end (point-max))))
                 (setq position (text-property-not-all position end 'efrit-undressed nil)))
       (let ((item (efrit-item-at position)))
         (setq in-time (efrit-markdown--dress-item item deadline)
-              position (min end (efrit-item-end item)))))
+              position (efrit-item-end item))))
     in-time))
 
 (defun efrit-markdown--continue ()
