@@ -267,6 +267,7 @@ The first rule that matches decides.
 \\{efrit-permissions-mode-map}"
   (setq tabulated-list-format [("For" 10 nil) ("Decision" 9 nil) ("What" 0 nil)]
         tabulated-list-padding 1)
+  (efrit-list-set-up '(("d" "revoke the rule here") ("g" "refresh") ("q" "close") ("?" "help")))
   (add-hook 'tabulated-list-revert-hook #'efrit-ask--list-rules nil t)
   (tabulated-list-init-header))
 
@@ -281,10 +282,7 @@ Rules come from the session, from its project, and from the option
     (efrit-permissions-mode)
     (setq efrit-loop-here loop)
     (efrit-ask--list-rules)
-    (tabulated-list-print)
-    (message "%s" (substitute-command-keys
-                   "\\<efrit-permissions-mode-map>\\[efrit-permissions-revoke-here] \
-revokes the rule at point"))))
+    (efrit-list-print)))
 
 (defun efrit-permissions-revoke-here ()
   "Revoke the rule at point."
@@ -312,7 +310,9 @@ then M-x efrit-take-options"))
   "Return list entries for RULES of SCOPE: `session', `project' or `option'."
   (mapcar (lambda (rule)
             (list (cons scope rule)
-                  (vector (symbol-name scope) (symbol-name (nth 2 rule))
+                  (vector (propertize (symbol-name scope) 'face 'efrit-figures)
+                          (propertize (symbol-name (nth 2 rule))
+                                      'face (if (eq (nth 2 rule) 'deny) 'efrit-failed 'efrit-done))
                           (efrit-permissions-visible (efrit-permissions-rule-text rule) t))))
           rules))
 

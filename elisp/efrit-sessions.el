@@ -203,6 +203,8 @@ A nil VALUE is an empty object."
         tabulated-list-padding 1
         tabulated-list-sort-key '("Last used" . t)
         revert-buffer-function #'efrit-sessions-refresh)
+  (efrit-list-set-up '(("RET" "resume") ("+" "new") ("R" "rename") ("e" "export") ("P" "purge")
+                       ("D" "delete") ("S" "sort") ("g" "refresh") ("?" "help")))
   (tabulated-list-init-header))
 
 ;;;; Commands
@@ -349,14 +351,14 @@ Signal a `user-error' if the session is working."
                                          (list (car entry)
                                                (efrit-sessions--columns (cdr entry))))
                                        efrit-sessions--by-id))
-  (tabulated-list-print t))
+  (efrit-list-print))
 
 (defun efrit-sessions--columns (session)
   "Return the columns of SESSION, a vector of strings."
-  (vector (efrit-sessions--age (plist-get session :touched))
+  (vector (propertize (efrit-sessions--age (plist-get session :touched)) 'face 'efrit-figures)
           (efrit-sessions--state session)
-          (format "%d" (plist-get session :calls))
-          (plist-get session :session_id)
+          (propertize (format "%d" (plist-get session :calls)) 'face 'efrit-figures)
+          (propertize (plist-get session :session_id) 'face 'efrit-figures)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
           (abbreviate-file-name (concat (efrit-host-prefix efrit-sessions--host)
                                          (plist-get session :root)))))
@@ -364,9 +366,9 @@ Signal a `user-error' if the session is working."
 (defun efrit-sessions--state (session)
   "Return the state of SESSION, a plist, as text, such as \"at work\"."
   (let ((loop (efrit-loop-of-session (plist-get session :session_id))))
-    (cond ((eq (plist-get session :purged) t) "purged")
-          ((and loop (not (efrit-loop-resting-p loop))) "at work")
-          (loop "here")
+    (cond ((eq (plist-get session :purged) t) (propertize "purged" 'face 'efrit-failed))
+          ((and loop (not (efrit-loop-resting-p loop))) (propertize "at work" 'face 'efrit-busy))
+          (loop (propertize "here" 'face 'efrit-done))
           (t (plist-get session :state)))))
 
 (defun efrit-sessions--age (seconds)

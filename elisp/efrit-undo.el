@@ -329,6 +329,8 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   (setq tabulated-list-format [("Nr" 5 nil) ("Done" 8 nil) ("File" 40 t) ("Lines" 12 nil)
                                ("Now" 24 t) ("Tool" 14 t)]
         tabulated-list-padding 1)
+  (efrit-list-set-up '(("RET" "diff") ("u" "undo") ("r" "redo") ("U" "undo all") ("g" "refresh")
+                       ("?" "help")))
   (setq-local revert-buffer-function #'efrit-undo-view--revert)
   (tabulated-list-init-header))
 
@@ -502,15 +504,15 @@ With REDO, they were not made again."
        (efrit-with-live-buffer buffer
          (setq efrit-undo-view--changes changes
                tabulated-list-entries (mapcar #'efrit-undo-view--row (reverse changes)))
-         (tabulated-list-print t)))
+         (efrit-list-print)))
      #'efrit-show-error)))
 
 (defun efrit-undo-view--row (change)
   "Return the entry of CHANGE, a plist of the sidecar, for the tabulated list."
   (let ((to (plist-get change :to)))
     (list (plist-get change :number)
-          (vector (plist-get change :label)
-                  (plist-get change :kind)
+          (vector (propertize (plist-get change :label) 'face 'efrit-figures)
+                  (propertize (plist-get change :kind) 'face 'efrit-tool)
                   (concat (plist-get change :path) (if to (concat " → " to) ""))
                   (format "+%s −%s" (or (plist-get change :added) "?")
                           (or (plist-get change :removed) "?"))
@@ -518,7 +520,7 @@ With REDO, they were not made again."
                     ("undone" "undone")
                     ("abandoned" "not made")
                     (_ (or (cdr (assoc (plist-get change :now) efrit-undo-view--state-texts)) "")))
-                  (plist-get change :tool)))))
+                  (propertize (plist-get change :tool) 'face 'efrit-figures)))))
 
 (provide 'efrit-undo)
 ;;; efrit-undo.el ends here

@@ -791,6 +791,41 @@ KEYS are as for `kbd'."
   "Return COUNT of NOUN as text, such as \"1 line\" or \"2 lines\"."
   (format "%d %s%s" count noun (if (= count 1) "" "s")))
 
+(defvar tabulated-list-use-header-line)
+
+(declare-function tabulated-list-print "tabulated-list" (&optional remember-pos update))
+
+(defun efrit-list-set-up (keys)
+  "Show KEYS, lists of a key and what it does, in the header line of this list.
+The names of the columns stand in the first line of the buffer."
+  (setq tabulated-list-use-header-line nil
+        header-line-format (list :eval (list 'efrit-list-keys-line (list 'quote keys)
+                                             '(window-width)))))
+
+(defun efrit-list-print ()
+  "Print this list, in every window with point on its entry, else on the first."
+  (tabulated-list-print t)
+  (let ((first (save-excursion
+                 (goto-char (point-min))
+                 (line-beginning-position 2))))
+    (when (< (point) first)
+      (goto-char first))
+    (dolist (window (get-buffer-window-list nil nil t))
+      (when (< (window-point window) first)
+        (set-window-point window first)))))
+
+(defun efrit-list-keys-line (keys columns)
+  "Return KEYS, lists of a key and what it does, as a line of at most COLUMNS.
+The last one, for help, has a place in any line."
+  (let* ((parts (mapcar (pcase-lambda (`(,key ,does))
+                          (concat (propertize key 'face 'efrit-key) " " does))
+                        keys))
+         (shown (butlast parts)))
+    (while (and shown
+                (> (string-width (string-join (append shown (last parts)) "  ")) (- columns 2)))
+      (setq shown (butlast shown)))
+    (string-replace "%" "%%" (concat " " (string-join (append shown (last parts)) "  ")))))
+
 (defun efrit-check-mode (mode)
   "Signal a `user-error' unless this buffer is in MODE, or a mode derived from it.
 Commands call this, since they can be run in any buffer by name."

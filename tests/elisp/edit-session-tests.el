@@ -366,7 +366,7 @@ text = \"Yes.\"
           (cl-letf (((symbol-function 'yes-or-no-p) #'always))
             (should (efrit-test-wait-until
                      (lambda () (string-search "b.txt" (buffer-string)))))
-            (goto-char (point-min))
+            ;; Point is on the first edit.
             (should (looking-at " c2 +create +b.txt +\\+1 −0 +as the model left it +create_file"))
             (forward-line)
             (should (looking-at " c1 +edit +a.txt +\\+1 −1"))

@@ -467,5 +467,35 @@ text = \"That is all.\"
         (should-not (efrit-presence-may-exit-p)))
       (should (= 2 (length asked))))))
 
+;;; Lists
+
+(ert-deftest efrit-view-lists-show-their-keys ()
+  "Each key in the header line is bound, and help is there in any width."
+  (dolist (mode '(efrit-sessions-mode efrit-undo-view-mode efrit-permissions-mode))
+    (with-temp-buffer
+      (funcall mode)
+      (should-not tabulated-list-use-header-line)
+      (pcase-let* ((`(:eval (,_ (quote ,keys) ,_)) header-line-format)
+                   (line (efrit-list-keys-line keys 200)))
+        (pcase-dolist (`(,key ,does) keys)
+          (ert-info ((format "%s in %s" key mode))
+            (should (commandp (key-binding (kbd key) t)))
+            (should (string-search (concat key " " does) line))))
+        (dolist (columns '(20 60 80))
+          (let ((short (efrit-list-keys-line keys columns)))
+            (should (<= (string-width short) columns))
+            (should (string-suffix-p "? help" short))))))))
+
+(ert-deftest efrit-view-lists-permissions-with-faces ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (setf (efrit-loop-rules view-loop) '((edit (all) allow) ("run_command" t deny)))
+    (save-window-excursion
+      (efrit-permissions view-loop)
+      (pcase-dolist (`(,text ,face) '(("allow" efrit-done) ("deny" efrit-failed)))
+        (goto-char (point-min))
+        (search-forward (concat " " text))
+        (should (eq face (get-text-property (1- (point)) 'face))))
+      (kill-buffer))))
+
 (provide 'view-events-tests)
 ;;; view-events-tests.el ends here
