@@ -265,6 +265,7 @@ Where a key is missing, go to the ways on without one."
 The first rule that matches decides.
 
 \\{efrit-permissions-mode-map}"
+  (efrit-keep-keys)
   (setq tabulated-list-format [("For" 10 nil) ("Decision" 9 nil) ("What" 0 nil)]
         tabulated-list-padding 1)
   (efrit-list-set-up '(("d" "revoke the rule here") ("g" "refresh") ("q" "close") ("?" "help")))

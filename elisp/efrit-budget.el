@@ -398,6 +398,7 @@ used: the oldest item is compressed first.  For a compressed item, the tokens
 of its full text are shown, and behind the arrow its tokens in the window.
 
 \\{efrit-budget-view-mode-map}"
+  (efrit-keep-keys)
   (setq tabulated-list-padding 1
         tabulated-list-use-header-line nil
         tabulated-list-printer #'efrit-budget-print-line

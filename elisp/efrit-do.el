@@ -409,6 +409,7 @@ It can while a message, a result or a failed request is not answered."
   "Major mode that shows what a message would send and cost.
 
 \\{efrit-preview-mode-map}"
+  (efrit-keep-keys)
   (setq-local word-wrap t))
 
 (defun efrit-preview (loop blocks above)

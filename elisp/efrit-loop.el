@@ -158,6 +158,10 @@ knows with which model a turn began."
     (setf (alist-get option (efrit-loop-options loop)) value))
   (setf (efrit-loop-chosen loop) nil))
 
+(defun efrit-loop-project (loop)
+  "Return the name of the project of LOOP, that of its folder."
+  (file-name-nondirectory (directory-file-name (efrit-loop-root loop))))
+
 (defun efrit-loop-rename (loop title)
   "Record TITLE as the title of the session of LOOP; notify its observers."
   (setf (efrit-loop-title loop) (and title (not (string-blank-p title)) title))

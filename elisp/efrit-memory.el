@@ -47,7 +47,8 @@
 (define-derived-mode efrit-memory-mode special-mode "Efrit-Memory"
   "Major mode that shows observations.
 
-\\{efrit-memory-mode-map}")
+\\{efrit-memory-mode-map}"
+  (efrit-keep-keys))
 
 ;;; Commands
 

@@ -193,6 +193,7 @@ A nil VALUE is an empty object."
   "Major mode that lists the sessions of a project, or of all projects.
 
 \\{efrit-sessions-mode-map}"
+  (efrit-keep-keys)
   (setq tabulated-list-format
         `[("Last used" 14 ,(efrit-sessions--sorter :touched))
           ("State" 8 t)

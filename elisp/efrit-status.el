@@ -693,15 +693,21 @@ Shorten the bars so that the lines fit COLUMNS, if that is non-nil."
 
 ;;; Mode lines and notifications
 
-;; While a session works, every mode line says so.  When a session in no visible
-;; window asks or ends, the echo area or the desktop says so; no window changes.
+;; While a session works, a lighter among those of the minor modes says so, in
+;; the buffers of its project.  When a session in no visible window asks or ends,
+;; the echo area or the desktop says so; no window changes.
 
 (declare-function notifications-notify "notifications" (&rest params))
 
-(defvar efrit-presence-line ""
-  "Mode line text for the working sessions.")
+(defvar efrit-presence-loops nil
+  "The loops that are working; mode lines have a lighter while there are any.")
 
-(put 'efrit-presence-line 'risky-local-variable t)
+(defvar efrit-presence--shown nil
+  "The states of the working loops that the mode lines show.")
+
+;; The lighter appears as that of a minor mode, so that packages which shorten
+;; or hide those of minor modes find it.
+(add-to-list 'minor-mode-alist '(efrit-presence-loops (:eval (efrit-presence-lighter))))
 
 (defun efrit-presence-observe (loop event buffer)
   "Update the mode lines for EVENT of LOOP; announce it if BUFFER is not visible."
@@ -728,33 +734,49 @@ This is for `kill-emacs-query-functions'."
 (add-hook 'kill-emacs-query-functions #'efrit-presence-may-exit-p)
 
 (defun efrit-presence--refresh ()
-  "Update the mode lines to name the working loops."
-  (let ((line (efrit-presence--text (efrit-presence-working))))
-    (unless (equal line efrit-presence-line)
-      (setq efrit-presence-line line)
-      (efrit-presence--install)
+  "Update the mode lines if the states of the working loops have changed."
+  (setq efrit-presence-loops (efrit-presence-working))
+  (let ((states (mapcar (lambda (loop)
+                          (list loop (efrit-loop-state loop) (efrit-show-asks-p loop)))
+                        efrit-presence-loops)))
+    (unless (equal states efrit-presence--shown)
+      (setq efrit-presence--shown states)
       (force-mode-line-update t))))
 
-(defun efrit-presence--install ()
-  "Add the text for the mode lines to `global-mode-string', or remove it."
-  (let ((others (remq 'efrit-presence-line
-                      (cond ((null global-mode-string) '(""))
-                            ((listp global-mode-string) global-mode-string)
-                            (t (list global-mode-string))))))
-    (setq global-mode-string
-          (if (string-empty-p efrit-presence-line)
-              others
-            (append others '(efrit-presence-line))))))
+(defun efrit-presence-lighter ()
+  "Return the lighter of this buffer: the state of a working session, or \"\".
+A question comes first.  A click shows the session."
+  (let* ((loops (seq-filter #'efrit-presence--concerns-p efrit-presence-loops))
+         (asking (seq-find #'efrit-show-asks-p loops))
+         (loop (or asking (car loops))))
+    (if (null loop)
+        ""
+      (concat " "
+              (propertize (concat "efrit:"
+                                  (efrit-show-activity loop)
+                                  (if (cdr loops) (format "(of %d)" (length loops)) ""))
+                          'face (if asking 'efrit-question 'efrit-busy)
+                          'mouse-face 'mode-line-highlight
+                          'help-echo (format "%s\nmouse-1: show the session"
+                                             (efrit-permissions-visible
+                                              (or (efrit-loop-title loop)
+                                                  (efrit-loop-project loop))
+                                              t))
+                          'local-map (make-mode-line-mouse-map
+                                      'mouse-1 (lambda ()
+                                                 (interactive)
+                                                 (funcall efrit-do-show-function loop))))))))
 
-(defun efrit-presence--text (loops)
-  "Return the mode line text for LOOPS, which are working; \"\" if there are none."
-  (if (or (null loops) (not efrit-presence-in-mode-line))
-      ""
-    (let ((asking (seq-find #'efrit-show-asks-p loops)))
-      (propertize (format " efrit: %s%s "
-                          (efrit-show-activity (or asking (car loops)))
-                          (if (cdr loops) (format " (of %d)" (length loops)) ""))
-                  'face (if asking 'efrit-question 'efrit-busy)))))
+(defun efrit-presence--concerns-p (loop)
+  "Return non-nil if the mode line of this buffer is to tell about LOOP.
+A session's own buffer says elsewhere in its mode line what it does."
+  (and (not (and (eq loop efrit-loop-here) (derived-mode-p 'efrit-session-view-mode)))
+       (pcase efrit-presence-in-mode-line
+         ('project (string-prefix-p (efrit-loop-root loop)
+                                    (if (file-remote-p default-directory)
+                                        default-directory
+                                      (expand-file-name default-directory))))
+         (everywhere everywhere))))
 
 (defun efrit-presence--visible-p (buffer)
   "Return non-nil if BUFFER is in a window of a visible frame."

@@ -326,6 +326,7 @@ CHANGES are the sidecar's plists of these changes, in the same order."
   "Major mode that lists the edits of a session, latest first.
 
 \\{efrit-undo-view-mode-map}"
+  (efrit-keep-keys)
   (setq tabulated-list-format [("Nr" 5 nil) ("Done" 8 nil) ("File" 40 t) ("Lines" 12 nil)
                                ("Now" 24 t) ("Tool" 14 t)]
         tabulated-list-padding 1)

@@ -773,6 +773,7 @@ TEXT may be a function of the item that returns it."
 
 (define-derived-mode efrit-result-mode special-mode "Efrit-Result"
   "Major mode that shows text stored by the sidecar."
+  (efrit-keep-keys)
   (setq-local bidi-paragraph-direction 'left-to-right
               bidi-inhibit-bpa t)
   (setq truncate-lines t
@@ -901,6 +902,38 @@ If MORE is positive, add a line that MORE characters are stored."
                      efrit-session-view-mode-map)
   "Keys above the reply box.")
 
+;; The map above the reply box inherits the menu.
+(easy-menu-define efrit-session-view-menu efrit-session-view-mode-map
+  "Menu of a session's buffer."
+  '("Efrit"
+    ["Go to the Reply Box" efrit-reply-box-go]
+    ["Continue" efrit-continue :active (efrit-loop-resting-p (efrit-loop-current))]
+    ["Retry" efrit-retry :active (memq (efrit-loop-state (efrit-loop-current)) '(failed retrying))]
+    ["Stop" efrit-stop :active (not (efrit-loop-resting-p (efrit-loop-current)))]
+    ["Stop One Tool" efrit-stop-tool
+     :active (seq-some (lambda (use) (eq (efrit-use-state use) 'running))
+                       (efrit-loop-run (efrit-loop-current)))]
+    "---"
+    ["Go to the Question" efrit-ask-go :active (efrit-ask-position)]
+    ["Allow Once" efrit-allow-once :active (efrit-run-pending-use (efrit-loop-current))]
+    ["Deny Once" efrit-deny-once :active (efrit-run-pending-use (efrit-loop-current))]
+    ["Permissions" efrit-permissions]
+    "---"
+    ["Next Exchange" efrit-exchange-next]
+    ["Previous Exchange" efrit-exchange-previous]
+    ["Fold or Open All Exchanges" efrit-exchange-toggle-all]
+    ["Index of Exchanges" imenu]
+    "---"
+    ["Result in a Buffer" efrit-open-result]
+    ["Copy" efrit-copy]
+    ["Budget" efrit-budget]
+    ["Edits" efrit-undo-session]
+    ["Undo the Last Edit" efrit-undo]
+    "---"
+    ["Resume Another Session" efrit-resume]
+    ["List of Sessions" efrit-sessions]
+    ["All Commands" efrit]))
+
 (define-derived-mode efrit-session-view-mode special-mode "Efrit"
   "Major mode that shows a session.
 Above the reply box:
@@ -919,6 +952,8 @@ Everywhere:
   (efrit-window-set-up)
   (setq-local filter-buffer-substring-function #'efrit-session-view--copied-text)
   (add-hook 'post-command-hook #'efrit-markdown-dress-in-sight nil t)
+  (efrit-keep-keys)
+  (add-hook 'context-menu-functions #'efrit-session-view--context-menu 10 t)
   (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
   (add-hook 'window-size-change-functions #'efrit-live-fit nil t)
   (add-hook 'window-buffer-change-functions #'efrit-live-fit nil t)
@@ -1022,10 +1057,10 @@ The text of a reply is copied as Markdown."
 
 (defun efrit-session-view--make (loop)
   "Make and return the buffer of LOOP."
-  (let* ((root (efrit-loop-root loop))
-         (name (file-name-nondirectory (directory-file-name root)))
-         (buffer (generate-new-buffer (format "*efrit: %s*" name))))
+  (let ((root (efrit-loop-root loop))
+        (buffer (generate-new-buffer "*efrit*")))
     (puthash loop buffer efrit-session-view--buffers)
+    (efrit-session-view--name-all)
     (with-current-buffer buffer
       (efrit-session-view-mode)
       (setq default-directory (file-name-as-directory root)
@@ -1050,6 +1085,39 @@ The text of a reply is copied as Markdown."
     (efrit-loop-observe loop #'efrit-session-view--observe)
     buffer))
 
+(defun efrit-session-view--name-all ()
+  "Name the buffer of each session by its title, so that all can be told apart.
+Before a session has a title, that of its project stands for it.  Where several
+have the same title, the project follows, or else the session's id."
+  (let ((titles (make-hash-table :test #'equal)))
+    (maphash (lambda (loop buffer)
+               (when (buffer-live-p buffer)
+                 (push loop (gethash (efrit-session-view--title loop) titles))))
+             efrit-session-view--buffers)
+    (maphash (lambda (title loops)
+               (dolist (loop loops)
+                 (efrit-session-view--name loop title loops)))
+             titles)))
+
+(defun efrit-session-view--name (loop title loops)
+  "Name the buffer of LOOP by TITLE, which all of LOOPS have."
+  (let* ((projects (mapcar #'efrit-loop-project loops))
+         (name (cond ((null (cdr loops)) (format "*efrit: %s*" title))
+                     ((and (= (length projects) (length (seq-uniq projects)))
+                           (not (member title projects)))
+                      (format "*efrit: %s <%s>*" title (efrit-loop-project loop)))
+                     (t (format "*efrit: %s <%s>*" title (efrit-loop-id loop))))))
+    (with-current-buffer (gethash loop efrit-session-view--buffers)
+      (unless (equal name (buffer-name))
+        (rename-buffer name t)))))
+
+(defun efrit-session-view--title (loop)
+  "Return the title of LOOP for the name of its buffer, of at most 50 columns."
+  (truncate-string-to-width
+   (efrit-permissions-visible
+    (string-join (split-string (or (efrit-loop-title loop) (efrit-loop-project loop))) " ") t)
+   50 nil nil "…"))
+
 (defun efrit-session-view--load (loop)
   "Fetch the transcript and the budget of LOOP for this buffer, if needed."
   (when (or (efrit-loop-stale loop) (> (efrit-loop-turn loop) 0))
@@ -1064,6 +1132,8 @@ The text of a reply is copied as Markdown."
   (let ((buffer (gethash loop efrit-session-view--buffers)))
     (efrit-transcript-in buffer
       (efrit-view-observe loop event)
+      (when (eq (car event) 'title)
+        (efrit-session-view--name-all))
       (when (memq (car event) '(begun ended price state chosen budget ask question))
         (force-mode-line-update))
       (when (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done))
@@ -1093,6 +1163,28 @@ The text of a reply is copied as Markdown."
   (prog1 (buffer-substring-no-properties begin end)
     (when delete
       (delete-region begin end))))
+
+(defun efrit-session-view--context-menu (menu click)
+  "Add to MENU what can be done with the item at CLICK, and return MENU."
+  (let* ((place (posn-point (event-end click)))
+         (item (and place (not (efrit-transcript-in-box-p place)) (efrit-item-at place))))
+    (define-key-after menu [efrit-separator] menu-bar-separator)
+    (when item
+      (pcase-dolist (`(,label ,command)
+                     `(,@(and (or (efrit-item-body item) (eq (efrit-item-kind item) 'message))
+                              '(("Open or Fold" efrit-session-view-tab)))
+                       ,@(and (eq (efrit-item-kind item) 'use)
+                              '(("Visit the File" efrit-session-view-return)
+                                ("Result in a Buffer" efrit-open-result)))
+                       ("Copy This" efrit-copy)))
+        (define-key-after menu (vector (intern label))
+          `(menu-item ,label ,(lambda ()
+                                (interactive)
+                                (goto-char place)
+                                (call-interactively command))))))
+    (define-key-after menu [efrit-menu]
+      `(menu-item "Efrit" ,efrit-session-view-menu))
+    menu))
 
 (defun efrit-session-view--visit (use)
   "Visit the file that USE is about, at its line; return nil if there is none."
@@ -1168,8 +1260,11 @@ If they are not, the next turn brings it."
   "Stop the loop of this buffer, which is being killed."
   (efrit-live-end-count)
   (efrit-stop-timer efrit-session-view--budget-timer)
-  (when (and efrit-loop-here (not (efrit-loop-resting-p efrit-loop-here)))
-    (efrit-loop-stop efrit-loop-here)))
+  (when efrit-loop-here
+    (remhash efrit-loop-here efrit-session-view--buffers)
+    (efrit-session-view--name-all)
+    (unless (efrit-loop-resting-p efrit-loop-here)
+      (efrit-loop-stop efrit-loop-here))))
 
 (provide 'efrit-view)
 ;;; efrit-view.el ends here

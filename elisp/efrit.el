@@ -481,9 +481,12 @@ With 0 no output is shown."
                  (const :tag "In the echo area" message)
                  (const :tag "Not at all" nil)))
 
-(defcustom efrit-presence-in-mode-line t
-  "Non-nil means show working sessions in every mode line."
-  :type 'boolean)
+(defcustom efrit-presence-in-mode-line 'project
+  "Mode lines in which a lighter tells that a session is at work, or asks.
+The mode line of the session's own buffer tells it in any case."
+  :type '(choice (const :tag "Those of buffers of its project" project)
+                 (const :tag "All" t)
+                 (const :tag "None" nil)))
 
 (defcustom efrit-export-format 'markdown
   "The format that is offered first when a session is exported."
@@ -782,6 +785,16 @@ KEYS are as for `kbd'."
     (erase-buffer)
     (insert text)
     (goto-char (point-min))))
+
+(declare-function evil-initial-state "ext:evil-core" (mode &optional default &rest ignored))
+(declare-function evil-set-initial-state "ext:evil-core" (mode state))
+
+(defun efrit-keep-keys ()
+  "Have evil, if it is loaded, leave the keys of this buffer's mode alone.
+The mode begins in evil's Emacs state, unless the person chose another one."
+  (when (and (fboundp 'evil-set-initial-state)
+             (eq 'unset (evil-initial-state major-mode 'unset)))
+    (evil-set-initial-state major-mode 'emacs)))
 
 (defun efrit-show-error (err)
   "Show the error condition ERR in the echo area."

@@ -6,7 +6,7 @@
 ;;; Commentary:
 
 ;; Exchanges, their folds and their index; searching in what is folded; visiting
-;; files.  That windows stay at the bottom is seen in a terminal:
+;; files; names of buffers, menus, evil.  That windows stay at the bottom is seen in a terminal:
 ;; tests/emacs/test_moving.py.
 
 ;;; Code:
@@ -220,6 +220,95 @@ The STEPS are texts to type and commands to call."
                  (efrit-session-view--file "/ssh:nowhere.invalid:/x" "/home/")))
   (should (equal "/proj/a/b" (efrit-session-view--file "a/b" "/proj/")))
   (should (equal "/ssh:host:/etc/x" (efrit-session-view--file "/etc/x" "/ssh:host:/home/"))))
+
+;;; Names
+
+(ert-deftest efrit-moving-a-buffer-is-named-by-its-title ()
+  (efrit-moving-tests--with-two
+    (should (efrit-test-wait-until
+             (lambda () (equal "*efrit: What is README.md?*" (buffer-name)))))
+    (let ((first (current-buffer))
+          (other (efrit-session-view-buffer (efrit-test-loop)))
+          (third (efrit-session-view-buffer (efrit-test-loop))))
+      (with-current-buffer other
+        (should (string-match-p (format "efrit-project-.* <%s>\\*\\'" (efrit-loop-id efrit-loop-here))
+                                (buffer-name)))
+        (efrit-loop-rename efrit-loop-here "What is README.md?"))
+      (should-not (string-search "<" (buffer-name third)))
+      (dolist (buffer (list first other))
+        (with-current-buffer buffer
+          (should (equal (format "*efrit: What is README.md? <%s>*"
+                                 (efrit-loop-id efrit-loop-here))
+                         (buffer-name)))))
+      (kill-buffer other)
+      (should (equal "*efrit: What is README.md?*" (buffer-name first)))
+      (kill-buffer third))))
+
+(ert-deftest efrit-moving-equal-titles-in-two-projects-are-told-apart-by-project ()
+  (let* ((one (efrit-loop-make "one" "/tmp/blog/"))
+         (two (efrit-loop-make "two" "/tmp/shop/"))
+         (buffers (mapcar (lambda (loop)
+                            (cl-letf (((symbol-function 'efrit-sidecar-request-async) #'ignore))
+                              (efrit-session-view-buffer loop)))
+                          (list one two))))
+    (unwind-protect
+        (progn
+          (efrit-loop-rename one "Fix\nthe tests")
+          (efrit-loop-rename two "Fix\nthe tests")
+          (should (equal '("*efrit: Fix the tests <blog>*" "*efrit: Fix the tests <shop>*")
+                         (mapcar #'buffer-name buffers))))
+      (mapc #'kill-buffer buffers))))
+
+;;; Menus, and other people's keys
+
+(ert-deftest efrit-moving-the-menu-bar-has-the-commands-of-a-session ()
+  (efrit-moving-tests--with-two
+    (dolist (place (list (point-max) efrit-transcript-begin))
+      (goto-char place)
+      (should (eq 'efrit-budget (lookup-key (key-binding [menu-bar efrit]) [Budget]))))))
+
+(ert-deftest efrit-moving-the-context-menu-opens-the-item-that-was-clicked ()
+  (efrit-moving-tests--with-two
+    (set-window-buffer nil (current-buffer))
+    (efrit-viewing-to "Read README.md")
+    (let* ((click `(mouse-3 (,(selected-window) ,(point) (0 . 0) 0 nil ,(point))))
+           (menu (run-hook-wrapped 'context-menu-functions
+                                   (lambda (function)
+                                     (and (eq function #'efrit-session-view--context-menu)
+                                          (funcall function (make-sparse-keymap) click)))))
+           (command (lookup-key menu (vector (intern "Open or Fold")))))
+      (goto-char (point-max))
+      (call-interactively command)
+      (efrit-viewing-in-order "Read README.md" "A line."))))
+
+(declare-function evil-mode "evil" (&optional arg))
+(declare-function evil-set-initial-state "evil-core" (mode state))
+(defvar evil-state)
+
+(ert-deftest efrit-moving-keys-work-in-evil ()
+  (dolist (folder (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa*/*"))
+    (add-to-list 'load-path folder t))
+  (should (require 'evil nil t))
+  (unwind-protect
+      (progn
+        (evil-mode 1)
+        (efrit-moving-tests--with-two
+          (should (eq evil-state 'emacs))
+          (goto-char (1- efrit-transcript-box))
+          (dolist (key '("p" "p" "n"))
+            (efrit-viewing-press key))
+          (should (equal "You\nAnd the second?" (efrit-moving-tests--line)))
+          (efrit-viewing-press "i")
+          (should (eq 'self-insert-command (key-binding "k"))))
+        (with-temp-buffer
+          (efrit-result-mode)
+          (should (eq evil-state 'emacs)))
+        (evil-set-initial-state 'efrit-memory-mode 'normal)
+        (with-temp-buffer
+          (require 'efrit-memory)
+          (efrit-memory-mode)
+          (should (eq evil-state 'normal))))
+    (evil-mode -1)))
 
 (provide 'moving-tests)
 ;;; moving-tests.el ends here

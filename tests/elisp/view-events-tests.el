@@ -436,14 +436,54 @@ text = \"That is all.\"
 
 ;;; Presence
 
-(ert-deftest efrit-view-says-in-every-mode-line-that-it-works-and-then-no-more ()
+(defun efrit-view-events-tests--mode-line (folder)
+  "Return the lighter in the mode line of a buffer in FOLDER."
+  (with-temp-buffer
+    (setq default-directory folder)
+    (pcase (assq 'efrit-presence-loops minor-mode-alist)
+      (`(,variable (:eval ,form))
+       (if (symbol-value variable)
+           (substring-no-properties (eval form t))
+         "")))))
+
+(ert-deftest efrit-view-says-in-mode-lines-of-the-project-that-it-works ()
   (efrit-viewing-with-view "[[reply]]\nwait_ms = 1000\ntext = \"Yes.\"\n"
+    (let ((inside (expand-file-name "deep/" efrit-test-project)))
+      (should (equal "" (efrit-view-events-tests--mode-line inside)))
+      (efrit-viewing-type "Go.")
+      (efrit-viewing-shows "waiting for the model")
+      (should (equal " efrit:waiting for the model" (efrit-view-events-tests--mode-line inside)))
+      (should (equal "" (efrit-view-events-tests--mode-line "/")))
+      (should (equal "" (efrit-presence-lighter)))
+      (should (equal ": waiting for the model" (efrit-session-view--activity)))
+      (let ((efrit-presence-in-mode-line t))
+        (should (equal " efrit:waiting for the model" (efrit-view-events-tests--mode-line "/"))))
+      (let ((efrit-presence-in-mode-line nil))
+        (should (equal "" (efrit-view-events-tests--mode-line inside))))
+      (efrit-test-rest view-loop)
+      (should (equal "" (efrit-view-events-tests--mode-line inside))))))
+
+(ert-deftest efrit-view-says-in-mode-lines-that-it-asks-and-a-click-shows-it ()
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"eval_sexp\", input = { code = \"(+ 1 2)\" } }]
+[[reply]]
+text = \"Yes.\"
+"
     (efrit-viewing-type "Go.")
-    (efrit-viewing-shows "waiting for the model")
-    (should (memq 'efrit-presence-line global-mode-string))
-    (should (string-search "efrit: waiting" efrit-presence-line))
-    (efrit-test-rest view-loop)
-    (should-not (memq 'efrit-presence-line global-mode-string))))
+    (should (efrit-test-wait-until (lambda () (efrit-run-pending-use view-loop))))
+    (should (equal " efrit:asks you" (efrit-view-events-tests--mode-line efrit-test-project)))
+    (should (equal ": asks you" (substring-no-properties (efrit-session-view--activity))))
+    (let* ((shown nil)
+           (efrit-do-show-function (lambda (loop) (push loop shown)))
+           (lighter (with-temp-buffer
+                      (setq default-directory efrit-test-project)
+                      (efrit-presence-lighter))))
+      (call-interactively (lookup-key (get-text-property 1 'local-map lighter)
+                                      [mode-line mouse-1]))
+      (should (equal (list view-loop) shown)))
+    (efrit-stop view-loop)
+    (efrit-test-rest view-loop)))
 
 (ert-deftest efrit-view-says-that-a-session-ended-which-nobody-saw ()
   (efrit-viewing-with-view "[[reply]]\ntext = \"Yes.\"\n"

@@ -46,7 +46,7 @@ def test_the_reply_box_is_at_the_bottom_of_a_window_that_the_text_does_not_fill(
     terminal.press("C-x", "1")
     terminal.gone("*scratch*")
     screen = terminal.show(at_the_bottom)
-    assert window(screen)[0].startswith("efrit ")
+    assert window(screen)[0].startswith("efrit")
     terminal.type("some words")
     terminal.see(f"{PROMPT}some words")
     assert window(terminal.screen())[-1] == f"{PROMPT}some words"
