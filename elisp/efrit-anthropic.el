@@ -103,6 +103,15 @@ it, `input_json', since the input may be invalid JSON."
   (let ((count (gethash name (efrit-reply-usage reply))))
     (if (integerp count) count 0)))
 
+(defun efrit-reply-cache-miss (reply)
+  "Return the API's reason for a cache miss in REPLY, or nil."
+  (let* ((said (cdr (assoc "diagnostics" (efrit-reply-extras reply))))
+         (reason (and (hash-table-p said) (gethash "cache_miss_reason" said))))
+    (cond ((stringp reason) reason)
+          ((hash-table-p reason)
+           (let ((kind (gethash "type" reason)))
+             (if (stringp kind) kind (efrit-json-text reason)))))))
+
 (defun efrit-reply--problem (block found)
   "Return the problem that FOUND, a vector of plists, has for BLOCK, or nil."
   (plist-get (cl-find (efrit-block-id block) found :test #'equal

@@ -660,12 +660,18 @@ The list then leaves out some columns."
       (concat " " (string-replace "%" "%%" (efrit-show-gauge efrit-loop-here (- (window-width) 2))))
     ""))
 
+(defun efrit-budget-view--cache (columns)
+  "Return lines of at most COLUMNS about the cache, or nil if nothing is known."
+  (when-let* ((cache (and efrit-loop-here (efrit-show-cache efrit-loop-here))))
+    (concat (string-trim-right (string-fill (concat cache ".") columns)) "\n")))
+
 (defun efrit-budget-view--head (columns lines)
   "Return the text above the list for a window of COLUMNS and LINES.
 It has what fills the window, the keys, and if there is room the tiers."
   (concat
    (and (>= lines efrit-budget-view--tall)
-        (concat (efrit-budget-bars efrit-budget-view--budget columns) "\n\n"))
+        (concat (efrit-budget-bars efrit-budget-view--budget columns) "\n"
+                (efrit-budget-view--cache columns) "\n"))
    (efrit-budget-view--largest 'file columns)
    (efrit-budget-view--largest 'tool columns)
    (efrit-show-keys efrit-budget-view--keys columns)

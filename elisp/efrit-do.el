@@ -662,9 +662,10 @@ Line breaks and tabs stay."
      (efrit-batch--print "… %s; again in %s s\n" (plist-get problem :message) seconds))
     (`(begun ,rewritten ,notes)
      (when rewritten
-       (efrit-batch--print "— older results gave way —\n"))
+       (efrit-batch--print "— %s —\n" (efrit-show-rewrite (efrit-loop-rewrite-reasons loop))))
      (dolist (note notes)
        (efrit-batch--print "— %s\n" note)))
+    (`(paid-anew ,loss) (efrit-batch--print "— %s\n" (efrit-show-paid-anew loss)))
     (`(failing ,use ,count) (efrit-batch--print "! %s\n" (efrit-show-failing use count)))
     (`(complete ,summary) (efrit-batch--print "✓ %s\n" summary))))
 

@@ -52,12 +52,16 @@ from files to their stamps when the model read them.  LAST-WORKED: the time
 when the session last worked before this Emacs resumed it.
 NOTED: notes that were shown, and are shown only once.  OPTIONS: an alist from
 `efrit-loop-own-options' to the values that the loop uses; CHOSEN: an alist of
-values that it uses from the next turn on.  TITLE: the title of the session, a
+values that it uses from the next turn on.  REWRITE-REASONS: why the turn began
+an epoch, a list of strings from the sidecar.  PAID-ANEW: what a turn paid for
+again although it had been cached, a plist, see `efrit-loop-take-loss'; of the
+latest such turn.  TITLE: the title of the session, a
 string, or nil if it has none yet."
   id root (state 'idle) (step 0) messages stale system tools offered model
   (turn 0) (epoch 0) budget left (max-tokens 1) queue notices sending request reply run rules todos
   observers problem no-key counts failing usage lost previous complete stopping
-  (read-stamps (make-hash-table :test #'equal)) last-worked noted options chosen title)
+  (read-stamps (make-hash-table :test #'equal)) last-worked noted options chosen
+  rewrite-reasons paid-anew title)
 
 (defconst efrit-loop-own-options
   '(efrit-claude-url efrit-claude-headers efrit-claude-features efrit-claude-key-hosts
@@ -568,6 +572,21 @@ note once that tokens are counted in place of dollars."
             loop (format "The price of %s is not known: `efrit-max-tokens' and \
 `efrit-max-turns' count in place of `efrit-max-dollars'"
                          (efrit-loop-option loop 'efrit-claude-model)))))))
+
+(defun efrit-loop-take-loss (loop ended reply)
+  "Store in LOOP what the turn of REPLY paid for again, if anything.
+ENDED is a reply to `turn/end'.  Notify the observers of the plist, which has
+`:turn', `:tokens', `:dollars', `:idle', and `:reasons', a list of strings."
+  (when-let* ((loss (plist-get ended :paid_anew)))
+    (let ((reason (plist-get loss :reason)))
+      (setf (efrit-loop-paid-anew loop)
+            (list :turn (efrit-loop-turn loop) :tokens (plist-get loss :tokens)
+                  :dollars (plist-get loss :dollars) :idle (plist-get loss :idle)
+                  :reasons (cond ((equal reason "rewrite")
+                                  (or (efrit-loop-rewrite-reasons loop) '("rewrite")))
+                                 (reason (list reason)))
+                  :diagnosis (efrit-reply-cache-miss reply)))
+      (efrit-loop-notify loop 'paid-anew (efrit-loop-paid-anew loop)))))
 
 (defun efrit-loop--all-tokens (usage)
   "Return the sum of all tokens in USAGE, a plist."

@@ -114,6 +114,7 @@ BLOCKS is a list of the content blocks of the user message, or nil."
     (when (or rewrite (null (efrit-loop-left loop)))
       (setf (efrit-loop-left loop) (plist-get begun :left_window)))
     (efrit-turn--append loop (or rewrite append))
+    (setf (efrit-loop-rewrite-reasons loop) (append (plist-get begun :rewrite_reasons) nil))
     (setf (efrit-loop-system loop) (plist-get begun :system)
           (efrit-loop-tools loop) (plist-get begun :tools)
           (efrit-loop-model loop) (plist-get begun :model)
@@ -235,6 +236,7 @@ The call has no time limit, since it stores something."
           (efrit-loop-budget loop) (plist-get ended :budget)
           (efrit-loop-previous loop) (efrit-reply-id reply))
     (efrit-loop-notify loop 'ended reply)
+    (efrit-loop-take-loss loop ended reply)
     (efrit-loop-take-usage loop ended)
     (efrit-loop-handle loop (efrit-turn--next-event loop reply))))
 

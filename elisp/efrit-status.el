@@ -147,10 +147,52 @@ Unless USE has a plan, whose files are named, the line has what USE acts on."
                  (or (plist-get usage :cache_creation_input_tokens) 0))))
     (and (> all 0) (/ (* 100.0 read) all))))
 
+(defconst efrit-show--reasons
+  '(("model" . "the model changed")
+    ("system" . "the system prompt changed")
+    ("tools" . "the tools changed")
+    ("edits" . "what you pinned, dropped or restored was applied")
+    ("size" . "older results were compressed to a line each")
+    ("warning" . "a warning was added to the system prompt")
+    ("rewrite" . "the conversation was rewritten"))
+  "Alist from the sidecar's reasons for a rewrite to their names for the person.")
+
+(defun efrit-show-rewrite (reasons)
+  "Return REASONS for a rewrite, a list of strings, as a sentence; nil for none."
+  (let ((known (delq nil (mapcar (lambda (reason) (cdr (assoc reason efrit-show--reasons)))
+                                 reasons))))
+    (if known (string-join known ", and ")
+      "the conversation is sent anew")))
+
+(defun efrit-show-paid-anew (loss)
+  "Return a sentence about LOSS, a plist as in `efrit-loop-take-loss'."
+  (let ((reasons (plist-get loss :reasons))
+        (dollars (plist-get loss :dollars))
+        (diagnosis (plist-get loss :diagnosis)))
+    (format "%s cached tokens were paid anew%s: %s"
+            (efrit-show-tokens (plist-get loss :tokens))
+            (if dollars (format ", for $%.4f more" dollars) "")
+            (cond ((equal reasons '("expired"))
+                   (format "the cache had expired, after %s"
+                           (efrit-count-text (round (plist-get loss :idle) 60) "minute")))
+                  (reasons (efrit-show-rewrite reasons))
+                  (diagnosis (concat "the API says " (efrit-permissions-visible diagnosis t)))
+                  (t "the endpoint had them no more")))))
+
+(defun efrit-show-cache (loop)
+  "Return how much of what LOOP sent was cached, as text, or nil if unknown.
+If something was paid anew, say in which turn last, and why."
+  (let ((share (efrit-show-cache-share loop))
+        (loss (efrit-loop-paid-anew loop)))
+    (and share
+         (concat (format "%.0f%% of prompts from cache" share)
+                 (and loss (format "; in turn %d %s" (plist-get loss :turn)
+                                   (efrit-show-paid-anew loss)))))))
+
 (defun efrit-show-summary (loop)
   "Return lines about LOOP: budget, price, session, epoch, output and cache."
   (let ((usage (efrit-loop-usage loop))
-        (share (efrit-show-cache-share loop)))
+        (cache (efrit-show-cache loop)))
     (string-join
      (delq nil
            (list (efrit-show-gauge loop)
@@ -158,7 +200,7 @@ Unless USE has a plan, whose files are named, the line has what USE acts on."
                  (format "session %s, epoch %d, %s tokens written by the model%s"
                          (efrit-loop-id loop) (efrit-loop-epoch loop)
                          (efrit-show-tokens (or (plist-get usage :output_tokens) 0))
-                         (if share (format ", %.0f%% of prompts from cache" share) ""))))
+                         (if cache (concat ", " cache) ""))))
      "\n")))
 
 (defun efrit-show--argument (name value)

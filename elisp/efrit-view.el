@@ -278,6 +278,7 @@ Text that is in the box moves behind the text of the message."
     (`(begun ,rewritten ,notes) (efrit-view--show-turn-begin loop rewritten notes))
     (`(ended ,reply) (efrit-view--show-reply-end loop reply))
     (`(price ,dollars) (efrit-view--show-price dollars))
+    (`(paid-anew ,loss) (efrit-view-note (concat "— " (efrit-show-paid-anew loss))))
     (`(again) (efrit-live-end-count) (efrit-view--drop-streamed) (efrit-live-refresh))
     (`(retry ,seconds ,problem)
      (efrit-live-count-down seconds (plist-get problem :message)))
@@ -421,8 +422,8 @@ REWRITTEN is non-nil if the turn begins a new epoch."
   (efrit-view--drop-streamed)
   (efrit-view--fold-groups)
   (when rewritten
-    (efrit-view-note (format "— epoch %d: older results were compressed to a line each —"
-                             (efrit-loop-epoch loop))))
+    (efrit-view-note (format "— epoch %d: %s —" (efrit-loop-epoch loop)
+                             (efrit-show-rewrite (efrit-loop-rewrite-reasons loop)))))
   (dolist (note notes)
     (efrit-view-note (concat "— " note)))
   (efrit-live-refresh))
@@ -457,7 +458,7 @@ REWRITTEN is non-nil if the turn begins a new epoch."
                (read (efrit-reply-count reply "cache_read_input_tokens"))
                (prompt (+ read (efrit-reply-count reply "input_tokens")
                           (efrit-reply-count reply "cache_creation_input_tokens")))
-               (miss (efrit-view--cache-miss reply)))
+               (miss (efrit-reply-cache-miss reply)))
     (propertize
      (concat (format "  turn %d: %s in, %d%% from cache, %s out" turn
                      (efrit-show-tokens prompt)
@@ -467,15 +468,6 @@ REWRITTEN is non-nil if the turn begins a new epoch."
              (if miss (concat ", cache missed: " miss) "")
              "\n")
      'face 'efrit-figures)))
-
-(defun efrit-view--cache-miss (reply)
-  "Return the API's reason for a cache miss in REPLY, or nil."
-  (let* ((said (cdr (assoc "diagnostics" (efrit-reply-extras reply))))
-         (reason (and (hash-table-p said) (gethash "cache_miss_reason" said))))
-    (cond ((stringp reason) reason)
-          ((hash-table-p reason)
-           (let ((kind (gethash "type" reason)))
-             (if (stringp kind) kind (efrit-json-text reason)))))))
 
 (defun efrit-view--warn-of-transformations (reply)
   "Show a warning if the API changed the request of REPLY."

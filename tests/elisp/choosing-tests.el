@@ -103,6 +103,56 @@ text = \"Done.\"
     (efrit-viewing-shows "The model is of-my-own, whose price is not known.")
     (should (equal "of-my-own" (efrit-loop-option view-loop 'efrit-claude-model)))))
 
+;;; What it costs
+
+(ert-deftest efrit-model-changed-shows-why-the-prompt-was-paid-anew-and-what-that-cost ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (should-not (efrit-loop-paid-anew view-loop))
+    (efrit-model "claude-opus-5-5")
+    (efrit-viewing-type "Again.")
+    (efrit-test-rest view-loop)
+    (efrit-viewing-in-order "Again." "— epoch 2: the model changed —" "Two."
+                            "k cached tokens were paid anew, for $0.0" " more: the model changed")
+    (efrit-viewing-type "And again.")
+    (efrit-test-rest view-loop)
+    (should (= 1 (efrit-viewing-count "paid anew, for")))
+    (should (string-match-p "[0-9]+% of prompts from cache; in turn 2 [0-9]+k cached tokens were \
+paid anew, for .* more: the model changed"
+                            (efrit-show-summary view-loop)))
+    (save-window-excursion
+      (with-current-buffer (efrit-budget view-loop)
+        (unwind-protect
+            (progn
+              (efrit-viewing-shows "system text")
+              (should (string-match-p "% of prompts from cache;[ \n]in turn 2"
+                                      (efrit-budget-view--head 100 60))))
+          (kill-buffer))))))
+
+(ert-deftest efrit-cache-loss-names-its-reason ()
+  (efrit-viewing-with-view choosing-tests--two
+    (pcase-dolist (`(,loss ,reasons ,shown)
+                   '(((:reason "expired" :idle 720) nil "the cache had expired, after 12 minutes")
+                     ((:reason "rewrite" :idle 1) ("tools") "the tools changed")
+                     ((:reason "rewrite" :idle 1) ("size")
+                      "older results were compressed to a line each")
+                     ((:reason "rewrite" :idle 1) nil "the conversation was rewritten")
+                     ((:reason nil :idle 1) nil "the endpoint had them no more")))
+      (setf (efrit-loop-rewrite-reasons view-loop) reasons)
+      (efrit-loop-take-loss view-loop
+                            (list :paid_anew (append '(:tokens 41000 :dollars 0.0902) loss))
+                            (efrit-reply-create))
+      (efrit-viewing-shows (concat "— 41k cached tokens were paid anew, for $0.0902 more: "
+                                   shown)))
+    (efrit-loop-take-loss
+     view-loop '(:paid_anew (:tokens 5000 :dollars nil :reason nil :idle 1))
+     (efrit-reply-create
+      :extras (list (cons "diagnostics"
+                          (efrit-json-parse "{\"cache_miss_reason\":{\"type\":\"tools_\\u202echanged\"}}")))))
+    (efrit-viewing-shows
+     "— 5k cached tokens were paid anew: the API says tools_<U+202E>changed")))
+
 ;;; Effort, thinking and limits
 
 (ert-deftest efrit-effort-and-thinking-reach-the-next-request ()

@@ -404,6 +404,7 @@ text = \"That is all.\"
 
 (ert-deftest efrit-view-says-in-one-line-that-older-results-gave-way ()
   (efrit-viewing-with-view efrit-viewing-short
+    (setf (efrit-loop-rewrite-reasons view-loop) '("size"))
     (efrit-view-observe view-loop '(begun t ("A note for you.")))
     (efrit-viewing-in-order "older results were compressed to a line each" "— A note for you.")))
 
