@@ -696,11 +696,10 @@ Its fences become empty lines, so that no line moves."
 
 ;;;; Fontifying
 
-(defun efrit-markdown--fontify (begin end)
-  "Fontify the code between BEGIN and END, the inside of a code block."
-  (let* ((code (buffer-substring-no-properties begin end))
-         (mode (efrit-markdown--mode (car (get-text-property begin 'efrit-code)) code)))
-    (when (and mode (<= (length code) efrit-markdown--most-code))
+(defun efrit-markdown--fontify (begin end mode)
+  "Fontify the code between BEGIN and END, the inside of a code block, by MODE."
+  (let ((code (buffer-substring-no-properties begin end)))
+    (when (<= (length code) efrit-markdown--most-code)
       (pcase-dolist (`(,from ,to ,properties)
                      (object-intervals (efrit-fontify code mode efrit-markdown--code-seconds)))
         (when-let* ((faces (efrit-markdown--known-faces (plist-get properties 'face))))
@@ -766,20 +765,23 @@ That is an address of the web, or (FILE LINE COLUMN) of a file below ROOT."
 ;;; Items of a session
 
 ;; The text of an item is inserted as it is, with the property efrit-undressed,
-;; and dressed block by block: what is in sight at once, the rest in steps by a
-;; timer.  So neither a long reply nor a long history makes Emacs wait.
+;; and dressed block by block, in steps by a timer: what streams in when a block
+;; ends, what was there before when it comes in sight.  So neither a long reply
+;; nor a long history makes Emacs wait, and a long history stays small.
 
 (defvar-local efrit-markdown--items nil
-  "Items with text that is to be dressed, the latest first.")
+  "Items with text that is to be dressed, the latest first.
+A list of conses of an item and a marker, where that text begins.")
 
 (defvar-local efrit-markdown--streaming nil
-  "(ITEM . SCANNED) of the text that is streaming, or nil.
-No block that is not dressed ends before SCANNED, a marker.")
+  "(ITEM FROM SCANNED) of the text that is streaming, or nil.
+FROM is a marker where the text begins that is not dressed, SCANNED one
+before which no block of it ends.")
 
 (defvar-local efrit-markdown--timer nil
   "The timer that dresses the next items, or nil.")
 
-(defconst efrit-markdown--step-seconds 0.02
+(defconst efrit-markdown--step-seconds 0.012
   "Seconds after which dressing makes a pause.")
 
 (defconst efrit-markdown--pause-seconds 0.03
@@ -788,24 +790,39 @@ No block that is not dressed ends before SCANNED, a marker.")
 (defun efrit-markdown-insert (item text &optional back)
   "Insert TEXT, Markdown that is to be dressed, at the end of ITEM.
 BACK is as in `efrit-item-append'."
-  (efrit-item-append item
-                     (propertize text 'face 'efrit-text 'efrit-undressed efrit-view-markdown)
-                     back)
-  (when efrit-view-markdown
-    (unless (memq item efrit-markdown--items)
-      (push item efrit-markdown--items))
-    (efrit-markdown--continue)))
+  (let ((begin (- (efrit-item-end item) (or back 0))))
+    (efrit-item-append item
+                       (propertize text 'face 'efrit-text 'efrit-undressed efrit-view-markdown)
+                       back)
+    (if (efrit-markdown-streaming-p item)
+        (efrit-markdown--enqueue item begin)
+      (efrit-markdown--continue))))
 
 (defun efrit-markdown-stream (item)
   "Treat ITEM, or with nil no item, as one whose text is streaming."
-  (let ((before (car efrit-markdown--streaming)))
-    (setq efrit-markdown--streaming
-          (and item (cons item (copy-marker (efrit-item-start item)))))
-    ;; The last block of what has streamed has ended now.
-    (when (and before (marker-position (efrit-item-start before)))
-      (unless (memq before efrit-markdown--items)
-        (push before efrit-markdown--items))
-      (efrit-markdown--continue))))
+  (pcase efrit-markdown--streaming
+    ((and `(,before ,from ,_) (guard (marker-position (efrit-item-start before))))
+     ;; The last block of what has streamed has ended now.
+     (efrit-markdown--enqueue before from)))
+  (setq efrit-markdown--streaming
+        (and item (let ((begin (efrit-item-body-start item)))
+                    (list item (copy-marker begin) (copy-marker begin))))))
+
+(defun efrit-markdown--enqueue (item begin)
+  "Have the text of ITEM from BEGIN on dressed soon."
+  (unless (assq item efrit-markdown--items)
+    (push (cons item (if (efrit-markdown-streaming-p item)
+                         (nth 1 efrit-markdown--streaming)
+                       (copy-marker begin)))
+          efrit-markdown--items))
+  (efrit-markdown--continue))
+
+(defun efrit-markdown--continue ()
+  "Have the next step of dressing done soon."
+  (unless efrit-markdown--timer
+    (setq efrit-markdown--timer
+          (run-at-time efrit-markdown--pause-seconds nil
+                       #'efrit-markdown--step (current-buffer)))))
 
 (defun efrit-markdown-streaming-p (item)
   "Return non-nil if the text of ITEM is streaming."
@@ -815,88 +832,97 @@ BACK is as in `efrit-item-append'."
   "Show TEXT, the source of ITEM, instead of dressed text, or dress it again."
   (let* ((begin (efrit-item-body-start item))
          (is-source (get-text-property begin 'efrit-source)))
-    (setq efrit-markdown--items (delq item efrit-markdown--items))
+    (setq efrit-markdown--items (assq-delete-all item efrit-markdown--items))
     (efrit-item-clear item)
     (if is-source
-        (efrit-markdown-insert item text)
+        (progn (efrit-markdown-insert item text)
+               (efrit-markdown--enqueue item (efrit-item-body-start item)))
       (efrit-item-append item (propertize text 'face 'efrit-text 'efrit-source t)))))
 
-(defun efrit-markdown-dress-in-sight ()
+(defun efrit-markdown-set-up ()
+  "Have the text that comes in sight in this buffer dressed."
+  (add-hook 'post-command-hook #'efrit-markdown--dress-in-sight nil t)
+  (add-hook 'window-scroll-functions #'efrit-markdown--on-scroll nil t))
+
+(defun efrit-markdown--on-scroll (window _start)
+  "Have the text in WINDOW dressed soon."
+  (with-current-buffer (window-buffer window)
+    (efrit-markdown--continue)))
+
+(defun efrit-markdown--dress-in-sight ()
   "Dress what is near point or in a window on this buffer."
-  (when efrit-markdown--items
-    (save-restriction
-      (widen)
-      (let ((deadline (+ (float-time) efrit-markdown--step-seconds)))
-        (pcase-dolist (`(,begin . ,end) (efrit-markdown--sights))
-          (efrit-markdown--dress-region begin end deadline))))))
+  (save-restriction
+    (widen)
+    (let ((deadline (+ (float-time) efrit-markdown--step-seconds)))
+      (pcase-dolist (`(,begin . ,end) (efrit-markdown--sights))
+        (efrit-markdown--dress-region begin end deadline)))))
 
 (defun efrit-markdown--sights ()
   "Return the regions that windows show or are about to show, conses of their ends."
-  (save-excursion
-    (mapcan (lambda (window)
-              (let ((height (window-height window)))
-                (list (progn (goto-char (window-start window))
-                             (cons (point) (line-beginning-position (1+ height))))
-                      (progn (goto-char (window-point window))
+  (mapcan (lambda (window)
+            (let ((height (window-height window))
+                  (here (window-point window))
+                  (start (window-start window)))
+              (save-excursion
+                (list (progn (goto-char start)
+                             (cons start (line-beginning-position (1+ height))))
+                      (progn (goto-char here)
                              (cons (line-beginning-position (- 1 height))
-                                   (line-beginning-position (1+ height)))))))
-            (get-buffer-window-list nil nil t))))
+                                   (line-beginning-position (1+ height))))))))
+          (get-buffer-window-list nil nil t)))
 
 (defun efrit-markdown--dress-region (begin end deadline)
-  "Dress what is between BEGIN and END, until DEADLINE; return nil if time is up."
-  (let ((position begin)
-        (in-time t))
+  "Dress what is between BEGIN and END, until DEADLINE."
+  (let ((position begin))
     ;; The buffer shrinks.
-    (while (and in-time
-                (< position (setq end (min end (point-max))))
+    (while (and (< position (setq end (min end (point-max))))
+                (< (float-time) deadline)
                 (setq position (text-property-not-all position end 'efrit-undressed nil)))
       (let ((item (efrit-item-at position)))
-        (setq in-time (efrit-markdown--dress-item item deadline)
-              position (efrit-item-end item))))
-    in-time))
-
-(defun efrit-markdown--continue ()
-  "Have the next step of dressing done soon."
-  (unless efrit-markdown--timer
-    (setq efrit-markdown--timer
-          (run-at-time efrit-markdown--pause-seconds nil
-                       #'efrit-markdown--step (current-buffer)))))
+        (efrit-markdown--enqueue item (efrit-item-body-start item))
+        (efrit-markdown--dress-item (assq item efrit-markdown--items) deadline)
+        (setq position (efrit-item-end item))))))
 
 (defun efrit-markdown--step (buffer)
   "Dress what is in sight in BUFFER, then other items; stop when time is up."
   (efrit-transcript-in buffer
     (setq efrit-markdown--timer nil)
     (let ((deadline (+ (float-time) efrit-markdown--step-seconds)))
-      (efrit-markdown-dress-in-sight)
+      (efrit-markdown--dress-in-sight)
       (while (and efrit-markdown--items
                   (not (input-pending-p))
                   (efrit-markdown--dress-item (car efrit-markdown--items) deadline))
         (setq efrit-markdown--items (cdr efrit-markdown--items)))
-      (when efrit-markdown--items
-        (efrit-markdown--continue)))))
+      (pcase (car efrit-markdown--items)
+        (`(,item . ,from) (efrit-markdown--enqueue item from))))))
 
-(defun efrit-markdown--dress-item (item deadline)
-  "Dress ITEM as far as its text has come.
+(defun efrit-markdown--dress-item (entry deadline)
+  "Dress the item of ENTRY, (ITEM . FROM), as far as its text has come.
 Return nil if DEADLINE comes before that."
-  (let ((position (and (marker-position (efrit-item-start item))
-                       (efrit-item-body-start item)))
-        (in-time t))
+  (pcase-let* ((`(,item . ,from) entry)
+               (position (and (marker-position (efrit-item-start item)) from))
+               (in-time t))
     (while (and position
                 in-time
                 (setq position (text-property-not-all position (efrit-item-end item)
                                                       'efrit-undressed nil)))
+      (set-marker from position)
       (setq position (efrit-item-edit item #'efrit-markdown--dress-next item position)
-            in-time (< (float-time) deadline)))
+            in-time (< (float-time) deadline))
+      (when position
+        (set-marker from position)))
     in-time))
 
 (defun efrit-markdown--dress-next (item begin)
   "Dress the block of ITEM at BEGIN; return its end, or nil if it has not ended."
   (let ((end (next-single-property-change begin 'efrit-undressed nil (efrit-item-end item))))
     (if (eq (get-text-property begin 'efrit-undressed) 'code)
-        (efrit-markdown--fontify-when-loaded item begin end)
+        (efrit-markdown--fontify-when-loaded begin end)
       (when-let* ((block (efrit-markdown--block-end item begin end)))
         (remove-text-properties begin block '(efrit-undressed nil))
-        (setq block (efrit-markdown-dress begin block default-directory))
+        (setq block (copy-marker block))
+        (with-demoted-errors "Efrit could not dress a reply: %S"
+          (efrit-markdown-dress begin block default-directory))
         (add-text-properties begin block (list 'read-only t 'efrit-item item))
         ;; Next comes the code of this block, if it has any.
         begin))))
@@ -906,7 +932,7 @@ Return nil if DEADLINE comes before that."
 The text of ITEM ends at END."
   (if (not (efrit-markdown-streaming-p item))
       (efrit-markdown-block-end begin end t)
-    (let ((scanned (cdr efrit-markdown--streaming)))
+    (let ((scanned (nth 2 efrit-markdown--streaming)))
       ;; The newline at the end is not the model's.
       (or (efrit-markdown-block-end begin (1- end) nil (max begin scanned))
           (progn (set-marker scanned (save-excursion (goto-char (1- end))
@@ -916,27 +942,26 @@ The text of ITEM ends at END."
 ;;;; Modes that are not loaded
 
 (defvar-local efrit-markdown--waiting nil
-  "Alist from modes that are to be loaded to the items with code for them.")
+  "Modes that are to be loaded for code in this buffer.")
 
-(defun efrit-markdown--fontify-when-loaded (item begin end)
-  "Fontify the code of ITEM between BEGIN and END; return END.
+(defvar efrit-markdown--broken nil
+  "Modes that could not be loaded.")
+
+(defun efrit-markdown--fontify-when-loaded (begin end)
+  "Fontify the code between BEGIN and END; return END.
 Loading a mode takes long: that waits until Emacs is idle and no text streams."
   (let ((mode (efrit-markdown--mode (car (get-text-property begin 'efrit-code))
                                     (buffer-substring-no-properties begin end))))
-    (if (and mode
-             (autoloadp (symbol-function mode))
-             (not noninteractive))
-        (efrit-markdown--await-mode mode item)
-      (remove-text-properties begin end '(efrit-undressed nil))
-      (efrit-markdown--fontify begin end))
+    (remove-text-properties begin end '(efrit-undressed nil))
+    (cond ((or (null mode) (memq mode efrit-markdown--broken)))
+          ((or noninteractive (not (autoloadp (symbol-function mode))))
+           (efrit-markdown--fontify begin end mode))
+          (t (put-text-property begin end 'efrit-waiting mode)
+             (unless (memq mode efrit-markdown--waiting)
+               (push mode efrit-markdown--waiting)
+               (run-with-idle-timer 0.5 nil #'efrit-markdown--load-mode mode
+                                    (current-buffer)))))
     end))
-
-(defun efrit-markdown--await-mode (mode item)
-  "Have MODE loaded when Emacs is idle, then fontify the code of ITEM."
-  (unless (assq mode efrit-markdown--waiting)
-    (push (list mode) efrit-markdown--waiting)
-    (run-with-idle-timer 0.5 nil #'efrit-markdown--load-mode mode (current-buffer)))
-  (cl-pushnew item (alist-get mode efrit-markdown--waiting)))
 
 (defun efrit-markdown--load-mode (mode buffer)
   "Load MODE, and have the code in BUFFER that waits for it fontified."
@@ -944,11 +969,16 @@ Loading a mode takes long: that waits until Emacs is idle and no text streams."
     (if efrit-markdown--streaming
         (run-at-time 2 nil #'efrit-markdown--load-mode mode buffer)
       (unless (ignore-errors (autoload-do-load (symbol-function mode) mode))
-        (defalias mode #'ignore))
-      (setq efrit-markdown--items (append efrit-markdown--items
-                                          (alist-get mode efrit-markdown--waiting))
-            efrit-markdown--waiting (assq-delete-all mode efrit-markdown--waiting))
-      (efrit-markdown--continue))))
+        (push mode efrit-markdown--broken))
+      (setq efrit-markdown--waiting (delq mode efrit-markdown--waiting))
+      (with-silent-modifications
+        (let ((begin (point-min)))
+          (while (setq begin (text-property-any begin (point-max) 'efrit-waiting mode))
+            (let ((end (next-single-property-change begin 'efrit-waiting nil (point-max))))
+              (remove-text-properties begin end '(efrit-waiting nil))
+              (put-text-property begin end 'efrit-undressed 'code)
+              (efrit-markdown--enqueue (efrit-item-at begin) begin)
+              (setq begin end))))))))
 
 (provide 'efrit-markdown)
 ;;; efrit-markdown.el ends here

@@ -943,9 +943,9 @@ Everywhere:
   (efrit-search-set-up)
   (efrit-window-set-up)
   (setq-local filter-buffer-substring-function #'efrit-session-view--copied-text)
-  (add-hook 'post-command-hook #'efrit-markdown-dress-in-sight nil t)
   (efrit-keep-keys)
   (add-hook 'context-menu-functions #'efrit-session-view--context-menu 10 t)
+  (efrit-markdown-set-up)
   (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
   (add-hook 'window-size-change-functions #'efrit-live-fit nil t)
   (add-hook 'window-buffer-change-functions #'efrit-live-fit nil t)
@@ -985,7 +985,7 @@ Push a button, visit the file of a tool's line or a link, or open or fold."
                 (eq (efrit-item-kind item) 'use)
                 (efrit-session-view--on-title-p item)
                 (efrit-session-view--visit (efrit-item-data item))))
-          (t (efrit-session-view--act)))))
+          (t (efrit-session-view--act t)))))
 
 (defun efrit-session-view-tab ()
   "Complete in the reply box; above it, push the button or open or fold the item.
@@ -999,7 +999,7 @@ On the head of an exchange, open or fold all of the exchange."
   "Push the button, or open or fold the item, at EVENT, a click."
   (interactive "e")
   (mouse-set-point event)
-  (efrit-session-view--act))
+  (efrit-session-view--act t))
 
 (defun efrit-session-view-previous ()
   "Insert the previous message into the reply box; above it, go back an item."
@@ -1133,10 +1133,11 @@ have the same title, the project follows, or else the session's id."
     (when (buffer-live-p buffer)
       (efrit-presence-observe loop event buffer))))
 
-(defun efrit-session-view--act ()
-  "Push the button at point, visit the link there, or open or fold the item."
+(defun efrit-session-view--act (&optional follow)
+  "Push the button at point, or open or fold the item.
+With FOLLOW, visit the link at point instead, if there is one."
   (let* ((item (efrit-item-at (point)))
-         (target (unless (efrit-session-view--on-title-p item)
+         (target (unless (or (not follow) (efrit-session-view--on-title-p item))
                    (efrit-markdown-link-at (point) default-directory))))
     (cond ((button-at (point)) (push-button (point)))
           (target (efrit-markdown-visit target))

@@ -95,7 +95,7 @@ The end.\n"
   "Run BODY in the buffer of a session that has ended with REPLY, a string.
 The project has a file lib/one.el."
   (declare (indent 1) (debug (form body)))
-  `(efrit-viewing-with-view (format "[[reply]]\ntext = %s\n" (json-encode ,reply))
+  `(efrit-viewing-with-view (format "[[reply]]\nrepeat = 4\ntext = %s\n" (json-encode ,reply))
      (efrit-test-write "lib/one.el" "one\ntwo three\n")
      (efrit-viewing-type "Go on.")
      (should (eq (efrit-test-rest view-loop) 'idle))
@@ -188,12 +188,25 @@ The project has a file lib/one.el."
     (should (equal table (substring-no-properties
                           (efrit-markdown-tests--dressed (string-trim-right table)))))))
 
-(ert-deftest efrit-markdown-dresses-the-replies-of-a-resumed-session ()
+(ert-deftest efrit-markdown-dresses-what-comes-in-sight-of-a-resumed-session ()
   (efrit-markdown-tests--with efrit-markdown-tests--reply
+    (dotimes (_ 3)
+      (efrit-viewing-type "Go on.")
+      (efrit-test-rest view-loop))
     (let ((kill-buffer-query-functions nil))
       (kill-buffer))
     (set-buffer (efrit-session-view-buffer view-loop))
     (efrit-viewing-shows "The end.")
+    (save-window-excursion
+      (set-window-buffer nil (current-buffer))
+      (goto-char (point-max))
+      (set-window-start nil (point-max))
+      (efrit-test-wait-until (lambda () (null efrit-markdown--timer)))
+      (efrit-viewing-in-order "# The *plan*" "The end.")
+      (goto-char (point-min))
+      (while (not (efrit-transcript-in-box-p))
+        (forward-line 1)
+        (run-hooks 'post-command-hook)))
     (efrit-markdown-tests--await)
     (efrit-viewing-in-order "You\nGo on." efrit-markdown-tests--shown "● ready")))
 
@@ -386,8 +399,8 @@ the text, and return its item."
         (with-temp-buffer
           (setq ran nil)
           (insert shown)
-          (efrit-markdown--fontify (next-single-property-change (point-min) 'efrit-undressed)
-                                   (point-max))
+          (efrit-markdown--fontify-when-loaded
+           (next-single-property-change (point-min) 'efrit-undressed) (point-max))
           (should-not ran)
           (should (equal (substring-no-properties shown) (buffer-substring-no-properties
                                                           (point-min) (point-max)))))))
