@@ -5,7 +5,7 @@
 
 ;;; Commentary:
 
-;; Shows each session in a buffer, event by event; shows stored results.
+;; Shows each session in a buffer, event by event.
 
 ;;; Code:
 
@@ -16,6 +16,7 @@
 (require 'efrit-do)
 (require 'efrit-loop)
 (require 'efrit-markdown)
+(require 'efrit-result)
 (require 'efrit-rpc)
 (require 'efrit-run)
 (require 'efrit-sessions)
@@ -23,7 +24,6 @@
 (require 'efrit-status)
 (require 'efrit-tools)
 (require 'efrit-transcript)
-(require 'so-long)
 
 ;;; Output of running tools
 
@@ -714,121 +714,6 @@ TEXT may be a function of the item that returns it."
 (defun efrit-history--insert-result (entry)
   "Insert an item for the tool use whose result is ENTRY of a transcript."
   (efrit-view-use (efrit-export-use entry)))
-
-;;; Stored results
-
-;; Shows results, messages, replies and the system text as the sidecar has
-;; stored them.  Looking at a result does not count as a use, and costs no
-;; tokens.
-
-(defun efrit-result-show (session handle)
-  "Show the result HANDLE of the session whose id is SESSION in its own buffer."
-  (efrit-result--fetch
-   (format "*efrit result: %s %s*" session handle) session
-   'worklog/show (list :handle handle :most efrit-result-most-characters)
-   (lambda (result)
-     (let ((text (or (plist-get result :text) "")))
-       (efrit-result--write
-        text (- (or (plist-get result :characters) 0) (length text)))
-       (setq header-line-format (efrit-result--header result))
-       (when (funcall so-long-predicate)
-         (so-long))))))
-
-(defun efrit-result-show-turn (loop turn kind)
-  "Show the text of TURN of LOOP; its KIND is \"request\" or \"reply\"."
-  (efrit-result--fetch
-   (format "*efrit %s: %s t%d*" kind (efrit-loop-id loop) turn) (efrit-loop-id loop)
-   'session/transcript nil
-   (lambda (transcript)
-     (efrit-result--write
-      (mapconcat (lambda (entry) (efrit-export-entry entry 'markdown))
-                 (seq-filter (lambda (entry)
-                               (and (eql (plist-get entry :turn) turn)
-                                    (equal (plist-get entry :kind) kind)))
-                             (plist-get transcript :turns))
-                 "")))))
-
-(defun efrit-result-show-prefix (loop)
-  "Show the system text and the tools of LOOP, as they were sent last."
-  (efrit-result--fetch
-   (format "*efrit system: %s*" (efrit-loop-id loop)) (efrit-loop-id loop)
-   'session/messages nil
-   (lambda (window)
-     (efrit-result--write
-      (concat (mapconcat (lambda (block) (plist-get block :text))
-                         (plist-get window :system) "\n\n")
-              "\n"
-              (mapconcat (lambda (tool)
-                           (format "\n%s\n  %s\n" (plist-get tool :name)
-                                   (plist-get tool :description)))
-                         (plist-get window :tools) ""))))))
-
-(define-derived-mode efrit-result-mode special-mode "Efrit-Result"
-  "Major mode that shows text stored by the sidecar."
-  (efrit-keep-keys)
-  (setq-local bidi-paragraph-direction 'left-to-right
-              bidi-inhibit-bpa t)
-  (setq truncate-lines t
-        buffer-undo-list t))
-
-;;;; Commands
-
-;;;###autoload
-(defun efrit-open-result ()
-  "Show the stored result of the tool at point, or of the nearest one above."
-  (interactive)
-  (let* ((loop (efrit-loop-current))
-         (use (or (efrit-result-use-here)
-                  (user-error "No tool use at point or above")))
-         (handle (plist-get (efrit-use-result use) :handle)))
-    (unless handle
-      (user-error "%s has no stored result" (efrit-use-name use)))
-    (efrit-result-show (efrit-loop-id loop) handle)))
-
-(defun efrit-result-use-here ()
-  "Return the tool use at point or the nearest one above, or nil."
-  (let ((place (point))
-        item)
-    (while (and (setq item (efrit-item-before place))
-                (not (eq (efrit-item-kind item) 'use)))
-      (setq place (1- (efrit-item-start item))))
-    (and item (efrit-item-data item))))
-
-(defun efrit-result--fetch (name session method params show)
-  "Call METHOD with PARAMS for the session whose id is SESSION.
-Display the buffer NAME, and return it; call SHOW in it with the reply."
-  (let ((buffer (get-buffer-create name)))
-    (with-current-buffer buffer
-      (efrit-result-mode)
-      (efrit-result--write "Fetching from the sidecar..."))
-    (pop-to-buffer buffer)
-    (efrit-sidecar-request-async
-     method (append (list :session_id session) params)
-     :timeout nil
-     :success (lambda (reply) (efrit-with-live-buffer buffer (funcall show reply)))
-     :error (lambda (err)
-              (efrit-with-live-buffer buffer (efrit-result--write (efrit-error-text err)))))
-    buffer))
-
-(defun efrit-result--write (text &optional more)
-  "Replace the text of this buffer with TEXT.
-If MORE is positive, add a line that MORE characters are stored."
-  (let ((inhibit-read-only t))
-    (erase-buffer)
-    (save-excursion
-      (insert text)
-      (when (> (or more 0) 0)
-        (insert (propertize (format "\n[%d characters more are stored; see \
-`efrit-result-most-characters']\n" more)
-                            'face 'efrit-note))))))
-
-(defun efrit-result--header (result)
-  "Return the header line for RESULT, a plist, or nil if it has no handle."
-  (and (plist-get result :handle)
-       (replace-regexp-in-string
-        "%" "%%"
-        (format " %s  %s  %s tokens, %s" (plist-get result :handle) (plist-get result :tool)
-                (efrit-show-tokens (plist-get result :tokens)) (plist-get result :state)))))
 
 ;;; The buffer
 

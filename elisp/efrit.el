@@ -866,6 +866,7 @@ A relative name depends on the current folder: it may name a project's folder."
                  ("efrit-memory" efrit-memory-search efrit-memory-timeline efrit-memory-save
                   efrit-context-pack)
                  ("efrit-permissions" efrit-permissions-forget)
+                 ("efrit-result" efrit-open-result)
                  ("efrit-sessions" efrit-resume efrit-sessions)
                  ("efrit-setup" efrit-add-key efrit-use-local-server)
                  ("efrit-sidecar" efrit-sidecar-restart efrit-sidecar-stop
@@ -873,7 +874,7 @@ A relative name depends on the current folder: it may name a project's folder."
                  ("efrit-start" efrit-do efrit-do-with-buffer)
                  ("efrit-undo" efrit-redo efrit-undo efrit-undo-session)
                  ("efrit-menu" efrit efrit-model efrit-effort efrit-thinking efrit-limit)
-                 ("efrit-view" efrit-stop-tool efrit-view efrit-copy efrit-open-result)))
+                 ("efrit-view" efrit-stop-tool efrit-view efrit-copy)))
   (dolist (command commands)
     (autoload command file nil t)))
 

@@ -186,6 +186,67 @@ text = \"Seen.\"
       (efrit-viewing-in-order "▾ Searched 2 times" "• Search \"absent\"" "No matches for"
                               "• Git status"))))
 
+;;; Results in buffers of their own
+
+(defmacro tool-lines--with-result (input line &rest body)
+  "Run BODY in the buffer of the result of the call whose line has LINE.
+INPUT is the TOML of the tool calls of a session, all of which are allowed."
+  (declare (indent 2))
+  `(efrit-viewing-with-view (format "[[reply]]\ntool = [ %s ]\n[[reply]]\ntext = \"Done.\"\n"
+                                    ,input)
+     (efrit-test-with-rules view-loop '((t t allow))
+       (efrit-test-write "bad.el" ";; -*- eval: (setq tool-lines--ran t); mode: tool-lines -*-\n(a)\n")
+       (efrit-test-write ".dir-locals.el" "((nil . ((fill-column . 33))))\n")
+       (efrit-viewing-type "Go.")
+       (should (eq 'idle (efrit-test-rest view-loop)))
+       (efrit-viewing-to ,line)
+       (save-window-excursion
+         (efrit-viewing-press "o")
+         (let ((shown (window-buffer (selected-window))))
+           (with-current-buffer shown
+             (unwind-protect
+                 (progn ,@body)
+               (kill-buffer shown))))))))
+
+(defvar tool-lines--ran nil
+  "Non-nil if a file's variables or a mode's hook ran code.")
+
+(ert-deftest efrit-result-shows-a-file-in-its-mode-and-runs-nothing-of-it ()
+  (let ((emacs-lisp-mode-hook (list (lambda () (setq tool-lines--ran t))))
+        (tool-lines--ran nil))
+    (tool-lines--with-result "{ name = \"read_file\", input = { path = \"bad.el\" } }" "Read bad.el"
+      (efrit-viewing-shows "(a)\n")
+      (should (eq major-mode 'emacs-lisp-mode))
+      (should (string-prefix-p ";; -*- eval" (buffer-string)))
+      (should (equal "    2 " (substring-no-properties
+                               (get-text-property (- (point-max) 3) 'line-prefix))))
+      (should (string-match-p "r1  read_file .*bad\\.el (2 lines" header-line-format))
+      (should buffer-read-only)
+      (should (eq (key-binding "q") 'quit-window))
+      (should-not (= fill-column 33))
+      (should-not tool-lines--ran))))
+
+(ert-deftest efrit-result-shows-an-edit-as-a-diff ()
+  (tool-lines--with-result
+      "{ name = \"edit_file\", input = { path = \"README.md\", old_text = \"A line.\", new_text = \"B.\" } }"
+      "Edit README.md"
+    (efrit-viewing-shows "-A line.\n+B.\n")
+    (should (eq major-mode 'diff-mode))
+    (should buffer-read-only)))
+
+(ert-deftest efrit-result-shows-errors-of-a-command-to-visit ()
+  (tool-lines--with-result
+      "{ name = \"run_command\", input = { command = \"echo README.md:3: error: no\" } }"
+      "Run echo"
+    (efrit-viewing-shows "README.md:3: error: no")
+    (should (eq (key-binding "g") 'undefined))
+    (should (eq (key-binding "q") 'quit-window))
+    (goto-char (point-min))
+    (next-error 1 t)
+    (with-current-buffer (window-buffer (selected-window))
+      (should (equal "README.md" (file-name-nondirectory buffer-file-name)))
+      (should (= 3 (line-number-at-pos))))))
+
 ;;; Thinking and usage
 
 (ert-deftest efrit-view-shows-no-empty-thinking-and-no-usage-lines ()
