@@ -313,6 +313,9 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
 (defconst efrit-line--most-columns 72
   "Most columns of what a tool call acts on, in its line.")
 
+(defconst efrit-line--least-columns 20
+  "Columns that what a tool call acts on may always take in its line.")
+
 (defconst efrit-line--most-gist 60
   "Most columns of what came of a tool call, in its line.")
 
@@ -397,20 +400,28 @@ PART), left out where PART is missing; or `lines', `paths' or `edited', see
   "Return a line about USE, an `efrit-use': what is done, and what came of it."
   (concat (efrit-line-words use) (efrit-line-figures use)))
 
-(defun efrit-line-words (use)
-  "Return the line about USE without its tokens and its handle."
-  (let ((kept (memq (efrit-line-fate use) '(denied stopped)))
-        (gist (efrit-line--gist use)))
-    (concat
-     (efrit-line--sign use)
-     (pcase (efrit-line-fate use)
-       ('denied (propertize "Denied: " 'face 'efrit-failed))
-       ('stopped (propertize "Stopped: " 'face 'efrit-failed)))
-     (efrit-line--deed use)
-     (if (string-empty-p gist)
-         ""
-       (efrit-line--gist-text use gist kept))
-     (efrit-line--time use))))
+(defun efrit-line-words (use &optional columns)
+  "Return the line about USE without its tokens and its handle.
+With COLUMNS, shorten what USE acts on so that the line fits them, if it can."
+  (let* ((gist (efrit-line--gist use))
+         (begin (concat (efrit-line--sign use)
+                        (pcase (efrit-line-fate use)
+                          ('denied (propertize "Denied: " 'face 'efrit-failed))
+                          ('stopped (propertize "Stopped: " 'face 'efrit-failed)))))
+         (verb (efrit-line--verb use))
+         (end (concat (if (string-empty-p gist) "" (efrit-line--gist-text use gist))
+                      (efrit-line--time use)))
+         (room (if columns
+                   (- columns (string-width begin) (string-width verb) (string-width end) 1)
+                 efrit-line--most-columns))
+         (object (truncate-string-to-width
+                  (efrit-line--object use)
+                  (max efrit-line--least-columns (min room efrit-line--most-columns))
+                  nil nil "…")))
+    (concat begin verb
+            (if (or (string-empty-p verb) (string-empty-p object)) "" " ")
+            (propertize object 'face 'efrit-arguments)
+            end)))
 
 (defun efrit-line-figures (use)
   "Return the tokens and the handle of the result of USE, or \"\" without a result."
@@ -488,22 +499,23 @@ Hidden characters are visible; no dot between blanks can be taken for ours."
     ('asking (propertize "? " 'face 'efrit-question))
     (_ (propertize "… " 'face 'efrit-busy))))
 
-(defun efrit-line--deed (use)
-  "Return what USE does: a verb, and what it acts on."
-  (let* ((name (efrit-use-name use))
-         (given (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
-         (words (cdr (assoc name efrit-line--words)))
-         (parts (if words
-                    (delq nil (mapcar (lambda (part) (efrit-line--part part given)) (cdr words)))
-                  (delq nil (list (efrit-line--main-argument given)))))
-         (object (truncate-string-to-width (string-join parts " ") efrit-line--most-columns
-                                           nil nil "…")))
+(defun efrit-line--verb (use)
+  "Return the verb of USE, or the name of its tool; \"\" for a denied command."
+  (let ((name (efrit-use-name use)))
     ;; Behind "Denied:" a command speaks for itself.
-    (concat (if (and (equal name "run_command") (eq (efrit-line-fate use) 'denied))
-                ""
-              (concat (propertize (or (car words) (efrit-line-quote name)) 'face 'efrit-tool)
-                      (if (string-empty-p object) "" " ")))
-            (propertize object 'face 'efrit-arguments))))
+    (if (and (equal name "run_command") (eq (efrit-line-fate use) 'denied))
+        ""
+      (propertize (or (cadr (assoc name efrit-line--words)) (efrit-line-quote name))
+                  'face 'efrit-tool))))
+
+(defun efrit-line--object (use)
+  "Return what USE acts on, on one line."
+  (let ((given (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
+        (words (assoc (efrit-use-name use) efrit-line--words)))
+    (if words
+        (string-join (delq nil (mapcar (lambda (part) (efrit-line--part part given)) (cddr words)))
+                     " ")
+      (or (efrit-line--main-argument given) ""))))
 
 (defun efrit-line--part (part given)
   "Return PART of a line as text from the arguments GIVEN; nil: it is missing.
@@ -568,15 +580,19 @@ PART is as in `efrit-line--words'."
        (efrit-line--range (ignore-errors (efrit-json-plist (efrit-use-arguments use))))))
 
 (defun efrit-line--problem (use)
-  "Return the first line of the result of USE, which failed, without our mark."
-  (string-remove-prefix "§ " (or (car (split-string (or (plist-get (efrit-use-result use) :text) "")
-                                                    "\n" t "[ \t]+"))
-                                 "")))
+  "Return the first line of the result of USE, which failed, in short.
+Leave out our mark, the name of what USE acts on, and the advice to the model."
+  (let ((line (car (split-string (or (plist-get (efrit-use-result use) :text) "")
+                                 "\n" t "[ \t]+"))))
+    (thread-last (or line "")
+      (string-remove-prefix "§ ")
+      (string-remove-prefix (concat (efrit-line--object use) ": "))
+      (replace-regexp-in-string "; .*" ""))))
 
-(defun efrit-line--gist-text (use gist kept)
+(defun efrit-line--gist-text (use gist)
   "Return GIST, what came of USE, as the end of its line.
-KEPT is non-nil if USE did not run to its end: GIST then says who and why."
-  (cond (kept (propertize (format " (%s)" gist) 'face 'efrit-figures))
+If USE did not run to its end, GIST says who is the reason, and why."
+  (cond ((memq (efrit-line-fate use) '(denied stopped)) (propertize (format " (%s)" gist) 'face 'efrit-figures))
         ((equal (efrit-use-name use) "ask_user") (concat (propertize " → " 'face 'efrit-figures)
                                                          (propertize gist 'face 'efrit-said)))
         ((efrit-line--counts-p gist) (concat " " (propertize gist 'face 'efrit-figures)))
@@ -595,7 +611,9 @@ KEPT is non-nil if USE did not run to its end: GIST then says who and why."
 (defun efrit-line--time (use)
   "Return how long USE ran, or \"\" if that was short or is not known."
   (let ((seconds (efrit-use-seconds use)))
-    (if (and seconds (>= seconds efrit-line--slow) (memq (efrit-line-fate use) '(done failed)))
+    (if (and seconds (>= seconds efrit-line--slow)
+             (not (equal (efrit-use-name use) "ask_user"))
+             (memq (efrit-line-fate use) '(done failed)))
         (propertize (format " · %.1f s" seconds) 'face 'efrit-figures)
       "")))
 

@@ -499,14 +499,16 @@ REWRITTEN is non-nil if the turn begins a new epoch."
 
 (defun efrit-view--use-head (item)
   "Return the line of ITEM, a tool use, with the latest output of its tool."
-  (let ((use (efrit-item-data item)))
-    (concat (efrit-line-words use)
-            (pcase (efrit-use-state use)
-              ('written (propertize " · being written" 'face 'efrit-figures))
-              ('running (propertize " · running" 'face 'efrit-busy))
-              ('asking (propertize " · asks you" 'face 'efrit-question))
-              (_ ""))
-            (efrit-view--at-right (efrit-line-figures use))
+  (let* ((use (efrit-item-data item))
+         (figures (efrit-line-figures use))
+         (state (pcase (efrit-use-state use)
+                  ('written (propertize " · being written" 'face 'efrit-figures))
+                  ('running (propertize " · running" 'face 'efrit-busy))
+                  ('asking (propertize " · asks you" 'face 'efrit-question))
+                  (_ ""))))
+    (concat (efrit-line-words use (- (efrit-view--columns) (length figures) (length state) 2))
+            state
+            (efrit-view--at-right figures)
             "\n"
             (efrit-output-text (gethash (efrit-use-id use) efrit-view--outputs)))))
 
@@ -520,6 +522,12 @@ REWRITTEN is non-nil if the turn begins a new epoch."
          (efrit-view--body-text (efrit-view--truncate text) 'efrit-delivered)
        (efrit-view--body-text (if (efrit-line-fate use) "There is no result." "No result yet.")
                               'efrit-note)))))
+
+(defun efrit-view--columns ()
+  "Return the columns of the narrowest window of this buffer, or 80 without one."
+  (if-let* ((windows (get-buffer-window-list nil nil t)))
+      (apply #'min (mapcar #'window-max-chars-per-line windows))
+    80))
 
 (defun efrit-view--at-right (figures)
   "Return FIGURES, the end of a line, at the right edge of the window."

@@ -95,6 +95,24 @@ RESULT is its result, a plist; without one it runs."
                                  :result '(:status "success")))))
     (should (< (string-width line) 90))))
 
+;;; Width
+
+(ert-deftest efrit-line-fits-the-columns-that-it-is-given ()
+  (let ((use (efrit-use-create
+              :name "search_content" :state 'done
+              :arguments (format "{\"pattern\":\"%s\"}" (make-string 100 ?x))
+              :result '(:status "success" :gist "3 of 12 matches"))))
+    (dolist (columns '(50 60 80))
+      (let ((line (efrit-line-words use columns)))
+        (should (= columns (string-width line)))
+        (should (string-suffix-p "… · 3 of 12 matches" line))))
+    (should (string-suffix-p "x… · 3 of 12 matches" (efrit-line-words use 10)))))
+
+(ert-deftest efrit-line-says-why-it-failed-without-advice-to-the-model ()
+  (should (equal "✗ Read nix.el · no such file"
+                 (tool-lines--words "read_file" "{\"path\":\"nix.el\"}" :status "error" :text
+                                    "§ nix.el: no such file; project_files finds names\n📏 9"))))
+
 ;;; Groups
 
 (defconst tool-lines--reading "

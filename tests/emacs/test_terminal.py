@@ -193,7 +193,7 @@ def test_a_tool_opens_by_tab_and_a_menu_shows_the_keys(open_emacs: Open) -> None
     )
     do(terminal, "Look.")
     assert "A line." not in terminal.see("• Read README.md", "So it is.", "● ready")
-    terminal.press("C-c", "C-p", "C-c", "C-p", "C-c", "C-p", "C-c", "C-p")
+    terminal.press("C-c", "C-p", "C-c", "C-p")
     terminal.rest_on("• Read README.md")
     terminal.press("Tab")
     terminal.see("path: README.md", "A line.")
