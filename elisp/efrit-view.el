@@ -681,6 +681,9 @@ TEXT may be a function of the item that returns it."
 ;; The earlier turns of a resumed session, evicted ones included, are fetched
 ;; from the sidecar and inserted above later items.
 
+(defconst efrit-history--step-seconds 0.03
+  "Seconds after which inserting earlier turns makes a pause.")
+
 (defun efrit-history-show (loop)
   "Fetch the transcript of LOOP, and insert it into this buffer."
   (let ((buffer (current-buffer)))
@@ -688,14 +691,27 @@ TEXT may be a function of the item that returns it."
      loop 'session/transcript nil
      (lambda (transcript)
        (efrit-transcript-in buffer
-         (let ((efrit-transcript-place efrit-transcript-begin))
-           (mapc #'efrit-history--insert-entry (plist-get transcript :turns))
-           (efrit-view--fold-between efrit-transcript-begin efrit-transcript-place))))
+         (efrit-history--insert buffer (append (plist-get transcript :turns) nil)
+                                (copy-marker efrit-transcript-begin))))
      (lambda (err)
        (efrit-transcript-in buffer
          (efrit-view-note (concat "✗ The transcript could not be fetched: "
                                   (efrit-error-text err))
                           'efrit-failed))))))
+
+(defun efrit-history--insert (buffer entries place)
+  "Insert items for ENTRIES of a transcript at PLACE, a marker, in BUFFER.
+Do so in steps: a long session has thousands of them."
+  (efrit-transcript-in buffer
+    (let ((efrit-transcript-place (marker-position place))
+          (deadline (+ (float-time) efrit-history--step-seconds)))
+      (while (and entries (< (float-time) deadline))
+        (efrit-history--insert-entry (pop entries)))
+      (set-marker place efrit-transcript-place)
+      (if entries
+          (run-at-time 0.005 nil #'efrit-history--insert buffer entries place)
+        (efrit-view--fold-between efrit-transcript-begin efrit-transcript-place)
+        (set-marker place nil)))))
 
 (defun efrit-history--insert-entry (entry)
   "Insert items for ENTRY of a transcript, a plist."

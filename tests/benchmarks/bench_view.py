@@ -57,7 +57,7 @@ def run() -> Iterator[Row]:
         100,
     )
     yield _most(
-        "longest stall while a session of 1,000 exchanges is dressed",
+        "longest stall while a session of 1,000 exchanges is shown again",
         statistics.median(measured["stall"] for measured in keys),
         100,
     )

@@ -94,44 +94,46 @@
   "Measure keys in a long session; write the slowest press of each."
   (efrit-bench-view--guarded
    (lambda ()
-     (let* ((loop (efrit-bench-view--show))
-            (start (float-time)))
-       (efrit-bench-view--fill)
-       (redisplay t)
-       (setq efrit-bench-view--last nil
-             start (* 1000 (- (float-time) start)))
+     (let ((loop (efrit-bench-view--show)))
        (efrit-bench-view--watch)
-       (run-at-time 1 nil #'efrit-bench-view--guarded
-                    (lambda () (efrit-bench-view--press-all loop start)))))))
+       (efrit-history--insert (current-buffer) (efrit-bench-view--entries)
+                              (copy-marker efrit-transcript-begin))
+       (efrit-bench-view--await-entries loop)))))
 
-(defun efrit-bench-view--fill ()
-  "Insert the exchanges of a long session, as resuming does."
-  (efrit-transcript-in (current-buffer)
-    (let ((efrit-transcript-place efrit-transcript-begin)
-          (text (with-temp-buffer
-                  (insert-file-contents (getenv "EFRIT_BENCH_TEXT"))
-                  (buffer-string))))
-      (dotimes (number efrit-bench-view--exchanges)
-        (mapc #'efrit-history--insert-entry
-              (list (list :kind "request" :content
-                          (list (list :type "text" :text (format "Question %d?" number))))
-                    (list :kind "result" :tool "read_file" :tool_use_id (format "u%d" number)
-                          :arguments '(:path "README.md") :handle (format "r%d" number)
-                          :status "success" :tokens 500 :text (make-string 2000 ?x))
-                    (list :kind "reply" :content
-                          (list (list :type "text" :text text)))))))))
+(defun efrit-bench-view--await-entries (loop)
+  "Press the keys once all entries of the session of LOOP are inserted."
+  (with-current-buffer (efrit-session-view-buffer loop)
+    (run-at-time 1 nil #'efrit-bench-view--guarded
+                 (if (save-excursion
+                       (goto-char efrit-transcript-begin)
+                       (search-forward (format "Question %d?" (1- efrit-bench-view--exchanges))
+                                       nil t))
+                     (lambda () (efrit-bench-view--press-all loop))
+                   (lambda () (efrit-bench-view--await-entries loop))))))
 
-(defun efrit-bench-view--press-all (loop filling)
-  "Measure each key in the session of LOOP, which took FILLING ms to fill."
+(defun efrit-bench-view--entries ()
+  "Return the entries of the transcript of a long session."
+  (let ((text (with-temp-buffer
+                (insert-file-contents (getenv "EFRIT_BENCH_TEXT"))
+                (buffer-string))))
+    (cl-loop for number below efrit-bench-view--exchanges
+             nconc (list (list :kind "request" :content
+                               (list (list :type "text" :text (format "Question %d?" number))))
+                         (list :kind "result" :tool "read_file" :tool_use_id (format "u%d" number)
+                               :arguments '(:path "README.md") :handle (format "r%d" number)
+                               :status "success" :tokens 500 :text (make-string 2000 ?x))
+                         (list :kind "reply" :content (list (list :type "text" :text text)))))))
+
+(defun efrit-bench-view--press-all (loop)
+  "Measure each key in the session of LOOP."
   (with-current-buffer (efrit-session-view-buffer loop)
     (let ((fill-stall efrit-bench-view--stall)
           (times nil))
       (dolist (key '("SPC" "DEL" "M->" "M-<" "n" "p" "TAB" "C-n"))
         (push (intern (concat ":" key)) times)
         (push (efrit-bench-view--press-often key) times))
-      (efrit-bench-view--write (append (list :filling filling :stall fill-stall
-                                             :characters (buffer-size))
-                                       (list :keys (nreverse times)))))))
+      (efrit-bench-view--write (list :stall fill-stall :characters (buffer-size)
+                                     :keys (nreverse times))))))
 
 (defun efrit-bench-view--press-often (key)
   "Return the longest time that KEY takes at many places of this buffer."
