@@ -113,7 +113,8 @@ ROOT is as in `efrit-markdown-dress'."
                     (string-search "|" (buffer-substring (point) (line-end-position))))
           (forward-line 1))
         (let ((after (copy-marker (point))))
-          (efrit-markdown--dress-table head after root)
+          (efrit-markdown--dress-table head after (buffer-substring-no-properties head after)
+                                       root)
           (efrit-markdown--dress-lines begin head root)
           (efrit-markdown--dress-lines (marker-position after) limit root)
           (set-marker head nil)
@@ -466,26 +467,37 @@ On another machine no file is looked for; RET finds them there, too."
               start at)))
     (nreverse (cons (string-trim (substring line start)) cells))))
 
-(defun efrit-markdown--dress-table (begin end root)
-  "Lay out the table between BEGIN and END, markers, in place.
+(defun efrit-markdown--dress-table (begin end source root)
+  "Lay out SOURCE, a table, in the place of the text between BEGIN and END.
 Leave it as it is if it is too wide.  ROOT is as in `efrit-markdown-dress'."
-  (let* ((source (buffer-substring-no-properties begin end))
-         (lines (split-string (string-remove-suffix "\n" source) "\n"))
+  (let* ((lines (split-string (string-remove-suffix "\n" source) "\n"))
          (rules (efrit-markdown--cells (nth 1 lines)))
          (rows (mapcar (lambda (line) (efrit-markdown--row line (length rules)))
                        (cons (car lines) (nthcdr 2 lines))))
          (rows (efrit-markdown--dress-cells rows root))
-         (widths (efrit-markdown--widths rows (efrit-markdown--columns))))
-    (when widths
-      (efrit-markdown--replace
-       begin end
-       (string-join
-        (append (efrit-markdown--lay-out (mapcar #'efrit-markdown--embolden (car rows))
-                                         widths rules)
-                (list (efrit-markdown--rule widths))
-                (mapcan (lambda (row) (efrit-markdown--lay-out row widths rules)) (cdr rows)))
-        "\n"))
-      (put-text-property begin end 'efrit-table source))))
+         (columns (efrit-markdown--columns))
+         (widths (efrit-markdown--widths rows columns))
+         (text (if widths
+                   (efrit-markdown--table-text rows widths rules)
+                 (string-remove-suffix "\n" source)))
+         (begin (copy-marker begin)))
+    (efrit-markdown--replace begin end text)
+    (put-text-property begin (+ begin (length text) 1) 'efrit-table (cons source columns))
+    (set-marker begin nil)))
+
+(defun efrit-markdown--table-text (rows widths rules)
+  "Return ROWS of a table, the head first, as text in columns of WIDTHS.
+RULES are the cells of the line below the head."
+  (string-join
+   (append (efrit-markdown--lay-out (mapcar #'efrit-markdown--embolden (car rows)) widths rules)
+           (list (efrit-markdown--rule widths))
+           (mapcan (lambda (row) (efrit-markdown--lay-out row widths rules)) (cdr rows)))
+   "\n"))
+
+(defun efrit-markdown--refit-table (begin end root)
+  "Lay out the table between BEGIN and END, a marker, as the window is now.
+ROOT is as in `efrit-markdown-dress'."
+  (efrit-markdown--dress-table begin end (car (get-text-property begin 'efrit-table)) root))
 
 (defun efrit-markdown--row (line count)
   "Return COUNT cells of LINE: what is missing is empty, the last has what is left."
@@ -842,11 +854,27 @@ BACK is as in `efrit-item-append'."
 (defun efrit-markdown-set-up ()
   "Have the text that comes in sight in this buffer dressed."
   (add-hook 'post-command-hook #'efrit-markdown--dress-in-sight nil t)
-  (add-hook 'window-scroll-functions #'efrit-markdown--on-scroll nil t))
+  (add-hook 'window-scroll-functions #'efrit-markdown--on-scroll nil t)
+  (add-hook 'window-size-change-functions #'efrit-markdown--on-resize nil t))
 
 (defun efrit-markdown--on-scroll (window _start)
   "Have the text in WINDOW dressed soon."
   (with-current-buffer (window-buffer window)
+    (efrit-markdown--continue)))
+
+(defun efrit-markdown--on-resize (window)
+  "Have the tables in the buffer of WINDOW laid out as wide as its windows are now."
+  (with-current-buffer (window-buffer window)
+    (save-restriction
+      (widen)
+      (let ((columns (efrit-markdown--columns))
+            (begin (point-min)))
+        (while (setq begin (text-property-not-all begin (point-max) 'efrit-table nil))
+          (let ((end (next-single-property-change begin 'efrit-table nil (point-max))))
+            (unless (eql columns (cdr (get-text-property begin 'efrit-table)))
+              (with-silent-modifications
+                (put-text-property begin end 'efrit-undressed 'table)))
+            (setq begin end)))))
     (efrit-markdown--continue)))
 
 (defun efrit-markdown--dress-in-sight ()
@@ -879,8 +907,10 @@ BACK is as in `efrit-item-append'."
                 (< (float-time) deadline)
                 (setq position (text-property-not-all position end 'efrit-undressed nil)))
       (let ((item (efrit-item-at position)))
-        (efrit-markdown--enqueue item (efrit-item-body-start item))
-        (efrit-markdown--dress-item (assq item efrit-markdown--items) deadline)
+        (unless (efrit-markdown-streaming-p item)
+          (efrit-markdown--enqueue item (efrit-item-body-start item)))
+        (when-let* ((entry (assq item efrit-markdown--items)))
+          (efrit-markdown--dress-item entry deadline))
         (setq position (efrit-item-end item))))))
 
 (defun efrit-markdown--step (buffer)
@@ -916,16 +946,23 @@ Return nil if DEADLINE comes before that."
 (defun efrit-markdown--dress-next (item begin)
   "Dress the block of ITEM at BEGIN; return its end, or nil if it has not ended."
   (let ((end (next-single-property-change begin 'efrit-undressed nil (efrit-item-end item))))
-    (if (eq (get-text-property begin 'efrit-undressed) 'code)
-        (efrit-markdown--fontify-when-loaded begin end)
-      (when-let* ((block (efrit-markdown--block-end item begin end)))
-        (remove-text-properties begin block '(efrit-undressed nil))
-        (setq block (copy-marker block))
-        (with-demoted-errors "Efrit could not dress a reply: %S"
-          (efrit-markdown-dress begin block default-directory))
-        (add-text-properties begin block (list 'read-only t 'efrit-item item))
-        ;; Next comes the code of this block, if it has any.
-        begin))))
+    (pcase (get-text-property begin 'efrit-undressed)
+      ('code (efrit-markdown--fontify-when-loaded begin end))
+      ('table (efrit-markdown--dress-by #'efrit-markdown--refit-table item begin end))
+      (_ (when-let* ((after (efrit-markdown--block-end item begin end)))
+           (efrit-markdown--dress-by #'efrit-markdown-dress item begin after)
+           ;; Next comes the code of this block, if it has any.
+           begin)))))
+
+(defun efrit-markdown--dress-by (function item begin end)
+  "Dress the block of ITEM between BEGIN and END by FUNCTION; return its end."
+  (let ((end (copy-marker end)))
+    (remove-text-properties begin end '(efrit-undressed nil))
+    (with-demoted-errors "Efrit could not dress a reply: %S"
+      (funcall function begin end default-directory))
+    (add-text-properties begin end (list 'read-only t 'efrit-item item))
+    (prog1 (marker-position end)
+      (set-marker end nil))))
 
 (defun efrit-markdown--block-end (item begin end)
   "Return the end of the block of ITEM at BEGIN, or nil if it has not ended.
