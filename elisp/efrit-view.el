@@ -13,9 +13,12 @@
 (require 'efrit-anthropic)
 (require 'efrit-ask)
 (require 'efrit-attach)
+(require 'efrit-change)
 (require 'efrit-do)
+(require 'efrit-edit)
 (require 'efrit-loop)
 (require 'efrit-markdown)
+(require 'efrit-permissions)
 (require 'efrit-result)
 (require 'efrit-rpc)
 (require 'efrit-run)
@@ -513,15 +516,38 @@ REWRITTEN is non-nil if the turn begins a new epoch."
             (efrit-output-text (gethash (efrit-use-id use) efrit-view--outputs)))))
 
 (defun efrit-view--use-body (item)
-  "Return the arguments and the result of ITEM, a tool use."
+  "Return the diff or the arguments, and the result, of ITEM, a tool use."
   (let* ((use (efrit-item-data item))
+         (diff (efrit-view--use-diff use))
          (text (plist-get (efrit-use-result use) :text)))
     (concat
-     (efrit-view--body-text (efrit-ask-arguments-text use) 'efrit-arguments)
+     (if diff
+         (propertize (efrit-view--end-line (efrit-diff-fontify (efrit-permissions-visible diff)))
+                     'line-prefix "    " 'wrap-prefix "    ")
+       (efrit-view--body-text (efrit-ask-arguments-text use) 'efrit-arguments))
      (if text
          (efrit-view--body-text (efrit-view--truncate text) 'efrit-delivered)
        (efrit-view--body-text (if (efrit-line-fate use) "There is no result." "No result yet.")
                               'efrit-note)))))
+
+(defun efrit-view--use-diff (use)
+  "Return the diff of the edit that USE is about, or nil if USE is no edit.
+Without a plan, as in a resumed session, make it from the arguments."
+  (if (efrit-use-plan use)
+      (efrit-plan-text (efrit-use-plan use))
+    (let* ((given (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
+           (edits (pcase (efrit-use-name use)
+                    ("edit_file" (list given))
+                    ("multi_edit" (append (plist-get given :edits) nil)))))
+      (and edits
+           (seq-every-p (lambda (edit)
+                          (seq-every-p (lambda (name) (stringp (plist-get edit name)))
+                                       '(:path :old_text :new_text)))
+                        edits)
+           (mapconcat (lambda (edit)
+                        (efrit-diff (plist-get edit :old_text) (plist-get edit :new_text)
+                                    (plist-get edit :path)))
+                      edits "")))))
 
 (defun efrit-view--columns ()
   "Return the columns of the narrowest window of this buffer, or 80 without one."

@@ -311,6 +311,11 @@ text = \"So be it.\"
     (efrit-viewing-shows "or answer in the reply box")
     (efrit-viewing-type "green\u202e")
     (should (eq 'idle (efrit-test-rest view-loop)))
+    (efrit-viewing-to "Edit README.md")
+    (efrit-viewing-press "TAB")
+    (efrit-viewing-in-order "• Edit README.md +2 −1" "-A line.\n+B.\n+C.\n" "Edited README.md")
+    (efrit-viewing-to "+C.")
+    (should (memq 'diff-added (ensure-list (get-text-property (1+ (point)) 'face))))
     (let ((lines '("✗ Denied: rm -rf build (you: keep it)" "• Edit README.md +2 −1"
                    "• Asked: Which colour? → green<U+202E>"))
           (id (efrit-loop-id view-loop)))
@@ -319,6 +324,9 @@ text = \"So be it.\"
       (with-current-buffer (efrit-session-view-buffer (efrit-do-resume-loop id efrit-test-project))
         (efrit-viewing-shows "So be it.")
         (apply #'efrit-viewing-in-order lines)
+        (efrit-viewing-to "Edit README.md")
+        (efrit-viewing-press "TAB")
+        (efrit-viewing-in-order "• Edit README.md +2 −1" "-A line." "+B.\n+C." "Edited README.md")
         (kill-buffer))
       (let ((document (efrit-export-text
                        (list :session_id id :title "" :root "/" :created 0 :touched 0)
