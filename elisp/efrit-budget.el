@@ -399,6 +399,7 @@ of its full text are shown, and behind the arrow its tokens in the window.
 
 \\{efrit-budget-view-mode-map}"
   (efrit-keep-keys)
+  (efrit-list-add-menu efrit-budget-view--keys)
   (setq tabulated-list-padding 1
         tabulated-list-use-header-line nil
         tabulated-list-printer #'efrit-budget-print-line

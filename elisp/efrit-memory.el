@@ -277,7 +277,8 @@ keep Fido's keys."
          (project (read-string (format-prompt "Project (empty: all)" here) nil nil
                                (or here "")))
          (tokens (read-number "Tokens: " efrit-memory-pack-tokens))
-         (place (intern (completing-read "To: " '("buffer" "kill-ring" "file") nil t nil nil
+         (place (intern (completing-read (format-prompt "Write it to buffer, kill-ring or file" "buffer")
+                                         '("buffer" "kill-ring" "file") nil t nil nil
                                          "buffer"))))
     (unless (natnump tokens)
       (user-error "Give a whole number of tokens"))

@@ -12,6 +12,7 @@
 (require 'efrit)
 (require 'efrit-do)
 (require 'efrit-loop)
+(require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-status)
@@ -198,6 +199,7 @@ A nil VALUE is an empty object."
         `[("Last used" 14 ,(efrit-sessions--sorter :touched))
           ("State" 8 t)
           ("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)
+          ("Cost" 7 ,(efrit-sessions--sorter :dollars) :right-align t)
           ("Id" 8 t)
           ("Title" 40 t)
           ("Project" 0 t)]
@@ -227,9 +229,10 @@ A nil VALUE is an empty object."
 ;;;###autoload
 (defun efrit-resume (id)
   "Resume the session ID of this project, and show the session.
+With a prefix argument, offer the sessions of all projects.
 A closed session is opened again.  Nothing is sent: `efrit-continue' has the
 model continue, `efrit-do' sends a new message."
-  (interactive (list (efrit-sessions--read-id)))
+  (interactive (list (efrit-sessions--read-id current-prefix-arg)))
   (efrit-for-a-person
     (let* ((host (efrit-host-of-session id (efrit-host-of-folder default-directory)))
            (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
@@ -247,7 +250,7 @@ model continue, `efrit-do' sends a new message."
   (let ((buffer (current-buffer)))
     (efrit-sidecar-request-async
      'session/list
-     (append (list :include_closed t)
+     (append (list :include_closed t :price t)
              (and efrit-sessions--root
                   (list :root (efrit-host-local-name efrit-sessions--root))))
      :host efrit-sessions--host
@@ -291,8 +294,10 @@ The session stays in the list."
 
 (defun efrit-sessions-export (format)
   "Export the session at point, with all evicted text, as FORMAT to a new buffer."
-  (interactive (list (intern (completing-read "Format: " '("markdown" "org") nil t nil nil
-                                              (symbol-name efrit-export-format)))))
+  (interactive (list (intern (completing-read
+                              (format-prompt "Format, markdown or org" efrit-export-format)
+                              '("markdown" "org") nil t nil nil
+                              (symbol-name efrit-export-format)))))
   (efrit-export-session (efrit-sessions--at-point) format #'pop-to-buffer))
 
 (defun efrit-sessions--at-point ()
@@ -340,8 +345,8 @@ Signal a `user-error' if the session is working."
 (defun efrit-sessions--sorter (name)
   "Return a predicate to sort entries by their sessions' number at the key NAME."
   (lambda (one other)
-    (< (plist-get (cdr (assoc (car one) efrit-sessions--by-id)) name)
-       (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name))))
+    (< (or (plist-get (cdr (assoc (car one) efrit-sessions--by-id)) name) 0)
+       (or (plist-get (cdr (assoc (car other) efrit-sessions--by-id)) name) 0))))
 
 (defun efrit-sessions--show (sessions)
   "List SESSIONS, from `session/list', in this buffer."
@@ -359,10 +364,17 @@ Signal a `user-error' if the session is working."
   (vector (propertize (efrit-sessions--age (plist-get session :touched)) 'face 'efrit-figures)
           (efrit-sessions--state session)
           (propertize (format "%d" (plist-get session :calls)) 'face 'efrit-figures)
+          (propertize (efrit-sessions--cost session) 'face 'efrit-figures)
           (propertize (plist-get session :session_id) 'face 'efrit-figures)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
           (abbreviate-file-name (concat (efrit-host-prefix efrit-sessions--host)
                                          (plist-get session :root)))))
+
+(defun efrit-sessions--cost (session)
+  "Return the cost of SESSION as text, or ? if a price is unknown."
+  (if-let* ((dollars (plist-get session :dollars)))
+      (format "$%.2f" dollars)
+    "?"))
 
 (defun efrit-sessions--state (session)
   "Return the state of SESSION, a plist, as text, such as \"at work\"."
@@ -383,42 +395,88 @@ Signal a `user-error' if the session is working."
 
 ;;;; Resuming
 
-(defun efrit-sessions--read-id ()
-  "Ask for a session of this project, and return the session's id."
-  (let* ((root (efrit-do-root))
-         (host (efrit-host-of-folder root))
+(defun efrit-sessions--read-id (&optional all)
+  "Ask for a session of this project, and return the session's id.
+If ALL is non-nil, offer the sessions of all projects."
+  (let* ((root (unless all (efrit-do-root)))
+         (host (efrit-host-of-folder (or root default-directory)))
+         (completion-ignore-case t)
          (listed (efrit-sidecar-request 'session/list
-                                        (list :root (efrit-host-local-name root)
-                                              :include_closed t)
+                                        (append (list :include_closed t :price t)
+                                                (and root
+                                                     (list :root (efrit-host-local-name root))))
                                         :host host))
-         (sessions (efrit-sessions--record-host (plist-get listed :sessions) host))
-         (offered (mapcar (lambda (session)
-                            (cons (efrit-sessions--candidate session)
-                                  (plist-get session :session_id)))
-                          sessions)))
+         (offered (efrit-sessions--candidates
+                   (efrit-sessions--record-host (plist-get listed :sessions) host))))
     (unless offered
       (user-error "No session of %s is stored; `efrit-do' begins one"
-                  (abbreviate-file-name root)))
-    (cdr (assoc (completing-read (format-prompt "Resume" "the latest")
-                                 (efrit-sessions--table offered) nil t nil nil
-                                 (caar offered))
-                offered))))
+                  (if root (abbreviate-file-name root) "any project")))
+    (plist-get (cdr (assoc (completing-read (format-prompt "Resume" (caar offered))
+                                            (efrit-sessions--table offered all) nil t nil nil
+                                            (caar offered))
+                           offered))
+               :session_id)))
 
-(defun efrit-sessions--candidate (session)
-  "Return a line about SESSION, a plist, as a candidate for completion."
-  (format "%s  %s  (%s, %s, %d calls)"
-          (plist-get session :session_id)
-          (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
-          (efrit-sessions--age (plist-get session :touched))
-          (efrit-sessions--state session)
-          (plist-get session :calls)))
+(defun efrit-sessions--candidates (sessions)
+  "Return an alist from candidates for completion to SESSIONS, a list of plists.
+A candidate is the title; behind a title that several have stands the id."
+  (let ((counts (make-hash-table :test #'equal))
+        (titles (mapcar #'efrit-sessions--title sessions)))
+    (dolist (title titles)
+      (cl-incf (gethash title counts 0)))
+    (cl-mapcar (lambda (title session)
+                 (cons (if (= 1 (gethash title counts))
+                           title
+                         (format "%s <%s>" title (plist-get session :session_id)))
+                       session))
+               titles sessions)))
 
-(defun efrit-sessions--table (offered)
-  "Return a completion table of OFFERED, an alist, that preserves its order."
+(defun efrit-sessions--title (session)
+  "Return the title of SESSION, a plist, on one line of at most 60 columns."
+  (let ((title (string-join (split-string (plist-get session :title)) " ")))
+    (if (string-empty-p title)
+        "untitled session"
+      (truncate-string-to-width (efrit-permissions-visible title t) 60 nil nil "…"))))
+
+(defun efrit-sessions--table (offered all)
+  "Return a completion table of OFFERED, an alist, that preserves its order.
+With ALL, an annotation names the project, too."
   (lambda (string predicate action)
     (if (eq action 'metadata)
-        '(metadata (display-sort-function . identity) (cycle-sort-function . identity))
+        `(metadata (category . efrit-session)
+                   (display-sort-function . identity)
+                   (cycle-sort-function . identity)
+                   (affixation-function
+                    . ,(lambda (candidates) (efrit-sessions--affixed candidates offered all))))
       (complete-with-action action offered string predicate))))
+
+(defun efrit-sessions--affixed (candidates offered all)
+  "Return CANDIDATES with their annotations, for an `affixation-function'.
+OFFERED and ALL are as in `efrit-sessions--table'."
+  (let ((width (apply #'max 0 (mapcar #'string-width candidates))))
+    (mapcar (lambda (candidate)
+              (list candidate ""
+                    (concat (make-string (- (+ 2 width) (string-width candidate)) ?\s)
+                            (efrit-sessions--annotation (cdr (assoc candidate offered)) all))))
+            candidates)))
+
+(defun efrit-sessions--annotation (session all)
+  "Return an annotation of SESSION, its age and cost for example.
+With ALL, it names the project."
+  (let ((usage (plist-get session :usage)))
+    (concat
+     (propertize (format "%-11s " (efrit-sessions--age (plist-get session :touched)))
+                 'face 'completions-annotations)
+     (format "%-8s" (efrit-sessions--state session))
+     (propertize
+      (format "%5d calls %6s tokens %7s%s"
+              (plist-get session :calls)
+              (efrit-show-tokens (cl-loop for (_ count) on usage by #'cddr sum count))
+              (efrit-sessions--cost session)
+              (if all
+                  (concat "  " (abbreviate-file-name (plist-get session :root)))
+                ""))
+      'face 'completions-annotations))))
 
 (defun efrit-sessions--resume-message (session)
   "Return a message that SESSION, a plist, was resumed."

@@ -37,13 +37,14 @@ The sidecar comes first, since it takes longest to start.")
   "Have the model do TASK in the project here.
 With an active region, the region is context.  With a prefix argument, as
 DRY, show first what would be sent, and what it would cost."
-  (interactive (list (efrit-start--read-task "Do: ") current-prefix-arg))
+  (interactive (list (efrit-start--read-task (efrit-start--prompt efrit-context-buffer))
+                     current-prefix-arg))
   (efrit-do-task task dry))
 
 ;;;###autoload
 (defun efrit-do-with-buffer (task)
   "Have the model do TASK in the project here, with the text of this buffer."
-  (interactive (list (efrit-start--read-task "Do, with this buffer: ")))
+  (interactive (list (efrit-start--read-task (efrit-start--prompt 'text))))
   (let ((efrit-context-buffer 'text))
     (efrit-do-task task)))
 
@@ -53,6 +54,49 @@ DRY, show first what would be sent, and what it would cost."
   (unless (let ((case-fold-search t))
             (string-match-p "<[ \t\n]*/?[ \t\n]*private" task))
     (add-to-history 'efrit-do-history task)))
+
+(declare-function project-root "project" (project))
+(declare-function efrit-loop-root "efrit-loop" (loop) t)
+(declare-function efrit-loop-title "efrit-loop" (loop) t)
+(declare-function efrit-loop-latest "efrit-loop" (&optional root))
+(defvar efrit-loop-here)
+
+(defun efrit-start--prompt (context)
+  "Return the prompt for a task, which names project, session and context.
+CONTEXT is as in `efrit-context-buffer'."
+  (let* ((here (bound-and-true-p efrit-loop-here))
+         (root (if here (efrit-loop-root here) (efrit-start--root)))
+         (loop (or here (and root (featurep 'efrit-loop) (efrit-loop-latest root))))
+         (along (cond ((use-region-p)
+                       (format "with the region of %s"
+                               (efrit-count-text (count-lines (region-beginning) (region-end))
+                                                 "line")))
+                      ((and (eq context 'text) (not here))
+                       (concat "with the buffer " (efrit-start--short (buffer-name))))))
+         (session (cond ((null loop) (and root "new session"))
+                        ((efrit-loop-title loop)
+                         (format "session \"%s\"" (efrit-start--short (efrit-loop-title loop)))))))
+    (concat "Do"
+            (if root
+                (concat " in " (file-name-nondirectory (directory-file-name root)))
+              "")
+            (if (or session along)
+                (concat " (" (mapconcat #'identity (delq nil (list session along)) ", ") ")")
+              "")
+            ": ")))
+
+(defun efrit-start--root ()
+  "Return the root of the project here, or nil if it would take time to find one."
+  (unless (file-remote-p default-directory)
+    (let ((root (if (featurep 'project)
+                    (let ((project (project-current)))
+                      (and project (project-root project)))
+                  (locate-dominating-file default-directory ".git"))))
+      (and root (file-name-as-directory (expand-file-name root))))))
+
+(defun efrit-start--short (text)
+  "Return TEXT on one line, of at most 40 columns."
+  (truncate-string-to-width (mapconcat #'identity (split-string text) " ") 40 nil nil t))
 
 (defun efrit-start--read-task (prompt)
   "Read a task with PROMPT, and add it to the history.

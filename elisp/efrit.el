@@ -810,10 +810,23 @@ The mode begins in evil's Emacs state, unless the person chose another one."
 
 (defun efrit-list-set-up (keys)
   "Show KEYS, lists of a key and what it does, in the header line of this list.
-The names of the columns stand in the first line of the buffer."
+The names of the columns stand in the first line of the buffer.  The menu bar
+gets a menu of these KEYS."
+  (efrit-list-add-menu keys)
   (setq tabulated-list-use-header-line nil
         header-line-format (list :eval (list 'efrit-list-keys-line (list 'quote keys)
                                              '(window-width)))))
+
+(defun efrit-list-add-menu (keys)
+  "Give the mode of this buffer a menu of KEYS, lists of a key and what it does."
+  (let ((map (current-local-map)))
+    (easy-menu-define nil map nil
+      (cons "Efrit"
+            (delq nil (mapcar (pcase-lambda (`(,key ,does))
+                                (when-let* ((command (lookup-key map (kbd key))))
+                                  (vector (concat (upcase (substring does 0 1)) (substring does 1))
+                                          command t)))
+                              keys))))))
 
 (defun efrit-list-print ()
   "Print this list, in every window with point on its entry, else on the first."

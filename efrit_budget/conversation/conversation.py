@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from sqlite3 import Connection
 
@@ -139,6 +139,14 @@ class Conversation:
                 "last_turn": turns.find_last_time(connection, session.id),
                 "todos": calls.find_todos(connection, session.id),
                 **session_usage(connection, session.id, price=price),
+            }
+
+    def prices(self, sessions: Iterable[Session]) -> dict[str, JsonObject]:
+        """Return the usage of each session and its price in dollars, by the ids of the sessions."""
+        with self._database.reading() as connection:
+            return {
+                session.id: session_usage(connection, session.id, price=True)
+                for session in sessions
             }
 
     def count_calls(self) -> dict[str, int]:

@@ -62,6 +62,7 @@ class SessionListParams(Params):
 
     root: str | None = None
     include_closed: bool = False
+    price: bool = False
 
 
 class StatusParams(SessionParams):
@@ -146,9 +147,11 @@ class SessionMethods:
         root = None if params.root is None else str(_resolve(params.root))
         found = self._store.list(root, include_closed=params.include_closed)
         calls = self._conversation.count_calls()
+        prices = self._conversation.prices(found) if params.price else {}
         return {
             "sessions": [
-                session.summary() | {"calls": calls.get(session.id, 0)} for session in found
+                session.summary() | {"calls": calls.get(session.id, 0)} | prices.get(session.id, {})
+                for session in found
             ]
         }
 

@@ -342,5 +342,32 @@ one\ntwo\nthree\n" (efrit-context-tests--of loop)))
       (cl-letf (((symbol-function 'read-directory-name) (lambda (&rest _) "/usr")))
         (should (equal "/usr/" (efrit-do-root)))))))
 
+;;; Prompts
+
+(defun efrit-context-tests--prompt (command)
+  "Return the prompt of COMMAND, which asks for a task here."
+  (let (asked)
+    (cl-letf (((symbol-function 'read-string)
+               (lambda (prompt &rest _) (setq asked prompt) "")))
+      (should-error (call-interactively command) :type 'user-error))
+    asked))
+
+(ert-deftest efrit-context-the-prompt-names-project-session-and-what-goes-along ()
+  (efrit-test-with-project '(("a.txt" . "one\ntwo\nthree\n"))
+    (let ((name (file-name-nondirectory (directory-file-name efrit-test-project)))
+          (transient-mark-mode t))
+      (with-current-buffer (find-file-noselect (expand-file-name "a.txt" efrit-test-project))
+        (should (equal (format "Do in %s (new session): " name)
+                       (efrit-context-tests--prompt #'efrit-do)))
+        (should (equal (format "Do in %s (new session, with the buffer a.txt): " name)
+                       (efrit-context-tests--prompt #'efrit-do-with-buffer)))
+        (efrit-loop-rename (efrit-test-loop) "Fix the\ntests")
+        (push-mark (point-min) t t)
+        (goto-char (point-min))
+        (forward-line 2)
+        (should (equal (format "Do in %s (session \"Fix the tests\", with the region of 2 lines): "
+                               name)
+                       (efrit-context-tests--prompt #'efrit-do)))))))
+
 (provide 'context-tests)
 ;;; context-tests.el ends here

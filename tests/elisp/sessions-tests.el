@@ -170,9 +170,53 @@ text = \"The second answer.\"
         (efrit-test-wait-until
          (lambda () (equal "Name it so."
                            (plist-get (car (efrit-sessions-tests--list)) :title))))
-        (let ((offers (mapcar #'efrit-sessions--candidate (efrit-sessions-tests--list))))
-          (should (string-match-p "  Name it so\\.  (just now, here, 0 calls)" (car offers)))
-          (should (string-match-p (concat old "  -  (just now, closed,") (cadr offers))))))))
+        (let (prompt default table)
+          (cl-letf (((symbol-function 'completing-read)
+                     (lambda (text collection _predicate _match _initial _history first)
+                       (setq prompt text
+                             table collection
+                             default first)
+                       first)))
+            (should (equal (efrit-loop-id loop) (efrit-sessions--read-id))))
+          (should (equal "Resume (default Name it so.): " prompt))
+          (should (equal "Name it so." default))
+          (should (equal '("Name it so." "untitled session") (all-completions "" table)))
+          (let ((metadata (cdr (completion-metadata "" table nil))))
+            (should (eq 'efrit-session (alist-get 'category metadata)))
+            (pcase-let ((`((,_ ,_ ,first) (,_ ,_ ,second))
+                         (funcall (alist-get 'affixation-function metadata)
+                                  (all-completions "" table))))
+              (should (string-match-p
+                       "\\` +just now +here +0 calls +[0-9]+k? tokens +\\$0\\.[0-9]+\\'" first))
+              (should (string-match-p "just now +closed +0 calls +0 tokens +\\$0.00\\'" second)))))))))
+
+(ert-deftest efrit-sessions-typing-a-title-resumes-by-default-completion ()
+  (efrit-test-with-project nil
+    (let* ((ids (mapcar (lambda (title)
+                          (let ((id (efrit-session-open efrit-test-project)))
+                            (efrit-sidecar-request 'session/rename
+                                                   (list :session_id id :title title))
+                            id))
+                        '("Fix the tests" "Write the docs" "Fix the tests")))
+           (completion-ignore-case t)
+           (table (efrit-sessions--table
+                   (efrit-sessions--candidates (efrit-sessions-tests--list)) nil)))
+      (should (equal "Write the docs" (car (completion-try-completion "wri" table nil 3))))
+      (should (equal (sort (list (format "Fix the tests <%s>" (nth 0 ids))
+                                 (format "Fix the tests <%s>" (nth 2 ids)))
+                           #'string<)
+                     (sort (all-completions "Fix" table) #'string<))))))
+
+(ert-deftest efrit-sessions-list-has-the-cost ()
+  (efrit-test-with-project nil
+    (efrit-test-with-model "[[reply]]\ntext = \"Yes.\"\n"
+      (efrit-test-finish (efrit-test-loop) "What does it cost?")
+      (save-window-excursion
+        (with-current-buffer (efrit-sessions)
+          (efrit-sessions-tests--await "\\$0\\.0[1-9] .*What does it cost")
+          (should (eq 'efrit-sessions-resume
+                      (lookup-key (key-binding [menu-bar efrit]) [Resume])))
+          (kill-buffer))))))
 
 (defun efrit-sessions-tests--elsewhere (id)
   "Open the session ID on the project in a sidecar of its own; return its process."

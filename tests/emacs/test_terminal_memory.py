@@ -76,7 +76,7 @@ def test_memory_is_inserted_with_a_prefix_argument(remembering: Terminal) -> Non
 def test_an_edit_is_looked_at_allowed_and_taken_back(open_emacs: Open, project: Path) -> None:
     terminal = open_emacs(EDITS)
     give(terminal, "efrit-do")
-    terminal.see("Do:")
+    terminal.see("Do in ")
     terminal.type("Change the line.")
     terminal.press("Enter")
     terminal.see("Edit README.md (+1", "-A line.", "+B!")

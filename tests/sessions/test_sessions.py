@@ -254,6 +254,17 @@ def test_sessions_are_listed_the_last_used_first(
     assert {session["session_id"] for session in every} == {"one", "two", "three", "elsewhere"}
 
 
+def test_a_list_with_prices_has_the_usage_and_the_dollars_of_each(
+    sidecar: Connection, project: Path
+) -> None:
+    _open(sidecar, project, session_id="mine")
+    without, priced = (
+        sidecar.request("session/list", price=price)["sessions"][0] for price in (False, True)
+    )
+    assert "dollars" not in without
+    assert priced == without | {"usage": {}, "dollars": 0.0}
+
+
 def test_a_list_of_a_root_that_is_gone_still_finds_its_sessions(
     sidecar: Connection, project: Path
 ) -> None:
