@@ -121,14 +121,16 @@ If MORE is positive, add a line that MORE characters are stored."
       (when (> (or more 0) 0)
         (insert (propertize (format "\n[%d characters more are stored; see \
 `efrit-result-most-characters']\n" more)
-                            'face 'efrit-note))))))
+                            'face 'efrit-note))))
+    (set-buffer-modified-p nil)))
 
 (defun efrit-result--header (result)
   "Return the header line for RESULT, a plist, or nil if it has no handle."
   (and (plist-get result :handle)
        (replace-regexp-in-string
         "%" "%%"
-        (format " %s  %s  %s tokens, %s" (plist-get result :handle) (plist-get result :tool)
+        (format " %s  %s  %s tokens, %s" (plist-get result :handle)
+                (efrit-line-words (efrit-export-use result))
                 (efrit-show-tokens (plist-get result :tokens)) (plist-get result :state)))))
 
 ;;; Modes of results
@@ -160,24 +162,28 @@ Unlike those of Compilation mode, none of them runs a command again.")
     (cond ((funcall so-long-predicate) (so-long))
           ((equal (plist-get result :status) "error"))
           ((member tool '("read_file" "read_buffer"))
-           (setq header (concat header (efrit-result--take-title)))
-           (efrit-result--dress-lines (or (plist-get (plist-get result :arguments) :path)
-                                          (plist-get (plist-get result :arguments) :buffer))))
+           (let ((file (or (plist-get (plist-get result :arguments) :path)
+                           (plist-get (plist-get result :arguments) :buffer))))
+             (setq header (concat header (efrit-result--take-title file)))
+             (efrit-result--dress-lines file)))
           ((member tool '("vcs_diff" "vcs_show")) (efrit-result--dress-diff))
           ((member tool '("run_command" "compile")) (efrit-result--dress-errors))
           ((member tool efrit-result--editing)
            (efrit-result--fetch-diffs session (plist-get result :tool_use_id))))
     (setq header-line-format header)))
 
-(defun efrit-result--take-title ()
-  "Remove the line about the file above its lines; return it for the header line."
+(defun efrit-result--take-title (file)
+  "Remove the line about FILE above its lines; return it for the header line.
+Leave out the name of FILE, which is in the header line already."
   (goto-char (point-min))
   (if (looking-at efrit-result--numbered)
       ""
-    (let ((inhibit-read-only t)
-          (title (buffer-substring-no-properties (point) (line-end-position))))
-      (delete-region (point) (min (point-max) (1+ (line-end-position))))
-      (string-replace "%" "%%" (concat "  " (efrit-permissions-visible title t))))))
+    (let ((title (buffer-substring-no-properties (point) (line-end-position))))
+      (with-silent-modifications
+        (delete-region (point) (min (point-max) (1+ (line-end-position)))))
+      (string-replace "%" "%%" (concat "  " (string-remove-prefix
+                                             (concat file " ")
+                                             (efrit-permissions-visible title t)))))))
 
 (defun efrit-result--dress-lines (file)
   "Show the numbered lines of FILE in this buffer in the mode for FILE."

@@ -238,8 +238,9 @@ INPUT is the TOML of the tool calls of a session, all of which are allowed."
       (should (string-prefix-p ";; -*- eval" (buffer-string)))
       (should (equal "    2 " (substring-no-properties
                                (get-text-property (- (point-max) 3) 'line-prefix))))
-      (should (string-match-p "r1  read_file .*bad\\.el (2 lines" header-line-format))
+      (should (string-match-p "r1  • Read bad\\.el  [0-9]+ tokens, full  (2 lines" header-line-format))
       (should buffer-read-only)
+      (should-not (buffer-modified-p))
       (should (eq (key-binding "q") 'quit-window))
       (should-not (= fill-column 33))
       (should-not tool-lines--ran))))

@@ -80,7 +80,7 @@
       (with-current-buffer shown
         (efrit-viewing-shows "characters more are stored")
         (should buffer-read-only)
-        (should (string-search "read_file" header-line-format)))
+        (should (string-search "r1  • Read README.md" header-line-format)))
       (kill-buffer shown))))
 
 (ert-deftest efrit-view-copies-the-item-at-point ()
