@@ -245,11 +245,12 @@ The project is that of the buffer from which the minibuffer was entered."
                                (lambda () (efrit-with-live-buffer buffer (efrit-attach-show)))))))
 
 (defun efrit-attach-show ()
-  "Mark each name in this message that attaches a file, and show what it attaches.
-Files on another machine are not looked for while the person types."
+  "Mark the names in this message that attach files, and show their sizes.
+Do nothing in a minibuffer that was left meanwhile.  Files on another machine
+are not looked for while the person types."
   (efrit-attach--end-timer)
-  (pcase-let ((`(,begin ,root ,loop) (funcall efrit-attach--where)))
-    (unless (file-remote-p root)
+  (pcase-let ((`(,begin ,root ,loop) (and efrit-attach--where (funcall efrit-attach--where))))
+    (unless (or (null root) (file-remote-p root))
       (let* ((text (buffer-substring-no-properties begin (point-max)))
              (mentions (efrit-attach-mentions text root))
              (paths (delete-dups (mapcar #'caddr mentions))))
@@ -294,7 +295,8 @@ Files on another machine are not looked for while the person types."
   "Return the label of the file PATH below ROOT by its size alone."
   (efrit-attach--label
    (file-size-human-readable
-    (or (file-attribute-size (file-attributes (expand-file-name path root))) 0))
+    (or (file-attribute-size (file-attributes (expand-file-name path root))) 0)
+    'si " " "B")
    'efrit-note))
 
 (defun efrit-attach--counted-label (one)

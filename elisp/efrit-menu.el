@@ -128,7 +128,7 @@ It is nil if no prompt was sent yet, or if nothing has to be sent anew."
                       (annotation-function . ,annotate)
                       (display-sort-function . identity))
          (complete-with-action action names string predicate)))
-     nil nil nil 'efrit-choose-model-history now)))
+     nil 'confirm nil 'efrit-choose-model-history now)))
 
 ;;;###autoload
 (defun efrit-model (model &optional default)
@@ -262,7 +262,8 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 ;;; The menu
 
 ;; The menu of `M-x efrit', and of ? in a session's buffer.  It fits a terminal
-;; of 80 columns and 24 lines.  What cannot be done now is shown as inapt.
+;; of 80 columns and 24 lines.  What cannot be done now is shown as inapt, and
+;; answers only where there is a question.
 
 (defvar efrit-menu--loop nil
   "The loop that was current when the menu was opened, or nil.")
@@ -314,6 +315,14 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
 (defun efrit-menu--no-question-p ()
   "Return non-nil unless the current session asks for permission or to go on."
   (and (efrit-menu--no-use-p) (efrit-menu--not-in 'limited)))
+
+(defun efrit-menu--describe-yes ()
+  "Return the label of the answer yes in the menu."
+  (if (efrit-menu--no-use-p) "go on" "allow once"))
+
+(defun efrit-menu--describe-no ()
+  "Return the label of the answer no in the menu."
+  (if (efrit-menu--no-use-p) "stop" "deny once"))
 
 (defun efrit-menu--not-granted-p (grant)
   "Return non-nil unless the person is offered GRANT, `exactly' or `alike', now."
@@ -401,23 +410,22 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
     ("k" "stop" efrit-stop :inapt-if efrit-menu--cannot-stop-p)
     ("x" "stop one tool" efrit-stop-tool :inapt-if efrit-menu--no-tool-p)
     ("r" "retry" efrit-retry :inapt-if efrit-menu--cannot-retry-p)]
-   ["Answers"
-    ("y" "allow once" efrit-allow-once :inapt-if efrit-menu--no-question-p)
-    ("s" "this, this session" efrit-allow-for-session :inapt-if efrit-menu--not-exactly-p)
-    ("a" "alike, this session" efrit-allow-alike-for-session
-     :inapt-if efrit-menu--not-alike-p)
-    ("p" "this, in this project" efrit-allow-for-project :inapt-if efrit-menu--not-exactly-p)
+   ["Answers" :if-not efrit-menu--no-question-p
+    ("y" efrit-allow-once :description efrit-menu--describe-yes)
+    ("s" "this, this session" efrit-allow-for-session :if-not efrit-menu--not-exactly-p)
+    ("a" "alike, this session" efrit-allow-alike-for-session :if-not efrit-menu--not-alike-p)
+    ("p" "this, in this project" efrit-allow-for-project :if-not efrit-menu--not-exactly-p)
     ("A" "alike, in this project" efrit-allow-alike-for-project
-     :inapt-if efrit-menu--not-alike-p)
-    ("n" "deny once" efrit-deny-once :inapt-if efrit-menu--no-question-p)
-    ("N" "deny this session" efrit-deny-for-session :inapt-if efrit-menu--no-use-p)
-    ("e" "edit the new text" efrit-revise :inapt-if efrit-menu--no-plan-p)
-    ("F" "list and revoke" efrit-permissions :inapt-if efrit-menu--no-session-p)]
+     :if-not efrit-menu--not-alike-p)
+    ("n" efrit-deny-once :description efrit-menu--describe-no)
+    ("N" "deny this session" efrit-deny-for-session :if-not efrit-menu--no-use-p)
+    ("e" "edit the new text" efrit-revise :if-not efrit-menu--no-plan-p)]
    ["Look"
     ("b" "budget" efrit-budget :inapt-if efrit-menu--no-session-p)
     ("u" "undo the last edit" efrit-undo :inapt-if efrit-menu--no-session-p)
     ("M-u" "make it again" efrit-redo :inapt-if efrit-menu--no-session-p)
     ("U" "list the edits" efrit-undo-session :inapt-if efrit-menu--no-session-p)
+    ("F" "list the permissions" efrit-permissions :inapt-if efrit-menu--no-session-p)
     ("o" "open result" efrit-open-result :inapt-if efrit-menu--no-result-p)
     ("w" "copy" efrit-copy :inapt-if efrit-menu--nothing-to-copy-p)]]
   [[:description efrit-menu--settings-heading
@@ -437,7 +445,9 @@ With a prefix argument, as DEFAULT, or without a session, new sessions do."
     ("P" "pack for elsewhere" efrit-context-pack)]]
   (interactive)
   (setq efrit-menu--loop (ignore-errors (efrit-loop-current)))
-  (transient-setup 'efrit))
+  ;; In a small terminal the windows above give way to the menu.
+  (let ((window-min-height 2))
+    (transient-setup 'efrit)))
 
 (provide 'efrit-menu)
 ;;; efrit-menu.el ends here

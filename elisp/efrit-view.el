@@ -191,6 +191,9 @@ Text that is in the box moves behind the text of the message."
   "Return the line with the state of LOOP, and with the buttons for that state."
   (pcase-let* ((state (efrit-loop-state loop))
                (`(,face . ,buttons) (efrit-live--buttons state)))
+    ;; The question whether to go on has buttons of its own.
+    (when (and (eq state 'limited) (efrit-ask-text loop))
+      (setq buttons nil))
     (concat (propertize (concat "● " (efrit-live--activity-text loop state)) 'face face)
             (mapconcat (pcase-lambda (`(,label ,command))
                          (concat "  " (efrit-ask-button (concat "[" label "]") command)))

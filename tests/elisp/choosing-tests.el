@@ -99,7 +99,7 @@ text = \"Done.\"
 
 (ert-deftest efrit-model-takes-a-name-that-is-not-known ()
   (efrit-viewing-with-view choosing-tests--two
-    (choosing-tests--press "M-x efrit-model RET of-my-own RET")
+    (choosing-tests--press "M-x efrit-model RET of-my-own RET RET")
     (efrit-viewing-shows "The model is of-my-own, whose price is not known.")
     (should (equal "of-my-own" (efrit-loop-option view-loop 'efrit-claude-model)))))
 
@@ -249,6 +249,24 @@ text = \"Done.\"
     (should (eq 'idle (efrit-test-rest view-loop)))
     (efrit-viewing-to "Evaluate ")
     (should-not (seq-difference '("o" "w" "c") (choosing-tests--menu)))))
+
+(ert-deftest efrit-menu-answers-the-question-whether-to-go-on ()
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"vcs_status\", input = {} }]
+[[reply]]
+text = \"Done.\"
+"
+    (efrit-test-with-options view-loop ((efrit-max-turns 1))
+      (efrit-viewing-type "Go.")
+      (should (eq 'limited (efrit-test-rest view-loop)))
+      (let ((keys (choosing-tests--menu)))
+        (should-not (seq-difference '("y" "n" "k" "c") keys))
+        (should-not (seq-intersection '("s" "a" "p" "A" "N" "e") keys)))
+      (should (equal "go on" (efrit-menu--describe-yes)))
+      (should-not (string-search "[continue]" (efrit-viewing-view-text)))
+      (efrit-allow-once)
+      (should (eq 'idle (efrit-test-rest view-loop))))))
 
 (ert-deftest efrit-menu-without-a-session-offers-to-begin-one ()
   (efrit-test-with-project nil

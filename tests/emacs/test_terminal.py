@@ -160,7 +160,6 @@ def test_the_menu_fits_a_small_terminal(open_emacs: Open) -> None:
     screen = terminal.see(
         "No session is open here",
         "Session",
-        "Answers",
         "Look",
         "Sessions",
         "Memory",
@@ -170,6 +169,18 @@ def test_the_menu_fits_a_small_terminal(open_emacs: Open) -> None:
         "pack for elsewhere",
     )
     assert "\\" not in screen, screen
+
+
+def test_the_menu_fits_beside_a_session_that_asks(open_emacs: Open) -> None:
+    terminal = open_emacs(
+        '[[reply]]\ntool = [{ name = "eval_sexp", input = { code = "(+ 1 2)" } }]\n', (80, 24)
+    )
+    do(terminal, "Count.")
+    terminal.see("Evaluate this code in your Emacs?")
+    terminal.press("C-c", "?")
+    terminal.see(
+        "Count.", "Answers", "allow once", "model: claude-sonnet-5-5", "pack for elsewhere"
+    )
 
 
 def test_an_evaluation_without_end_is_quit_as_any_other(open_emacs: Open, project: Path) -> None:
