@@ -346,6 +346,16 @@ the first line keep their places in the text, or stay near them."
                       (efrit-item-at (1- (efrit-item-start item))))))
     item))
 
+(defun efrit-exchange-number ()
+  "Return the number of the exchange at point, from 0; nil in the live part or box."
+  (and (< (point) efrit-transcript-end)
+       (seq-position (efrit-exchange--list) (efrit-exchange-at (point)))))
+
+(defun efrit-exchange-go-to (number)
+  "Move to the exchange NUMBER, from 0, and return non-nil; else return nil."
+  (when-let* ((exchange (nth number (efrit-exchange--list))))
+    (goto-char (efrit-exchange--head exchange))))
+
 (defun efrit-exchange-toggle (exchange)
   "Hide all of EXCHANGE, a message item, but its head; or show it again."
   (if (efrit-exchange-folded-p exchange)

@@ -832,6 +832,8 @@ Do so in steps: a long session has thousands of them."
                      efrit-session-view-mode-map)
   "Keys above the reply box.")
 
+(defvar desktop-save-buffer)
+
 ;; The map above the reply box inherits the menu.
 (easy-menu-define efrit-session-view-menu efrit-session-view-mode-map
   "Menu of a session's buffer."
@@ -882,6 +884,8 @@ Everywhere:
   (efrit-window-set-up)
   (setq-local filter-buffer-substring-function #'efrit-session-view--copied-text)
   (efrit-keep-keys)
+  (setq-local bookmark-make-record-function #'efrit-restore-bookmark
+              desktop-save-buffer #'efrit-restore-desktop-save)
   (add-hook 'context-menu-functions #'efrit-session-view--context-menu 10 t)
   (efrit-markdown-set-up)
   (add-hook 'change-major-mode-hook #'efrit-session-view--refuse-mode nil t)
@@ -990,7 +994,7 @@ The text of a reply is copied as Markdown."
   (let ((root (efrit-loop-root loop))
         (buffer (generate-new-buffer "*efrit*")))
     (puthash loop buffer efrit-session-view--buffers)
-    (efrit-session-view--name-all)
+    (efrit-session-view-name-all)
     (with-current-buffer buffer
       (efrit-session-view-mode)
       (setq default-directory (file-name-as-directory root)
@@ -1015,7 +1019,7 @@ The text of a reply is copied as Markdown."
     (efrit-loop-observe loop #'efrit-session-view--observe)
     buffer))
 
-(defun efrit-session-view--name-all ()
+(defun efrit-session-view-name-all ()
   "Name the buffer of each session by its title, so that all can be told apart.
 Before a session has a title, that of its project stands for it.  Where several
 have the same title, the project follows, or else the session's id."
@@ -1063,7 +1067,7 @@ have the same title, the project follows, or else the session's id."
     (efrit-transcript-in buffer
       (efrit-view-observe loop event)
       (when (eq (car event) 'title)
-        (efrit-session-view--name-all))
+        (efrit-session-view-name-all))
       (when (memq (car event) '(begun ended price state chosen budget ask question))
         (force-mode-line-update))
       (when (and (eq (car event) 'use) (eq (efrit-use-state (cadr event)) 'done))
@@ -1193,7 +1197,7 @@ If they are not, the next turn brings it."
   (efrit-stop-timer efrit-session-view--budget-timer)
   (when efrit-loop-here
     (remhash efrit-loop-here efrit-session-view--buffers)
-    (efrit-session-view--name-all)
+    (efrit-session-view-name-all)
     (unless (efrit-loop-resting-p efrit-loop-here)
       (efrit-loop-stop efrit-loop-here))))
 

@@ -892,10 +892,17 @@ A relative name depends on the current folder: it may name a project's folder."
     (autoload command file nil t)))
 
 (autoload 'efrit-session-view-show "efrit-view")
+(autoload 'efrit-restore-bookmark "efrit-restore")
+(autoload 'efrit-restore-jump "efrit-restore")
+(autoload 'efrit-restore-desktop "efrit-restore")
+(autoload 'efrit-restore-desktop-save "efrit-restore")
 (autoload 'efrit-batch-do "efrit-do")
 (autoload 'efrit-demo-batch "efrit-demo")
 (autoload 'efrit-do-task "efrit-do")
 (autoload 'efrit-sidecar-start "efrit-sidecar")
+
+(dolist (mode '(efrit-session-view-mode efrit-restore-mode))
+  (add-to-list 'desktop-buffer-mode-handlers (cons mode 'efrit-restore-desktop)))
 
 ;;; Outdated compiled files
 

@@ -310,5 +310,54 @@ The STEPS are texts to type and commands to call."
           (should (eq evil-state 'normal))))
     (evil-mode -1)))
 
+;;; Bookmarks and desktops
+
+(require 'bookmark)
+(require 'desktop)
+
+(ert-deftest efrit-moving-a-bookmark-resumes-the-session-at-the-exchange ()
+  (efrit-moving-tests--with-two
+    (let ((bookmark-alist nil)
+          (bookmark-save-flag nil)
+          (id (efrit-loop-id view-loop)))
+      (efrit-viewing-to "Read README.md")
+      (bookmark-set "mine")
+      (kill-buffer)
+      (efrit-do-forget view-loop)
+      (save-window-excursion
+        (bookmark-jump "mine")
+        (should (equal id (efrit-loop-id efrit-loop-here)))
+        (should (equal "You\nWhat is README.md?" (efrit-moving-tests--line)))
+        (efrit-viewing-shows "The answer to the second.")
+        (kill-buffer)))))
+
+(ert-deftest efrit-moving-a-desktop-restores-a-buffer-that-resumes-its-session ()
+  (efrit-moving-tests--with-two
+    (should (efrit-test-wait-until
+             (lambda () (equal "*efrit: What is README.md?*" (buffer-name)))))
+    (let* ((folder (file-name-as-directory (make-temp-file "efrit-desktop-" t)))
+           (desktop-restore-frames nil)
+           (desktop-restore-eager t)
+           (desktop-file-modtime nil)
+           (id (efrit-loop-id view-loop)))
+      (unwind-protect
+          (save-window-excursion
+            (desktop-save folder t)
+            (setq desktop-dirname nil)
+            (kill-buffer)
+            (efrit-do-forget view-loop)
+            (let ((noninteractive nil))
+              (desktop-read folder))
+            (set-buffer "*efrit: What is README.md?*")
+            (should (string-search "This session is stored.  RET resumes it."
+                                   (efrit-viewing-view-text)))
+            (should-not (efrit-loop-of-session id))
+            (efrit-viewing-press "RET")
+            (should (equal id (efrit-loop-id efrit-loop-here)))
+            (should (equal "*efrit: What is README.md?*" (buffer-name)))
+            (efrit-viewing-shows "The answer to the second.")
+            (kill-buffer))
+        (delete-directory folder t)))))
+
 (provide 'moving-tests)
 ;;; moving-tests.el ends here
