@@ -80,20 +80,23 @@
   (interactive)
   (let* ((loop (efrit-loop-current))
          (use (or (efrit-result-use-here)
-                  (user-error "No tool use at point or above")))
+                  (user-error "No single tool call at point or above; TAB opens a group")))
          (handle (plist-get (efrit-use-result use) :handle)))
     (unless handle
       (user-error "%s has no stored result" (efrit-use-name use)))
     (efrit-result-show (efrit-loop-id loop) handle)))
 
 (defun efrit-result-use-here ()
-  "Return the tool use at point or the nearest one above, or nil."
+  "Return the tool use at point or the nearest one above, or nil.
+Return nil as well on the line of a group of tool uses, or below it."
   (let ((place (point))
         item)
     (while (and (setq item (efrit-item-before place))
-                (not (eq (efrit-item-kind item) 'use)))
+                (not (memq (efrit-item-kind item) '(use group))))
       (setq place (1- (efrit-item-start item))))
-    (and item (efrit-item-data item))))
+    (and item
+         (eq (efrit-item-kind item) 'use)
+         (efrit-item-data item))))
 
 (defun efrit-result--fetch (name session method params show)
   "Call METHOD with PARAMS for the session whose id is SESSION.

@@ -147,6 +147,7 @@ text = \"Seen.\"
     (should-not (string-search "Search \"line\"" (efrit-viewing-view-text)))
     (let ((folded (efrit-viewing-view-text)))
       (efrit-viewing-to "Searched 2 times")
+      (should-error (efrit-viewing-press "o") :type 'user-error)
       (efrit-viewing-press "TAB")
       (efrit-viewing-in-order "✗ Read nix" "▾ Searched 2 times" "• Search \"absent\" · no matches"
                               "• Git status" "• List files" "• Search \"A\" · " "Seen.")
