@@ -53,8 +53,8 @@ Bringing a question or its further answers in sight counts as an answer.")
 (defconst efrit-ask--default-columns 80
   "Columns for which questions are laid out in a buffer that is in no window.")
 
-(defvar-local efrit-ask--laid-out-size nil
-  "The columns and lines for which the question in this buffer is laid out.")
+(defvar-local efrit-ask--layout nil
+  "The layout of the question in this buffer, see `efrit-ask--layout'.")
 
 (defvar efrit-ask--with-more (make-hash-table :test #'eq :weakness 'key)
   "The loops whose questions show all answers: a hash table from loops to t.")
@@ -114,7 +114,7 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
 (defun efrit-ask-text (loop)
   "Return the text of LOOP's question, or nil.
 It asks for permission, whether to go on, or what the model wants to know."
-  (setq efrit-ask--laid-out-size (efrit-ask--size))
+  (setq efrit-ask--layout (efrit-ask--layout))
   (cond ((efrit-run-pending-use loop) (efrit-ask--permission loop))
         ((efrit-ask--guard loop) (efrit-ask--guard-text (efrit-ask--guard loop)))
         ((efrit-ask-open-p) (apply #'efrit-ask--question-text (cdr efrit-ask--question)))))
@@ -597,8 +597,12 @@ Several changes have a line each."
 ;;;; Layout
 
 (defun efrit-ask-fits-p ()
-  "Return non-nil if the questions in this buffer are laid out for its windows."
-  (equal efrit-ask--laid-out-size (efrit-ask--size)))
+  "Return non-nil if the question in this buffer is laid out for its windows."
+  (equal efrit-ask--layout (efrit-ask--layout)))
+
+(defun efrit-ask--layout ()
+  "Return the columns, and the lines of a diff, that questions here may have."
+  (list (car (efrit-ask--size)) (efrit-ask--diff-lines)))
 
 (defun efrit-ask--size ()
   "Return the columns and lines of the smallest window of this buffer, as a cons."
