@@ -305,8 +305,8 @@ are not looked for while the person types."
          (efrit-attach--label (format "not attached: %s" (plist-get one :problem)) 'efrit-failed))
         ((plist-get one :question)
          (efrit-attach--label "may hold secrets: you are asked" 'efrit-busy))
-        (t (efrit-attach--label (format "%s, ~%s" (plist-get one :facts)
-                                        (efrit-count-text (plist-get one :tokens) "token"))
+        (t (efrit-attach--label (format "%s, ~%s tokens" (plist-get one :facts)
+                                        (efrit-show-number (plist-get one :tokens)))
                                 'efrit-note))))
 
 (provide 'efrit-attach)

@@ -73,8 +73,10 @@
 
 (defun efrit-show-failing (use count)
   "Return a sentence about USE, which failed COUNT times in a row."
-  (format "%s failed %d times in a row with the same input: %s"
-          (efrit-use-name use) count (efrit-show-arguments (efrit-use-arguments use) 60)))
+  (format "The same call failed %d times in a row: %s" count
+          (truncate-string-to-width
+           (string-trim (concat (efrit-line--verb use) " " (efrit-line--object use)))
+           efrit-line--most-columns nil nil "…")))
 
 (defun efrit-show-keys (keys columns)
   "Return KEYS, lists of key and what it does, as lines of at most COLUMNS."

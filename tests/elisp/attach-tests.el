@@ -105,7 +105,7 @@ text = \"Done.\"
     (efrit-test-write "bin" (string 0 1 2 3 0 0 0 0))
     (goto-char (point-max))
     (insert "Compare @README.md with @long.txt, @gone.txt, @.env and @bin.")
-    (attach-tests--show "\\` (3 lines, ~[0-9]+ tokens)\\'" "\\` (lines 1-[0-9,]+ of 3,000, ~[0-9]+ tokens)\\'"
+    (attach-tests--show "\\` (3 lines, ~[0-9,]+ tokens)\\'" "\\` (lines 1-[0-9,]+ of 3,000, ~[0-9,]+ tokens)\\'"
                         "may hold secrets: you are asked" "not attached: bin: it holds no text")
     (let ((overlay (car (overlays-in (+ efrit-transcript-box 9) (+ efrit-transcript-box 10)))))
       (should (eq 'efrit-attached (overlay-get overlay 'face)))
@@ -179,7 +179,7 @@ iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAA
                     nil (expand-file-name "dot.png" efrit-test-project) nil 'silent))
     (goto-char (point-max))
     (insert "What is @dot.png?")
-    (attach-tests--show "\\` (image, ~[0-9]+ tokens)\\'")
+    (attach-tests--show "\\` (image, ~[0-9,]+ tokens)\\'")
     (efrit-viewing-press "RET")
     (should (eq 'idle (efrit-test-rest view-loop)))
     (efrit-viewing-in-order "▸ Attached image dot.png, PNG 1x1, ~" "I see.")

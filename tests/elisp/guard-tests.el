@@ -155,7 +155,7 @@ text = \"That is all.\"
     (should (eq (efrit-test-rest view-loop) 'idle))
     (should (= 1 (efrit-viewing-count "in a row")))
     (efrit-viewing-in-order
-     "! read_file failed 3 times in a row with the same input: gone.txt; C-c C-k stops it"
+     "! The same call failed 3 times in a row: Read gone.txt; C-c C-k stops it"
      "I give up.")))
 
 (ert-deftest efrit-failing-calls-that-differ-or-end-well-are-not-shown ()
@@ -178,7 +178,7 @@ text = \"That is all.\"
       (should (efrit-test-wait-until
                (lambda ()
                  (with-current-buffer "*Messages*"
-                   (string-search "read_file failed 3 times in a row with the same input"
+                   (string-search "The same call failed 3 times in a row: Read gone.txt"
                                   (buffer-string)))))))))
 
 (provide 'guard-tests)
