@@ -40,7 +40,8 @@ print the report and exit, with 1 if there is a problem."
          (theirs (efrit-doctor--sidecars))
          (there (when-let* ((remote (file-remote-p default-directory)))
                   (efrit-doctor--remote remote)))
-         (report (concat "Emacs\n" (efrit-doctor--table checks)
+         (report (concat (efrit-doctor--summary checks endpoint theirs there) "\n\n"
+                         "Emacs\n" (efrit-doctor--table checks)
                          "\nModel\n" (efrit-doctor--table endpoint)
                          (and theirs (concat "\nSidecar\n" (cdr theirs)))
                          (cdr there)))
@@ -101,6 +102,10 @@ Ask the endpoint for its models, which is free of charge."
                                          (concat "there is one for " (efrit-endpoint-host))
                                        "no key, and none is required")
                              nil))
+    (efrit-no-key
+     (efrit-doctor--check nil "key" "none for the vendor's endpoint"
+                          (concat "M-x efrit-add-key; or M-x efrit-use-local-server, which needs \
+none.  " (cadr err))))
     (user-error (efrit-doctor--check nil "key" "unusable" (cadr err)))))
 
 (defun efrit-doctor--model ()
@@ -108,7 +113,8 @@ Ask the endpoint for its models, which is free of charge."
   (pcase (efrit-doctor--ask-models efrit-claude-model)
     ((and (pred stringp) problem)
      (efrit-doctor--check nil "endpoint" problem
-                          "check `efrit-claude-url', and the network"))
+                          "check the network and `efrit-claude-url'; M-x efrit-use-local-server \
+sets the address of a server on this machine"))
     (`(200 . ,_) (efrit-doctor--check t "model" efrit-claude-model nil))
     (`(,(and status (or 401 403)) . ,_)
      (efrit-doctor--check nil "endpoint" (format "refused the key with %d" status)
@@ -121,7 +127,7 @@ Ask the endpoint for its models, which is free of charge."
             (format "%s is not among the models (%s)" efrit-claude-model
                     (truncate-string-to-width (string-join names ", ") 200 nil nil t))
           (format "%s; the endpoint lists no models (status %d)" efrit-claude-model status))
-        "set `efrit-claude-model' to one of these")))))
+        "M-x efrit-model chooses one of these; or set `efrit-claude-model'")))))
 
 (defun efrit-doctor-models ()
   "Return the names of the models that the endpoint lists, or nil for none.
@@ -260,6 +266,18 @@ PROBLEM is the text of the problem with the program, or nil."
 
 ;;; The report
 
+(defun efrit-doctor--summary (checks endpoint theirs there)
+  "Return a line that says whether everything is in order.
+CHECKS and ENDPOINT are findings, THEIRS and THERE the reports of the sidecars,
+as in `efrit-doctor'."
+  (let ((problems (cl-count-if-not #'efrit-doctor-check-ok (append checks endpoint))))
+    (cond ((> problems 0)
+           (format "%s in the way of a first request; what to do stands behind the arrow."
+                   (if (= problems 1) "One problem is" (format "%d problems are" problems))))
+          ((and (eql (car theirs) 0) (or (null there) (car there)))
+           "Everything is in order: M-x efrit-do.")
+          (t "M-x efrit-do works; what the sidecar lacks stands below, with what to do."))))
+
 (defun efrit-doctor--table (findings)
   "Return FINDINGS, a list of `efrit-doctor-check', as a table."
   (let ((width (apply #'max (mapcar (lambda (check)
@@ -281,6 +299,7 @@ PROBLEM is the text of the problem with the program, or nil."
   (with-current-buffer (get-buffer-create "*efrit doctor*")
     (efrit-set-buffer-text report)
     (special-mode)
+    (setq word-wrap t)
     (display-buffer (current-buffer))))
 
 (provide 'efrit-doctor)

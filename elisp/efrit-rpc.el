@@ -258,7 +258,8 @@ set it to one, or to nil" (car command)))
       (format "The sidecar is not installed.  Run in a shell: make -C %s setup"
               (shell-quote-argument (directory-file-name checkout)))
     "The program efrit-budget is not on your PATH.  Run in a shell, in a \
-checkout of efrit-budget: pip install .  Or set `efrit-sidecar-command'"))
+checkout of efrit-budget: make setup.  Then set `efrit-sidecar-command' to \
+.venv/bin/efrit-budget there"))
 
 ;;; The process on this machine
 

@@ -283,11 +283,10 @@ of every prompt count, from a cache or not, and those of every reply."
   "Least `gc-cons-threshold' while a session works; nil: do not change it."
   :type '(choice (const :tag "Leave it" nil) natnum) :risky t)
 
-(defcustom efrit-system-file
-  (expand-file-name "efrit-system.txt"
-                    (file-name-directory (or load-file-name buffer-file-name)))
-  "The file with the system prompt; {root} in it is the project's root."
-  :type 'file :risky t)
+(defcustom efrit-system-file nil
+  "File with another system prompt, or nil for that of efrit.
+The text {root} in it stands for the project's root."
+  :type '(choice (const :tag "That of efrit" nil) file) :risky t)
 
 (defcustom efrit-instruction-files '("AGENTS.md" "CLAUDE.md")
   "Files of a project with instructions for a model.

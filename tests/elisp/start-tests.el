@@ -64,7 +64,7 @@ sys.stdin.read()
          (efrit-directory (file-name-as-directory (expand-file-name "elisp" folder))))
     (unwind-protect
         (progn
-          (should (string-match-p "pip install"
+          (should (string-match-p "make setup.*efrit-sidecar-command"
                                   (cadr (should-error (efrit-executable-command)
                                                       :type 'user-error))))
           (write-region "" nil (expand-file-name "pyproject.toml" folder) nil 'silent)
@@ -239,7 +239,7 @@ what the endpoint has to be sent in a header, or nil."
     (should (string-match-p "ok +model +one$"
                             (efrit-start-tests--endpoint '(("/v1/models/one" 200 "{}")))))
     (should (string-match-p
-             "problem +model +one is not among the models (two, three) -> set `efrit-claude-model'"
+             "problem +model +one is not among the models (two, three) -> M-x efrit-model"
              (efrit-start-tests--endpoint
               '(("/v1/models" 200 "{\"data\":[{\"id\":\"two\"},{\"id\":\"three\"},7]}")))))
     (should (string-match-p "ok +model +one; .*404" (efrit-start-tests--endpoint nil)))
