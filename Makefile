@@ -42,7 +42,7 @@ bench: ## measure against the references, in one run
 	@.ci/setup bench
 	@.venv/bin/python -m tests.benchmarks
 
-screenshot: ## picture a session anew, into docs/session.png
+screenshot: ## picture the demo anew, into docs/*.png
 	@.ci/setup picture
 	@.venv/bin/python -m tests.emacs.screenshot
 

@@ -267,7 +267,7 @@ PROBLEM is the text of the problem with the program, or nil."
 ;;; The report
 
 (defun efrit-doctor--summary (checks endpoint theirs there)
-  "Return a line that says whether everything is in order.
+  "Return a line about whether everything is in order.
 CHECKS and ENDPOINT are findings, THEIRS and THERE the reports of the sidecars,
 as in `efrit-doctor'."
   (let ((problems (cl-count-if-not #'efrit-doctor-check-ok (append checks endpoint))))

@@ -22,6 +22,7 @@
 (defvar auth-sources)
 
 (declare-function auth-source-forget-all-cached "auth-source" ())
+(declare-function epg-list-keys "epg" (context &optional name mode))
 
 ;;;###autoload
 (defun efrit-add-key ()
@@ -64,11 +65,9 @@ apikey" (efrit-endpoint-host)))))
 
 (defun efrit-setup--secret-key-p ()
   "Return non-nil if gpg has a secret key, with which it can encrypt a file."
-  (and (executable-find "gpg")
-       (with-temp-buffer
-         (ignore-errors
-           (call-process "gpg" nil '(t nil) nil "--batch" "--list-secret-keys"))
-         (> (buffer-size) 0))))
+  (require 'epg)
+  (ignore-errors
+    (epg-list-keys (epg-make-context 'OpenPGP) nil t)))
 
 (defun efrit-setup--create (file)
   "Create FILE, readable by nobody else, unless it exists or is encrypted."

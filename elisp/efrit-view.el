@@ -874,6 +874,8 @@ Everywhere:
 \\{efrit-session-view-mode-map}"
   (setq-local scroll-conservatively 10000
               bidi-paragraph-direction 'left-to-right
+              ;; Else each line of prose that goes on has two arrows beside it.
+              fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
               header-line-format '(:eval (efrit-session-view--header))
               mode-line-process '(:eval (efrit-session-view--activity)))
   (setq truncate-lines nil
