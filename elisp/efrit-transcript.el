@@ -114,9 +114,11 @@ MEMBERS are items that are not in the buffer until the item is opened."
 (defun efrit-item-group (items kind head sought)
   "Replace ITEMS, which follow each other, by one folded item of KIND with HEAD.
 Return the new item, whose members are ITEMS; SOUGHT is as in `efrit-item'."
-  (let ((efrit-transcript-place (marker-position (efrit-item-start (car items)))))
+  ;; In a folded exchange the new item must come where the fold still is.
+  (let* ((efrit-transcript-place (marker-position (efrit-item-start (car items))))
+         (group (efrit-item-add kind head :sought sought :members items)))
     (mapc #'efrit-item--hide items)
-    (efrit-item-add kind head :sought sought :members items)))
+    group))
 
 (defun efrit-item-join (group items)
   "Add ITEMS, which follow GROUP and its members in the buffer, to the members."
@@ -384,7 +386,7 @@ the first line keep their places in the text, or stay near them."
            (let ((place (point)))
              (forward-line 1)
              (push (list (efrit-exchange--line) (cons "The message" place)) index)))
-          ('use
+          ((or 'use 'group)
            (when index
              (goto-char (efrit-item-start item))
              (push (cons (efrit-exchange--line) (point)) (cdar index)))))))

@@ -1108,7 +1108,8 @@ With FOLLOW, visit the link at point instead, if there is one."
     (define-key-after menu [efrit-separator] menu-bar-separator)
     (when item
       (pcase-dolist (`(,label ,command)
-                     `(,@(and (or (efrit-item-body item) (eq (efrit-item-kind item) 'message))
+                     `(,@(and (or (efrit-item-body item)
+                                  (memq (efrit-item-kind item) '(message group)))
                               '(("Open or Fold" efrit-session-view-tab)))
                        ,@(and (eq (efrit-item-kind item) 'use)
                               '(("Visit the File" efrit-session-view-return)

@@ -167,6 +167,22 @@ text = \"Seen.\"
                                 "▸ Searched 2 times, asked git, listed files" "Seen.")
         (kill-buffer)))))
 
+(ert-deftest efrit-view-folds-groups-in-an-exchange-that-is-folded ()
+  (efrit-viewing-with-view tool-lines--reading
+    (let ((efrit-view-least-group nil))
+      (efrit-viewing-type "Look.")
+      (should (eq 'idle (efrit-test-rest view-loop))))
+    (efrit-viewing-to "You\nLook.")
+    (efrit-viewing-press "TAB")
+    (efrit-view--fold-groups)
+    (dolist (text '("I look." "▸ Read 1 file" "✗ Read nix" "▸ Searched 2 times" "Seen."))
+      (efrit-viewing-to text)
+      (should (invisible-p (point))))
+    (efrit-viewing-to "You\nLook.")
+    (efrit-viewing-press "TAB")
+    (efrit-viewing-to "▸ Searched 2 times")
+    (should-not (invisible-p (point)))))
+
 (ert-deftest efrit-view-folds-nothing-where-the-person-is-or-wants-no-groups ()
   (efrit-viewing-with-view tool-lines--reading
     (let ((efrit-view-least-group nil))
