@@ -27,7 +27,9 @@
 ;;; The mode
 
 (defvar efrit-memory-mode-map
-  (efrit-make-keymap '(("t" efrit-memory-timeline)
+  (efrit-make-keymap '(("n" next-line)
+                       ("p" previous-line)
+                       ("t" efrit-memory-timeline)
                        ("s" efrit-memory-search)))
   "Keys of `efrit-memory-mode'.")
 
@@ -48,7 +50,11 @@
   "Major mode that shows observations.
 
 \\{efrit-memory-mode-map}"
-  (efrit-keep-keys))
+  (efrit-keep-keys)
+  (let ((keys '(("n" "next line") ("p" "previous") ("t" "timeline") ("s" "search") ("?" "help"))))
+    (efrit-list-add-menu keys)
+    (setq header-line-format
+          `(:eval (efrit-list-keys-line ',keys (window-width))))))
 
 ;;; Commands
 

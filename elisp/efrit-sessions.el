@@ -196,12 +196,12 @@ A nil VALUE is an empty object."
 \\{efrit-sessions-mode-map}"
   (efrit-keep-keys)
   (setq tabulated-list-format
-        `[("Last used" 14 ,(efrit-sessions--sorter :touched))
+        `[("Last used" 13 ,(efrit-sessions--sorter :touched))
           ("State" 8 t)
           ("Calls" 6 ,(efrit-sessions--sorter :calls) :right-align t)
           ("Cost" 7 ,(efrit-sessions--sorter :dollars) :right-align t)
-          ("Id" 8 t)
           ("Title" 40 t)
+          ("Id" 8 t)
           ("Project" 0 t)]
         tabulated-list-padding 1
         tabulated-list-sort-key '("Last used" . t)
@@ -365,8 +365,8 @@ Signal a `user-error' if the session is working."
           (efrit-sessions--state session)
           (propertize (format "%d" (plist-get session :calls)) 'face 'efrit-figures)
           (propertize (efrit-sessions--cost session) 'face 'efrit-figures)
-          (propertize (plist-get session :session_id) 'face 'efrit-figures)
           (if (string-empty-p (plist-get session :title)) "-" (plist-get session :title))
+          (propertize (plist-get session :session_id) 'face 'efrit-figures)
           (abbreviate-file-name (concat (efrit-host-prefix efrit-sessions--host)
                                          (plist-get session :root)))))
 

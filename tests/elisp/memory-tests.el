@@ -126,6 +126,18 @@
      (forward-line -1)
      (should (equal 3 (efrit-memory--id-here))))))
 
+(ert-deftest efrit-memory-timeline-moves-by-line-and-shows-its-keys ()
+  (memory-test-with
+   (efrit-memory-timeline 2)
+   (with-current-buffer "*efrit memory*"
+     (goto-char (point-min))
+     (call-interactively (key-binding "n"))
+     (should (equal 2 (efrit-memory--id-here)))
+     (call-interactively (key-binding "p"))
+     (should (equal 1 (efrit-memory--id-here)))
+     (should (string-match-p "t timeline  s search"
+                             (substring-no-properties (eval (cadr header-line-format) t)))))))
+
 (ert-deftest efrit-memory-save-keeps-the-region ()
   (memory-test-with
    (with-temp-buffer
