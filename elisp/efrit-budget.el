@@ -40,7 +40,8 @@ replies to `session/turns' and `worklog/list'."
   "Return the columns of ROW, a vector of strings; leave some out if NARROW."
   (let ((tokens (efrit-budget-rows--tokens (plist-get row :tokens) (plist-get row :now) narrow))
         (state (efrit-budget-rows--state row))
-        (about (efrit-permissions-visible (or (plist-get row :about) "") t)))
+        (about (efrit-permissions-visible
+                (replace-regexp-in-string "[ \t\n]+" " " (or (plist-get row :about) "")) t)))
     (if narrow
         (vector tokens (plist-get row :item) (plist-get row :tool) state about)
       (vector tokens (plist-get row :item) (plist-get row :tool)

@@ -379,6 +379,14 @@ text = \"Back.\"
     (search-forward "a_tool")
     (should (eq 'efrit-tool (get-text-property (1- (point)) 'face)))))
 
+(ert-deftest efrit-budget-a-text-of-several-lines-is-shown-in-one ()
+  (should (equal "The cause: <U+202E>three"
+                 (aref (efrit-budget-rows-columns
+                        '(:item "t1" :tool "reply" :state "full" :tokens 5 :now 5
+                                :about "The cause:\n\n\u202ethree")
+                        nil)
+                       5))))
+
 (ert-deftest efrit-budget-opens-the-stored-original ()
   "Return on a result shows its stored text, on what was said all of that."
   (efrit-budget-tests--with-view loop
