@@ -432,7 +432,10 @@ both are in sight together."
 (defun efrit-ask--body (use)
   "Return what USE would do, as lines: a part of its diff, or all its arguments."
   (if (efrit-use-plan use)
-      (efrit-ask--diff-part (efrit-plan-text (efrit-use-plan use)))
+      (efrit-ask--diff-part (efrit-plan-text (efrit-use-plan use))
+                            ;; What is asked about each time is shown whole.
+                            (if (efrit-use-guard use) most-positive-fixnum
+                              (efrit-ask--diff-lines)))
     (let* ((arguments (ignore-errors (efrit-json-plist (efrit-use-arguments use))))
            (main (efrit-show-main-argument use)))
       (if (null main)
@@ -448,16 +451,18 @@ both are in sight together."
                                           (efrit-ask--value-text value) t))
                                  'face 'efrit-figures 'wrap-prefix "    ")))))))
 
-(defun efrit-ask--diff-part (diff)
-  "Return the first lines of DIFF for a question, and where to see the rest.
-The names of a single file are left out, since the title has them."
+(defun efrit-ask--diff-part (diff most)
+  "Return at most MOST lines of DIFF for a question, and where to see the rest.
+The names of a single file are left out, since the title has them, and of a
+longer diff first lines that do not change."
   (let* ((bare (if (and (string-match "\\`--- .*\n\\+\\+\\+ .*\n" diff)
                         (not (string-match-p "^--- .*\n\\+\\+\\+ " diff (match-end 0))))
                    (substring diff (match-end 0))
                  diff))
          (lines (split-string (string-remove-suffix "\n" bare) "\n"))
-         (shown (seq-take lines (efrit-ask--diff-lines)))
-         (width (* 2 (car (efrit-ask--size))))
+         (shown (seq-take (if (> (length lines) most) (efrit-ask--near-changes lines) lines)
+                          most))
+         (width (if (= most most-positive-fixnum) most (* 2 (car (efrit-ask--size)))))
          (cut (seq-count (lambda (line) (> (string-width line) width)) shown))
          (rest (- (length lines) (length shown))))
     (concat
@@ -478,6 +483,15 @@ The names of a single file are left out, since the title has them."
                 'face 'efrit-note)
                (efrit-ask--button "d" "show the whole diff" #'efrit-show-diff)
                "\n")))))
+
+(defun efrit-ask--near-changes (lines)
+  "Return those of LINES, of a diff, that change or stand beside a change."
+  (cl-loop for (before line after) on (cons "" lines)
+           while line
+           unless (and (string-prefix-p " " line)
+                       (not (string-match-p "\\`[-+]" before))
+                       (not (string-match-p "\\`[-+]" (or after ""))))
+           collect line))
 
 (defun efrit-ask--answer-lines (loop use)
   "Return lines with the answers to the question of LOOP about USE.

@@ -139,6 +139,33 @@ text = \"I see.\"
         (kill-buffer)))
     (efrit-deny-once)))
 
+(ert-deftest efrit-view-leaves-out-of-a-long-diff-first-what-does-not-change ()
+  "Each change is in sight, with the lines beside it."
+  (let ((context (lambda (from) (mapconcat (lambda (n) (format " same %d\n" n))
+                                           (number-sequence from (+ from 8)) ""))))
+    (with-temp-buffer
+      (should (equal (concat "  │ @@ -1,20 +1,20 @@\n  │  same 9\n  │ -one\n  │ +two\n  │  same 11\n"
+                             "  │  same 19\n  │ +three\n"
+                             "  … 15 more lines  [d] show the whole diff\n")
+                     (substring-no-properties
+                      (efrit-ask--diff-part
+                       (concat "--- a/x\n+++ b/x\n@@ -1,20 +1,20 @@\n" (funcall context 1)
+                               "-one\n+two\n" (funcall context 11) "+three\n")
+                       15)))))))
+
+(ert-deftest efrit-view-shows-all-of-a-change-that-is-always-asked-about ()
+  "A file that runs by being there is decided about with all of its text in sight."
+  (edit-session-with-question (format "
+[[reply]]
+tool = [{ name = \"create_file\", input = { path = \"Makefile\", content = \"%s\" } }]
+[[reply]]
+text = \"I see.\"
+" (mapconcat (lambda (number) (format "line%d:\\n" number)) (number-sequence 1 40) ""))
+    (efrit-viewing-in-order "│ +line1:\n" "│ +line40:\n" "Create Makefile +40 −0?\n"
+                            "Other programs run or obey Makefile.")
+    (should (= 0 (efrit-viewing-count "show the whole diff")))
+    (efrit-deny-once)))
+
 (ert-deftest efrit-view-names-each-of-several-changes-on-its-line ()
   (edit-session-with-question "
 [[reply]]
