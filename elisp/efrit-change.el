@@ -531,9 +531,22 @@ Without such a buffer, reload one that already visits the new name."
           (delay-mode-hooks (funcall mode))
           (insert text)
           (efrit-fontify--lines (+ (float-time) seconds)))))
-    (if (= (buffer-size) (length text))
-        (buffer-string)
-      text)))
+    (efrit-fontify--faces (if (= (buffer-size) (length text)) (buffer-string) text))))
+
+(defun efrit-fontify--faces (text)
+  "Return TEXT with its faces that have names, and no other text properties.
+The signs of a diff have the faces of their lines: theirs are hard to see."
+  (let ((bare (substring-no-properties text)))
+    (pcase-dolist (`(,start ,end ,properties) (object-intervals text))
+      (when-let* ((faces (mapcar (lambda (face)
+                                   (pcase face
+                                     ('diff-indicator-added 'diff-added)
+                                     ('diff-indicator-removed 'diff-removed)
+                                     (_ face)))
+                                 (seq-filter #'facep
+                                             (ensure-list (plist-get properties 'face))))))
+        (put-text-property start end 'face (if (cdr faces) faces (car faces)) bare)))
+    bare))
 
 (defun efrit-fontify--lines (deadline)
   "Fontify this buffer up to a very long line, or until DEADLINE."
@@ -584,7 +597,7 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
 
 (defun efrit-diff-fontify (diff)
   "Return DIFF with the faces of `diff-mode'."
-  (efrit-diff--keep-faces (efrit-fontify diff 'diff-mode 1)))
+  (efrit-fontify diff 'diff-mode 1))
 
 (defun efrit-diff-show (text)
   "Show TEXT, with a diff in it, in another window."
@@ -594,23 +607,6 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
     (setq bidi-display-reordering nil)
     (read-only-mode)
     (display-buffer (current-buffer))))
-
-(defun efrit-diff--keep-faces (text)
-  "Return TEXT with its faces, and without other text properties.
-The signs have the faces of their lines: in some themes they are not seen."
-  (let ((bare (substring-no-properties text)))
-    (pcase-dolist (`(,start ,end ,properties) (object-intervals text))
-      (when-let* ((face (plist-get properties 'face)))
-        (put-text-property start end 'face (efrit-diff--line-face face) bare)))
-    bare))
-
-(defun efrit-diff--line-face (face)
-  "Return FACE, or for that of a sign the face of the sign's line."
-  (pcase face
-    ('diff-indicator-added 'diff-added)
-    ('diff-indicator-removed 'diff-removed)
-    ('diff-indicator-changed 'diff-changed)
-    (_ face)))
 
 (defun efrit-diff--by-program (old new)
   "Return the hunks from OLD to NEW by the diff program, or nil if it fails."

@@ -714,13 +714,9 @@ Its fences become empty lines, so that no line moves."
     (when (<= (length code) efrit-markdown--most-code)
       (pcase-dolist (`(,from ,to ,properties)
                      (object-intervals (efrit-fontify code mode efrit-markdown--code-seconds)))
-        (when-let* ((faces (efrit-markdown--known-faces (plist-get properties 'face))))
+        (when-let* ((faces (plist-get properties 'face)))
           (put-text-property (+ begin from) (+ begin to) 'face
-                             (append faces '(efrit-code-block))))))))
-
-(defun efrit-markdown--known-faces (value)
-  "Return the names of faces in VALUE, of a property, as a list."
-  (seq-filter #'facep (ensure-list value)))
+                             (append (ensure-list faces) '(efrit-code-block))))))))
 
 (defun efrit-markdown--mode (language code)
   "Return the mode that fontifies CODE in LANGUAGE, or nil if none is known.

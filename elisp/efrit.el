@@ -695,7 +695,7 @@ Tiers whose options are not set scale with this number."
   '((((class color) (min-colors 88) (background light))
      :inherit fixed-pitch :background "#ebebeb" :extend t)
     (((class color) (min-colors 88) (background dark))
-     :inherit fixed-pitch :background "#333333" :extend t)
+     :inherit fixed-pitch :background "#3a3a3a" :extend t)
     (t :inherit fixed-pitch))
   "Face for code blocks in the model's text.")
 

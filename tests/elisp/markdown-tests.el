@@ -142,7 +142,7 @@ The project has a file lib/one.el."
                                     ("defun" font-lock-keyword-face)
                                     ("(* 2 x))\n" efrit-code-block)
                                     ("make test" efrit-code-block)
-                                    ("old\n" diff-removed) ("new\n" diff-added)))
+                                    ("-old\n" diff-removed) ("+new\n" diff-added)))
       (ert-info (text)
         (should (efrit-markdown-tests--face-p text face))))
     (should-not (efrit-markdown-tests--face-p "gone.el:3" 'efrit-link))
