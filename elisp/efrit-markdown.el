@@ -750,11 +750,25 @@ That is an address of the web, or (FILE LINE COLUMN) of a file below ROOT."
                                                           (+ position 300)))
                            (point)))
                (text (buffer-substring-no-properties begin end)))
-          (and (string-match-p "[./]" text)
-               (or (efrit-markdown-place text root)
-                   (and (string-match "\\`[^:]+:[0-9]+\\(?::[0-9]+\\)?" text)
-                        (efrit-markdown-place (match-string 0 text) root))
-                   (efrit-markdown-place (string-trim-right text "[.:]+") root)))))))
+          (or (and (string-match-p "[./]" text)
+                   (or (efrit-markdown-place text root)
+                       (and (string-match "\\`[^:]+:[0-9]+\\(?::[0-9]+\\)?" text)
+                            (efrit-markdown-place (match-string 0 text) root))
+                       (efrit-markdown-place (string-trim-right text "[.:]+") root)))
+              (efrit-markdown--match-place root))))))
+
+(defun efrit-markdown--match-place (root)
+  "Return (FILE LINE nil) if the line at point is a match of a search, or nil.
+Such a line begins with its number, and stands below the name of its file.
+ROOT is as in `efrit-markdown-dress'."
+  (forward-line 0)
+  (when (looking-at "\\([0-9]+\\)[:-]")
+    (let ((line (string-to-number (match-string 1))))
+      (while (and (looking-at-p "[0-9]+[:-]\\|--$")
+                  (zerop (forward-line -1))))
+      (when (looking-at (concat "[" efrit-markdown--path-chars "]+"))
+        (when-let* ((place (efrit-markdown-place (match-string-no-properties 0) root)))
+          (list (car place) line nil))))))
 
 (defun efrit-markdown-visit (target)
   "Visit TARGET: an address of the web, in a browser, or (FILE LINE COLUMN)."

@@ -297,6 +297,26 @@ text = \"Well.\"
         (should (equal "one.el" (buffer-name)))
         (should (looking-at-p "two three"))))))
 
+(ert-deftest efrit-markdown-visits-the-line-of-a-match-by-return ()
+  (efrit-viewing-with-view "
+[[reply]]
+tool = [{ name = \"search_content\", input = { pattern = \"two\" } }]
+[[reply]]
+text = \"Well.\"
+"
+    (efrit-test-write "lib/one.el" "one\ntwo three\nfour\ntwo five\n")
+    (efrit-viewing-type "Search.")
+    (should (eq (efrit-test-rest view-loop) 'idle))
+    (efrit-viewing-to "two")
+    (goto-char (efrit-item-start (efrit-item-at (point))))
+    (efrit-viewing-press "TAB")
+    (efrit-viewing-to "two five")
+    (save-window-excursion
+      (efrit-viewing-press "RET")
+      (with-current-buffer (window-buffer)
+        (should (equal "one.el" (buffer-name)))
+        (should (looking-at-p "two five"))))))
+
 (ert-deftest efrit-markdown-opens-an-address-by-the-key-alone ()
   (let* ((opened nil)
          (browse-url-handlers nil)
@@ -305,6 +325,9 @@ text = \"Well.\"
 (see https://b.org/y_z_w). ![shot](https://c.org/p.png)"
       (efrit-viewing-shows "docs, https://a.org/x, (see https://b.org/y_z_w). shot\n")
       (should-not opened)
+      (efrit-viewing-to "docs")
+      (should (eq 'display-local-help (key-binding (kbd "C-h ."))))
+      (should (string-search "https://example.org/a_b" (help-at-pt-kbd-string)))
       (dolist (text '("docs" "https://a.org/x" "https://b.org/y_z_w" "shot"))
         (efrit-viewing-to text)
         (efrit-viewing-press "RET"))
