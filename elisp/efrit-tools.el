@@ -136,7 +136,13 @@ as \"12 buffers\"; ENDING is \"denied\" or \"stopped\" if the call did not run t
 its end.  SAID is non-nil if TEXT or GIST has words of the person; private
 parts of them are then not stored."
   (list :text text :status (symbol-name status) :message message
-        :lisp lisp :todos todos :summary summary :gist gist :ending ending :said said))
+        :lisp lisp :todos todos
+        :summary summary :gist (and gist (efrit-tools--fit-gist gist)) :ending ending :said said))
+
+(defun efrit-tools--fit-gist (gist)
+  "Return GIST as the sidecar takes it: not too long, without invalid characters."
+  (efrit-json-replace-invalid
+   (substring gist 0 (min (length gist) efrit-tools--most-summary))))
 
 (defun efrit-tool-error (text)
   "Return an error with TEXT as the result of a tool."
@@ -260,17 +266,12 @@ no buffer-local options apply there, as when the tool itself runs."
 
 (defun efrit-tools--normalize-result (result)
   "Return RESULT, the value of a tool's body, as a plist for the sidecar.
-Cut its summary and its gist, and replace characters that JSON cannot hold."
+Cut its summary, and replace characters that JSON cannot hold."
   (let* ((plist (copy-sequence
                  (if (and (consp result) (plist-member result :text))
                      result
                    (efrit-tool-result (if (stringp result) result (format "%S" result))))))
-         (summary (plist-get plist :summary))
-         (gist (plist-get plist :gist)))
-    (when gist
-      (plist-put plist :gist
-                 (efrit-json-replace-invalid (truncate-string-to-width
-                                              gist efrit-tools--most-summary nil nil "…"))))
+         (summary (plist-get plist :summary)))
     (when summary
       (plist-put plist :summary
                  (efrit-json-replace-invalid
@@ -437,6 +438,7 @@ It repeats the signal, since code may catch the first quit.")
                (concat (efrit-eval--truncate printed) (if (string-suffix-p "\n" printed) "" "\n")))
              (cdr outcome))
      :status (car outcome)
+     :gist (and (eq (car outcome) 'success) (substring-no-properties (cdr outcome)))
      :lisp code)))
 
 (defun efrit-eval--within-limits (code printed)

@@ -355,6 +355,22 @@ text = \"So be it.\"
         (dolist (line lines)
           (should (string-search line document)))))))
 
+(ert-deftest efrit-view-takes-a-reason-and-an-answer-of-any-length ()
+  (efrit-viewing-with-view tool-lines--deciding
+    (efrit-viewing-type "Go.")
+    (efrit-viewing-shows "[n] no")
+    (cl-letf (((symbol-function 'read-string)
+               (lambda (&rest _) (apply #'concat (make-list 900 "e\u0301")))))
+      (efrit-ask-go)
+      (efrit-viewing-press "r"))
+    (efrit-viewing-shows "· asks you")
+    (efrit-allow-once)
+    (efrit-viewing-shows "or answer in the reply box")
+    (efrit-viewing-type (make-string 3000 ?x))
+    (should (eq 'idle (efrit-test-rest view-loop)))
+    (efrit-viewing-in-order "✗ Denied: rm -rf build (you: e" "…)"
+                            "• Asked: Which colour? → xxx" "So be it.")))
+
 (ert-deftest efrit-view-says-that-the-person-stopped-what-had-not-run ()
   (efrit-viewing-with-view tool-lines--deciding
     (efrit-viewing-type "Go.")

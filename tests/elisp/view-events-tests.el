@@ -42,7 +42,7 @@ text = \"So it is.\"
     (should (equal '(1 2) efrit-viewing-evaluated))
     (should (efrit-transcript-in-box-p))
     (should-not (string-search "Evaluate this code" (efrit-viewing-view-text)))
-    (efrit-viewing-in-order "• Evaluate (setq" "So it is.")))
+    (efrit-viewing-in-order "• Evaluate (setq" " · => (1 2)" "So it is.")))
 
 (ert-deftest efrit-view-n-denies-the-call ()
   (efrit-viewing-with-view efrit-viewing-asking
