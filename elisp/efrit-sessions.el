@@ -10,6 +10,7 @@
 ;;; Code:
 
 (require 'efrit)
+(require 'efrit-attach)
 (require 'efrit-do)
 (require 'efrit-loop)
 (require 'efrit-permissions)
@@ -121,13 +122,16 @@ Return \"\" for a reply that has nothing but empty thinking."
   "Return BLOCK, a content block of a message, as FORMAT, `markdown' or `org'."
   (pcase (plist-get block :type)
     ;; Persons and models write Markdown.
-    ("text" (if (eq format 'org)
-                (efrit-export--verbatim (plist-get block :text) "markdown" format)
+    ("text" (if (or (eq format 'org) (efrit-attach-heading block))
+                (efrit-export--verbatim (plist-get block :text)
+                                        (if (efrit-attach-heading block) "text" "markdown")
+                                        format)
               (concat (string-trim-right (plist-get block :text)) "\n\n")))
     ("thinking" (if (string-blank-p (or (plist-get block :thinking) ""))
                     ""
                   (concat "Thinking:\n\n"
                           (efrit-export--verbatim (plist-get block :thinking) "text" format))))
+    ("image" "The image itself is not exported.\n\n")
     ("redacted_thinking" "Thinking that only the model can read.\n\n")
     ("tool_use" (concat (format "Uses %s:\n\n" (plist-get block :name))
                         (efrit-export--verbatim (efrit-export-json (plist-get block :input))

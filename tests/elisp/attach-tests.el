@@ -7,6 +7,7 @@
 
 (require 'viewing)
 (require 'efrit-attach)
+(require 'efrit-sessions)
 
 (defconst attach-tests--two "
 [[reply]]
@@ -216,6 +217,23 @@ iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAA
     (should (equal '("my notes.txt")
                    (mapcar #'caddr (efrit-attach-mentions (efrit-reply-box-text)
                                                           efrit-test-project))))))
+
+;;; In an export
+
+(ert-deftest efrit-attach-an-export-quotes-the-file-and-leaves-the-image-out ()
+  (let ((entry '(:kind "request" :turn 1 :content
+                       [(:type "text" :text "[Attached file a.md, 1 line, ~9 tokens:]\n1\t# Title")
+                        (:type "text" :text "[Attached image a.png, PNG 1x1, ~9 tokens:]")
+                        (:type "image" :source (:type "base64" :data "AAAA"))
+                        (:type "text" :text "Compare @a.md with @a.png")])))
+    (dolist (format '(markdown org))
+      (let ((exported (efrit-export-entry entry format)))
+        (should (string-search "1\t# Title" exported))
+        (should (string-search "The image itself is not exported." exported))
+        (should (string-search "Compare @a.md with @a.png" exported))
+        (should-not (string-search "AAAA" exported))))
+    (should (string-match-p "```text\n\\[Attached file a\\.md"
+                            (efrit-export-entry entry 'markdown)))))
 
 ;;; In the minibuffer
 
