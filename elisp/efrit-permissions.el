@@ -479,12 +479,15 @@ It is the `:input' of SUBJECT, if any, except in a rule to deny a file."
 ;;; The file
 
 (defun efrit-permissions--change (root change)
-  "Pass the rules of the project ROOT to CHANGE, and store its value as the rules."
+  "Pass the rules of the project ROOT to CHANGE, and store its value as the rules.
+Write no file if there are none before and after."
   (let* ((all (efrit-permissions--read))
          (key (directory-file-name (expand-file-name root)))
-         (rules (funcall change (cdr (assoc key all))))
+         (before (cdr (assoc key all)))
+         (rules (funcall change before))
          (others (assoc-delete-all key all)))
-    (efrit-permissions--write (if rules (cons (cons key rules) others) others))))
+    (when (or before rules)
+      (efrit-permissions--write (if rules (cons (cons key rules) others) others)))))
 
 (defun efrit-permissions--read ()
   "Return the content of `efrit-permissions-file', an alist from roots to rules.

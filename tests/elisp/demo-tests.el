@@ -101,6 +101,7 @@ A search for a key is an error."
       (should-not (buffer-live-p buffer))
       (should-not (memq loop (efrit-loops)))
       (should-not (efrit-host-of-folder folder))
+      (should-not (file-exists-p efrit-permissions-file))
       (should-error (efrit-demo-end) :type 'user-error))))
 
 (ert-deftest efrit-demo-keeps-the-project-of-who-wants-it ()
