@@ -48,7 +48,7 @@ Bringing a question or its further answers in sight counts as an answer.")
   "Most lines of a diff that a question shows; `efrit-show-diff' shows the rest.")
 
 (defconst efrit-ask--lines-besides-diff 9
-  "Lines that a question needs in its window besides those of its diff.")
+  "Lines of a window that a question takes besides those of its diff.")
 
 (defconst efrit-ask--default-columns 80
   "Columns for which questions are laid out in a buffer that is in no window.")
@@ -425,7 +425,7 @@ both are in sight together."
                                       (efrit-permissions-visible (efrit-use-guard use) t))
                               'face 'efrit-note 'wrap-prefix "  "))
              (efrit-ask--answer-lines loop use)
-             (efrit-ask--help-text (length (split-string body "\n" t))))
+             (if (efrit-ask--low-p) "" (efrit-ask--help-text (length (split-string body "\n" t)))))
      'keymap efrit-ask-permission-map
      'efrit-question t)))
 
@@ -615,8 +615,13 @@ Several changes have a line each."
   (equal efrit-ask--layout (efrit-ask--layout)))
 
 (defun efrit-ask--layout ()
-  "Return the columns, and the lines of a diff, that questions here may have."
-  (list (car (efrit-ask--size)) (efrit-ask--diff-lines)))
+  "Return what questions here have room for: columns, lines of a diff, and help."
+  (list (car (efrit-ask--size)) (efrit-ask--diff-lines) (not (efrit-ask--low-p))))
+
+(defun efrit-ask--low-p ()
+  "Return non-nil if this buffer's window is too low for the keys of the reply box.
+The title and the answers have its last lines then."
+  (< (cdr (efrit-ask--size)) efrit-ask--lines-besides-diff))
 
 (defun efrit-ask--size ()
   "Return the columns and lines of the smallest window of this buffer, as a cons."

@@ -1005,8 +1005,7 @@ The text of a reply is copied as Markdown."
                                                    (abbreviate-file-name root)
                                                    (efrit-loop-id loop))
                                            'face 'efrit-title)
-                               (concat (propertize "RET sends · C-j begins a line · \
-@ completes a file · C-c ? shows the keys\n"
+                               (concat (propertize "RET sends · C-j begins a line · @ for a file · C-c ? keys\n"
                                                    'face 'efrit-note)
                                        (propertize "› " 'face 'efrit-prompt))
                                efrit-session-view-transcript-map)

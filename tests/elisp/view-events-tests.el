@@ -195,8 +195,12 @@ text = \"Well.\"
                                 (split-string (buffer-substring (efrit-ask-position)
                                                                 efrit-transcript-live-end)
                                               "\n")))
+          (setq size '(60 . 8))
+          (efrit-live-fit (selected-window))
+          (should (= 0 (efrit-viewing-count "C-c C-a")))
           (setq size '(100 . 40))
           (efrit-live-fit (selected-window))
+          (efrit-viewing-shows "C-c C-a goes to the question")
           (efrit-viewing-in-order "[y] once   [n] no   [r] no, because...   [m] more\n"))))))
 
 (ert-deftest efrit-view-asks-in-words-about-every-tool ()
