@@ -71,18 +71,19 @@ M-x customize-save-variable keeps it for later ones" text))
 
 (defun efrit-choose--models (loop &optional names)
   "Return the known models, or those with NAMES, as a list of plists.
-With LOOP, each has the price of the next prompt of its session."
+With LOOP and NAMES, each has the price of the next prompt of its session."
   (append
    (plist-get
     (efrit-sidecar-request
      'models/list
      (append (and names (list :names (vconcat names)))
-             (and loop
+             (and loop names
                   (list :session_id (efrit-loop-id loop)
                         :caching (if (efrit-loop-with-options loop
                                        (efrit-endpoint-feature-p 'cache))
                                      t
-                                   :json-false)))))
+                                   :json-false))))
+     :host (and loop (efrit-host-of-session (efrit-loop-id loop))))
     :models)
    nil))
 
