@@ -425,15 +425,23 @@ the first line keep their places in the text, or stay near them."
 (defun efrit-exchange-toggle-all ()
   "Hide all of every exchange but its head; if all are hidden, show them again."
   (interactive)
-  (let ((folded (seq-every-p #'efrit-exchange-folded-p (efrit-exchange--list))))
-    (dolist (overlay (overlays-in efrit-transcript-begin efrit-transcript-end))
-      (when (eq (overlay-get overlay 'invisible) 'outline)
-        (delete-overlay overlay)))
-    (unless folded
-      (mapc #'efrit-exchange--fold (efrit-exchange--list))
+  (let* ((folds (efrit-exchange--folds))
+         (starts (mapcar #'overlay-start folds))
+         (exchanges (efrit-exchange--list)))
+    ;; Deleted in this order, an overlay is found at once.
+    (overlay-recenter (point-max))
+    (mapc #'delete-overlay folds)
+    (unless (null (cl-set-difference (mapcar #'efrit-exchange--head-end exchanges) starts))
+      (mapc #'efrit-exchange--fold exchanges)
       (when (invisible-p (point))
         (goto-char (efrit-exchange--head (efrit-exchange-at (point))))))
     (efrit-window-unsettle)))
+
+(defun efrit-exchange--folds ()
+  "Return the overlays that hide exchanges, the last in the buffer first."
+  (sort (seq-filter (lambda (overlay) (eq (overlay-get overlay 'invisible) 'outline))
+                    (overlays-in efrit-transcript-begin efrit-transcript-end))
+        (lambda (one other) (> (overlay-start one) (overlay-start other)))))
 
 (defun efrit-exchange--list ()
   "Return the message items in their order."
