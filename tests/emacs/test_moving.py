@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.emacs.conftest import Open
 from tests.emacs.terminal import Terminal
 from tests.emacs.test_terminal import PROMPT, do
@@ -28,6 +30,15 @@ def window(screen: str) -> list[str]:
 def at_the_bottom(screen: str) -> bool:
     """Return whether the last line of the session's window is the reply box."""
     return "*efrit: " in screen and window(screen)[-1].startswith(PROMPT.rstrip())
+
+
+def drawn(terminal: Terminal) -> list[str]:
+    """Return the lines of the session's window once they are drawn, and change no more."""
+    before: list[str] = []
+    while (now := window(terminal.screen())) != before:
+        before = now
+        time.sleep(0.3)
+    return now
 
 
 def opened(open_emacs: Open) -> Terminal:
@@ -58,9 +69,10 @@ def test_a_window_follows_what_comes_unless_its_person_reads_further_up(open_ema
     terminal.press("Enter")
     assert at_the_bottom(terminal.see("Line 12."))
     terminal.press("M-v")
-    reading = window(terminal.show(lambda screen: "Line 12." not in screen))
+    terminal.gone("Line 12.")
+    reading = drawn(terminal)
     terminal.see("Efrit: ready")
-    assert window(terminal.screen()) == reading
+    assert drawn(terminal) == reading
 
     terminal.press("M->")
     terminal.see("That is all.")
