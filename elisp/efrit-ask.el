@@ -93,9 +93,9 @@ A grant is `exactly' or `alike', as in `efrit-run-grants'.")
   "Keys on the question for a permission.")
 
 (defvar efrit-ask-guard-map
-  (efrit-make-keymap '(("y" efrit-continue-unasked)
-                       ("d" efrit-continue)
-                       ("n" efrit-stop)))
+  (efrit-make-keymap '(("y" efrit-allow-once)
+                       ("d" efrit-ask-again-later)
+                       ("n" efrit-deny-once)))
   "Keys on the question whether to go on.")
 
 (defvar efrit-ask-options-map
@@ -157,8 +157,16 @@ If the session asks whether to go on, have it go on."
   (interactive)
   (let ((loop (efrit-loop-current)))
     (if (efrit-ask--guard loop)
-        (efrit-continue-unasked loop)
+        (progn (efrit-ask--check-guard loop)
+               (efrit-continue-unasked loop))
       (efrit-ask--decide 'allow nil))))
+
+(defun efrit-ask-again-later ()
+  "Have the session go on, and ask again at double of what it asks about."
+  (interactive)
+  (let ((loop (efrit-loop-current)))
+    (efrit-ask--check-guard loop)
+    (efrit-continue loop)))
 
 ;;;###autoload
 (defun efrit-allow-for-session ()
@@ -195,7 +203,8 @@ If the session asks whether to go on, stop it."
   (interactive)
   (let ((loop (efrit-loop-current)))
     (if (efrit-ask--guard loop)
-        (efrit-stop loop)
+        (progn (efrit-ask--check-guard loop)
+               (efrit-stop loop))
       (efrit-ask--decide 'deny nil))))
 
 ;;;###autoload
@@ -360,13 +369,24 @@ question, move it to the next question, or to the reply box."
 Else bring the question in sight, and signal a `user-error'."
   (let* ((loop (efrit-loop-current))
          (use (efrit-ask-pending-use loop)))
-    (unless (efrit-ask--in-sight-p loop use)
-      (efrit-ask--bring-in-sight loop use)
-      (user-error "Review the question, then repeat the command"))
+    (efrit-ask--require-sight loop use)
     loop))
+
+(defun efrit-ask--check-guard (loop)
+  "Signal a `user-error' unless the person has read whether LOOP is to go on."
+  (efrit-ask--require-sight loop 'guard)
+  (efrit-ask--check-read))
+
+(defun efrit-ask--require-sight (loop use)
+  "Signal a `user-error' unless the person can see the question of LOOP about USE.
+USE is as in `efrit-ask--in-sight-p'.  Bring the question in sight then."
+  (unless (efrit-ask--in-sight-p loop use)
+    (efrit-ask--bring-in-sight loop use)
+    (user-error "Review the question, then repeat the command")))
 
 (defun efrit-ask--in-sight-p (loop use)
   "Return non-nil if the person can see the question of LOOP about USE.
+If LOOP asks whether to go on, USE is `guard'.
 A window must show the first line, or any line once the first was reviewed."
   (if noninteractive
       (efrit-loop-visible-p loop)
@@ -404,7 +424,8 @@ Checking `efrit-loop-here' is not enough: lists about LOOP have it, too."
 The person may have meant that key for the question before."
   (when (and efrit-ask--last-answer-time
              this-command
-             (where-is-internal this-command (list efrit-ask-permission-map) t)
+             (or (where-is-internal this-command (list efrit-ask-permission-map) t)
+                 (where-is-internal this-command (list efrit-ask-guard-map) t))
              (< (- (float-time) efrit-ask--last-answer-time) efrit-ask--least-interval))
     (user-error "This question is new: review it, then repeat the command")))
 
@@ -523,12 +544,12 @@ Besides the first ones only \"more\" is shown, unless the person asked for more.
    (concat (propertize (concat (efrit-show-guard guard) "  Go on?") 'face 'efrit-question)
            "\n"
            (efrit-ask--flow
-            (list (efrit-ask--button "y" "go on" #'efrit-continue-unasked)
+            (list (efrit-ask--button "y" "go on" #'efrit-allow-once)
                   (efrit-ask--button
                    "d" (format "go on, ask again at %s"
                                (efrit-show-amount (car guard) (efrit-loop-next-limit guard)))
-                   #'efrit-continue)
-                  (efrit-ask--button "n" "stop" #'efrit-stop)))
+                   #'efrit-ask-again-later)
+                  (efrit-ask--button "n" "stop" #'efrit-deny-once)))
            (propertize (efrit-ask--flow '("C-c C-y goes on" "C-c C-d stops" "nothing is lost") " · ")
                        'face 'efrit-note))
    'keymap efrit-ask-guard-map

@@ -14,6 +14,7 @@
 (require 'efrit)
 (require 'efrit-edit)
 (require 'efrit-loop)
+(require 'efrit-permissions)
 (require 'efrit-rpc)
 (require 'efrit-sidecar)
 (require 'efrit-status)
@@ -32,13 +33,21 @@
   "\\`\\[Attached \\(\\(?:file\\|image\\) [^\n]*\\):\\]\\(?:\n\\|\\'\\)"
   "Regular expression for the first line of an attached file's block.")
 
+(defconst efrit-attach--most-names 500
+  "Most names behind an @ in one message that are looked for on the disk.")
+
+(defconst efrit-attach--longest-name 1000
+  "Most characters of a name behind an @ that may be that of a file.")
+
 (defun efrit-attach-mentions (text root)
   "Return the files that TEXT names behind an @, as (START END PATH) lists.
 START and END are indexes into TEXT.  PATH is the name from ROOT on, or the
 whole name of a file outside of ROOT.  What names no file is left out."
   (let ((start 0)
+        (left efrit-attach--most-names)
         found)
-    (while (string-match efrit-attach--mention text start)
+    (while (and (>= (setq left (1- left)) 0)
+                (string-match efrit-attach--mention text start))
       (let* ((begin (match-beginning 1))
              (end (match-end 1))
              (quoted (match-string 2 text))
@@ -51,8 +60,10 @@ whole name of a file outside of ROOT.  What names no file is left out."
 (defun efrit-attach--without-punctuation (name root)
   "Return NAME without the punctuation at its end, if that is a file, or NAME.
 A sentence may end behind the name of a file below ROOT."
-  (let ((trimmed name))
+  (let ((trimmed name)
+        (left 9))
     (while (and (not (efrit-attach--path trimmed root))
+                (>= (setq left (1- left)) 0)
                 (string-match-p "[].,;:!?)'>]\\'" trimmed))
       (setq trimmed (substring trimmed 0 -1)))
     (if (efrit-attach--path trimmed root) trimmed name)))
@@ -60,7 +71,9 @@ A sentence may end behind the name of a file below ROOT."
 (defun efrit-attach--path (name root)
   "Return the path of the file NAME for the sidecar, or nil if it is no file.
 It is relative to ROOT if the file is below ROOT."
-  (unless (string-empty-p name)
+  ;; Expanding a remote name may open a connection.
+  (when (and (<= 1 (length name) efrit-attach--longest-name)
+             (member (file-remote-p name) (list nil (file-remote-p root))))
     (let ((file (expand-file-name name root))
           (root (expand-file-name root)))
       (and (equal (file-remote-p file) (file-remote-p root))
@@ -120,7 +133,7 @@ Return the paths asked about.  Signal a `user-error' at the first no."
            for one in attached
            for question = (plist-get one :question)
            when question
-           collect (if (and (not noninteractive) (y-or-n-p (concat question " ")))
+           collect (if (and (not noninteractive) (y-or-n-p (concat (efrit-permissions-visible question t) " ")))
                        path
                      (user-error "%s was not attached, and nothing was sent" path))))
 

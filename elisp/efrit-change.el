@@ -604,6 +604,9 @@ OLD or NEW is nil for no file.  TO is the new name of PATH, if any."
   (with-current-buffer (get-buffer-create "*efrit diff*")
     (efrit-set-buffer-text text)
     (diff-mode)
+    ;; Both would read the files that the diff names, of any machine.
+    (setq-local diff-font-lock-syntax nil
+                diff-refine nil)
     (setq bidi-display-reordering nil)
     (read-only-mode)
     (display-buffer (current-buffer))))

@@ -384,7 +384,7 @@ It can while a message, a result or a failed request is not answered."
 (defun efrit-do--title (blocks)
   "Return the first line of the last of BLOCKS, the person's own words."
   (let ((said (plist-get (car (last blocks)) :text)))
-    (truncate-string-to-width (or (car (split-string (or said "") "\n" t "[ \t]*")) "")
+    (truncate-string-to-width (efrit-trim (car (split-string (efrit-trim (or said "")) "\n")))
                               80 nil nil t)))
 
 ;;; Preview

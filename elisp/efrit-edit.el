@@ -41,7 +41,7 @@
 (defun efrit-match-closest (old text)
   "Return the lines of TEXT most like OLD, with line numbers, or nil for none."
   (when-let* ((lines (split-string text "\n"))
-              (wanted (split-string (string-trim-right old "\n+") "\n"))
+              (wanted (split-string (efrit-trim-right old "\n") "\n"))
               (start (or (efrit-match--by-lines wanted lines)
                          (efrit-match--by-letters wanted lines))))
     (efrit-match--number-lines lines start
@@ -101,7 +101,7 @@ Return nil if each distance is more than half the length of WANTED."
 
 (defun efrit-match--part (line)
   "Return LINE trimmed and cut to `efrit-match--most-width', to be compared."
-  (let ((line (string-trim line)))
+  (let ((line (efrit-trim line)))
     (substring line 0 (min (length line) efrit-match--most-width))))
 
 (defun efrit-match--number-lines (lines start count)

@@ -13,6 +13,7 @@
 
 (require 'efrit)
 (require 'efrit-change)
+(require 'efrit-permissions)
 (require 'efrit-remote)
 (require 'efrit-transcript)
 
@@ -27,7 +28,7 @@
 ;; paragraph (with a table), a code block.
 
 (defconst efrit-markdown--fence
-  "[ \t]*\\(?1:```+\\|~~~+\\)[ \t]*\\(?2:[^`\n]*\\)$"
+  "[ \t]*\\(?1:`\\{3,99\\}\\|~\\{3,99\\}\\)\\(?2:[^`\n]*\\)$"
   "Regular expression for the first line of a code block.")
 
 (defconst efrit-markdown--block-begins
@@ -134,7 +135,7 @@ ROOT is as in `efrit-markdown-dress'."
   (let ((begin (point))
         (quoted (efrit-markdown--unquote)))
     (cond
-     ((looking-at "[ \t]*\\(#\\{1,6\\}\\)[ \t]+\\(.*?\\)\\([ \t]+#+\\)?[ \t]*$")
+     ((looking-at "[ \t]*\\(#\\{1,6\\}\\)[ \t]+")
       (efrit-markdown--dress-heading (length (match-string 1))))
      ((looking-at "[ \t]*\\(?:\\(?:-[ \t]*\\)\\{3,\\}\\|\\(?:\\*[ \t]*\\)\\{3,\\}\\|\\(?:_[ \t]*\\)\\{3,\\}\\)$")
       (delete-region (point) (line-end-position))
@@ -158,9 +159,21 @@ ROOT is as in `efrit-markdown-dress'."
 (defun efrit-markdown--dress-heading (level)
   "Dress the heading of LEVEL that was just matched."
   (let ((face (nth (min 2 (1- level)) '(efrit-heading-1 efrit-heading-2 efrit-heading-3))))
-    (delete-region (match-end 2) (line-end-position))
-    (delete-region (point) (match-beginning 2))
+    (delete-region (point) (match-end 0))
+    (efrit-markdown--delete-closing-marks)
     (add-face-text-property (point) (line-end-position) face)))
+
+(defun efrit-markdown--delete-closing-marks ()
+  "Delete what closes the heading at point: its last signs, and blanks."
+  (let ((begin (point)))
+    (save-excursion
+      (end-of-line)
+      (skip-chars-backward " \t" begin)
+      (delete-region (point) (line-end-position))
+      (skip-chars-backward "#" begin)
+      (when (or (= (point) begin) (memq (char-before) '(?\s ?\t)))
+        (skip-chars-backward " \t" begin)
+        (delete-region (point) (line-end-position))))))
 
 (defun efrit-markdown--dress-bullet ()
   "Dress the bullet that was just matched, and the box behind it, if any."
@@ -202,8 +215,9 @@ ROOT is as in `efrit-markdown-dress'."
 (defvar efrit-markdown--deletions nil
   "Regions to delete, conses of their ends, while `efrit-markdown--inline' runs.")
 
-(defconst efrit-markdown--url "https?://[^][ \t\n<>\"`\\{}|^*[:cntrl:]]+"
-  "Regular expression for an address of the web.")
+(defconst efrit-markdown--url
+  (concat "https?://[^][ \t\n<>\"`\\{}|^*" (substring efrit-permissions-hidden-characters 1) "+")
+  "Regular expression for an address of the web, without hidden characters.")
 
 (defun efrit-markdown--inline (begin end root)
   "Dress emphasis, code, links and paths between BEGIN and END, in place.
@@ -250,7 +264,7 @@ ROOT is as in `efrit-markdown-dress'."
          (size (- inner start))
          (most (min limit (+ inner 3000)))
          close)
-    (while (and (null close) (search-forward "`" most t))
+    (while (and (null close) (< (point) most) (search-forward "`" most t))
       (let ((from (1- (point))))
         (skip-chars-forward "`" limit)
         (when (= size (- (point) from))
@@ -335,11 +349,17 @@ ROOT is as in `efrit-markdown-dress'."
 (defun efrit-markdown--misleading-p (label target)
   "Return non-nil if LABEL could be taken for an address that is not TARGET's.
 Then the address must not be hidden behind it."
-  (and (string-match-p "://\\|\\`[ \t]*[-a-zA-Z0-9]+\\(?:\\.[-a-zA-Z0-9]+\\)*\\.[a-zA-Z]+\\(?:[:/?#]\\|\\'\\)"
-                       label)
-       (stringp target)
-       (not (string-prefix-p (replace-regexp-in-string "\\`https?://" "" (string-trim label))
-                             (replace-regexp-in-string "\\`https?://" "" target)))))
+  (let ((label (efrit-trim label " *_`~\\")))
+    (or (string-match-p efrit-permissions-hidden-characters label)
+        (and (string-match-p "://\\|\\`[-a-zA-Z0-9]+\\(?:\\.[-a-zA-Z0-9]+\\)*\\.[a-zA-Z]+\\(?:[:/?#]\\|\\'\\)"
+                             label)
+             (stringp target)
+             ;; The host of the label must end where that of TARGET does.
+             (not (string-match-p
+                   (concat "\\`\\(?:https?://\\)?"
+                           (regexp-quote (replace-regexp-in-string "\\`https?://" "" label))
+                           (if (string-match-p "[^/:][/?#]" label) "" "\\(?:[/?#]\\|\\'\\)"))
+                   target))))))
 
 (defun efrit-markdown--address (limit)
   "Dress the address that was just matched, up to LIMIT, as a link to itself."
@@ -428,6 +448,12 @@ On another machine no file is looked for; RET finds them there, too."
 (defconst efrit-markdown--least-column 6
   "Fewest columns of the screen that a column of a table is narrowed to.")
 
+(defconst efrit-markdown--most-cells 800
+  "Most cells of a table that is laid out.")
+
+(defconst efrit-markdown--longest-row 2000
+  "Most characters in a line of a table that is laid out.")
+
 (defun efrit-markdown--find-table (limit)
   "Return the beginning of the first line from point to LIMIT that rules a table."
   (let (found)
@@ -435,7 +461,8 @@ On another machine no file is looked for; RET finds them there, too."
                 (search-forward "|" limit t))
       (forward-line 1)
       (when (and (< (point) limit)
-                 (< (- (line-end-position) (point)) 2000)
+                 (efrit-markdown--short-row-p)
+                 (save-excursion (forward-line -1) (efrit-markdown--short-row-p))
                  (looking-at-p "[ \t]*[|:-]"))
         (let ((cells (efrit-markdown--cells (buffer-substring (point) (line-end-position)))))
           (when (and (seq-every-p (lambda (cell) (string-match-p "\\`:?-+:?\\'" cell)) cells)
@@ -447,36 +474,41 @@ On another machine no file is looked for; RET finds them there, too."
             (setq found (point))))))
     found))
 
+(defun efrit-markdown--short-row-p ()
+  "Return non-nil if the line at point is not too long for a table."
+  (<= (- (line-end-position) (point)) efrit-markdown--longest-row))
+
 (defun efrit-markdown--cells (line)
   "Return the cells of LINE, a row of a table, without blanks around them."
-  (let ((line (string-trim line))
-        (cells nil)
-        (start 0)
-        (at 0))
-    (setq line (string-remove-prefix "|" line))
-    (unless (string-suffix-p "\\|" line)
-      (setq line (string-remove-suffix "|" line)))
-    (while (setq at (string-search "|" line at))
-      (if (or (and (> at 0) (eq (aref line (1- at)) ?\\))
-              ;; Within code.
-              (and (cl-oddp (cl-count ?` line :start start :end at))
-                   (string-search "`" line at)))
-          (setq at (1+ at))
-        (push (string-trim (substring line start at)) cells)
-        (setq at (1+ at)
-              start at)))
-    (nreverse (cons (string-trim (substring line start)) cells))))
+  (let* ((line (string-remove-prefix "|" (efrit-trim line)))
+         (line (if (string-suffix-p "\\|" line) line (string-remove-suffix "|" line)))
+         (last-tick (or (cl-position ?` line :from-end t) -1))
+         (cells nil)
+         (start 0)
+         (in-code nil))
+    (dotimes (at (length line))
+      (pcase (aref line at)
+        (?` (setq in-code (not in-code)))
+        ((and ?| (guard (not (or (and (> at 0) (eq (aref line (1- at)) ?\\))
+                                 (and in-code (< at last-tick))))))
+         (push (efrit-trim (substring line start at)) cells)
+         (setq start (1+ at)
+               in-code nil))))
+    (nreverse (cons (efrit-trim (substring line start)) cells))))
 
 (defun efrit-markdown--dress-table (begin end source root)
   "Lay out SOURCE, a table, in the place of the text between BEGIN and END.
-Leave it as it is if it is too wide.  ROOT is as in `efrit-markdown-dress'."
+Leave it as it is if it is too wide or too large.  ROOT is as in
+`efrit-markdown-dress'."
   (let* ((lines (split-string (string-remove-suffix "\n" source) "\n"))
          (rules (efrit-markdown--cells (nth 1 lines)))
-         (rows (mapcar (lambda (line) (efrit-markdown--row line (length rules)))
-                       (cons (car lines) (nthcdr 2 lines))))
-         (rows (efrit-markdown--dress-cells rows root))
+         (rows (and (efrit-markdown--small-p lines (length rules))
+                    (efrit-markdown--dress-cells
+                     (mapcar (lambda (line) (efrit-markdown--row line (length rules)))
+                             (cons (car lines) (nthcdr 2 lines)))
+                     root)))
          (columns (efrit-markdown--columns))
-         (widths (efrit-markdown--widths rows columns))
+         (widths (and rows (efrit-markdown--widths rows columns)))
          (text (if widths
                    (efrit-markdown--table-text rows widths rules)
                  (string-remove-suffix "\n" source)))
@@ -484,6 +516,11 @@ Leave it as it is if it is too wide.  ROOT is as in `efrit-markdown-dress'."
     (efrit-markdown--replace begin end text)
     (put-text-property begin (+ begin (length text) 1) 'efrit-table (cons source columns))
     (set-marker begin nil)))
+
+(defun efrit-markdown--small-p (lines columns)
+  "Return non-nil if a table of LINES with COLUMNS is small enough to lay out."
+  (and (<= (* columns (length lines)) efrit-markdown--most-cells)
+       (seq-every-p (lambda (line) (<= (length line) efrit-markdown--longest-row)) lines)))
 
 (defun efrit-markdown--table-text (rows widths rules)
   "Return ROWS of a table, the head first, as text in columns of WIDTHS.
@@ -514,7 +551,7 @@ ROOT is as in `efrit-markdown-dress'."
     (mapcar (lambda (row)
               (mapcar (lambda (cell)
                         (erase-buffer)
-                        (insert (replace-regexp-in-string "[ \t]*<br */?>[ \t]*" " " cell))
+                        (insert (replace-regexp-in-string "[ \t]\\{0,9\\}<br */?>[ \t]\\{0,9\\}" " " cell))
                         (efrit-markdown--inline (point-min) (point-max) root)
                         (buffer-string))
                       row))
@@ -648,7 +685,7 @@ Its fences become empty lines, so that no line moves."
   (goto-char begin)
   (looking-at efrit-markdown--fence)
   (let* ((fence (match-string 1))
-         (label (string-trim (match-string-no-properties 2)))
+         (label (efrit-trim (match-string-no-properties 2)))
          (indent (current-indentation))
          (margin (make-string (+ 2 (min indent 40)) ?\s))
          (prefix (propertize margin 'face 'efrit-code-block)))
@@ -771,9 +808,12 @@ ROOT is as in `efrit-markdown-dress'."
           (list (car place) line nil))))))
 
 (defun efrit-markdown-visit (target)
-  "Visit TARGET: an address of the web, in a browser, or (FILE LINE COLUMN)."
+  "Visit TARGET: an address of the web, in a browser, or (FILE LINE COLUMN).
+Ask before an address that is not the text of the link at point."
   (if (stringp target)
-      (browse-url target)
+      (when (or (equal target (efrit-markdown--link-text))
+                (y-or-n-p (efrit-markdown--address-question target)))
+        (browse-url target))
     (pcase-let ((`(,file ,line ,column) target))
       (find-file-other-window file)
       (when line
@@ -783,6 +823,18 @@ ROOT is as in `efrit-markdown-dress'."
           (forward-line (1- line))
           (forward-char (min (max 0 (1- (or column 1)))
                              (- (line-end-position) (point)))))))))
+
+(defun efrit-markdown--link-text ()
+  "Return the text of the link at point."
+  (buffer-substring-no-properties
+   (previous-single-property-change (min (point-max) (1+ (point))) 'efrit-link nil (point-min))
+   (next-single-property-change (point) 'efrit-link nil (point-max))))
+
+(defun efrit-markdown--address-question (address)
+  "Return the question whether to open ADDRESS, with its host first."
+  (format "Open %s: %s? "
+          (efrit-permissions-visible (or (url-host (url-generic-parse-url address)) "") t)
+          (truncate-string-to-width (efrit-permissions-visible address t) 300 nil nil "…")))
 
 ;;; Items of a session
 

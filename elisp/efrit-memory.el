@@ -261,7 +261,7 @@ keep Fido's keys."
 (defun efrit-memory--focus-text (observation)
   "Return the whole text of OBSERVATION, the focus of a timeline."
   (concat (propertize (efrit-memory--entry observation) 'face 'bold)
-          (replace-regexp-in-string "^" "    " (string-trim (plist-get observation :content)))
+          (replace-regexp-in-string "^" "    " (efrit-trim (plist-get observation :content)))
           "\n"))
 
 (defun efrit-memory--show (id text)

@@ -209,7 +209,7 @@ comment, a line break or a hidden character is not simple."
         (simple "\\(?:[]A-Za-z0-9%+,./:@_=-]\\|[^\0-\x7f]\\|'[^'\n]*'\\|\"[^\"$`\\!\n]*\"\\)+"))
     (unless (or (string-match-p efrit-permissions-hidden-characters command)
                 (string-search "\n" command))
-      (setq command (string-trim command "[ \t]+" "[ \t]+"))
+      (setq command (efrit-trim command " \t"))
       (while (and position (< position (length command)))
         (if (and (eql position (string-match simple command position))
                  (or (= (match-end 0) (length command))

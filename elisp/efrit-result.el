@@ -203,13 +203,28 @@ Leave out the name of FILE, which is in the header line already."
 
 (defun efrit-result--dress-diff ()
   "Show this buffer in Diff mode."
-  (efrit-result--in-mode #'diff-mode #'ignore)
-  ;; Both would read files of the project.
-  (setq-local diff-font-lock-syntax nil
-              diff-refine nil))
+  (efrit-result--in-mode
+   #'diff-mode
+   (lambda ()
+     ;; Both would read the files that the diff names, of any machine.
+     (setq-local diff-font-lock-syntax nil
+                 diff-refine nil))))
+
+(defconst efrit-result--directory
+  '("\\(?:Entering\\|Leavin\\(g\\)\\) directory [`']\\(/[^:\n]*\\)'$" (2 . 1))
+  "As `compilation-directory-matcher', but without folders of other machines.
+Compilation mode would open a connection to the machine when it sees the name.")
+
+(defun efrit-result--local-name (name)
+  "Return NAME, a file of the machine that printed it, so that it is of no other."
+  (if (or (file-remote-p name) (file-remote-p (expand-file-name name "/")))
+      (file-name-quote name t)
+    name))
 
 (defun efrit-result--dress-errors ()
   "Make the errors in this buffer, the output of a command, ones to visit."
+  (setq-local compilation-directory-matcher efrit-result--directory
+              compilation-parse-errors-filename-function #'efrit-result--local-name)
   (compilation-minor-mode)
   (setq-local minor-mode-overriding-map-alist
               (list (cons 'compilation-minor-mode efrit-result-errors-map))))

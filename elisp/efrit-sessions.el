@@ -126,7 +126,7 @@ Return \"\" for a reply that has nothing but empty thinking."
                 (efrit-export--verbatim (plist-get block :text)
                                         (if (efrit-attach-heading block) "text" "markdown")
                                         format)
-              (concat (string-trim-right (plist-get block :text)) "\n\n")))
+              (concat (efrit-trim-right (plist-get block :text)) "\n\n")))
     ("thinking" (if (string-blank-p (or (plist-get block :thinking) ""))
                     ""
                   (concat "Thinking:\n\n"

@@ -472,7 +472,7 @@ An example is \"Read 5 files, searched 2 times\"."
 (defun efrit-line-quote (text)
   "Return TEXT on one line as it may stand in a line of ours.
 Hidden characters are visible; no dot between blanks can be taken for ours."
-  (let ((text (string-trim text)))
+  (let ((text (efrit-trim text)))
     (string-replace
      " · " " <U+00B7> "
      (efrit-permissions-visible
@@ -584,9 +584,8 @@ PART is as in `efrit-line--words'."
 (defun efrit-line--problem (use)
   "Return the first line of the result of USE, which failed, in short.
 Leave out our mark, the name of what USE acts on, and the advice to the model."
-  (let ((line (car (split-string (or (plist-get (efrit-use-result use) :text) "")
-                                 "\n" t "[ \t]+"))))
-    (thread-last (or line "")
+  (let ((text (efrit-trim (or (plist-get (efrit-use-result use) :text) ""))))
+    (thread-last (efrit-trim (car (split-string text "\n")))
       (string-remove-prefix "§ ")
       (string-remove-prefix (concat (efrit-line--object use) ": "))
       (replace-regexp-in-string "; .*" ""))))

@@ -210,7 +210,7 @@ If PART matched nothing, return the file of the finding before."
           (efrit-finding-severity finding)
           (truncate-string-to-width
            (replace-regexp-in-string "[ \t]*\n[ \t]*" " "
-                                     (string-trim (efrit-finding-text finding)))
+                                     (efrit-trim (efrit-finding-text finding)))
            500 nil nil "…")
           (efrit-finding-source finding)))
 
@@ -383,7 +383,7 @@ PROCESS began at the time BEGAN; `compilation-finish-functions' got MESSAGE."
       (_ (list 'success
                (if (eq (process-status process) 'exit)
                    (format "exit %d after %s" (process-exit-status process) seconds)
-                 (format "%s after %s" (string-trim message) seconds)))))))
+                 (format "%s after %s" (efrit-trim message) seconds)))))))
 
 (defun efrit-compile--result (call buffer command exit unsaved)
   "Return the result for CALL of the compilation by COMMAND in BUFFER.
@@ -425,8 +425,7 @@ that were unsaved when it began."
                               (point)
                             (point-max)))))
           (ansi-color-filter-apply
-           (string-trim (buffer-substring-no-properties (min begin end) end)
-                        "\n+" "\n+")))))))
+           (efrit-trim (buffer-substring-no-properties (min begin end) end) "\n")))))))
 
 ;;; Diagnostics
 

@@ -261,7 +261,7 @@ Do not read the line if its file is outside the project of CALL."
           (truncate-string-to-width
            (if (efrit-visit-secret-p (efrit-code-place-file place))
                "(a file of secrets)"
-             (efrit-visit-one-line (string-trim (or (efrit-code-place-text place) ""))))
+             (efrit-visit-one-line (efrit-trim (or (efrit-code-place-text place) ""))))
            efrit-code--most-columns nil nil "…")))
 
 (defun efrit-code--found-result (call symbol answer thing)
@@ -378,7 +378,7 @@ list_symbols" path major-mode (error-message-string err)))))
              (heading (format "%s (%s): %d entries" path major-mode (length lines))))
         (efrit-tool-result (string-join (cons (efrit-tool-mark-own heading) lines) "\n")
                            :summary (concat heading ": "
-                                            (mapconcat #'string-trim lines ", "))
+                                            (mapconcat #'efrit-trim lines ", "))
                            :gist (if (= (length lines) 1) "1 entry"
                                    (format "%d entries" (length lines))))))))
 

@@ -361,7 +361,7 @@ For a link of the search engine to a result, return the result's address."
       (string-join (delq nil (list (efrit-tool-mark-own heading)
                                    (and note (efrit-tool-mark-own note))
                                    ""
-                                   (string-trim-right text)
+                                   (efrit-trim-right text)
                                    (and cut (efrit-tool-mark-own cut))))
                    "\n")
       :status (if (< status 400) 'success 'error)

@@ -794,7 +794,7 @@ Of a text higher than MOST pixels, measure little more than that."
   "Send the text in the reply box.
 While the model works, the text waits for the next turn."
   (interactive)
-  (let ((text (string-trim (efrit-reply-box-text))))
+  (let ((text (efrit-trim (efrit-reply-box-text))))
     (when (string-empty-p text)
       (user-error "The reply box is empty"))
     (funcall efrit-reply-box-send-function text)

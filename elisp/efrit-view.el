@@ -39,7 +39,7 @@
 
 (defun efrit-output-text (output)
   "Return the last `efrit-output-lines' of OUTPUT, a string or nil, for display."
-  (let ((lines (split-string (string-trim-right (or output "")) "\n")))
+  (let ((lines (split-string (efrit-trim-right (or output "")) "\n")))
     (if (or (zerop efrit-output-lines) (equal lines '("")))
         ""
       (mapconcat (lambda (line)
@@ -347,9 +347,9 @@ SOURCE is a function of the item that returns the text so far, if it streams."
   (pcase (efrit-item-kind item)
     ('use (or (plist-get (efrit-use-result (efrit-item-data item)) :text)
               (efrit-ask-arguments-text (efrit-item-data item))))
-    ((or 'message 'note 'context 'attached 'text 'thinking) (string-trim (efrit-view--data-text item)))
-    (_ (string-trim (buffer-substring-no-properties (efrit-item-start item)
-                                                    (efrit-item-end item))))))
+    ((or 'message 'note 'context 'attached 'text 'thinking) (efrit-trim (efrit-view--data-text item)))
+    (_ (efrit-trim (buffer-substring-no-properties (efrit-item-start item)
+                                                   (efrit-item-end item))))))
 
 (defun efrit-view-note (text &optional face)
   "Add an item for TEXT, a note of efrit itself, in FACE."
@@ -759,7 +759,7 @@ Do so in steps: a long session has thousands of them."
 (defun efrit-history--insert-block (block)
   "Insert an item for BLOCK of a reply; a tool use is inserted with its result."
   (pcase (plist-get block :type)
-    ("text" (efrit-view-text (string-trim-right (plist-get block :text))))
+    ("text" (efrit-view-text (efrit-trim-right (plist-get block :text))))
     ("thinking" (let ((text (or (plist-get block :thinking) "")))
                   (unless (string-blank-p text)
                     (efrit-view-thinking text))))))
@@ -1150,10 +1150,10 @@ With FOLLOW, visit the link at point instead, if there is one."
 (defun efrit-session-view--file (name root)
   "Return the file NAME, as a tool was given it, of the project ROOT.
 NAME is of the machine of ROOT: the syntax of a remote file means nothing in it."
-  (if (file-name-absolute-p name)
-      (concat (file-remote-p root)
-              (if (file-remote-p name) (file-name-quote name t) name))
-    (expand-file-name name root)))
+  (let ((file (if (file-name-absolute-p name) name
+                (expand-file-name name (file-local-name root)))))
+    (concat (file-remote-p root)
+            (if (file-remote-p file) (file-name-quote file t) file))))
 
 (defun efrit-session-view--header ()
   "Return the header line: the budget of this buffer's loop, or \"\"."

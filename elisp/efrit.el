@@ -778,6 +778,26 @@ KEYS are as for `kbd'."
      (cancel-timer ,place)
      (setf ,place nil)))
 
+(defun efrit-trim-right (text &optional blanks)
+  "Return TEXT without the characters at its end that are in BLANKS, a string.
+By default these are blanks, tabs and line breaks.  Long rows of them within
+TEXT take little time here, and minutes in `string-trim-right'."
+  (let ((blanks (append (or blanks " \t\n\r") nil))
+        (end (length text)))
+    (while (and (> end 0) (memq (aref text (1- end)) blanks))
+      (setq end (1- end)))
+    (substring text 0 end)))
+
+(defun efrit-trim (text &optional blanks)
+  "Return TEXT without the characters at both ends that are in BLANKS, a string.
+BLANKS is as in `efrit-trim-right'."
+  (let* ((blanks (or blanks " \t\n\r"))
+         (text (efrit-trim-right text blanks))
+         (begin 0))
+    (while (and (< begin (length text)) (memq (aref text begin) (append blanks nil)))
+      (setq begin (1+ begin)))
+    (substring text begin)))
+
 (defun efrit-set-buffer-text (text)
   "Replace the text of this buffer with TEXT, and move to its beginning."
   (let ((inhibit-read-only t))

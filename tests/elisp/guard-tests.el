@@ -31,7 +31,7 @@ text = \"That is all.\"
   (should (eq (efrit-test-rest loop) 'limited))
   (efrit-viewing-in-order question "Go on?" "[y] go on" "[d] go on, ask again at" "[n] stop")
   (efrit-viewing-press "C-c C-a")
-  (should (eq (key-binding "y") 'efrit-continue-unasked)))
+  (should (eq (key-binding "y") 'efrit-allow-once)))
 
 (ert-deftest efrit-guard-by-default-asks-at-two-dollars-and-at-a-hundred-turns ()
   (should (equal 2 (default-value 'efrit-max-dollars)))
@@ -86,6 +86,26 @@ text = \"That is all.\"
       (should (eq (efrit-test-rest view-loop) 'limited))
       (efrit-viewing-press "C-c C-d")
       (should (eq (efrit-loop-state view-loop) 'idle)))))
+
+(ert-deftest efrit-guard-is-answered-only-when-it-was-read ()
+  (efrit-viewing-with-view guard-tests--reads
+    (efrit-test-with-options view-loop ((efrit-max-turns 1))
+      (efrit-viewing-type "Look.")
+      (guard-tests--limited view-loop "Your message has taken 1 turn so far")
+      ;; These keys may be meant for the question that was answered before.
+      (setq efrit-ask--last-answer-time (float-time))
+      (dolist (key '("y" "d" "n"))
+        (let ((this-command (key-binding key)))
+          (should-error (efrit-viewing-press key) :type 'user-error)))
+      (setq efrit-ask--last-answer-time nil)
+      (with-temp-buffer
+        (setq default-directory (efrit-loop-root view-loop))
+        (let ((efrit-do-show-function #'ignore))
+          (dolist (command '(efrit-allow-once efrit-deny-once))
+            (should-error (call-interactively command) :type 'user-error))))
+      (should (eq (efrit-loop-state view-loop) 'limited))
+      (efrit-viewing-press "y")
+      (should (eq (efrit-test-rest view-loop) 'idle)))))
 
 (ert-deftest efrit-guard-takes-a-message-for-an-answer ()
   (efrit-viewing-with-view guard-tests--reads

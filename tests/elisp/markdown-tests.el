@@ -328,9 +328,10 @@ text = \"Well.\"
       (efrit-viewing-to "docs")
       (should (eq 'display-local-help (key-binding (kbd "C-h ."))))
       (should (string-search "https://example.org/a_b" (help-at-pt-kbd-string)))
-      (dolist (text '("docs" "https://a.org/x" "https://b.org/y_z_w" "shot"))
-        (efrit-viewing-to text)
-        (efrit-viewing-press "RET"))
+      (cl-letf (((symbol-function 'y-or-n-p) #'always))
+        (dolist (text '("docs" "https://a.org/x" "https://b.org/y_z_w" "shot"))
+          (efrit-viewing-to text)
+          (efrit-viewing-press "RET")))
       (should (equal '("https://example.org/a_b" "https://a.org/x" "https://b.org/y_z_w"
                        "https://c.org/p.png")
                      (nreverse opened))))))
