@@ -442,6 +442,8 @@ text = \"Seen.\"
         (with-current-buffer (efrit-session-view-buffer loop)
           (efrit-do-say loop "Look.")
           (should (efrit-test-wait-until (lambda () (efrit-run-pending-use loop))))
+          (should (efrit-test-wait-until
+                   (lambda () (memq 'done (mapcar #'efrit-use-state (efrit-loop-run loop))))))
           (let ((used (plist-get (plist-get (efrit-test-session-status (efrit-loop-id loop)) :budget)
                                  :used)))
             (should (efrit-test-wait-until

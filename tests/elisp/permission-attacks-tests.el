@@ -576,18 +576,18 @@ DECISION may be a function, which returns it."
   "Least of all of a session, where the person is asked."
   (loop-test-with
       (attack-test--tries
-       "show_in_emacs" "{\"text\":\"PWNED\",\"title\":\"here\"}" "{\"text\":\"one\",\"title\":\"mine\"}"
+       "show_in_emacs" "{\"text\":\"PWNED\",\"title\":\"Go.\"}" "{\"text\":\"one\",\"title\":\"mine\"}"
        "{\"text\":\"two\",\"title\":\"mine\"}")
       loop
     (let ((session (efrit-session-view-buffer loop)))
-      (with-current-buffer session
-        (rename-buffer "*efrit: here*"))
+      ;; The first message is the title of the session, which names its buffer.
       (attack-test--play loop nil)
+      (should (equal "*efrit: Go.*" (buffer-name session)))
       (with-current-buffer session
         (should (derived-mode-p 'efrit-session-view-mode))
         (should (eq loop efrit-loop-here))))
     (should (equal "two" (with-current-buffer "*efrit: mine*" (buffer-string))))
-    (should (string-search "There is another buffer called *efrit: here*" (efrit-test-sent-text)))))
+    (should (string-search "There is another buffer called *efrit: Go.*" (efrit-test-sent-text)))))
 
 ;;; The program's own lines
 

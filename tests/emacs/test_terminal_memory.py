@@ -79,9 +79,8 @@ def test_an_edit_is_looked_at_allowed_and_taken_back(open_emacs: Open, project: 
     terminal.see("Do in ")
     terminal.type("Change the line.")
     terminal.press("Enter")
-    terminal.see("Edit README.md (+1", "-A line.", "+B!")
+    terminal.see("Edit README.md +1", "-A line.", "+B!", "[y] once")
     terminal.press("C-c", "C-a")
-    terminal.rest_on("Edit README.md (+1")
     terminal.press("y")
     terminal.see("It is another line now.", "● ready")
     assert (project / "README.md").read_text(encoding="utf-8") == "# Sample\n\nB!\n"
