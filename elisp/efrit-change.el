@@ -507,8 +507,12 @@ Without such a buffer, reload one that already visits the new name."
 (defvar diff-refine)
 (defvar sh-set-shell-hook)
 
-(defconst efrit-fontify--longest-line 1000
+(defconst efrit-fontify--longest-line 400
   "Most characters of a line that is fontified.")
+
+(defconst efrit-fontify--step 300
+  "Least characters that are fontified at once.
+Some modes take seconds for a few thousand quotes, and cannot be interrupted.")
 
 (defun efrit-fontify (text mode seconds)
   "Return TEXT fontified by MODE, as far as that takes no more than SECONDS."
@@ -529,9 +533,10 @@ Without such a buffer, reload one that already visits the new name."
       (ignore-errors
         (with-local-quit
           (delay-mode-hooks (funcall mode))
-          (insert text)
-          (efrit-fontify--lines (+ (float-time) seconds)))))
-    (efrit-fontify--faces (if (= (buffer-size) (length text)) (buffer-string) text))))
+          (efrit-fontify--insert text (+ (float-time) seconds)))))
+    (efrit-fontify--faces (if (string-prefix-p (buffer-string) text)
+                              (concat (buffer-string) (substring text (buffer-size)))
+                            text))))
 
 (defun efrit-fontify--faces (text)
   "Return TEXT with its faces that have names, and no other text properties.
@@ -548,25 +553,29 @@ The signs of a diff have the faces of their lines: theirs are hard to see."
         (put-text-property start end 'face (if (cdr faces) faces (car faces)) bare)))
     bare))
 
-(defun efrit-fontify--lines (deadline)
-  "Fontify this buffer up to a very long line, or until DEADLINE."
-  (goto-char (point-min))
-  (while (and (not (eobp)) (< (float-time) deadline))
-    (let ((from (point)))
-      (forward-line 30)
-      (if (efrit-fontify--long-line-p from (point))
-          (goto-char (point-max))
-        (font-lock-ensure from (point))))))
+(defun efrit-fontify--insert (text deadline)
+  "Insert TEXT fontified, up to a very long line, or until DEADLINE."
+  (let ((start 0)
+        end)
+    (while (and (< start (length text))
+                (< (float-time) deadline)
+                (setq end (efrit-fontify--part-end text start)))
+      (let ((from (point)))
+        (insert (substring text start end))
+        (font-lock-ensure from (point)))
+      (setq start end))))
 
-(defun efrit-fontify--long-line-p (begin end)
-  "Return non-nil if a line between BEGIN and END is too long to fontify."
-  (save-excursion
-    (goto-char begin)
-    (catch 'long
-      (while (< (point) end)
-        (when (> (- (line-end-position) (point)) efrit-fontify--longest-line)
-          (throw 'long t))
-        (forward-line 1)))))
+(defun efrit-fontify--part-end (text start)
+  "Return the end of the next lines of TEXT from START on to fontify at once.
+Return nil if there is none before a line that is too long."
+  (let ((end start)
+        next)
+    (while (and (< end (length text))
+                (< (- end start) efrit-fontify--step)
+                (setq next (1+ (or (string-search "\n" text end) (1- (length text)))))
+                (<= (- next end) efrit-fontify--longest-line))
+      (setq end next))
+    (and (> end start) end)))
 
 ;;; Differences
 

@@ -90,6 +90,28 @@
     (should-not (efrit-attach-mentions text efrit-test-root)))
   (should (efrit-attach-mentions "See (@README.md)..." efrit-test-root)))
 
+(ert-deftest efrit-hostile-text-of-code-is-fontified-in-small-steps ()
+  "Python mode takes 20 seconds for these quotes at once."
+  (let* ((text (apply #'concat (make-list 80 (concat (make-string 360 ?\") "\n"))))
+         (steps nil)
+         (ensure (symbol-function 'font-lock-ensure)))
+    (cl-letf (((symbol-function 'font-lock-ensure)
+               (lambda (begin end)
+                 (push (list (buffer-size) (- end begin)) steps)
+                 (funcall ensure begin end))))
+      (should (equal text (substring-no-properties (efrit-fontify text 'python-mode 0.04)))))
+    (should steps)
+    (pcase-dolist (`(,size ,step) steps)
+      (should (< step 1000))
+      ;; Modes also work when text is inserted: that is done in the same steps.
+      (should (= size (apply #'+ (mapcar #'cadr (member (list size step) steps))))))))
+
+(ert-deftest efrit-hostile-text-of-code-with-a-long-line-is-fontified-before-it ()
+  (let ((shown (efrit-fontify (concat "(defun a ())\n\"" (make-string 5000 ?b) "\"\n(defun c ())\n")
+                              'emacs-lisp-mode 1)))
+    (should (get-text-property 1 'face shown))
+    (should-not (next-single-property-change 13 'face shown))))
+
 ;;; Headings and tables
 
 (ert-deftest efrit-hostile-text-of-headings-keeps-its-words ()
