@@ -263,7 +263,8 @@ Do nothing in a minibuffer that was left meanwhile.  Files on another machine
 are not looked for while the person types."
   (efrit-attach--end-timer)
   (pcase-let ((`(,begin ,root ,loop) (and efrit-attach--where (funcall efrit-attach--where))))
-    (unless (or (null root) (file-remote-p root))
+    ;; A narrowed buffer may end before the message.
+    (unless (or (null root) (file-remote-p root) (buffer-narrowed-p))
       (let* ((text (buffer-substring-no-properties begin (point-max)))
              (mentions (efrit-attach-mentions text root))
              (paths (delete-dups (mapcar #'caddr mentions))))

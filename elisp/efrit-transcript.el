@@ -141,9 +141,10 @@ Return the new item, whose members are ITEMS; SOUGHT is as in `efrit-item'."
 It must leave the last character of ITEM.  Point and windows stay where they
 are in the text."
   (let ((size (buffer-size)))
-    (prog1 (save-excursion
-             (with-silent-modifications
-               (apply function arguments)))
+    (unwind-protect
+        (save-excursion
+          (with-silent-modifications
+            (apply function arguments)))
       (cl-incf (efrit-item-body-size item) (- (buffer-size) size)))))
 
 (defun efrit-item-clear (item)
@@ -779,11 +780,15 @@ Of a text higher than MOST pixels, measure little more than that."
                               efrit-loop-here))))
 
 (defun efrit-reply-box-text ()
-  "Return the text in the box."
-  (buffer-substring-no-properties efrit-transcript-box (point-max)))
+  "Return the text in the box, also where this buffer is narrowed."
+  (save-restriction
+    (widen)
+    (buffer-substring-no-properties efrit-transcript-box (point-max))))
 
 (defun efrit-reply-box-set (text)
-  "Replace the text in the box with TEXT, and move to its end."
+  "Replace the text in the box with TEXT, and move to its end.
+If this buffer is narrowed, widen it."
+  (widen)
   (delete-region efrit-transcript-box (point-max))
   (goto-char (point-max))
   (insert text))

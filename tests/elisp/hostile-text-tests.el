@@ -58,6 +58,12 @@
     (should (equal "a" (car (efrit-permissions-split-command
                              (concat "a" hostile-text-tests--blanks "b")))))))
 
+(ert-deftest efrit-hostile-text-of-hidden-characters-is-made-visible ()
+  (should (equal "a<U+202E>b<U+0007>c\nd" (efrit-permissions-visible "a\u202eb\ac\nd")))
+  (should (equal "<U+000A>a<U+0009>" (efrit-permissions-visible "\na\t" t)))
+  (should (equal (apply #'concat (make-list 300000 "<U+202E>"))
+                 (efrit-permissions-visible (make-string 300000 #x202e)))))
+
 (ert-deftest efrit-hostile-text-of-a-reply-is-dressed-in-time ()
   (let* ((bars (make-string 1900 ?|))
          (rows (apply #'concat (make-list 7000 "|\n"))))
@@ -111,6 +117,21 @@
                               'emacs-lisp-mode 1)))
     (should (get-text-property 1 'face shown))
     (should-not (next-single-property-change 13 'face shown))))
+
+;;; A person's habits
+
+(ert-deftest efrit-hostile-text-a-narrowed-buffer-sends-the-whole-message ()
+  (dolist (narrow (list (lambda () (narrow-to-region (point-min) (+ 2 (point-min))))
+                        (lambda () (narrow-to-region (+ 5 efrit-transcript-box) (point-max)))))
+    (efrit-viewing-with-view efrit-viewing-short
+      (goto-char (point-max))
+      (insert "Read the @README.md now")
+      (funcall narrow)
+      (efrit-attach-show)
+      (efrit-reply-box-send)
+      (should (eq (efrit-test-rest view-loop) 'idle))
+      (efrit-viewing-in-order "Read the @README.md now" "It is a sample.")
+      (should (equal "" (efrit-reply-box-text))))))
 
 ;;; Headings and tables
 
