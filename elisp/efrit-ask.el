@@ -787,11 +787,17 @@ The background of a line's last character goes on to the window's edge."
                   changes)))))
 
 (defun efrit-revise--set-mode (file)
-  "Set this buffer's major mode as for FILE, without hooks and local variables."
+  "Set this buffer's major mode as for FILE, without hooks and local variables.
+A mode that is not for text might run a program on what the model wrote."
   (let ((buffer-file-name file)
-        (enable-local-variables nil))
+        (enable-local-variables nil)
+        (magic-mode-alist nil)
+        (magic-fallback-mode-alist nil)
+        (mode (assoc-default file auto-mode-alist #'string-match-p)))
     (delay-mode-hooks
-      (ignore-errors (set-auto-mode)))
+      (if (or (null mode) (and (symbolp mode) (efrit-file-text-mode-p mode)))
+          (ignore-errors (set-auto-mode))
+        (text-mode)))
     (font-lock-mode)))
 
 (provide 'efrit-ask)

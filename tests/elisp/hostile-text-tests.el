@@ -118,6 +118,21 @@
     (should (get-text-property 1 'face shown))
     (should-not (next-single-property-change 13 'face shown))))
 
+;;; Modes
+
+(ert-deftest efrit-hostile-text-to-be-edited-is-in-a-mode-for-text ()
+  (pcase-dolist (`(,name ,text ,mode) '(("a.pdf" "%PDF-1.4\n" text-mode) ("a.png" "x" text-mode)
+                                        ("a.tar" "x" text-mode) ("a.gz" "x" text-mode)
+                                        ("a.el" "(a)" emacs-lisp-mode)
+                                        ("a" "%PDF-1.4\n" fundamental-mode)
+                                        ("a" "#!/bin/sh\n" sh-mode)
+                                        ("a.el" ";; -*- mode: doc-view -*-\n" emacs-lisp-mode)))
+    (with-temp-buffer
+      (insert text)
+      (efrit-revise--set-mode (concat "/nowhere/" name))
+      (ert-info (name)
+        (should (eq mode major-mode))))))
+
 ;;; A person's habits
 
 (ert-deftest efrit-hostile-text-a-narrowed-buffer-sends-the-whole-message ()
