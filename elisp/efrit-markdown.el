@@ -815,6 +815,9 @@ Ask before an address that is not the text of the link at point."
                 (y-or-n-p (efrit-markdown--address-question target)))
         (browse-url target))
     (pcase-let ((`(,file ,line ,column) target))
+      ;; It may have become a pipe, which would have Emacs wait.
+      (unless (file-regular-p file)
+        (user-error "%s is no file any more" file))
       (find-file-other-window file)
       (when line
         (save-restriction

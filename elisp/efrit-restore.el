@@ -34,7 +34,8 @@
 (defun efrit-restore-bookmark ()
   "Return a bookmark of the session here, and of the exchange at point."
   (let ((session (efrit-restore--describe efrit-loop-here)))
-    `(,(or (plist-get session :title) (efrit-loop-project efrit-loop-here))
+    `(,(efrit-permissions-visible
+        (or (plist-get session :title) (efrit-loop-project efrit-loop-here)) t)
       (handler . efrit-restore-jump)
       (location . ,(format "efrit session %s of %s" (plist-get session :id)
                            (abbreviate-file-name (plist-get session :root))))

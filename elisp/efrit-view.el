@@ -1135,6 +1135,7 @@ With FOLLOW, visit the link at point instead, if there is one."
                (file (and (stringp name)
                           (efrit-session-view--file name (efrit-loop-root efrit-loop-here)))))
     (when (and file (file-regular-p file))
+      (efrit-session-view--check-place file (efrit-loop-root efrit-loop-here))
       (find-file-other-window file)
       (save-restriction
         (widen)
@@ -1146,6 +1147,14 @@ With FOLLOW, visit the link at point instead, if there is one."
                (when (search-forward new nil t)
                  (goto-char (match-beginning 0))))))
       t)))
+
+(defun efrit-session-view--check-place (file root)
+  "Ask whether to visit FILE if it is outside of ROOT; signal an error at no.
+A tool's line may show another one of its arguments."
+  (unless (or (file-in-directory-p (file-truename file) root)
+              (y-or-n-p (format "Visit %s, outside of the project? "
+                                (efrit-permissions-visible file t))))
+    (user-error "The file is outside of the project")))
 
 (defun efrit-session-view--file (name root)
   "Return the file NAME, as a tool was given it, of the project ROOT.

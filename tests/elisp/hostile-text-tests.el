@@ -206,6 +206,35 @@
     (should (equal "/:/ssh:evil.invalid:/x"
                    (efrit-session-view--file "../../ssh:evil.invalid:/x" "/a/b/")))))
 
+;;; Files
+
+(ert-deftest efrit-hostile-text-leads-to-no-file-outside-without-a-question ()
+  (efrit-viewing-with-view efrit-viewing-short
+    (let* ((outside (make-temp-file "efrit-outside"))
+           (asked nil)
+           (use (lambda (path to)
+                  (efrit-use-create :id "x" :name "read_file" :state 'done
+                                    :arguments (json-encode `((path . ,path) (to . ,to)))))))
+      (unwind-protect
+          (save-window-excursion
+            (cl-letf (((symbol-function 'y-or-n-p) (lambda (text) (push text asked) nil)))
+              (should-error (efrit-session-view--visit (funcall use "README.md" outside))
+                            :type 'user-error)
+              (should (equal (list (format "Visit %s, outside of the project? " outside)) asked))
+              (should-not (get-file-buffer outside))
+              (should (efrit-session-view--visit (funcall use "lib/one.el" "README.md")))
+              (should (equal "README.md" (file-name-nondirectory buffer-file-name)))
+              (kill-buffer)
+              (should-not (cdr asked))))
+        (delete-file outside)))))
+
+(ert-deftest efrit-hostile-text-opens-no-pipe-that-was-a-file ()
+  (let ((pipe (make-temp-name (expand-file-name "efrit-pipe" temporary-file-directory))))
+    (call-process "mkfifo" nil nil nil pipe)
+    (unwind-protect
+        (should-error (efrit-markdown-visit (list pipe 1 nil)) :type 'user-error)
+      (delete-file pipe))))
+
 ;;; Addresses
 
 (ert-deftest efrit-hostile-text-hides-no-host-behind-the-beginning-of-another ()
