@@ -12,6 +12,8 @@ from efrit_budget.project.project import FOLDER, Located, Project, open_beneath
 MOST_MEGABYTES = 100
 MOST_BYTES = MOST_MEGABYTES * 1_000_000
 PERMISSIONS = 0o7777
+PRIVATE_MODE = 0o600
+"""The permissions of a restored file whose permissions are not known."""
 SCRATCH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -196,3 +198,20 @@ def _parent(located: Located, *, made: bool = False) -> Iterator[tuple[int, str]
         yield folder, parts[-1]
     finally:
         os.close(folder)
+
+
+def restore(located: Located, data: bytes, mode: int, now: DiskFile | None, scratch: str) -> bool:
+    """Give a file this content and these permissions; return whether they differed."""
+    if now is None or now.data != data:
+        put(located, data, mode, now, scratch)
+        return True
+    if now.mode != mode:
+        set_mode(located, mode)
+    return now.mode != mode
+
+
+def mode_to_restore(now: DiskFile | None, left: int | None, wanted: int | None) -> int:
+    """Return the permissions that are `wanted`, or the file's if they are not as they were left."""
+    if now is not None and left is not None and now.mode != left:
+        return now.mode
+    return PRIVATE_MODE if wanted is None else wanted

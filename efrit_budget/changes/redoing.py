@@ -14,7 +14,6 @@ from efrit_budget.changes.diffs import Version, unified
 from efrit_budget.changes.disk import DiskFile
 from efrit_budget.changes.file_states import hashes_of, locate_all, read_files
 from efrit_budget.changes.showing import ChangeContents
-from efrit_budget.changes.undoing import PRIVATE_MODE
 from efrit_budget.errors import JsonObject
 from efrit_budget.project.paths import shown_name
 from efrit_budget.project.project import Located, Project
@@ -68,29 +67,19 @@ class Redo:
             source, target = self.located[change.path], self.located[change.path_after]
             disk.move(source, target, self._mode(here), here)
             return True
-        was_written = after is not None and self._write(after, there, here)
+        was_written = False
+        if after is not None:
+            scratch = f".efrit-redo-{self.session_id}-{change.label}"
+            mode, target = self._mode(there or here), self.located[change.path_after]
+            was_written = disk.restore(target, after, mode, there, scratch)
         if here is not None and (is_moved or after is None):
             disk.remove(self.located[change.path], here)
             return True
         return was_written
 
-    def _write(self, data: bytes, there: DiskFile | None, here: DiskFile | None) -> bool:
-        """Write content and permissions after the change; return whether they differed."""
-        located, mode = self.located[self.change.path_after], self._mode(there or here)
-        if there is None or there.data != data:
-            scratch = f".efrit-redo-{self.session_id}-{self.change.label}"
-            disk.put(located, data, mode, there, scratch)
-            return True
-        if there.mode != mode:
-            disk.set_mode(located, mode)
-        return there.mode != mode
-
     def _mode(self, file: DiskFile | None) -> int:
         """Return the permissions after the change, or the file's if they were changed since."""
-        before, after = self.change.mode_before, self.change.mode_after
-        if file is not None and before is not None and file.mode != before:
-            return file.mode
-        return PRIVATE_MODE if after is None else after
+        return disk.mode_to_restore(file, self.change.mode_before, self.change.mode_after)
 
 
 def prepare_redo(

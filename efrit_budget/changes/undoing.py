@@ -26,9 +26,6 @@ from efrit_budget.project.paths import meant_name, shown_name
 from efrit_budget.project.project import Located, Project
 from efrit_budget.storage.database import Database
 
-PRIVATE_MODE = 0o600
-"""The permissions of a restored file whose permissions are not known."""
-
 
 @dataclass(frozen=True)
 class Undo:
@@ -92,7 +89,9 @@ class Undo:
             source, target = self.located[change.path_after], self.located[change.path]
             disk.move(source, target, self._mode(moved), moved)
             return True
-        was_written = self._write(before, here, moved)
+        scratch = f".efrit-undo-{self.session_id}-{change.label}"
+        mode = self._mode(here or moved)
+        was_written = disk.restore(self.located[change.path], before, mode, here, scratch)
         return (was_moved and self._remove(change.path_after, moved)) or was_written
 
     def _remove(self, path: str, file: DiskFile | None) -> bool:
@@ -100,23 +99,9 @@ class Undo:
             disk.remove(self.located[path], file)
         return file is not None
 
-    def _write(self, data: bytes, here: DiskFile | None, moved: DiskFile | None) -> bool:
-        """Write content and permissions at the change's old path; return whether they differed."""
-        located, mode = self.located[self.change.path], self._mode(here or moved)
-        if here is None or here.data != data:
-            scratch = f".efrit-undo-{self.session_id}-{self.change.label}"
-            disk.put(located, data, mode, here, scratch)
-            return True
-        if here.mode != mode:
-            disk.set_mode(located, mode)
-        return here.mode != mode
-
     def _mode(self, file: DiskFile | None) -> int:
         """Return the permissions to restore: the old ones, or the file's if changed since."""
-        before, after = self.change.mode_before, self.change.mode_after
-        if file is not None and after is not None and file.mode != after:
-            return file.mode
-        return PRIVATE_MODE if before is None else before
+        return disk.mode_to_restore(file, self.change.mode_after, self.change.mode_before)
 
     def _remove_empty_folders(self, created: set[str]) -> None:
         """Remove those parent folders of the file that are in `created` and empty."""
