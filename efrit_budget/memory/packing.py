@@ -40,6 +40,8 @@ class Pack:
 class Form(Protocol):
     """A way to write a pack as text."""
 
+    may_end_in_blank_lines: bool
+
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the whole text, in which `tokens` is stated as its cost."""
 
@@ -128,7 +130,10 @@ class _Packer:
 
     def _with_cost(self, pack: Pack) -> tuple[str, int]:
         """Return the text, which states its own cost, and that cost."""
-        write = self._form.text
+        form = self._form
         return state_own_cost(
-            lambda tokens, blank: write(pack, tokens) + blank, self._cost, pack.budget or 0
+            lambda tokens, blank: form.text(pack, tokens) + blank,
+            self._cost,
+            pack.budget or 0,
+            may_fill=form.may_end_in_blank_lines,
         )

@@ -40,6 +40,8 @@ class Markdown:
     marked: bool = False
     """Whether its own lines are marked and contents are quoted, as in the result of a tool."""
 
+    may_end_in_blank_lines = True
+
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the pack as Markdown, with `tokens` as its stated cost."""
         count = f"{len(pack.memories)} memories, ~{tokens} tokens"
@@ -75,6 +77,8 @@ def name_of(memory: Observation) -> str:
 class PackJson:
     """Writes a pack as JSON for programs, on one line."""
 
+    may_end_in_blank_lines = False
+
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the pack as JSON, with `tokens` as its stated cost."""
         return compact(
@@ -99,6 +103,8 @@ class PackJson:
 class ListLines:
     """Writes a list of observations for people, one on each line."""
 
+    may_end_in_blank_lines = False
+
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the list as text, with `tokens` as its stated cost."""
         named = ", ".join(f"#{one.memory.id} (~{one.tokens} tokens)" for one in pack.named)
@@ -121,6 +127,8 @@ class ListLines:
 
 class ListJson:
     """Writes a list of observations as JSON for programs, on one line."""
+
+    may_end_in_blank_lines = False
 
     def text(self, pack: Pack, tokens: int) -> str:
         """Return the list as JSON, with `tokens` as its stated cost."""

@@ -58,12 +58,15 @@ def with_footer(text: str, terms: Terms) -> tuple[str, int]:
     return state_own_cost(write, terms.cost, terms.allowance)
 
 
-def state_own_cost(write: Callable[[int, str], str], cost: Cost, first: int) -> tuple[str, int]:
+def state_own_cost(
+    write: Callable[[int, str], str], cost: Cost, first: int, *, may_fill: bool = True
+) -> tuple[str, int]:
     """Return a text that states its own tokens, and these tokens.
 
     `write` makes the text from the tokens to state and from blank lines to put into it. Each
     attempt states the count of the one before, the first one `first`; if the counts repeat, all
-    between them are tried; and if none of them is right, blank lines are put in.
+    between them are tried; and if none of them is right, blank lines are put in. Unless `may_fill`,
+    state the highest count instead.
     """
     blank = ""
     while True:
@@ -76,8 +79,11 @@ def state_own_cost(write: Callable[[int, str], str], cost: Cost, first: int) -> 
             if counted == tokens:
                 return text, tokens
             tokens = counted
-        for tokens in range(min(tried[1:], default=first), max(tried[1:], default=first) + 1):
+        tried = [*tried[1:], tokens]
+        for tokens in range(min(tried), max(tried) + 1):
             text = write(tokens, blank)
             if cost(text) == tokens:
                 return text, tokens
+        if not may_fill:
+            return write(max(tried), ""), max(tried)
         blank += "\n"
