@@ -17,6 +17,9 @@
 (require 'efrit-remote)
 (require 'efrit-transcript)
 
+;; `url-generic-parse-url' loads url-parse.el, which defines this function.
+(declare-function url-host "url-parse" (url))
+
 ;; The text is the model's, so it is never trusted: nothing in it becomes a
 ;; display property or a keymap, the language of a code block selects a mode
 ;; that is known already, and each step is bounded in time and size.  Marks are

@@ -148,6 +148,7 @@ could lose it while it reads the output of a process."
   (unless (file-remote-p default-directory)
     (efrit-sidecar-start (efrit-host-of-folder default-directory))))
 
+(declare-function efrit-host-of-folder "efrit-sidecar" (folder))
 (declare-function efrit-attach-watch-minibuffer "efrit-attach")
 
 (defun efrit-start--complete-files ()

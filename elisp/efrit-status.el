@@ -71,6 +71,9 @@
             (if (eq option 'efrit-max-dollars) "cost" "taken")
             (efrit-show-amount option used) option (efrit-show-amount option limit))))
 
+(defconst efrit-line--most-columns 72
+  "Most columns of what a tool call acts on, in its line.")
+
 (defun efrit-show-failing (use count)
   "Return a sentence about USE, which failed COUNT times in a row."
   (format "The same call failed %d times in a row: %s" count
@@ -311,9 +314,6 @@ Put a bar of WIDTH columns before them, unless WIDTH is 0."
 ;; A line about a tool call says what is done, such as `Read a.el 1-80' or
 ;; `Run make test · exit 2 · 4.1 s'.  What a model, a file or the person wrote
 ;; stands behind words of ours, on one line, with hidden characters visible.
-
-(defconst efrit-line--most-columns 72
-  "Most columns of what a tool call acts on, in its line.")
 
 (defconst efrit-line--least-columns 20
   "Columns that what a tool call acts on may always take in its line.")

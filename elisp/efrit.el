@@ -842,9 +842,11 @@ gets a menu of these KEYS."
     (easy-menu-define nil map nil
       (cons "Efrit"
             (delq nil (mapcar (pcase-lambda (`(,key ,does))
-                                (when-let* ((command (lookup-key map (kbd key))))
-                                  (vector (concat (upcase (substring does 0 1)) (substring does 1))
-                                          command t)))
+                                (let ((command (lookup-key map (kbd key))))
+                                  (and command
+                                       (vector (concat (upcase (substring does 0 1))
+                                                       (substring does 1))
+                                               command t))))
                               keys))))))
 
 (defun efrit-list-print ()
@@ -867,9 +869,9 @@ The last one, for help, has a place in any line."
                         keys))
          (shown (butlast parts)))
     (while (and shown
-                (> (string-width (string-join (append shown (last parts)) "  ")) (- columns 2)))
+                (> (string-width (mapconcat #'identity (append shown (last parts)) "  ")) (- columns 2)))
       (setq shown (butlast shown)))
-    (string-replace "%" "%%" (concat " " (string-join (append shown (last parts)) "  ")))))
+    (string-replace "%" "%%" (concat " " (mapconcat #'identity (append shown (last parts)) "  ")))))
 
 (defun efrit-check-mode (mode)
   "Signal a `user-error' unless this buffer is in MODE, or a mode derived from it.
