@@ -1085,8 +1085,13 @@ With FOLLOW, visit the link at point instead, if there is one."
     (cond ((button-at (point)) (push-button (point)))
           (target (efrit-markdown-visit target))
           ((and item (eq (efrit-item-kind item) 'message)) (efrit-exchange-toggle item))
-          ((and item (efrit-item-toggle item)))
+          ((and item (efrit-item-toggle item)) (efrit-session-view--leave-body item))
           (t (user-error "Nothing to open at point")))))
+
+(defun efrit-session-view--leave-body (item)
+  "Move from the folded body of ITEM to its head, where TAB opens it again."
+  (when (and (not (efrit-item-open item)) (>= (point) (efrit-item-body-start item)))
+    (goto-char (efrit-item-start item))))
 
 (defun efrit-session-view--on-title-p (item)
   "Return non-nil if point is on the head of ITEM, which can be opened."

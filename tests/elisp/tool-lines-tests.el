@@ -196,6 +196,19 @@ text = \"Seen.\"
     (efrit-viewing-in-order "• Read README.md" "• Search \"line\" · 1 match" "✗ Read nix"
                             "▸ Searched 2 times")))
 
+(ert-deftest efrit-view-leaves-a-result-folded-from-inside-on-its-line ()
+  (efrit-viewing-with-view tool-lines--reading
+    (let ((efrit-view-least-group nil))
+      (efrit-viewing-type "Look.")
+      (should (eq 'idle (efrit-test-rest view-loop))))
+    (efrit-viewing-to "Search \"line\"")
+    (efrit-viewing-press "TAB")
+    (efrit-viewing-to "pattern: line")
+    (efrit-viewing-press "TAB")
+    (should (looking-at "• Search \"line\""))
+    (efrit-viewing-press "TAB")
+    (efrit-viewing-in-order "• Search \"line\"" "pattern: line" "A line.")))
+
 (defun tool-lines--search (forward text)
   "Search for TEXT from the beginning, FORWARD, or from the end; return the line."
   (goto-char (if forward (point-min) (point-max)))
