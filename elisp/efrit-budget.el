@@ -667,13 +667,21 @@ The list then leaves out some columns."
   (when-let* ((cache (and efrit-loop-here (efrit-show-cache efrit-loop-here))))
     (concat (string-trim-right (string-fill (concat cache ".") columns)) "\n")))
 
+(defun efrit-budget-view--cost (columns)
+  "Return a line of at most COLUMNS about the session's cost; nil if unknown."
+  (when-let* ((cost (and efrit-loop-here (efrit-show-cost efrit-loop-here))))
+    (concat (propertize "  Cost: " 'face 'efrit-note)
+            (truncate-string-to-width cost (- columns 8) nil nil "…")
+            "\n")))
+
 (defun efrit-budget-view--head (columns lines)
   "Return the text above the list for a window of COLUMNS and LINES.
-It has what fills the window, the keys, and if there is room the tiers."
+It has the cost, what fills the window, the keys, and with room the tiers."
   (concat
    (and (>= lines efrit-budget-view--tall)
         (concat (efrit-budget-bars efrit-budget-view--budget columns) "\n"
                 (efrit-budget-view--cache columns) "\n"))
+   (efrit-budget-view--cost columns)
    (efrit-budget-view--largest 'file columns)
    (efrit-budget-view--largest 'tool columns)
    (efrit-show-keys efrit-budget-view--keys columns)

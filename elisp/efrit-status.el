@@ -194,6 +194,22 @@ If something was paid anew, say in which turn last, and why."
                  (and loss (format "; in turn %d %s" (plist-get loss :turn)
                                    (efrit-show-paid-anew loss)))))))
 
+(defun efrit-show-cost (loop)
+  "Return the cost of LOOP's session with the tokens paid, as text; nil if unknown."
+  (let ((usage (efrit-loop-usage loop))
+        (loss (efrit-loop-paid-anew loop)))
+    (cl-flet ((tokens (&rest names)
+                (efrit-show-tokens (apply #'+ (mapcar (lambda (name) (or (plist-get usage name) 0))
+                                                      names)))))
+      (and (efrit-show-cache-share loop)
+           (concat (format "%s for %s in, %s from cache, %s out" (efrit-gauge--cost loop)
+                           (tokens :input_tokens :cache_creation_input_tokens)
+                           (tokens :cache_read_input_tokens)
+                           (tokens :output_tokens))
+                   (and loss (format "; %s paid anew in turn %d"
+                                     (efrit-show-tokens (plist-get loss :tokens))
+                                     (plist-get loss :turn))))))))
+
 (defun efrit-show-summary (loop)
   "Return lines about LOOP: budget, price, session, epoch, output and cache."
   (let ((usage (efrit-loop-usage loop))

@@ -130,6 +130,26 @@ paid anew, for .* more: the model changed"
                                       (efrit-budget-view--head 100 60))))
           (kill-buffer))))))
 
+(ert-deftest efrit-budget-says-what-the-session-cost-and-for-what-in-a-small-window ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (efrit-model "claude-opus-5-5")
+    (efrit-viewing-type "Again.")
+    (efrit-test-rest view-loop)
+    (save-window-excursion
+      (efrit-viewing-press "C-c C-b")
+      (with-current-buffer (window-buffer)
+        (unwind-protect
+            (progn
+              (efrit-viewing-shows "system text")
+              (let ((head (efrit-budget-view--head 79 12)))
+                (should (string-match "^  Cost: \\$0\\.[0-9]+ for [0-9.]+k in, .* from cache, \
+[0-9]+ out; [0-9.]+k paid anew in turn 2$"
+                                      head))
+                (should (<= (length (match-string 0 head)) 79))))
+          (kill-buffer))))))
+
 (ert-deftest efrit-cache-loss-names-its-reason ()
   (efrit-viewing-with-view choosing-tests--two
     (pcase-dolist (`(,loss ,reasons ,shown)
