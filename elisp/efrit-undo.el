@@ -89,6 +89,25 @@ counts as one of these files, by both of its names."
                (push (plist-get change :number) later)))))
     later))
 
+(defun efrit-undo-undone-after (number order listed)
+  "Return the numbers of edits of NUMBER's files undone after it, last first.
+ORDER are the numbers of undone edits, the last undone first; those that are not
+in it are taken to be undone before, the latest edit first.  LISTED are all
+edits of the session."
+  (let* ((numbers (mapcar (lambda (change) (plist-get change :number)) listed))
+         (after (append (seq-take-while (lambda (other) (/= other number)) order)
+                        (unless (memq number order)
+                          (seq-remove (lambda (other) (or (>= other number) (memq other order)))
+                                      numbers))))
+         (find (lambda (one) (seq-find (lambda (change) (= one (plist-get change :number))) listed)))
+         (paths (lambda (change) (delq nil (list (plist-get change :path) (plist-get change :to)))))
+         (files (funcall paths (funcall find number))))
+    (seq-filter (lambda (other)
+                  (let ((change (funcall find other)))
+                    (and (equal (plist-get change :state) "undone")
+                         (seq-intersection (funcall paths change) files))))
+                after)))
+
 (defun efrit-undo-delete-leftovers (loop)
   "Delete temporary files that a killed Emacs left while it wrote files.
 Such files are beside the files of LOOP's changes that were begun but not ended."
@@ -405,9 +424,17 @@ With a prefix argument, as FORCE, undo it even if the file was changed since."
 
 (defun efrit-undo-view-redo (&optional force)
   "Make the undone change at point again.
+Offer to make edits of its file that were undone after it again, first.
 With a prefix argument, as FORCE, do so even if the file was changed since."
   (interactive "P" efrit-undo-view-mode)
-  (efrit-undo-view--undo efrit-loop-here (list (efrit-undo-view--number)) (and force t) t))
+  (let* ((number (efrit-undo-view--number))
+         (after (and (not force)
+                     (efrit-undo-undone-after number
+                                              (gethash efrit-loop-here efrit-undo-view--undone)
+                                              efrit-undo-view--changes))))
+    (when after
+      (efrit-undo-view--ask-about-undone number after))
+    (efrit-undo-view--undo efrit-loop-here (append after (list number)) (and force t) t)))
 
 (defun efrit-undo-view--ask-about-later (number later)
   "Ask whether to undo LATER, a list of numbers, together with NUMBER.
@@ -417,6 +444,16 @@ Signal a `user-error' if the answer is no."
                             (mapconcat (apply-partially #'format "c%d") (reverse later) ", ")
                             (if (cdr later) (format "all %d" (1+ (length later))) "both")))
     (user-error "Nothing was undone; u on the latest edit undoes that alone")))
+
+(defun efrit-undo-view--ask-about-undone (number after)
+  "Ask whether to make AFTER, a list of numbers, again before NUMBER.
+Signal a `user-error' if the answer is no."
+  (unless (y-or-n-p (format "In this file %s %s undone after c%d.  Make %s again? "
+                            (mapconcat (apply-partially #'format "c%d") (reverse after) ", ")
+                            (if (cdr after) "were" "was")
+                            number
+                            (if (cdr after) (format "all %d" (1+ (length after))) "both")))
+    (user-error "Nothing was made again; r on c%d makes that alone" (car after))))
 
 (defun efrit-undo-view--last-undone (loop listed)
   "Return the number of the change that was undone last in LOOP, or nil.

@@ -476,6 +476,40 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
     (should (equal "[The person made your edit c2 again: a.txt is as it was after it.]"
                    (plist-get (car (efrit-loop-notices editing-loop)) :text)))))
 
+(ert-deftest efrit-redo-offers-to-make-what-was-undone-after-it-again ()
+  (edit-session-with-edits "" t
+    (edit-session-listed "c1 +edit")
+    (edit-session-press "u")
+    (edit-session-listed "c1 +edit.*undone")
+    (edit-session-listed "c3 +create")
+    (edit-session-press "u")
+    (edit-session-listed "c3 .*undone")
+    (let ((answer nil)
+          (asked nil))
+      (cl-letf (((symbol-function 'y-or-n-p) (lambda (question) (setq asked question) answer)))
+        (edit-session-listed "c2 +edit.*undone")
+        (should-error (edit-session-press "r") :type 'user-error)
+        (should (equal "In this file c1 was undone after c2.  Make both again? " asked))
+        (should (equal "one\ntwo\n" (editing-bytes "a.txt")))
+        (setq answer t)
+        (edit-session-press "r")
+        (edit-session-listed "c2 +edit.*as the model left it")
+        (edit-session-listed "c1 +edit.*as the model left it")
+        (should (equal "1\n2\n" (editing-bytes "a.txt")))
+        (edit-session-listed "c3 .*undone")
+        ;; Nothing of its file was undone after c3.
+        (setq asked nil)
+        (edit-session-press "r")
+        (edit-session-listed "c3 .*as the model left it")
+        (should-not asked)))))
+
+(ert-deftest efrit-undo-knows-what-was-undone-after-an-edit ()
+  (let ((listed (mapcar (lambda (number) (list :number number :path "a" :state "undone"))
+                        '(1 2 3 4))))
+    (pcase-dolist (`(,number ,order . ,after) '((4 (1 2 3 4) 1 2 3) (2 (4 2 1) 4) (4 (4 3))
+                                                (4 () 1 2 3) (3 (4) 4 1 2) (1 ())))
+      (should (equal after (efrit-undo-undone-after number order listed))))))
+
 (ert-deftest efrit-redo-leaves-work-of-the-person-alone ()
   (edit-session-with-edits "" t
     (edit-session-listed "c3 +create")
