@@ -45,6 +45,8 @@ the document, which visits no file."
                 (cond ((eq format 'org) (org-mode))
                       ((fboundp 'markdown-mode) (funcall 'markdown-mode))
                       (t (text-mode)))
+                ;; Emacs would else end without a question about it.
+                (setq buffer-offer-save t)
                 (funcall then (current-buffer))))
    :error #'efrit-show-error))
 
@@ -302,7 +304,15 @@ The session stays in the list."
                               (format-prompt "Format, markdown or org" efrit-export-format)
                               '("markdown" "org") nil t nil nil
                               (symbol-name efrit-export-format)))))
-  (efrit-export-session (efrit-sessions--at-point) format #'pop-to-buffer))
+  (efrit-export-session (efrit-sessions--at-point) format #'efrit-sessions--show-export))
+
+(defun efrit-sessions--show-export (buffer)
+  "Show BUFFER, an exported session, and say how to save it."
+  (pop-to-buffer buffer)
+  (message "%s"
+           (substitute-command-keys
+            (format "\\[save-buffer] RET saves the session as %s"
+                    (abbreviate-file-name (expand-file-name (buffer-name)))))))
 
 (defun efrit-sessions--at-point ()
   "Return the session at point, a plist; signal a `user-error' if there is none."

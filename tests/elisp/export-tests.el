@@ -9,6 +9,8 @@
 
 ;;; Code:
 
+(require 'cl-lib)
+(require 'ert)
 (require 'scripted)
 (require 'efrit-sessions)
 (require 'org)
@@ -61,6 +63,33 @@ text = \"Later.\"
             (ert-info ((format "missing: %s" part))
               (should found))
             (setq at found)))))))
+
+(ert-deftest efrit-sessions-export-says-how-to-save-and-is-not-lost-at-the-end ()
+  (efrit-test-with-project nil
+    (efrit-test-with-model "[[reply]]\ntext = \"The answer.\"\n"
+      (efrit-test-finish (efrit-test-loop) "The question.")
+      (save-window-excursion
+        (let ((default-directory efrit-test-project)
+              (said nil)
+              (exported nil))
+          (efrit-sessions)
+          (should (efrit-test-wait-until (lambda () (tabulated-list-get-id))))
+          (cl-letf (((symbol-function 'message)
+                     (lambda (format &rest arguments)
+                       (when format
+                         (setq said (apply #'format-message format arguments))))))
+            (execute-kbd-macro (kbd "e RET"))
+            (should (efrit-test-wait-until
+                     (lambda () (setq exported (seq-find (lambda (buffer)
+                                                           (string-match-p "\\`efrit-.*\\.md\\'"
+                                                                           (buffer-name buffer)))
+                                                         (buffer-list)))))))
+          (should (string-match-p "\\`C-x C-s RET saves the session as .*/efrit-.*\\.md\\'" said))
+          (with-current-buffer exported
+            (should buffer-offer-save)
+            (set-buffer-modified-p nil)
+            (kill-buffer))
+          (kill-buffer "*efrit sessions*"))))))
 
 (ert-deftest efrit-sessions-export-as-org-keeps-every-text-in-its-block ()
   "No text becomes a heading or a keyword of the document."
