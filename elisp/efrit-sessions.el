@@ -242,12 +242,25 @@ model continue, `efrit-do' sends a new message."
   (efrit-for-a-person
     (let* ((host (efrit-host-of-session id (efrit-host-of-folder default-directory)))
            (session (efrit-sidecar-request 'session/status (list :session_id id) :host host))
+           (here (efrit-loop-of-session id))
            (loop (efrit-do-resume-loop id (file-name-as-directory
                                            (concat (efrit-host-prefix host)
                                                    (plist-get session :root))))))
       (funcall efrit-do-show-function loop)
+      (unless here
+        (efrit-sessions--note-other-model loop session))
       (message "%s" (efrit-sessions--resume-message session))
       loop)))
+
+(defun efrit-sessions--note-other-model (loop session)
+  "Note in LOOP if its model is not that of the latest turn of SESSION, a plist."
+  (let ((before (plist-get (plist-get (plist-get session :budget) :calibration) :model))
+        (now (efrit-loop-option loop 'efrit-claude-model)))
+    (unless (member before (list nil now))
+      (efrit-loop-notify
+       loop 'note
+       (format "The model is %s; that of the last turn was %s.  M-x efrit-model chooses it again"
+               now (efrit-permissions-visible before t))))))
 
 (defun efrit-sessions-refresh (&rest _)
   "Fetch the sessions from the sidecar, and list them."

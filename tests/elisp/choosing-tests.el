@@ -97,6 +97,34 @@ text = \"Done.\"
     (efrit-viewing-shows "The model is claude-opus-5-5, at $4.00 in and $20.00 out")
     (should-not (string-search "sent anew" (efrit-viewing-view-text)))))
 
+(ert-deftest efrit-resume-says-that-the-model-is-not-that-of-the-last-turn ()
+  (efrit-viewing-with-view choosing-tests--two
+    (efrit-model "claude-opus-5-5")
+    (efrit-viewing-type "Go.")
+    (efrit-test-rest view-loop)
+    (efrit-do-forget view-loop)
+    (save-window-excursion
+      (with-temp-buffer
+        (setq default-directory efrit-test-project)
+        (set-window-buffer nil (current-buffer))
+        (let ((efrit-do-show-function #'efrit-session-view-buffer))
+          (execute-kbd-macro (kbd "M-x efrit-resume RET RET")))
+        (with-current-buffer (efrit-session-view-buffer (car (efrit-loops)))
+          (unwind-protect
+              (progn
+                (efrit-viewing-shows "One.")
+                (efrit-viewing-in-order
+                 "Go." "One." (format "— The model is %s; that of the last turn was claude-opus-5-5."
+                                      (default-value 'efrit-claude-model)))
+                (choosing-tests--press "M-x efrit-model RET claude-opus-5-5 RET")
+                (efrit-viewing-type "Again.")
+                (efrit-viewing-shows "Two.")
+                (should (equal '("claude-opus-5-5" "claude-opus-5-5") (choosing-tests--models)))
+                ;; It is in this Emacs already, with its model.
+                (choosing-tests--press "M-x efrit-resume RET RET")
+                (should (= 1 (efrit-viewing-count "that of the last turn was"))))
+            (kill-buffer)))))))
+
 (ert-deftest efrit-model-takes-a-name-that-is-not-known ()
   (efrit-viewing-with-view choosing-tests--two
     (choosing-tests--press "M-x efrit-model RET of-my-own RET RET")
