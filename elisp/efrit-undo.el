@@ -346,13 +346,20 @@ CHANGES are the sidecar's plists of these changes, in the same order."
 
 \\{efrit-undo-view-mode-map}"
   (efrit-keep-keys)
-  (setq tabulated-list-format [("Nr" 5 nil) ("Done" 8 nil) ("File" 40 t) ("Lines" 12 nil)
-                               ("Now" 24 t) ("Tool" 14 t)]
-        tabulated-list-padding 1)
+  (setq tabulated-list-padding 1)
   (efrit-list-set-up '(("RET" "diff") ("u" "undo") ("r" "redo") ("U" "undo all") ("g" "refresh")
                        ("?" "help")))
   (setq-local revert-buffer-function #'efrit-undo-view--revert)
-  (tabulated-list-init-header))
+  (efrit-undo-view--set-columns))
+
+(defun efrit-undo-view--set-columns ()
+  "Set the columns of the list, so that what became of an edit fits the window."
+  (let* ((window (get-buffer-window nil t))
+         (columns (if window (window-max-chars-per-line window) 80)))
+    (setq tabulated-list-format
+          (vector '("Nr" 5 nil) '("Done" 8 nil) (list "File" (max 20 (min 40 (- columns 50))) t)
+                  '("Lines" 11 nil) '("Now" 20 t) '("Tool" 14 t)))
+    (tabulated-list-init-header)))
 
 ;;;###autoload
 (defun efrit-undo (&optional force)
@@ -540,6 +547,7 @@ With REDO, they were not made again."
      efrit-loop-here
      (lambda (changes)
        (efrit-with-live-buffer buffer
+         (efrit-undo-view--set-columns)
          (setq efrit-undo-view--changes changes
                tabulated-list-entries (mapcar #'efrit-undo-view--row (reverse changes)))
          (efrit-list-print)))

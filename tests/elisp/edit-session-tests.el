@@ -510,6 +510,13 @@ A question by `y-or-n-p' must contain QUESTION, and gets ANSWER."
                                                 (4 () 1 2 3) (3 (4) 4 1 2) (1 ())))
       (should (equal after (efrit-undo-undone-after number order listed))))))
 
+(ert-deftest efrit-undo-list-fits-what-became-of-an-edit-into-80-columns ()
+  (edit-session-with-edits "" t
+    (edit-session-press "g")
+    (edit-session-listed "c1 +edit")
+    (should (search-forward "as the model left it" (line-end-position) t))
+    (should (<= (current-column) 79))))
+
 (ert-deftest efrit-redo-leaves-work-of-the-person-alone ()
   (edit-session-with-edits "" t
     (edit-session-listed "c3 +create")
