@@ -17,7 +17,7 @@ from unicodedata import normalize
 from efrit_budget.budget import weights
 from efrit_budget.budget.shapes import PATTERNS, count_patterns, odd_cost, ones, parts_cost
 from efrit_budget.budget.thin import RULERS, few_pairs, stretches
-from efrit_budget.budget.words import CONTINUING, different, divided, made_of_few
+from efrit_budget.budget.words import CONTINUING, divided, made_of_few
 
 SAMPLE = 2048
 SLICES = 16
@@ -54,10 +54,10 @@ PICTURES, PICTURE_MORE = b"\xe2\xee\xef\xf0\xf1\xf2\xf3\xf4", 3
 """The first bytes of characters that may share tokens with neighbours, and tokens to deduct."""
 UNBROKEN_COST = 0.13
 """The tokens to add for each letter of a run that is a word of no language."""
-CAPITALS, FEW_CAPITALS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", 4
+CAPITALS, ONE_CAPITAL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", 0.6
 MANY_PIECES, MANY_PIECES_COST = 0.15, 1.2
-"""The pieces for each character above which few different capitals divide more than words, and the
-tokens to add for each of those."""
+"""The pieces for each character above which one capital, which has the share `ONE_CAPITAL` of all,
+divides more than words, and the tokens to add for each of those."""
 FEW_LETTERS_COST = 0.025
 """The tokens to add for each character of unknown words that consist of few letters."""
 LEAST_SHARE = 1.01
@@ -121,6 +121,12 @@ def foreign_cost(classes: bytes, bones: bytes) -> float:
     return max(ends, len(classes.translate(None, ONE_TOKEN)))
 
 
+def has_one_capital(bones: bytes) -> bool:
+    """Return whether most capitals of a text are the same letter."""
+    counts = [bones.count(capital) for capital in CAPITALS]
+    return max(counts) > ONE_CAPITAL * sum(counts)
+
+
 def measure(text: str) -> float:
     """Return the tokens that probably end within a text."""
     text, raw = joined(text)
@@ -130,7 +136,7 @@ def measure(text: str) -> float:
     odd = odd_cost(bones)
     found = weights.JOINTS.cost(bones) + in_words + odd
     found += weights.COSTS["pieces"] * unknown.pieces + UNBROKEN_COST * unknown.unbroken
-    if unknown.pieces > MANY_PIECES * len(bones) and different(bones, CAPITALS) <= FEW_CAPITALS:
+    if unknown.pieces > MANY_PIECES * len(bones) and has_one_capital(bones[:SAMPLE]):
         found += MANY_PIECES_COST * (unknown.pieces - MANY_PIECES * len(bones))
     counted = zip(PATTERNS, count_patterns(bones), strict=True)
     found += sum(weights.COSTS[name] * number for name, number in counted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 from unicodedata import normalize
@@ -107,7 +108,8 @@ def test_nobody_can_foresee_where_a_sample_looks() -> None:
 def test_a_sample_is_near_the_whole_of_a_text_of_one_kind(kind: str) -> None:
     _, text = MEASURED[kind]
     long = text * (100_000 // len(text))
-    assert sampled(long) == pytest.approx(estimate(long), rel=0.15)
+    found = statistics.median(sampled(long) for _ in range(9))
+    assert found == pytest.approx(estimate(long), rel=0.15)
 
 
 @pytest.mark.parametrize("dense", ["9f86d081884c7d659a2f", "ꔀꕉ", "Ж҂ҙ", "q~zX|"])
